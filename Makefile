@@ -1,0 +1,72 @@
+# make run | make test | make ui: see README.md.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+
+ENGINE ?=
+WORKLOAD ?= smoke
+QUERIES ?=
+RUN ?=
+REASON ?=
+# Values from the command line reach the shell as quoted environment variables only.
+export ENGINE WORKLOAD QUERIES RUN REASON
+
+.PHONY: help env env-dev run ui accept test lint lock bench-generator bench-queries clean
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+env: .venv/.run ## Create .venv with what a run needs
+
+.venv/bin/uv: requirements-bootstrap.lock
+	@$(PYTHON) plugins/nexmark/engines/prerequisites.py
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bootstrap.lock
+	@touch $@
+
+.venv/.run: .venv/bin/uv requirements.lock pyproject.toml
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@rm -f .venv/.dev && touch $@
+
+.venv/.dev: .venv/bin/uv requirements-dev.lock pyproject.toml
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch .venv/.run $@
+
+env-dev: .venv/.dev ## Create .venv with the test and lint tools as well
+
+run: .venv/.run ## Run a night: make run QUERIES=q1,q5 WORKLOAD=small ENGINE=spark-3.5.9
+	@$(BIN)/python -m nexmark.run --engine "$$ENGINE" --workload "$$WORKLOAD" --queries "$$QUERIES"
+
+ui: .venv/.run ## Start Airflow with these DAGs on 127.0.0.1 (Ctrl-C ends it)
+	@$(BIN)/python -m nexmark.ui
+
+accept: .venv/.run ## Make a run the baseline: make accept RUN=... REASON=...
+	@$(BIN)/python -m nexmark.store accept --run "$$RUN" --reason "$$REASON"
+
+test: lint ## Everything CI runs
+	$(BIN)/python -m pytest
+
+lint: .venv/.dev ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+lock: .venv/bin/uv ## Renew the three lock files
+	$(BIN)/uv pip compile --quiet --no-header --generate-hashes --python-version 3.11 --upgrade pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --no-header --generate-hashes --python-version 3.11 --group dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	echo uv | $(BIN)/uv pip compile --quiet --no-header --no-annotate --generate-hashes --python-version 3.11 -c requirements.lock - -o requirements-bootstrap.lock
+
+bench-generator: .venv/.run ## Events per CPU-second of the generator
+	@$(BIN)/python nexmark_jobs/bench_generator.py
+
+bench-queries: .venv/.run ## Events per CPU-second of every query, beside nexmark-flink
+	@$(BIN)/python nexmark_jobs/bench_queries.py
+
+clean: ## Remove the environment, builds, runs and results
+	rm -rf .venv .nexmark
