@@ -1,0 +1,79 @@
+"""Auctions."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from nexmark_jobs.generator.config import GeneratorConfig
+from nexmark_jobs.generator.hashing import below, div, draw, high
+from nexmark_jobs.generator.prices import price
+from nexmark_jobs.generator.references import hot_or_active_person, last_person
+from nexmark_jobs.generator.strings import (
+    filler,
+    filler_constant,
+    random_string,
+    text_constant,
+)
+from nexmark_jobs.generator.timeline import Kind, events_of, time_ms
+
+_FIXED_SIZE = 8 + 40
+_ITEM_NAME_LENGTH = 20
+_DESCRIPTION_LENGTH = 100
+
+
+def _lifetime_ms(bits: Column, place: Column, config: GeneratorConfig) -> Column:
+    """How long an auction runs: uniform on 1..2h ms, h the time in which so many others start."""
+    horizon = time_ms(place + config.events_in_flight, config) - time_ms(place, config)
+    positive = F.shiftrightunsigned(bits, 1)
+    return positive % F.greatest(horizon * 2, F.lit(1)) + 1
+
+
+def auctions(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) -> DataFrame:
+    """The auctions among `numbers` (a frame with the bigint column `n`, streaming or not).
+
+    Columns: n, id (bigint), itemName, description (string), initialBid, reserve (bigint), dateTime,
+    expires (timestamp), seller, category (bigint), extra (string). With `end`, numbers from `end`
+    on are the sentinels (see `timeline`).
+    """
+    n, seed = F.col("n"), config.seed
+    text = text_constant(seed, " ")
+    events = events_of(Kind.AUCTION, numbers, config, end)
+    first_id = config.first_auction_id - config.person_proportion
+    drawn = events.select(
+        "n",
+        "date_time_ms",
+        (F.col("cycle") * config.auction_proportion + F.col("offset") + first_id).alias("id"),
+        last_person(F.col("cycle"), config).alias("newest_person"),
+        _lifetime_ms(draw(seed, "auction.expires", n), F.col("place"), config).alias("lifetime_ms"),
+        random_string(draw(seed, "auction.itemName", n), text, _ITEM_NAME_LENGTH).alias("itemName"),
+        random_string(draw(seed, "auction.description", n), text, _DESCRIPTION_LENGTH).alias(
+            "description"
+        ),
+        price(draw(seed, "auction.initialBid", n)).alias("initialBid"),
+        draw(seed, "auction.seller", n).alias("seller_bits"),
+    )
+    hot_seller = div(F.col("newest_person"), config.hot_seller_block) * config.hot_seller_block
+    seller = hot_or_active_person(
+        F.col("seller_bits"), F.col("newest_person"), config.hot_sellers_ratio, hot_seller, config
+    )
+    category = below(high(draw(seed, "auction.category", n)), config.num_categories)
+    size = F.length("itemName") + F.length("description") + _FIXED_SIZE
+    return drawn.select(
+        "n",
+        "id",
+        "itemName",
+        "description",
+        "initialBid",
+        (F.col("initialBid") + price(draw(seed, "auction.reserve", n))).alias("reserve"),
+        F.timestamp_millis(F.col("date_time_ms")).alias("dateTime"),
+        F.timestamp_millis(F.col("date_time_ms") + F.col("lifetime_ms")).alias("expires"),
+        (seller + config.first_person_id).alias("seller"),
+        (category + config.first_category_id).alias("category"),
+        filler(
+            draw(seed, "auction.extra", n),
+            filler_constant(seed),
+            size,
+            config.avg_auction_byte_size,
+        ).alias("extra"),
+    )

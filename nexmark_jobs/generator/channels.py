@@ -1,0 +1,91 @@
+"""Channels of bids and their URLs."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from nexmark_jobs.generator.config import GeneratorConfig
+from nexmark_jobs.generator.hashing import below, draw, high, low
+from nexmark_jobs.generator.strings import ConstantStream
+
+HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
+
+_HOST = "https://www.nexmark.com/"
+_PAGE = "/item.htm?query=1"
+_SEGMENTS = 512
+_SWAPS = (
+    (1, 0x55555555),
+    (2, 0x33333333),
+    (4, 0x0F0F0F0F),
+    (8, 0x00FF00FF),
+    (16, 0x0000FFFF),
+)
+
+
+def _random_segment(stream: ConstantStream) -> str:
+    length = 3 + stream.below(2)
+    symbols = [stream.below(13 * 26) for _ in range(4)]
+    return "".join("_" if s < 26 else chr(ord("a") + (s - 26) // 12) for s in symbols[:length])
+
+
+def segments(seed: int) -> list[str]:
+    """The directory names of URLs: 3 or 4 characters, 1/13 of them '_', the rest a..z."""
+    stream = ConstantStream(seed, "segments", 5 * _SEGMENTS)
+    return [_random_segment(stream) for _ in range(_SEGMENTS)]
+
+
+def hot_urls(seed: int) -> list[str]:
+    """The URL of each hot channel."""
+    stream = ConstantStream(seed, "hot urls", 5 * 3 * len(HOT_CHANNELS))
+    return [
+        _HOST + "/".join(_random_segment(stream) for _ in range(3)) + _PAGE for _ in HOT_CHANNELS
+    ]
+
+
+def _item(items: list[str], index: Column) -> Column:
+    return F.array(*[F.lit(item) for item in items])[index.cast("int")]
+
+
+def _absolute_reverse32(number: Column) -> Column:
+    """Absolute value of the signed integer whose 32 bits are those of `number` reversed.
+
+    For number 1 that is 2^31 here; Java's Math.abs leaves it negative.
+    """
+    for shift, mask in _SWAPS:
+        upper = F.shiftright(number, shift).bitwiseAND(F.lit(mask))
+        number = upper.bitwiseOR(F.shiftleft(number.bitwiseAND(F.lit(mask)), shift))
+    return F.when(number > 2**31, F.lit(2**32) - number).otherwise(number)
+
+
+def is_hot(bits: Column, config: GeneratorConfig) -> Column:
+    """Whether a bid comes over a hot channel."""
+    return below(high(bits), config.hot_channels_ratio) > 0
+
+
+def channel_index(bits: Column, hot: Column, config: GeneratorConfig) -> Column:
+    """Which of the hot channels, or of the others, a bid comes over."""
+    return below(low(bits), F.when(hot, F.lit(len(HOT_CHANNELS))).otherwise(config.num_channels))
+
+
+def channel_name(hot: Column, index: Column) -> Column:
+    """Name of a channel."""
+    named = F.concat(F.lit("channel-"), index.cast("string"))
+    return F.when(hot, _item(list(HOT_CHANNELS), index)).otherwise(named)
+
+
+def channel_url(hot: Column, index: Column, config: GeneratorConfig) -> Column:
+    """URL of a channel: a function of (seed, channel)."""
+    bits = draw(config.seed, "url", index)
+    table = segments(config.seed)
+    parts = [
+        _item(table, F.shiftrightunsigned(bits, shift).bitwiseAND(F.lit(_SEGMENTS - 1)))
+        for shift in (32, 42, 52)
+    ]
+    suffix = F.when(
+        below(low(bits), 10) < 9,
+        F.concat(F.lit(_PAGE + "&channel_id="), _absolute_reverse32(index).cast("string")),
+    ).otherwise(F.lit(_PAGE))
+    slash = F.lit("/")
+    named = F.concat(F.lit(_HOST), parts[0], slash, parts[1], slash, parts[2], suffix)
+    return F.when(hot, _item(hot_urls(config.seed), index)).otherwise(named)

@@ -1,0 +1,115 @@
+"""Persons."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from nexmark_jobs.generator.config import GeneratorConfig
+from nexmark_jobs.generator.hashing import below, draw, high, low
+from nexmark_jobs.generator.strings import (
+    filler,
+    filler_constant,
+    random_string,
+    text_constant,
+)
+from nexmark_jobs.generator.timeline import Kind, events_of
+
+FIRST_NAMES = (
+    "Peter",
+    "Paul",
+    "Luke",
+    "John",
+    "Saul",
+    "Vicky",
+    "Kate",
+    "Julie",
+    "Sarah",
+    "Deiter",
+    "Walter",
+)
+LAST_NAMES = (
+    "Shultz",
+    "Abrams",
+    "Spencer",
+    "White",
+    "Bartels",
+    "Walton",
+    "Smith",
+    "Jones",
+    "Noris",
+)
+CITIES = (
+    "Phoenix",
+    "Los Angeles",
+    "San Francisco",
+    "Boise",
+    "Portland",
+    "Bend",
+    "Redmond",
+    "Seattle",
+    "Kent",
+    "Cheyenne",
+)
+STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
+
+_FIXED_SIZE = 8
+_CARD_NUMBERS = 10**16
+
+
+def _one_of(items: tuple[str, ...], bits32: Column) -> Column:
+    return F.array(*[F.lit(item) for item in items])[below(bits32, len(items)).cast("int")]
+
+
+def _credit_card(bits: Column) -> Column:
+    """Four groups of four digits."""
+    digits = F.shiftrightunsigned(bits, 1) % _CARD_NUMBERS + _CARD_NUMBERS
+    text = digits.cast("string")  # the leading 1 keeps the zeros
+    return F.concat_ws(" ", *[F.substring(text, start, 4) for start in (2, 6, 10, 14)])
+
+
+def persons(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) -> DataFrame:
+    """The persons among `numbers` (a frame with the bigint column `n`, streaming or not).
+
+    Columns: n, id (bigint), name, emailAddress, creditCard, city, state (string), dateTime
+    (timestamp), extra (string). With `end`, numbers from `end` on are the sentinels (see
+    `timeline`).
+    """
+    n, seed = F.col("n"), config.seed
+    text = text_constant(seed, " ")
+    events = events_of(Kind.PERSON, numbers, config, end)
+    name_bits = draw(seed, "person.name", n)
+    email = F.concat(
+        random_string(draw(seed, "person.email.user", n), text, 7),
+        F.lit("@"),
+        random_string(draw(seed, "person.email.host", n), text, 5),
+        F.lit(".com"),
+    )
+    drawn = events.select(
+        "n",
+        "date_time_ms",
+        (
+            F.col("cycle") * config.person_proportion + F.col("offset") + config.first_person_id
+        ).alias("id"),
+        F.concat(
+            _one_of(FIRST_NAMES, high(name_bits)), F.lit(" "), _one_of(LAST_NAMES, low(name_bits))
+        ).alias("name"),
+        email.alias("emailAddress"),
+        _credit_card(draw(seed, "person.creditCard", n)).alias("creditCard"),
+        _one_of(CITIES, high(draw(seed, "person.city", n))).alias("city"),
+        _one_of(STATES, high(draw(seed, "person.state", n))).alias("state"),
+    )
+    texts = ("name", "emailAddress", "creditCard", "city", "state")
+    size = sum((F.length(text) for text in texts), F.lit(_FIXED_SIZE))
+    return drawn.select(
+        "n",
+        "id",
+        *texts,
+        F.timestamp_millis(F.col("date_time_ms")).alias("dateTime"),
+        filler(
+            draw(seed, "person.extra", n),
+            filler_constant(seed),
+            size,
+            config.avg_person_byte_size,
+        ).alias("extra"),
+    )

@@ -1,0 +1,1 @@
+"""Where the event streams of a query job come from."""
