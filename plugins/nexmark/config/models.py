@@ -1,0 +1,244 @@
+"""The typed, frozen objects that the files of `include/conf` become."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from nexmark.config.errors import suggest
+from nexmark.config.queries import KNOWN_QUERIES, STANDARD_QUERIES
+
+
+class Model(BaseModel):
+    """Strict and frozen: no unknown key, no silent conversion, no change after loading."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def _query(value: object) -> object:
+    if value not in KNOWN_QUERIES:
+        raise ValueError(f"unknown query {value!r}; {suggest(value, KNOWN_QUERIES)}")
+    return value
+
+
+def _queries(value: tuple[str, ...]) -> tuple[str, ...]:
+    twice = sorted({name for name in value if value.count(name) > 1})
+    if twice:
+        raise ValueError(f"query {twice[0]!r} is listed twice; list it once")
+    return value
+
+
+def _spark_conf_value(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, (int, float)) else value
+
+
+def _memory(value: object) -> object:
+    if isinstance(value, str) and re.fullmatch(r"[1-9][0-9]*[mg]", value):
+        return value
+    raise ValueError(f"{value!r} is not an amount of memory; write it like 768m or 4g")
+
+
+#: Confs that the harness sets itself: a value from a user would break attribution or isolation.
+RESERVED_CONFS: tuple[str, ...] = (
+    "spark.app.name",
+    "spark.driver.bindAddress",
+    "spark.driver.host",
+    "spark.driver.memory",
+    "spark.eventLog",
+    "spark.executor.cores",
+    "spark.executor.memory",
+    "spark.master",
+    "spark.nexmark",
+    "spark.sql.session.timeZone",
+    "spark.sql.streaming.checkpointLocation",
+    "spark.submit.deployMode",
+    "spark.ui.enabled",
+)
+
+
+def _spark_conf_key(key: str) -> str:
+    if not re.fullmatch(r"spark\.[A-Za-z0-9_.-]+", key):
+        raise ValueError(f"{key!r} is not a Spark conf; names start with 'spark.'")
+    for reserved in RESERVED_CONFS:
+        if key == reserved or key.startswith(f"{reserved}."):
+            raise ValueError(f"{key} is set by the benchmark itself; remove it here")
+    return key
+
+
+QueryName: TypeAlias = Annotated[str, BeforeValidator(_query)]
+Positive: TypeAlias = Annotated[int, Field(gt=0)]
+Port: TypeAlias = Annotated[int, Field(ge=1024, le=65535)]
+Memory: TypeAlias = Annotated[str, BeforeValidator(_memory)]
+Ratio: TypeAlias = Annotated[float, Field(gt=1, le=100, allow_inf_nan=False)]
+SparkConf: TypeAlias = Mapping[
+    Annotated[str, BeforeValidator(_spark_conf_key)],
+    Annotated[str, BeforeValidator(_spark_conf_value)],
+]
+
+
+class BuildSource(Model):
+    """Where a Spark build comes from: exactly one of a release, a tarball, a directory."""
+
+    pypi: (
+        Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*([a-z]+[0-9]+|\.dev[0-9]+)?$")] | None
+    ) = None
+    tarball: Annotated[str, Field(min_length=1)] | None = None
+    sha512: Annotated[str, Field(pattern=r"^[0-9a-fA-F]{128}$")] | None = None
+    directory: Annotated[str, Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> BuildSource:
+        kinds = [k for k in ("pypi", "tarball", "directory") if getattr(self, k) is not None]
+        if len(kinds) != 1:
+            found = "none" if not kinds else " and ".join(kinds)
+            raise ValueError(
+                "a build needs exactly one of pypi, tarball and directory, "
+                f"there is {found}; keep one"
+            )
+        if (self.tarball is None) != (self.sha512 is None):
+            raise ValueError("tarball and sha512 belong together; add the one that is missing")
+        return self
+
+    def __str__(self) -> str:
+        """The build as it is written in the DAG's `candidate` param."""
+        if self.pypi is not None:
+            return f"pypi:{self.pypi}"
+        if self.tarball is not None:
+            return f"tarball:{self.tarball}#sha512={self.sha512}"
+        return f"directory:{self.directory}"
+
+
+class Engine(Model):
+    """A Spark version line with its own DAG."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
+    build: BuildSource
+    schedule: str | None = None
+    workload: str = "nightly"
+    conf_profile: str | None = None
+    conf: SparkConf = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _schedule_is_cron(self) -> Engine:
+        if self.schedule is None or re.fullmatch(r"@(hourly|daily|weekly|monthly)", self.schedule):
+            return self
+        fields = self.schedule.split()
+        if len(fields) != 5 or not all(re.fullmatch(r"[0-9A-Za-z*,/#-]+", f) for f in fields):
+            raise ValueError(
+                f"schedule {self.schedule!r} is not a cron expression of five fields; "
+                'write it like "0 1 * * *", or leave it out for no schedule'
+            )
+        return self
+
+    @property
+    def dag_id(self) -> str:
+        """The id of this engine's DAG, e.g. `nexmark_spark_4_3_0`."""
+        return "nexmark_" + re.sub(r"[^a-z0-9]", "_", self.name)
+
+
+class Size(Model):
+    """How many events, at which spacing in event time, in which batches."""
+
+    events: Positive
+    tps: Positive
+    rows_per_batch: Positive
+
+
+class Workload(Size):
+    """What one timed repetition processes, and what is done around it."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+    verify: Size
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    repetitions: Annotated[int, Field(gt=0, le=100)] = 5
+    warmup_batches: Annotated[int, Field(ge=0)] = 2
+    queries: Annotated[tuple[QueryName, ...], Field(min_length=1)] = STANDARD_QUERIES
+    sampling_interval_s: Annotated[float, Field(ge=0.1, le=60)] = 1.0
+    conf_profile: str = "default"
+    generator: Mapping[str, int | float | str | bool] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _checks(self) -> Workload:
+        _queries(self.queries)
+        batches = -(-self.events // self.rows_per_batch)
+        if self.warmup_batches >= batches:
+            raise ValueError(
+                f"warmup_batches is {self.warmup_batches} of {batches} batches, which leaves no "
+                "steady state; lower it or rows_per_batch"
+            )
+        return self
+
+    @property
+    def verifies_the_timed_input(self) -> bool:
+        """Whether the verification run reads the very events of the timed repetitions."""
+        return (self.events, self.tps) == (self.verify.events, self.verify.tps)
+
+
+class Cluster(Model):
+    """A Spark standalone cluster; `embedded`: one master, one worker, on this machine."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+    kind: Literal["embedded"]
+    spark_connection: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
+    master_port: Port
+    master_ui_port: Port
+    worker_port: Port
+    worker_ui_port: Port
+    executors: Positive = 1
+    executor_cores: Positive
+    executor_memory: Memory
+    driver_memory: Memory
+    daemon_memory: Memory = "192m"
+    start_timeout_s: Annotated[int, Field(ge=5, le=600)] = 90
+
+    @model_validator(mode="after")
+    def _ports_differ(self) -> Cluster:
+        ports = (self.master_port, self.master_ui_port, self.worker_port, self.worker_ui_port)
+        if len(set(ports)) != len(ports):
+            raise ValueError("the four ports must differ; give each its own")
+        return self
+
+    @property
+    def master_url(self) -> str:
+        """What applications connect to, e.g. `spark://127.0.0.1:17077`."""
+        return f"spark://127.0.0.1:{self.master_port}"
+
+
+class Gate(Model):
+    """When a measurement counts as a regression. `max_ratio` is new / baseline."""
+
+    version: Annotated[int, Field(ge=1)]
+    metric: Literal["cpu_s_per_mevent"]
+    max_ratio: Ratio
+    workloads: Mapping[str, Ratio] = Field(default_factory=dict)
+    queries: Mapping[QueryName, Ratio] = Field(default_factory=dict)
+
+    def bound(self, query: str, workload: str) -> float:
+        """The bound for `query`: its own, else the workload's, else the default."""
+        return self.queries.get(query, self.workloads.get(workload, self.max_ratio))
+
+
+class Config(Model):
+    """Everything in `include/conf`, by name, in the order of the files."""
+
+    engines: Mapping[str, Engine]
+    workloads: Mapping[str, Workload]
+    clusters: Mapping[str, Cluster]
+    gate: Gate
+
+
+__all__ = [
+    "BuildSource",
+    "Cluster",
+    "Config",
+    "Engine",
+    "Gate",
+    "Model",
+    "Size",
+    "Workload",
+]

@@ -1,0 +1,75 @@
+"""Where things are: the configuration, and everything the package writes."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def repository() -> Path:
+    """The directory with `dags/`, `include/` and `plugins/`."""
+    return _PACKAGE.parents[1]
+
+
+def conf_dir() -> Path:
+    """The directory of the YAML files: $NEXMARK_CONF, or `include/conf` of the repository."""
+    configured = os.environ.get("NEXMARK_CONF")
+    return Path(configured).resolve() if configured else repository() / "include" / "conf"
+
+
+def home() -> Path:
+    """Where everything that is written goes: $NEXMARK_HOME, or `.nexmark` in the repository."""
+    configured = os.environ.get("NEXMARK_HOME")
+    return Path(configured).resolve() if configured else repository() / ".nexmark"
+
+
+def builds_dir() -> Path:
+    """The cache of Spark builds."""
+    return home() / "builds"
+
+
+def jobs_dir() -> Path:
+    """The deployed copies of `nexmark_jobs`, by content."""
+    return home() / "jobs"
+
+
+def clusters_dir() -> Path:
+    """State, working directories and logs of embedded clusters."""
+    return home() / "clusters"
+
+
+def runs_dir() -> Path:
+    """The run directories, one per DAG run."""
+    return home() / "runs"
+
+
+def run_dir(dag_id: str, run_id: str) -> Path:
+    """The directory of one DAG run: `<home>/runs/<dag_id>/<run_id made safe>`."""
+    return runs_dir() / dag_id / safe_name(run_id)
+
+
+def safe_name(text: str) -> str:
+    """`text` as one file name: what is not a letter, digit, `.`, `_` or `-` becomes `_`."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip(".") or "_"
+
+
+def database_url() -> str:
+    """The SQLAlchemy URL of the results database: $NEXMARK_DB, or SQLite under home."""
+    return os.environ.get("NEXMARK_DB") or f"sqlite:///{home() / 'results.db'}"
+
+
+__all__ = [
+    "builds_dir",
+    "clusters_dir",
+    "conf_dir",
+    "database_url",
+    "home",
+    "jobs_dir",
+    "repository",
+    "run_dir",
+    "runs_dir",
+    "safe_name",
+]

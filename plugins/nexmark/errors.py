@@ -1,0 +1,10 @@
+"""The one exception base for conditions that a user can put right."""
+
+from __future__ import annotations
+
+
+class NexmarkError(Exception):
+    """What is wrong, where, and the remedy, in one line; commands print it and exit with 1."""
+
+
+__all__ = ["NexmarkError"]

@@ -1,0 +1,208 @@
+"""Every mistake in `include/conf` is one line that names file, line, key and remedy."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from nexmark.config import STANDARD_QUERIES, ConfigError, load
+from nexmark.config.paths import repository, run_dir, safe_name
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Path:
+    copy = tmp_path / "conf"
+    shutil.copytree(repository() / "include" / "conf", copy)
+    return copy
+
+
+def edit(conf: Path, file: str, old: str, new: str) -> None:
+    """Replace the first `old` below the comments at the head of the file."""
+    text = (conf / file).read_text()
+    body = re.search(r"^[a-z]+:", text, flags=re.MULTILINE)
+    assert body, f"{file} has no keys"
+    head, rest = text[: body.start()], text[body.start() :]
+    assert old in rest, f"{file} no longer has {old!r}"
+    (conf / file).write_text(head + rest.replace(old, new, 1))
+
+
+def test_what_is_shipped_loads() -> None:
+    config = load()
+    assert config.engines["spark-4.3.0"].dag_id == "nexmark_spark_4_3_0"
+    assert config.workloads["smoke"].queries == STANDARD_QUERIES
+    assert config.workloads["smoke"].verifies_the_timed_input
+    assert not config.workloads["nightly"].verifies_the_timed_input
+    assert config.clusters["local"].master_url == "spark://127.0.0.1:17077"
+    assert config.gate.bound("q5", "nightly") == config.gate.max_ratio
+    assert config.gate.bound("q5", "smoke") == config.gate.workloads["smoke"]
+
+
+def test_configuration_cannot_be_changed_after_loading() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        load().workloads["smoke"].events = 1  # type: ignore[misc]
+
+
+def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
+    edit(
+        conf,
+        "engines.yaml",
+        "    build: {pypi: 4.3.0}\n",
+        "    build: {pypi: 4.3.0}\n"
+        "    conf: {spark.sql.shuffle.partitions: 400, spark.sql.codegen.wholeStage: false}\n",
+    )
+    assert load(conf).engines["spark-4.3.0"].conf == {
+        "spark.sql.shuffle.partitions": "400",
+        "spark.sql.codegen.wholeStage": "false",
+    }
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "key", "says"),
+    [
+        ("engines.yaml", "{pypi: 4.3.0}", "{pypi: 4.3.0", None, "not valid YAML"),
+        ("engines.yaml", "    build: {pypi: 4.3.0}", "\tbuild: {pypi: 4.3.0}", None, "not valid"),
+        ("engines.yaml", "pypi: 4.3.0", "pipy: 4.3.0", "build.pipy", "did you mean 'pypi'?"),
+        ("engines.yaml", "pypi: 4.3.0", "pypi: 4.3", "build.pypi", "in quotes"),
+        ("engines.yaml", "{pypi: 4.3.0}", "{}", "spark-4.3.0.build", "exactly one of"),
+        ("engines.yaml", "{pypi: 4.3.0}", "{pypi: 4.3.0, directory: /x}", "build", "keep one"),
+        ("engines.yaml", "{pypi: 4.3.0}", "{tarball: /x.tgz}", "build", "add the one"),
+        ("engines.yaml", "{pypi: 4.3.0}", "{tarball: /x.tgz, sha512: ab}", "sha512", "ab"),
+        ("engines.yaml", "{pypi: 4.3.0}", "4.3.0", "build", "expected keys and values"),
+        ("engines.yaml", '"0 22 * * *"', '"0 22"', "spark-4.3.0", "cron expression"),
+        ("engines.yaml", "  spark-4.2.1:", "  spark-4.3.0:", "spark-4.3.0", "there twice"),
+        ("engines.yaml", "  spark-4.2.1:", "  spark-4-3-0:", "spark-4-3-0", "same DAG id"),
+        ("engines.yaml", "engines:", "engine:", "engine", "did you mean 'engines'?"),
+        ("engines.yaml", "  spark-4.3.0:", "  Spark 4.3.0:", "Spark 4.3.0.name", "pattern"),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            "    build: {pypi: 4.3.0}\n    workload: smok\n",
+            "workload",
+            "did you mean 'smoke'?",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            "    build: {pypi: 4.3.0}\n    conf_profile: defautl\n",
+            "conf_profile",
+            "did you mean 'default'?",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            "    build: {pypi: 4.3.0}\n    conf: {spark.master: local}\n",
+            "conf",
+            "set by the benchmark",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            "    build: {pypi: 4.3.0}\n    conf: {sql.shuffle.partitions: 1}\n",
+            "conf",
+            "names start with 'spark.'",
+        ),
+        ("workloads.yaml", "events: 100_000", "events: -5", "smoke.events", "greater than 0"),
+        ("workloads.yaml", "events: 100_000", "events: many", "smoke.events", "whole number"),
+        ("workloads.yaml", "events: 100_000", "events: 1.5", "smoke.events", "whole number"),
+        ("workloads.yaml", "events: 100_000", "events: true", "smoke.events", "whole number"),
+        ("workloads.yaml", "events: 100_000", "events:", "smoke.events", "got nothing"),
+        ("workloads.yaml", "tps: 1_000", "tps: 0", "smoke.tps", "greater than 0"),
+        ("workloads.yaml", "    tps: 1_000\n", "", "smoke.tps", "missing; add it"),
+        ("workloads.yaml", "tps: 1_000", "tsp: 1_000", "smoke.tps", "missing"),
+        ("workloads.yaml", "repetitions: 1", "repetition: 1", "repetition", "'repetitions'?"),
+        ("workloads.yaml", "repetitions: 1", "repetitions: 0", "repetitions", "greater than 0"),
+        ("workloads.yaml", "warmup_batches: 1", "warmup_batches: 4", "smoke", "no steady state"),
+        (
+            "workloads.yaml",
+            "repetitions: 1",
+            "repetitions: 1\n    queries: [q0, q55]",
+            "queries.1",
+            "did you mean 'q5'?",
+        ),
+        (
+            "workloads.yaml",
+            "repetitions: 1",
+            "repetitions: 1\n    queries: [q0, q0]",
+            "smoke",
+            "listed twice",
+        ),
+        (
+            "workloads.yaml",
+            "repetitions: 1",
+            "repetitions: 1\n    queries: q0",
+            "queries",
+            "expected a list",
+        ),
+        (
+            "workloads.yaml",
+            "repetitions: 1",
+            "repetitions: 1\n    name: other",
+            "smoke.name",
+            "remove this one",
+        ),
+        ("workloads.yaml", "  smoke:\n", "  smoke: 5\n  other:\n", "smoke", "keys and values"),
+        ("clusters.yaml", "kind: embedded", "kind: embeded", "kind", "'embedded'"),
+        ("clusters.yaml", "master_port: 17077", "master_port: 80", "master_port", "1024"),
+        ("clusters.yaml", "worker_port: 17078", "worker_port: 17077", "local", "must differ"),
+        ("clusters.yaml", "driver_memory: 768m", "driver_memory: 768", "memory", "like 768m"),
+        ("gate.yaml", "max_ratio: 1.15", "max_ratio: 0.9", "max_ratio", "greater than 1"),
+        ("gate.yaml", "max_ratio: 1.15", "max_ratio: .nan", "max_ratio", "finite"),
+        ("gate.yaml", "  smoke: 1.5", "  smok: 1.5", "smok", "did you mean 'smoke'?"),
+        ("gate.yaml", "version: 1", "version: 1\nqueries: {q99: 2.0}", "q99", "unknown query"),
+        ("gate.yaml", "cpu_s_per_mevent", "cpu", "metric", "'cpu_s_per_mevent'"),
+    ],
+)
+def test_a_mistake_is_one_line_with_file_line_key_and_remedy(
+    conf: Path, file: str, old: str, new: str, key: str | None, says: str
+) -> None:
+    edit(conf, file, old, new)
+    with pytest.raises(ConfigError) as caught:
+        load(conf)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert re.match(rf".*{file}:\d+: ", text), text
+    assert says in text
+    if key is not None:
+        assert re.search(rf":\d+: [^:]*{re.escape(key)}[^:]*: ", text), text
+
+
+def test_the_line_is_that_of_the_key(conf: Path) -> None:
+    edit(conf, "workloads.yaml", "tps: 1_000", "tps: 0")
+    lines = (conf / "workloads.yaml").read_text().splitlines()
+    number = next(i for i, line in enumerate(lines, 1) if line.strip() == "tps: 0")
+    with pytest.raises(ConfigError, match=rf"workloads\.yaml:{number}: workloads\.smoke\.tps: "):
+        load(conf)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "at least one entry"),
+        (b"- a\n- b\n", "expected keys and values"),
+        (b"\xff\xfe\x00", "cannot be read"),
+        (b"engines: &a\n  x: *a\n", "an alias to a part of itself"),
+        (b"engines: {? [1, 2] : 3}\n", "plain names"),
+        (b"engines: {x: 2026-13-45}\n", "put it in quotes"),
+    ],
+)
+def test_a_file_of_another_shape_is_refused(conf: Path, content: bytes, says: str) -> None:
+    (conf / "engines.yaml").write_bytes(content)
+    with pytest.raises(ConfigError, match=says) as caught:
+        load(conf)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_is_named(conf: Path) -> None:
+    (conf / "gate.yaml").unlink()
+    with pytest.raises(ConfigError, match=r"gate\.yaml: the file is missing; restore it"):
+        load(conf)
+
+
+def test_run_directories_stay_below_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path))
+    run = run_dir("nexmark_spark_4_3_0", "manual__2026-11-21T04:00:00+00:00")
+    assert run == tmp_path / "runs/nexmark_spark_4_3_0/manual__2026-11-21T04_00_00_00_00"
+    assert safe_name("../../etc") == "_.._etc"
+    assert safe_name("..") == "_"
