@@ -13,7 +13,7 @@ import yaml
 from nexmark.config.errors import ConfigError
 
 Key: TypeAlias = tuple[str | int, ...]
-Data: TypeAlias = "str | int | float | bool | None | tuple[Data, ...] | dict[str, Data]"
+Data: TypeAlias = "str | int | float | bool | tuple[Data, ...] | dict[str, Data] | None"
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class _Reader:
 
     def _scalar(self, node: yaml.ScalarNode, key: Key) -> Data:
         try:
-            value = self._scalars.construct_object(node)  # type: ignore[no-untyped-call]
+            value = self._scalars.construct_object(node)
         except (yaml.YAMLError, ValueError):
             raise self._error(node, key, f"cannot read {node.value!r}; put it in quotes") from None
         if value is None or isinstance(value, (str, int, float, bool)):

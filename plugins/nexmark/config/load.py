@@ -62,10 +62,10 @@ def profile_path(profile: str, directory: Path | None = None) -> Path:
 
 
 def _entries(document: Document, section: str, model: type[_M]) -> Iterator[tuple[str, _M]]:
-    for key in document.data:
-        if key != section:
-            problem = f"unknown key {key!r}; {suggest(key, [section])}"
-            raise document.error((key,), problem)
+    for other in document.data:
+        if other != section:
+            problem = f"unknown key {other!r}; {suggest(other, [section])}"
+            raise document.error((other,), problem)
     entries = document.data.get(section)
     if not isinstance(entries, dict) or not entries:
         raise document.error((section,), f"at least one entry is needed; add one under {section}:")

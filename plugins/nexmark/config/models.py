@@ -160,7 +160,7 @@ class Workload(Size):
     queries: Annotated[tuple[QueryName, ...], Field(min_length=1)] = STANDARD_QUERIES
     sampling_interval_s: Annotated[float, Field(ge=0.1, le=60)] = 1.0
     conf_profile: str = "default"
-    generator: Mapping[str, int | float | str | bool] = Field(default_factory=dict)
+    generator: Mapping[str, int] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _checks(self) -> Workload:

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from nexmark.config import STANDARD_QUERIES, ConfigError, load
 from nexmark.config.paths import repository, run_dir, safe_name
 

@@ -1,0 +1,9 @@
+"""Spark builds: where they come from, how they are checked, and what names them."""
+
+from __future__ import annotations
+
+from nexmark.engines.build import Build, BuildError, parse_source
+from nexmark.engines.cache import resolve
+from nexmark.engines.prerequisites import disk_problem, java_problem
+
+__all__ = ["Build", "BuildError", "disk_problem", "java_problem", "parse_source", "resolve"]

@@ -1,0 +1,140 @@
+"""Resolving a build source to a build on this machine, through a cache of builds.
+
+<cache>/<version>-<id>/           one build, as fetched
+<cache>/<version>-<id>.json       its manifest
+<cache>/sources/<key>.json        source -> build, so that it is fetched once
+<cache>/directories/<key>.json    manifest of a build that is used where it is
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import logging
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nexmark.config import BuildSource
+from nexmark.engines.build import Build, BuildError, find_spark_home, spark_version
+from nexmark.engines.fetch import Say, fetch_release, fetch_tarball
+from nexmark.engines.identity import Manifest, scan
+
+log = logging.getLogger(__name__)
+
+_LOCK_TIMEOUT_S = 1800.0
+_LOCK_POLL_S = 0.2
+
+
+def resolve(
+    source: BuildSource, cache: Path, *, full_check: bool = False, say: Say = log.info
+) -> Build:
+    """The build of `source`, fetched into `cache` unless it is there.
+
+    A build that is there is checked before it is handed out: file sizes and times always,
+    every byte with `full_check`. One that fails is fetched again. Two processes that want the
+    same source fetch it once. Raises BuildError; nothing half-made is left where it would be used.
+    """
+    if source.directory is not None:
+        return _in_place(Path(source.directory).expanduser().resolve(), cache, source, full_check)
+    key = hashlib.sha256(str(source).encode()).hexdigest()[:24]
+    index = cache / "sources" / f"{key}.json"
+    index.parent.mkdir(parents=True, exist_ok=True)
+    with _lock(index.with_suffix(".lock"), str(source), say):
+        build = _cached(index, cache, source, full_check, say)
+        return build or _fetch(index, cache, source, say)
+
+
+def _cached(
+    index: Path, cache: Path, source: BuildSource, full_check: bool, say: Say
+) -> Build | None:
+    try:
+        name = str(json.loads(index.read_text())["build"])
+    except (OSError, ValueError, KeyError):
+        return None
+    manifest = Manifest.read(cache / f"{name}.json")
+    directory = cache / name
+    if manifest is None or not directory.is_dir():
+        return None
+    home = find_spark_home(directory)
+    changed = manifest.changed(home, full=full_check)
+    if changed:
+        say(f"{directory}: {len(changed)} files changed, e.g. {changed[0]}; fetching it again")
+        shutil.rmtree(directory)
+        return None
+    return Build(manifest.id, spark_version(home), home, str(source))
+
+
+def _fetch(index: Path, cache: Path, source: BuildSource, say: Say) -> Build:
+    temporary = cache / f".{index.stem}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        if source.pypi is not None:
+            fetch_release(source.pypi, temporary, say)
+        else:
+            fetch_tarball(str(source.tarball), str(source.sha512), temporary, say)
+        home = find_spark_home(temporary)
+        manifest, version = scan(home), spark_version(home)
+        name = f"{version}-{manifest.id}"
+        if not _is_whole(cache, name):
+            shutil.rmtree(cache / name, ignore_errors=True)
+            temporary.rename(cache / name)
+            manifest.write(cache / f"{name}.json")
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    partial = index.with_suffix(".tmp")
+    partial.write_text(json.dumps({"source": str(source), "build": name}))
+    partial.replace(index)
+    say(f"build {manifest.id} is Spark {version} from {source}")
+    return Build(manifest.id, version, cache / name / home.relative_to(temporary), str(source))
+
+
+def _is_whole(cache: Path, name: str) -> bool:
+    """Whether another source has already brought this very content."""
+    manifest = Manifest.read(cache / f"{name}.json")
+    if manifest is None or not (cache / name).is_dir():
+        return False
+    return not manifest.changed(find_spark_home(cache / name))
+
+
+def _in_place(directory: Path, cache: Path, source: BuildSource, full_check: bool) -> Build:
+    if not directory.is_dir():
+        raise BuildError(f"build {source}: there is no such directory; correct the path")
+    home = find_spark_home(directory)
+    key = hashlib.sha256(str(home).encode()).hexdigest()[:24]
+    stored = cache / "directories" / f"{key}.json"
+    manifest = Manifest.read(stored)
+    if manifest is None or manifest.changed(home, full=full_check):
+        manifest = scan(home)
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        manifest.write(stored)
+    return Build(manifest.id, spark_version(home), home, str(source))
+
+
+@contextmanager
+def _lock(path: Path, what: str, say: Say) -> Iterator[None]:
+    """Hold the lock file `path`; it is free again when this process ends, however it ends."""
+    deadline = time.monotonic() + _LOCK_TIMEOUT_S
+    with path.open("w") as file:
+        waiting = False
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not waiting:
+                    say(f"waiting for another process that fetches {what}")
+                waiting = True
+            if time.monotonic() > deadline:
+                raise BuildError(
+                    f"build {what}: another process has held {path} for {_LOCK_TIMEOUT_S:.0f} s; "
+                    "end it and try again"
+                )
+            time.sleep(_LOCK_POLL_S)
+        yield
+
+
+__all__ = ["resolve"]

@@ -1,0 +1,80 @@
+"""What must be on the machine before anything else: Python, a JDK, disk space.
+
+Standard library only and importing nothing of ours: `make env` runs this file with the system's
+Python before there is an environment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+#: Spark version (major) -> the Java versions that it runs on.
+JAVA_VERSIONS: Mapping[int, tuple[int, ...]] = {3: (17,), 4: (17, 21)}
+#: Environment (1.3 GB), one build (0.5 GB), and room to unpack and to run.
+SETUP_BYTES = 4 * 10**9
+
+
+def java_problem(spark_version: str = "4", environment: Mapping[str, str] = os.environ) -> str:
+    """What is wrong with the JDK for Spark `spark_version` and what to do, or ''."""
+    wanted = JAVA_VERSIONS.get(int(spark_version.split(".")[0]), (17, 21))
+    remedy = f"install a JDK {' or '.join(map(str, wanted))} and set JAVA_HOME to it"
+    home = environment.get("JAVA_HOME")
+    if home:
+        java = str(Path(home) / "bin" / "java")
+        if not os.access(java, os.X_OK):
+            return f"JDK: JAVA_HOME is {home}, but there is no bin/java in it; {remedy}"
+    else:
+        found = shutil.which("java", path=environment.get("PATH"))
+        if found is None:
+            return f"JDK: there is no java on the PATH and JAVA_HOME is not set; {remedy}"
+        java = found
+    try:
+        run = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"JDK: {java} does not run: {error}; {remedy}"
+    match = re.search(r'version "(?:1\.)?(\d+)', run.stderr + run.stdout)
+    if run.returncode != 0 or match is None:
+        return f"JDK: `{java} -version` failed with exit code {run.returncode}; {remedy}"
+    if int(match[1]) not in wanted:
+        return f"JDK: {java} is version {match[1]}, which this Spark does not support; {remedy}"
+    return ""
+
+
+def python_problem(version: tuple[int, ...] = sys.version_info[:3]) -> str:
+    """What is wrong with the Python that runs this, or ''."""
+    if (3, 11) <= version < (3, 13):
+        return ""
+    found = ".".join(map(str, version))
+    return f"Python: this is {found}; install Python 3.11 or 3.12 (make PYTHON=/path/to/python3.11)"
+
+
+def disk_problem(directory: Path, needed: int = SETUP_BYTES) -> str:
+    """What is wrong with the free space (bytes) where `directory` is or will be, or ''."""
+    existing = directory.resolve()
+    while not existing.exists():
+        existing = existing.parent
+    free = shutil.disk_usage(existing).free
+    if free >= needed:
+        return ""
+    return (
+        f"disk: {free / 1e9:.1f} GB are free in {existing}, {needed / 1e9:.1f} GB are needed; "
+        "free some or put NEXMARK_HOME on another disk"
+    )
+
+
+def main() -> int:
+    """Print every problem on a line of its own; exit code 1 if there is one."""
+    problems = [python_problem(), java_problem(), disk_problem(Path.cwd())]
+    for problem in filter(None, problems):
+        print(problem, file=sys.stderr)
+    return 1 if any(problems) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
