@@ -1,0 +1,163 @@
+"""The processes this package starts: detached, marked, and found again by their mark.
+
+Every process is started with NEXMARK_OWNER in its environment, which its children inherit (the
+worker's executors, their Python workers). What carries the mark is ours to end; nothing else is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+OWNER_VARIABLE = "NEXMARK_OWNER"
+
+_PROC = Path("/proc")
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True, order=True)
+class Process:
+    """A process for good: pids are used again, (pid, start time in ticks since boot) is not."""
+
+    pid: int
+    start_ticks: int
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs; one that only waits for its parent to notice does not."""
+        return _stat(self.pid) == (self.start_ticks, True)
+
+    @property
+    def command(self) -> str:
+        """The start of its command line, for messages."""
+        try:
+            words = (_PROC / str(self.pid) / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return "(ended)"
+        text = b" ".join(words).decode(errors="replace").strip()
+        return text if len(text) <= 120 else f"{text[:60]} ... {text[-55:]}"
+
+
+def owner_mark(home: Path, cluster: str) -> str:
+    """The value of NEXMARK_OWNER for what belongs to `cluster` of `home`."""
+    return f"{home}|{cluster}"
+
+
+def identify(pid: int) -> Process | None:
+    """The process with this pid, or None if there is none."""
+    found = _stat(pid)
+    return Process(pid, found[0]) if found and found[1] else None
+
+
+def owned(mark: str) -> list[Process]:
+    """Every living process that carries `mark`, but not this one or one it descends from."""
+    entry = f"{OWNER_VARIABLE}={mark}".encode()
+    ours = _ancestors(os.getpid())
+    found = []
+    for directory in _PROC.iterdir():
+        if not directory.name.isdigit() or int(directory.name) in ours:
+            continue
+        try:
+            environment = (directory / "environ").read_bytes()
+        except OSError:  # ended meanwhile, or another user's
+            continue
+        process = identify(int(directory.name))
+        if process and entry in environment.split(b"\0"):
+            found.append(process)
+    return sorted(found)
+
+
+def start_detached(
+    command: Sequence[str], environment: Mapping[str, str], mark: str, log: Path
+) -> Process:
+    """Start `command` in a session of its own with its output appended to `log`."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        child = subprocess.Popen(
+            command,
+            env={**environment, OWNER_VARIABLE: mark},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    child.returncode = 0  # it outlives this object on purpose; `end` collects it
+    found = _stat(child.pid)
+    return Process(child.pid, found[0] if found else 0)
+
+
+def end(processes: Iterable[Process], grace_s: float = 10.0) -> list[Process]:
+    """End `processes` and the process groups they lead: TERM, after `grace_s` KILL.
+
+    Returns those that are still alive after that (a process in an uninterruptible wait).
+    """
+    waiting = list(processes)
+    for number, timeout in ((signal.SIGTERM, grace_s), (signal.SIGKILL, grace_s)):
+        for process in waiting:
+            if process.alive:
+                _signal(process, number)
+        deadline = time.monotonic() + timeout
+        while waiting and time.monotonic() < deadline:
+            for process in waiting:
+                _collect(process)
+            waiting = [process for process in waiting if process.alive]
+            if waiting:
+                time.sleep(_POLL_S)
+        if not waiting:
+            break
+    return waiting
+
+
+def _signal(process: Process, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        if os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, number)
+        else:
+            os.kill(process.pid, number)
+
+
+def _collect(process: Process) -> None:
+    """Take the exit status if it was our own child, so that no zombie stays."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(process.pid, os.WNOHANG)
+
+
+def _ancestors(pid: int) -> set[int]:
+    found = set()
+    while pid > 0 and pid not in found:
+        found.add(pid)
+        fields = _stat_fields(pid)
+        pid = int(fields[1]) if fields else 0
+    return found
+
+
+def _stat(pid: int) -> tuple[int, bool] | None:
+    """(start time in ticks, runs), None if there is no such process."""
+    fields = _stat_fields(pid)
+    return (int(fields[19]), fields[0] not in "ZX") if fields else None
+
+
+def _stat_fields(pid: int) -> list[str] | None:
+    """The fields of /proc/PID/stat from the third (state) on."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text[text.rindex(")") + 2 :].split()
+
+
+__all__ = [
+    "OWNER_VARIABLE",
+    "Process",
+    "end",
+    "identify",
+    "owned",
+    "owner_mark",
+    "start_detached",
+]

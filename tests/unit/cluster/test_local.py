@@ -1,0 +1,206 @@
+"""The embedded cluster starts, says why it cannot, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from nexmark.cluster import ClusterError, Lease, LocalCluster, Process, identify
+from nexmark.cluster.ports import is_free, listener
+from nexmark.cluster.processes import end, owned, start_detached
+from nexmark.config import Cluster
+
+Factory = Callable[..., LocalCluster]
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
+    master, master_ui, worker, worker_ui = free_ports(4)
+    config = Cluster(
+        name="local",
+        kind="embedded",
+        spark_connection="nexmark_local",
+        master_port=master,
+        master_ui_port=master_ui,
+        worker_port=worker,
+        worker_ui_port=worker_ui,
+        executor_cores=2,
+        executor_memory="512m",
+        driver_memory="512m",
+        start_timeout_s=60,
+    )
+    embedded = LocalCluster(config, tmp_path / "home")
+    yield embedded
+    embedded.stop()
+
+
+@pytest.fixture
+def lease() -> Lease:
+    return Lease("nexmark_spark_4_3_0", "manual__1", identify(os.getpid()))
+
+
+def never_active(lease: Lease) -> bool:
+    raise AssertionError("a night with a holder needs no scheduler to be asked")
+
+
+def fake_spark(home: Path, script: str) -> Path:
+    program = home / "bin" / "spark-class"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return home
+
+
+@pytest.fixture
+def leftover(cluster: LocalCluster, tmp_path: Path) -> Process:
+    command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    process = start_detached(command, dict(os.environ), cluster.mark, tmp_path / "left.log")
+    deadline = time.monotonic() + 10
+    while owned(cluster.mark) != [process]:
+        assert time.monotonic() < deadline
+    return process
+
+
+@pytest.mark.spark
+def test_it_starts_ready_on_loopback_only_and_stops_whole(
+    cluster: LocalCluster, lease: Lease, tmp_path: Path
+) -> None:
+    import pyspark
+
+    spark_home = Path(pyspark.__file__).parent
+    cluster.start(spark_home, tmp_path / "logs", lease)
+    status = cluster.status()
+    assert (status["aliveworkers"], status["cores"]) == (1, 2)
+    assert status["url"] == cluster.config.master_url
+    assert cluster.holder() == lease
+    assert len(owned(cluster.mark)) == 2
+    assert cluster.port_problems() == []  # its own ports are no conflict
+    assert is_free(6066)  # no REST submission server
+    external = socket.socket()
+    external.settimeout(2)
+    with external, pytest.raises(OSError, match="refused"):
+        external.connect(("127.0.0.2", cluster.config.master_ui_port))
+    assert len(cluster.stop()) == 2
+    assert owned(cluster.mark) == []
+    assert not cluster.scratch.exists()
+    assert cluster.holder() is None
+    assert is_free(cluster.config.master_port)
+    assert "master" in (tmp_path / "logs" / "master.log").read_text().lower()
+
+
+def test_a_taken_port_names_port_process_and_remedy(
+    cluster: LocalCluster, lease: Lease, tmp_path: Path
+) -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", cluster.config.worker_ui_port))
+        server.listen()
+        with pytest.raises(ClusterError) as caught:
+            cluster.start(tmp_path, tmp_path / "logs", lease)
+    text = str(caught.value)
+    assert text.startswith(f"port {cluster.config.worker_ui_port}: taken by process {os.getpid()}")
+    assert "worker_ui_port in include/conf/clusters.yaml" in text
+    assert cluster.holder() is None
+
+
+def test_a_port_of_our_own_leftovers_is_no_conflict(cluster: LocalCluster, tmp_path: Path) -> None:
+    program = (
+        "import socket, time; s = socket.socket();"
+        f"s.bind(('127.0.0.1', {cluster.config.master_port})); s.listen(); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", program]
+    start_detached(command, dict(os.environ), cluster.mark, tmp_path / "left.log")
+    deadline = time.monotonic() + 10
+    while is_free(cluster.config.master_port):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert listener(cluster.config.master_port) in owned(cluster.mark)
+    assert cluster.port_problems() == []
+
+
+def test_a_daemon_that_dies_is_told_with_its_last_words(
+    cluster: LocalCluster, lease: Lease, tmp_path: Path
+) -> None:
+    spark = fake_spark(tmp_path / "spark", "echo no such class; exit 1")
+    with pytest.raises(ClusterError) as caught:
+        cluster.start(spark, tmp_path / "logs", lease)
+    assert "Spark master: ended while it started; its last words: no such class" in str(
+        caught.value
+    )
+    assert str(tmp_path / "logs" / "master.log") in str(caught.value)
+    assert owned(cluster.mark) == []
+    assert cluster.holder() is None
+
+
+def test_a_daemon_that_is_never_ready_is_ended(
+    cluster: LocalCluster, lease: Lease, tmp_path: Path
+) -> None:
+    impatient = LocalCluster(cluster.config.model_copy(update={"start_timeout_s": 1}), cluster.home)
+    spark = fake_spark(tmp_path / "spark", "echo starting; sleep 60")
+    with pytest.raises(ClusterError, match="not ready after 1 s; its last words: starting"):
+        impatient.start(spark, tmp_path / "logs", lease)
+    assert owned(cluster.mark) == []
+
+
+def test_reap_ends_what_a_killed_night_left(
+    cluster: LocalCluster, lease: Lease, leftover: Process
+) -> None:
+    dead = Process(os.getpid(), 1)
+    Lease("nexmark_spark_4_2_1", "manual__0", dead).write(cluster.state / "lease.json")
+    cluster.checkpoints.mkdir(parents=True)
+    ended = cluster.reap(lease, never_active)
+    assert len(ended) == 1
+    assert ended[0].startswith(f"{leftover.pid} ")
+    assert not leftover.alive
+    assert not cluster.scratch.exists()
+    assert cluster.reap(lease, never_active) == []
+
+
+@pytest.mark.parametrize("scheduled", [True, False])
+def test_reap_does_not_touch_a_night_that_goes_on(
+    cluster: LocalCluster, lease: Lease, leftover: Process, scheduled: bool
+) -> None:
+    holder = None if scheduled else identify(os.getpid())
+    other = Lease("nexmark_spark_4_2_1", "manual__0", holder)
+    other.write(cluster.state / "lease.json")
+    with pytest.raises(ClusterError, match="in use by nexmark_spark_4_2_1 run manual__0; wait"):
+        cluster.reap(lease, lambda asked: asked == other)
+    assert leftover.alive
+    assert cluster.holder() == other
+
+
+def test_reap_clears_an_earlier_try_of_the_same_night(
+    cluster: LocalCluster, lease: Lease, leftover: Process
+) -> None:
+    lease.write(cluster.state / "lease.json")
+    cluster.reap(lease, never_active)
+    assert not leftover.alive
+
+
+def test_spark_gets_none_of_the_callers_settings(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master yarn")
+    monkeypatch.setenv("PYTHONPATH", "/somewhere")
+    environment = cluster.environment(Path("/opt/spark"))
+    assert environment["SPARK_CONF_DIR"] == str(cluster.scratch / "conf")
+    assert environment["SPARK_HOME"] == "/opt/spark"
+    assert "PYSPARK_SUBMIT_ARGS" not in environment
+    assert "PYTHONPATH" not in environment
+    assert end([]) == []

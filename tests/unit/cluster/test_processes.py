@@ -1,0 +1,97 @@
+"""What this package started is found and ended; nothing else is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from nexmark.cluster.processes import Process, end, identify, owned, owner_mark, start_detached
+
+Start = Callable[..., Process]
+
+
+@pytest.fixture
+def mark(tmp_path: Path) -> str:
+    return owner_mark(tmp_path, "local")
+
+
+@pytest.fixture
+def start(tmp_path: Path, mark: str) -> Iterator[Start]:
+    started: list[Process] = []
+
+    def run(program: str, owner: str = mark) -> Process:
+        log = tmp_path / "logs" / "out.log"
+        command = [sys.executable, "-c", program]
+        process = start_detached(command, dict(os.environ), owner, log)
+        started.append(process)
+        return process
+
+    yield run
+    end(started, grace_s=0.1)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_started_process_is_found_by_its_mark(start: Start, mark: str) -> None:
+    process = start("import time; time.sleep(60)")
+    wait_for(lambda: owned(mark) == [process])
+    assert "time.sleep(60)" in process.command
+
+
+def test_another_mark_and_the_caller_are_not_ours(
+    start: Start, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stranger = start("import time; time.sleep(60)", owner_mark(tmp_path, "local2"))
+    wait_for(lambda: owned(owner_mark(tmp_path, "local2")) == [stranger])
+    assert owned(mark) == []
+    # A command that runs with the mark itself must not end itself or the shell it runs in.
+    program = "import sys; from nexmark.cluster.processes import owned; print(owned(sys.argv[1]))"
+    child = subprocess.run(
+        [sys.executable, "-c", program, mark],
+        env={**os.environ, "NEXMARK_OWNER": mark},
+        capture_output=True,
+        text=True,
+    )
+    assert child.stdout == "[]\n", child.stderr
+
+
+def test_children_inherit_the_mark_and_are_ended_with_their_parent(start: Start, mark: str) -> None:
+    start("import subprocess, time; subprocess.Popen(['sleep', '61']); time.sleep(60)")
+    wait_for(lambda: len(owned(mark)) == 2)
+    assert end(owned(mark)) == []
+    assert owned(mark) == []
+
+
+def test_a_process_that_ignores_term_is_killed(start: Start, mark: str, tmp_path: Path) -> None:
+    process = start(
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+        "print('ready', flush=True); time.sleep(60)"
+    )
+    wait_for(lambda: "ready" in (tmp_path / "logs" / "out.log").read_text())
+    assert end([process], grace_s=0.3) == []
+    assert not process.alive
+
+
+def test_a_pid_that_is_used_again_is_another_process() -> None:
+    me = identify(os.getpid())
+    assert me is not None
+    assert me.alive
+    assert not Process(me.pid, me.start_ticks + 1).alive
+    assert end([Process(me.pid, me.start_ticks + 1)]) == []
+
+
+def test_a_zombie_counts_as_ended() -> None:
+    child = subprocess.Popen(["true"])
+    wait_for(lambda: identify(child.pid) is None)
+    child.wait()
