@@ -1,0 +1,1 @@
+"""Nightly Nexmark on Spark: the Airflow-side library."""

@@ -1,0 +1,270 @@
+"""Nexmark events of a directory as three DuckDB tables: person, auction and bid.
+
+Reads what ``nexmark_jobs/dump_events.py`` writes and recorded Nexmark topics: JSON (one object per
+line, gzip or not) or Parquet. ``n`` and the keys of the two other entities may be absent; a
+timestamp has a ``T`` or a blank, and 0 to 9 fraction digits, of which those beyond milliseconds
+are cut off (the schema says TIMESTAMP(3)).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nexmark.expectations.errors import EventsError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["ENTITIES", "Events", "data_files", "open_events", "quote"]
+
+MEMORY_LIMIT = "4GB"
+
+ENTITIES: dict[str, dict[str, str]] = {
+    "person": {
+        "id": "BIGINT",
+        "name": "VARCHAR",
+        "emailAddress": "VARCHAR",
+        "creditCard": "VARCHAR",
+        "city": "VARCHAR",
+        "state": "VARCHAR",
+        "dateTime": "TIMESTAMP",
+        "extra": "VARCHAR",
+    },
+    "auction": {
+        "id": "BIGINT",
+        "itemName": "VARCHAR",
+        "description": "VARCHAR",
+        "initialBid": "BIGINT",
+        "reserve": "BIGINT",
+        "dateTime": "TIMESTAMP",
+        "expires": "TIMESTAMP",
+        "seller": "BIGINT",
+        "category": "BIGINT",
+        "extra": "VARCHAR",
+    },
+    "bid": {
+        "auction": "BIGINT",
+        "bidder": "BIGINT",
+        "price": "BIGINT",
+        "channel": "VARCHAR",
+        "url": "VARCHAR",
+        "dateTime": "TIMESTAMP",
+        "extra": "VARCHAR",
+    },
+}
+"""Fields and types of each entity, in the order of ``event_type``."""
+
+_JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?")
+
+
+@dataclass(frozen=True)
+class Events:
+    """Opened events: a DuckDB connection with the tables ``person``, ``auction`` and ``bid``.
+
+    Each table has the entity's fields and ``n``, the event number, which is NULL throughout unless
+    every event has its own (``numbered``).
+    """
+
+    connection: DuckDBPyConnection
+    path: Path
+    count: int
+    numbered: bool
+
+
+@contextmanager
+def open_events(path: Path | str) -> Iterator[Events]:
+    """Load the events of a directory (or of one file) into a DuckDB of its own.
+
+    Raises:
+        EventsError: The directory is missing or empty, a file is no event file, or an event is
+            malformed; says where.
+    """
+    import duckdb
+
+    path = Path(path)
+    files = _event_files(path)
+    with (
+        tempfile.TemporaryDirectory(prefix="nexmark-duckdb-") as spill,
+        duckdb.connect(
+            config={"memory_limit": MEMORY_LIMIT, "temp_directory": spill}
+        ) as connection,
+    ):
+        connection.execute("SET TimeZone = 'UTC'")
+        try:
+            _load(connection, files)
+        except duckdb.Error as error:
+            raise EventsError(_find_fault(files) or f"{path}: {_first_line(error)}") from None
+        count, numbered = _tables(connection, files)
+        yield Events(connection, path, count, numbered)
+
+
+def data_files(directory: Path, pattern: str = "*") -> list[Path]:
+    """Return the files below `directory` that hold data, sorted: no hidden or ``_`` entries."""
+
+    def visible(file: Path) -> bool:
+        return not any(part.startswith((".", "_")) for part in file.relative_to(directory).parts)
+
+    return sorted(f for f in directory.glob(pattern) if f.is_file() and visible(f))
+
+
+def quote(text: object) -> str:
+    """Return `text` as an SQL string literal."""
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _event_files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise EventsError(f"no events at {path}: write them with nexmark_jobs/dump_events.py")
+    files = [path] if path.is_file() else data_files(path)
+    if not files:
+        raise EventsError(f"{path} holds no event file: write it with nexmark_jobs/dump_events.py")
+    for file in files:
+        if not file.name.endswith((*_JSON_SUFFIXES, ".parquet")):
+            raise EventsError(
+                f"{file} is no event file: events are *.json, *.jsonl (also .gz) or *.parquet"
+            )
+    if len({file.suffix == ".parquet" for file in files}) > 1:
+        raise EventsError(f"{path} mixes Parquet and JSON events: keep one format per directory")
+    return files
+
+
+def _load(connection: DuckDBPyConnection, files: list[Path]) -> None:
+    """Read the files into the table ``event``: n, event_type and one struct per entity."""
+    names = "[" + ", ".join(quote(os.fspath(file)) for file in files) + "]"
+    if files[0].suffix == ".parquet":
+        scan = f"read_parquet({names}, union_by_name = true)"
+        present = {row[0] for row in connection.execute(f"DESCRIBE FROM {scan}").fetchall()}
+        number = "n" if "n" in present else "NULL"
+    else:
+        structs = ", ".join(
+            f"{entity}: {quote(_struct_type(fields))}" for entity, fields in ENTITIES.items()
+        )
+        scan = (
+            f"read_json({names}, format = 'newline_delimited', "
+            f"columns = {{n: 'BIGINT', event_type: 'INTEGER', {structs}}})"
+        )
+        number = "n"
+    connection.execute(
+        f"CREATE TABLE event AS SELECT CAST({number} AS BIGINT) AS n, "
+        f"CAST(event_type AS INTEGER) AS event_type, {', '.join(ENTITIES)} FROM {scan}"
+    )
+    for event_type, (entity, fields) in enumerate(ENTITIES.items()):
+        connection.execute(
+            f"CREATE TABLE {entity} AS SELECT n, "
+            + ", ".join(_field(entity, name, kind) for name, kind in fields.items())
+            + f" FROM event WHERE event_type = {event_type}"
+        )
+
+
+def _struct_type(fields: dict[str, str]) -> str:
+    types = {"TIMESTAMP": "VARCHAR"}
+    return "STRUCT(" + ", ".join(f"{n} {types.get(k, k)}" for n, k in fields.items()) + ")"
+
+
+def _field(entity: str, name: str, kind: str) -> str:
+    value = f"TRY_CAST({entity}.{name} AS {kind})"
+    if kind == "TIMESTAMP":
+        value = f"date_trunc('millisecond', {value})"
+    return f"{value} AS {name}"
+
+
+def _tables(connection: DuckDBPyConnection, files: list[Path]) -> tuple[int, bool]:
+    """Check that every event is whole; return their number and whether they are numbered."""
+    count, unknown, numbers = _one(
+        connection,
+        "SELECT count(*), count(*) FILTER (WHERE event_type NOT IN (0, 1, 2) "
+        "OR event_type IS NULL), count(DISTINCT n) FROM event",
+    )
+    where = files[0].parent
+    if count == 0:
+        raise EventsError(f"{where} holds no event: write some with nexmark_jobs/dump_events.py")
+    faults = ["event_type is not 0, 1 or 2"] if unknown else []
+    for entity, fields in ENTITIES.items():
+        nulls = _one(
+            connection,
+            "SELECT " + ", ".join(f"count(*) - count({n})" for n in fields) + f" FROM {entity}",
+        )
+        faults += [
+            f"{entity}.{name} is missing or malformed in {missing} events"
+            for name, missing in zip(fields, nulls, strict=True)
+            if missing
+        ]
+    if faults:
+        raise EventsError(_find_fault(files) or f"{where}: {faults[0]}; dump the events again")
+    connection.execute("DROP TABLE event")
+    numbered = numbers == count
+    if not numbered:
+        for entity in ENTITIES:
+            connection.execute(f"UPDATE {entity} SET n = NULL")
+    return count, numbered
+
+
+def _one(connection: DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
+    row = connection.execute(sql).fetchone()
+    assert row is not None
+    return tuple(row)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def _find_fault(files: list[Path]) -> str | None:
+    """Look for the first malformed JSON event, line by line; None when there is none."""
+    for file in files:
+        if file.suffix == ".parquet":
+            continue
+        opener = gzip.open if file.suffix == ".gz" else open
+        number = 0
+        try:
+            with opener(file, "rt", encoding="utf-8") as lines:
+                for number, line in enumerate(lines, 1):
+                    fault = _line_fault(line)
+                    if fault:
+                        return f"{file}:{number}: {fault}; correct or remove this line"
+        except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+            return f"{file}:{number + 1}: cannot be read ({error}); copy the file again"
+    return None
+
+
+def _line_fault(line: str) -> str | None:
+    try:
+        event = json.loads(line)
+    except json.JSONDecodeError as error:
+        return f"not JSON ({error.msg} at column {error.colno})" if line.strip() else None
+    if not isinstance(event, dict):
+        return "not a JSON object"
+    kind = event.get("event_type")
+    if isinstance(kind, bool) or kind not in (0, 1, 2):
+        return f"event_type is {json.dumps(kind)}, not 0, 1 or 2"
+    if not isinstance(event.get("n"), int | None):
+        return f"n is {json.dumps(event['n'])}, not a whole number"
+    entity, fields = list(ENTITIES.items())[kind]
+    if not isinstance(event.get(entity), dict):
+        return f"event_type is {kind} but there is no {entity}"
+    for name, field_type in fields.items():
+        if event[entity].get(name) is None:
+            return f"{entity}.{name} is missing"
+        if not _is_a(event[entity][name], field_type):
+            found = json.dumps(event[entity][name])
+            return f"{entity}.{name} is {found}, not a {field_type.lower()}"
+    return None
+
+
+def _is_a(value: object, field_type: str) -> bool:
+    if field_type == "BIGINT":
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+    if field_type == "TIMESTAMP":
+        return isinstance(value, str) and _TIMESTAMP.fullmatch(value) is not None
+    return isinstance(value, str)

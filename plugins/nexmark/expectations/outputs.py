@@ -1,0 +1,124 @@
+"""A query's output directory as a DuckDB table in the contract's columns and types."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nexmark.expectations.contract import Column, Contract
+from nexmark.expectations.errors import OutputError
+from nexmark.expectations.events import data_files, quote
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["SINKS", "Output", "load_output"]
+
+SINKS = ("parquet", "filesystem")
+
+_COMMITTED = "_SUCCESS"
+_PARTITION_COLUMNS = ("dt", "hm")
+
+
+@dataclass(frozen=True)
+class Output:
+    """What an output directory holds.
+
+    ``columns`` are as found, timestamps with and without a zone alike. The rows are in the table
+    ``output``, in the contract's order and types (a value that is not of its type is NULL), if
+    ``readable``: if the columns have the contract's names. The table ``partition`` says for each
+    directory of a filesystem sink whether it is committed.
+    """
+
+    columns: tuple[Column, ...]
+    rows: int
+    readable: bool
+
+
+def load_output(
+    connection: DuckDBPyConnection, entry: Contract, directory: Path, sink: str
+) -> Output:
+    """Load the output of a query, written by `sink`, from `directory`.
+
+    Raises:
+        OutputError: The directory is missing or holds no output, files differ in their columns, or
+            the sink is not one of this query's.
+    """
+    import duckdb
+
+    if sink not in SINKS:
+        raise OutputError(f"unknown sink '{sink}': use one of {', '.join(SINKS)}")
+    if sink == "filesystem" and entry.names[-2:] != _PARTITION_COLUMNS:
+        raise OutputError(f"{entry.query} has no filesystem sink: only q10 has; use parquet")
+    scan = _scan(entry, directory, partitioned=entry.names[-2:] == _PARTITION_COLUMNS)
+    try:
+        found = connection.execute(f"DESCRIBE FROM {scan}").fetchall()
+        columns = tuple(Column(row[0], _canonical(row[1])) for row in found)
+        rows = connection.execute(f"SELECT count(*) FROM {scan}").fetchall()[0][0]
+        readable = {column.name for column in columns} == set(entry.names)
+        if readable:
+            casts = ", ".join(f"TRY_CAST({c.name} AS {c.type}) AS {c.name}" for c in entry.columns)
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE output AS SELECT {casts} FROM {scan}")
+    except duckdb.Error as error:
+        reason = str(error).strip().splitlines()[0]
+        message = f"{directory} cannot be read as output of {entry.query}: {reason}"
+        raise OutputError(message) from None
+    _load_partitions(connection, directory if sink == "filesystem" else None)
+    return Output(columns, rows, readable)
+
+
+def _scan(entry: Contract, directory: Path, *, partitioned: bool) -> str:
+    """Return a table function over the data files below `directory`."""
+    if not directory.is_dir():
+        raise OutputError(
+            f"no output directory {directory}: run the query with --sink parquet:{directory}"
+        )
+    files = data_files(directory, "**/*.parquet")
+    function, options = "read_parquet", []
+    if not files:
+        files, function = data_files(directory, "**/*.csv"), "read_csv"
+        options = _csv_options(entry)
+    if not files:
+        raise OutputError(f"{directory} holds no *.parquet: the query job wrote nothing there")
+    names = "[" + ", ".join(quote(os.fspath(file)) for file in files) + "]"
+    in_partitions = all(file.parent != directory for file in files)
+    if partitioned and in_partitions:
+        options += ["hive_partitioning = true", "hive_types_autocast = false"]
+    else:
+        options += ["hive_partitioning = false"]
+    return f"{function}({', '.join([names, *options])})"
+
+
+def _csv_options(entry: Contract) -> list[str]:
+    """Options to read the files of a CSV sink: no header, no partition columns."""
+    columns = ", ".join(
+        f"{c.name}: {quote(c.type)}" for c in entry.columns if c.name not in _PARTITION_COLUMNS
+    )
+    return [
+        "auto_detect = false",
+        "header = false",
+        "delim = ','",
+        "quote = '\"'",
+        "escape = '\\'",
+        "allow_quoted_nulls = false",
+        f"columns = {{{columns}}}",
+    ]
+
+
+def _canonical(type_name: str) -> str:
+    return "TIMESTAMP" if type_name.startswith("TIMESTAMP") else type_name
+
+
+def _load_partitions(connection: DuckDBPyConnection, directory: Path | None) -> None:
+    connection.execute(
+        'CREATE OR REPLACE TEMP TABLE "partition" (directory VARCHAR, committed BOOLEAN)'
+    )
+    if directory is None:
+        return
+    for parent in sorted({file.parent for file in data_files(directory, "**/*.*")}):
+        connection.execute(
+            'INSERT INTO "partition" VALUES (?, ?)',
+            [os.fspath(parent.relative_to(directory)), (parent / _COMMITTED).is_file()],
+        )

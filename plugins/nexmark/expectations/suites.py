@@ -1,0 +1,220 @@
+"""Great Expectations suites: one per query, judging the evidence that DuckDB gathered.
+
+The batch is one row: row counts as numbers, and per check a column that holds the finding (a
+sentence with example rows) or nothing. So Great Expectations never sees a million rows, and its
+Data Docs show each rule with what was found against it.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nexmark.expectations.checks import Evidence, invariants
+from nexmark.expectations.contract import contract
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from great_expectations import ExpectationSuite
+    from great_expectations.data_context.data_context.abstract_data_context import (
+        AbstractDataContext,
+    )
+
+__all__ = ["Judgement", "build_suite", "evidence_frame", "judge"]
+
+_SITE = "nexmark"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What Great Expectations says of one output.
+
+    ``failures`` has one line per failed expectation (if the columns are wrong, for these only: the
+    others follow from it); ``docs`` is the index of the Data Docs site.
+    """
+
+    success: bool
+    evaluated: int
+    failed: int
+    failures: tuple[str, ...]
+    docs: Path | None
+
+
+def build_suite(query: str, *, may_be_empty: bool) -> ExpectationSuite:
+    """Return the suite of `query`: what is expected of its evidence frame.
+
+    `may_be_empty` says whether an empty reference is a right answer for these events; otherwise it
+    is refused, because comparing nothing proves nothing.
+    """
+    gx, types = _great_expectations(), _expectation_types()
+    compared = "rows, folded by bidder," if contract(query).fold else "rows"
+    listed = ", ".join(map(str, contract(query).columns))
+    expectations = [
+        types["schema"](column="schema", description=f"The columns are, in this order: {listed}."),
+        gx.expectations.ExpectColumnValuesToBeBetween(
+            column="reference_rows",
+            min_value=0 if may_be_empty else 1,
+            description="The reference has rows, unless the events are too few.",
+        ),
+        gx.expectations.ExpectColumnPairValuesToBeEqual(
+            column_A="compared_rows",
+            column_B="reference_rows",
+            description=f"There are as many {compared} as in the reference.",
+        ),
+        types["multiset"](
+            column="difference",
+            description="Every row is as often in the output as in the reference, and no other.",
+        ),
+    ]
+    expectations += [
+        types["invariant"](column=check.name, description=check.rule) for check in invariants(query)
+    ]
+    suite: ExpectationSuite = gx.ExpectationSuite(name=query, expectations=expectations)
+    return suite
+
+
+def evidence_frame(evidence: Evidence) -> pd.DataFrame:
+    """Return the evidence as the one-row frame that the suite judges."""
+    import pandas as pd
+
+    row = {
+        "rows": evidence.rows,
+        "compared_rows": evidence.compared_rows,
+        "reference_rows": evidence.reference_rows,
+        "schema": evidence.schema_finding,
+        "difference": evidence.difference_finding,
+        **evidence.invariant_findings,
+    }
+    return pd.DataFrame([row], dtype=object)
+
+
+def judge(evidence: Evidence, data_docs_dir: Path | None = None) -> Judgement:
+    """Run the query's suite over the evidence; add the result to the Data Docs, if asked.
+
+    Data Docs are one site per directory: results of other queries already there stay.
+    """
+    gx = _great_expectations()
+    context = _context(data_docs_dir)
+    query = evidence.query
+    suite = context.suites.add(build_suite(query, may_be_empty=evidence.reference_may_be_empty))
+    asset = context.data_sources.add_pandas("output").add_dataframe_asset(query)
+    definition = context.validation_definitions.add(
+        gx.ValidationDefinition(
+            name=query, data=asset.add_batch_definition_whole_dataframe("evidence"), suite=suite
+        )
+    )
+    checkpoint = context.checkpoints.add(
+        gx.Checkpoint(
+            name=query,
+            validation_definitions=[definition],
+            actions=[gx.checkpoint.UpdateDataDocsAction(name="docs")] if data_docs_dir else [],
+        )
+    )
+    result = checkpoint.run(
+        batch_parameters={"dataframe": evidence_frame(evidence)},
+        run_id=gx.RunIdentifier(run_name=query),
+    )
+    (validation,) = result.run_results.values()
+    failed = [entry for entry in validation.results if not entry.success]
+    return Judgement(
+        success=bool(result.success),
+        evaluated=len(validation.results),
+        failed=len(failed),
+        failures=tuple(_failures(evidence, (entry.expectation_config for entry in failed))),
+        docs=data_docs_dir / "index.html" if data_docs_dir else None,
+    )
+
+
+def _failures(evidence: Evidence, failed: Iterable[Any]) -> Iterator[str]:
+    """Say in one line each which expectations failed and what was found."""
+    findings = {
+        "schema": evidence.schema_finding,
+        "reference_rows": f"empty over {evidence.events} events: verify with more events",
+        "row_count": f"{evidence.compared_rows}, the reference has {evidence.reference_rows}",
+        "difference": evidence.difference_finding,
+        **evidence.invariant_findings,
+    }
+    for configuration in failed:
+        column = configuration.kwargs.get("column", "row_count")
+        if evidence.comparable or column == "schema":
+            yield f"{column}: {findings[column]} ({configuration.description})"
+
+
+def _great_expectations() -> Any:
+    """Import Great Expectations (seconds, once per process) with its analytics off."""
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # its optional import of pyspark warns
+        import great_expectations as gx
+        import great_expectations.checkpoint
+        import great_expectations.expectations
+    return gx
+
+
+@cache
+def _expectation_types() -> dict[str, Any]:
+    """Define the custom expectations: each expects a column of the evidence to hold no finding."""
+    from great_expectations.expectations.core.expect_column_values_to_be_null import (
+        ExpectColumnValuesToBeNull,
+    )
+
+    class ExpectOutputToHaveContractSchema(ExpectColumnValuesToBeNull):
+        """The output has the contract's columns: names, order and types."""
+
+    class ExpectOutputToEqualReference(ExpectColumnValuesToBeNull):
+        """The output and the reference are equal as multisets of rows."""
+
+    class ExpectInvariantToHold(ExpectColumnValuesToBeNull):
+        """No row of the output breaks this rule."""
+
+    return {
+        "schema": ExpectOutputToHaveContractSchema,
+        "multiset": ExpectOutputToEqualReference,
+        "invariant": ExpectInvariantToHold,
+    }
+
+
+def _context(data_docs_dir: Path | None) -> AbstractDataContext:
+    """Return a context in memory; only results and Data Docs are files, and only if asked."""
+    gx = _great_expectations()
+    from great_expectations.data_context.types.base import (
+        DataContextConfig,
+        InMemoryStoreBackendDefaults,
+        ProgressBarsConfig,
+    )
+
+    stores = InMemoryStoreBackendDefaults()
+    if data_docs_dir is not None:
+        for name, kind in (
+            ("expectations_store", "ExpectationsStore"),
+            ("validation_results_store", "ValidationResultsStore"),
+        ):
+            stores.stores[name] = {
+                "class_name": kind,
+                "store_backend": _files(data_docs_dir / "results" / name),
+            }
+        stores.data_docs_sites = {
+            _SITE: {
+                "class_name": "SiteBuilder",
+                "show_how_to_buttons": False,
+                "store_backend": _files(data_docs_dir),
+                "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+            }
+        }
+    context: AbstractDataContext = gx.get_context(
+        project_config=DataContextConfig(store_backend_defaults=stores, analytics_enabled=False)
+    )
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    return context
+
+
+def _files(directory: Path) -> dict[str, str]:
+    return {
+        "class_name": "TupleFilesystemStoreBackend",
+        "base_directory": os.fspath(directory.absolute()),
+    }
