@@ -58,7 +58,7 @@ def auctions(numbers: DataFrame, config: GeneratorConfig, end: int | None = None
         F.col("seller_bits"), F.col("newest_person"), config.hot_sellers_ratio, hot_seller, config
     )
     category = below(high(draw(seed, "auction.category", n)), config.num_categories)
-    size = F.length("itemName") + F.length("description") + _FIXED_SIZE
+    size = F.octet_length("itemName") + F.octet_length("description") + _FIXED_SIZE
     return drawn.select(
         "n",
         "id",

@@ -49,6 +49,7 @@ def bids(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) ->
     with_channel = with_channel.withColumn(
         "channel_index", channels.channel_index(F.col("channel_bits"), F.col("hot"), config)
     )
+    with_channel = with_channel.withColumn("url_bits", draw(seed, "url", F.col("channel_index")))
     hot, index = F.col("hot"), F.col("channel_index")
     return with_channel.select(
         "n",
@@ -56,7 +57,7 @@ def bids(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) ->
         (bidder + config.bidder_id_offset).alias("bidder"),
         price(F.col("price_bits")).alias("price"),
         channels.channel_name(hot, index).alias("channel"),
-        channels.channel_url(hot, index, config).alias("url"),
+        channels.channel_url(hot, index, F.col("url_bits"), config).alias("url"),
         F.timestamp_millis(F.col("date_time_ms")).alias("dateTime"),
         filler(
             F.col("extra_bits"), filler_constant(seed), _CURRENT_SIZE, config.avg_bid_byte_size

@@ -6,21 +6,14 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from nexmark_jobs.generator.config import GeneratorConfig
-from nexmark_jobs.generator.hashing import below, draw, high, low
-from nexmark_jobs.generator.strings import ConstantStream
+from nexmark_jobs.generator.hashing import below, high, low
+from nexmark_jobs.generator.strings import ConstantStream, one_of
 
 HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 
 _HOST = "https://www.nexmark.com/"
 _PAGE = "/item.htm?query=1"
-_SEGMENTS = 512
-_SWAPS = (
-    (1, 0x55555555),
-    (2, 0x33333333),
-    (4, 0x0F0F0F0F),
-    (8, 0x00FF00FF),
-    (16, 0x0000FFFF),
-)
+_SEGMENTS = 256
 
 
 def _random_segment(stream: ConstantStream) -> str:
@@ -43,19 +36,22 @@ def hot_urls(seed: int) -> list[str]:
     ]
 
 
-def _item(items: list[str], index: Column) -> Column:
-    return F.array(*[F.lit(item) for item in items])[index.cast("int")]
+def _reverse8(byte: Column) -> Column:
+    """A byte with its bits in reverse order."""
+    return (byte * 0x0202020202).bitwiseAND(F.lit(0x010884422010)) % 1023
 
 
-def _absolute_reverse32(number: Column) -> Column:
-    """Absolute value of the signed integer whose 32 bits are those of `number` reversed.
+def _absolute_reverse32(number: Column, bound: int) -> Column:
+    """Absolute value of the signed integer whose 32 bits are those of number < bound reversed.
 
     For number 1 that is 2^31 here; Java's Math.abs leaves it negative.
     """
-    for shift, mask in _SWAPS:
-        upper = F.shiftright(number, shift).bitwiseAND(F.lit(mask))
-        number = upper.bitwiseOR(F.shiftleft(number.bitwiseAND(F.lit(mask)), shift))
-    return F.when(number > 2**31, F.lit(2**32) - number).otherwise(number)
+    reverse = F.lit(0).cast("bigint")
+    for position in range(0, (bound - 1).bit_length(), 8):
+        byte = F.shiftright(number, position).bitwiseAND(F.lit(0xFF))
+        reverse = reverse.bitwiseOR(F.shiftleft(_reverse8(byte), 24 - position))
+    sign = F.lit(2**31)
+    return F.abs(reverse.bitwiseXOR(sign) - sign)
 
 
 def is_hot(bits: Column, config: GeneratorConfig) -> Column:
@@ -71,21 +67,23 @@ def channel_index(bits: Column, hot: Column, config: GeneratorConfig) -> Column:
 def channel_name(hot: Column, index: Column) -> Column:
     """Name of a channel."""
     named = F.concat(F.lit("channel-"), index.cast("string"))
-    return F.when(hot, _item(list(HOT_CHANNELS), index)).otherwise(named)
+    return F.when(hot, one_of(HOT_CHANNELS, index)).otherwise(named)
 
 
-def channel_url(hot: Column, index: Column, config: GeneratorConfig) -> Column:
+def channel_url(hot: Column, index: Column, bits: Column, config: GeneratorConfig) -> Column:
     """URL of a channel: a function of (seed, channel)."""
-    bits = draw(config.seed, "url", index)
     table = segments(config.seed)
     parts = [
-        _item(table, F.shiftrightunsigned(bits, shift).bitwiseAND(F.lit(_SEGMENTS - 1)))
+        one_of(table, F.shiftrightunsigned(bits, shift).bitwiseAND(F.lit(_SEGMENTS - 1)))
         for shift in (32, 42, 52)
     ]
     suffix = F.when(
         below(low(bits), 10) < 9,
-        F.concat(F.lit(_PAGE + "&channel_id="), _absolute_reverse32(index).cast("string")),
+        F.concat(
+            F.lit(_PAGE + "&channel_id="),
+            _absolute_reverse32(index, config.num_channels).cast("string"),
+        ),
     ).otherwise(F.lit(_PAGE))
     slash = F.lit("/")
     named = F.concat(F.lit(_HOST), parts[0], slash, parts[1], slash, parts[2], suffix)
-    return F.when(hot, _item(hot_urls(config.seed), index)).otherwise(named)
+    return F.when(hot, one_of(hot_urls(config.seed), index)).otherwise(named)

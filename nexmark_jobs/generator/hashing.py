@@ -11,7 +11,7 @@ _MASK32 = 0xFFFF_FFFF
 
 
 def field_key(seed: int, field: str) -> int:
-    """The signed 64-bit key of a field: 8 bytes of SHA-256("nexmark/<seed>/<field>"), big-endian."""
+    """The signed 64-bit key of a field: SHA-256("nexmark/<seed>/<field>"), first 8 bytes."""
     digest = hashlib.sha256(f"nexmark/{seed}/{field}".encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
 

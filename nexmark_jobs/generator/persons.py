@@ -10,6 +10,7 @@ from nexmark_jobs.generator.hashing import below, draw, high, low
 from nexmark_jobs.generator.strings import (
     filler,
     filler_constant,
+    one_of,
     random_string,
     text_constant,
 )
@@ -58,7 +59,7 @@ _CARD_NUMBERS = 10**16
 
 
 def _one_of(items: tuple[str, ...], bits32: Column) -> Column:
-    return F.array(*[F.lit(item) for item in items])[below(bits32, len(items)).cast("int")]
+    return one_of(items, below(bits32, len(items)))
 
 
 def _credit_card(bits: Column) -> Column:
@@ -100,7 +101,7 @@ def persons(numbers: DataFrame, config: GeneratorConfig, end: int | None = None)
         _one_of(STATES, high(draw(seed, "person.state", n))).alias("state"),
     )
     texts = ("name", "emailAddress", "creditCard", "city", "state")
-    size = sum((F.length(text) for text in texts), F.lit(_FIXED_SIZE))
+    size = sum((F.octet_length(text) for text in texts), F.lit(_FIXED_SIZE))
     return drawn.select(
         "n",
         "id",

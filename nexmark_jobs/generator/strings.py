@@ -7,6 +7,7 @@ The constants hold every character in exact proportion, in random order.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -90,3 +91,12 @@ def filler(bits: Column, constant: str, current_size: Column | int, target_size:
     length = rest - delta + below(high(bits), delta * 2)
     longest = target_size + target_size // 5 + 1
     return _slice(constant, below(low(bits), len(constant)), length, longest)
+
+
+def one_of(items: Sequence[str], index: Column) -> Column:
+    """The item at `index` (counted from 0) of items without commas.
+
+    Written as a split text, because a plan with one literal is quicker to optimize, in every
+    micro-batch, than one with a literal per item.
+    """
+    return F.split(F.lit(",".join(items)), ",")[index.cast("int")]
