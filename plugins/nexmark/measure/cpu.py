@@ -1,0 +1,335 @@
+"""CPU time per Spark application from /proc samples.
+
+Every process tells its own CPU time (``utime + stime``) and that of the children it has waited
+for (``cutime + cstime``, each with all they had waited for). The CPU time of a tree is therefore
+what its processes were seen to use, plus what the waited-for time of a parent grew by beyond what
+was already counted for the children that ended: the last moments of a known child, or all of a
+child that came and went between two readings. Nothing is lost and nothing counted twice:
+
+- The sampler reads parents before children. A child missing from a tick is in its parent's
+  waited-for time of that tick or of the next, never earlier; it is looked for in these two only.
+- A child may end together with its own children, or leave them to init. Their time is taken to
+  be within the growth of the parent's waited-for time when the growth is large enough for all.
+- What an executor used in its last moments is told by the Worker daemon's waited-for time.
+- A process whose parent did not wait for it counts with what it was last seen to have used.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from nexmark.measure.samples import (
+    HostSamples,
+    MeasurementError,
+    ProcessKey,
+    Program,
+    Reading,
+    Tick,
+)
+
+TREE_ROLES = frozenset({"executor", "driver", "root"})
+
+
+@dataclass
+class TreeCpu:
+    """Cumulative CPU of one root and its descendants, in clock ticks, one value per tick.
+
+    ``python`` is the part of Python workers and their children, ``main`` all the rest.
+    """
+
+    key: ProcessKey
+    program: Program
+    first: int
+    last: int
+    main: list[int] = field(default_factory=list)
+    python: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CpuSeries:
+    """Cumulative CPU-seconds of one application on one host at ``times`` (epoch seconds).
+
+    ``executors`` are the JVMs, ``python`` their Python workers, ``driver`` the driver with all its
+    children (None where the driver was not on this host). ``busy`` and ``steal`` are of the whole
+    machine, None where the sampler sees only part of it.
+    """
+
+    host: str
+    interval_s: float
+    times: tuple[float, ...]
+    executors: tuple[float, ...]
+    python: tuple[float, ...]
+    driver: tuple[float, ...] | None
+    busy: tuple[float, ...] | None
+    steal: tuple[float, ...] | None
+    has_executor: bool
+    sampler_cores: float | None
+
+    def between(self, values: Sequence[float], start: float, end: float) -> float:
+        """Return by how much a cumulative series of this host grew from start to end."""
+        return self.at(values, end) - self.at(values, start)
+
+    def at(self, values: Sequence[float], instant: float) -> float:
+        """Return a cumulative series at an instant, on a straight line between two readings.
+
+        MeasurementError when the samples do not reach to the instant.
+        """
+        right = self._bracket(instant)
+        left_time, right_time = self.times[right - 1], self.times[right]
+        share = (instant - left_time) / (right_time - left_time)
+        return values[right - 1] + share * (values[right] - values[right - 1])
+
+    def gap_at(self, instant: float) -> float:
+        """Return the seconds between the two readings around an instant."""
+        right = self._bracket(instant)
+        return self.times[right] - self.times[right - 1]
+
+    def _bracket(self, instant: float) -> int:
+        if len(self.times) < 2 or not self.times[0] <= instant <= self.times[-1]:
+            off = self.times[0] - instant if instant < self.times[0] else instant - self.times[-1]
+            edge = "begin after" if instant < self.times[0] else "end before"
+            raise MeasurementError(
+                f"the samples of host {self.host} {edge} the run ({off:.1f} s short);"
+                " the sampler must run from before the query starts until it has ended"
+            )
+        return min(max(bisect_right(self.times, instant), 1), len(self.times) - 1)
+
+
+def application_cpu(samples: HostSamples, app_id: str, label: str | None = None) -> CpuSeries:
+    """Return the CPU of an application on one host.
+
+    Executors are found by ``app_id``. The driver is the one with this ``label`` (its ``--result``
+    argument); without a label all drivers on the host that lived beside these executors count.
+    A host without an executor of the application has series of zeros: whether none on any host
+    is an error is for the caller to say (``has_executor``).
+    """
+    trees = tree_cpu(samples)
+    executors = [x for x in trees if x.program.role == "executor" and x.program.app_id == app_id]
+    drivers = [x for x in trees if x.program.role == "driver" and _is_driver(x, label, executors)]
+    whole = samples.scope == "host" and all(len(x.host_cpu) >= 8 for x in samples.ticks)
+    first = samples.ticks[0].host_cpu
+    ticks = len(samples.ticks)
+
+    def seconds(series: Iterable[Sequence[int]]) -> tuple[float, ...]:
+        rows = list(series)
+        return tuple(sum(row[i] for row in rows) / samples.clk_tck for i in range(ticks))
+
+    def machine(total: Callable[[tuple[int, ...]], int]) -> tuple[float, ...] | None:
+        if not whole:
+            return None
+        return seconds([[total(tick.host_cpu) - total(first) for tick in samples.ticks]])
+
+    cost = None
+    if samples.sampler_cpu_s is not None and samples.elapsed_s:
+        cost = samples.sampler_cpu_s / samples.elapsed_s
+    return CpuSeries(
+        host=samples.host,
+        interval_s=samples.interval_s,
+        times=samples.times(),
+        executors=seconds(x.main for x in executors),
+        python=seconds(x.python for x in executors),
+        driver=seconds(y for x in drivers for y in (x.main, x.python)) if drivers else None,
+        busy=machine(lambda x: x[0] + x[1] + x[2] + x[5] + x[6]),
+        steal=machine(lambda x: x[7]),
+        has_executor=bool(executors),
+        sampler_cores=cost,
+    )
+
+
+def _is_driver(driver: TreeCpu, label: str | None, executors: Sequence[TreeCpu]) -> bool:
+    if label is not None:
+        return driver.program.label == label
+    return any(driver.first <= x.last and x.first <= driver.last for x in executors)
+
+
+def tree_cpu(samples: HostSamples) -> list[TreeCpu]:
+    """Return the CPU of every executor, driver and root process tree in the samples."""
+    ledger = _Ledger(samples)
+    for number, tick in enumerate(samples.ticks):
+        ledger.add(number, tick)
+    return ledger.trees()
+
+
+@dataclass
+class _Ended:
+    """A process that is gone: what was counted for it, and below it for those that went with it."""
+
+    key: ProcessKey
+    tick: int
+    counted: int
+    below: int = 0
+
+
+@dataclass
+class _Account:
+    """What a parent has waited for against what is counted already for its ended children.
+
+    ``balance`` is waited-for time that nothing counted explains, so CPU still to be booked; below
+    zero, the ended children are not all in the waited-for time yet. ``ended`` are the children
+    that ended in this tick, and earlier ones while the balance is below zero.
+    """
+
+    balance: int = 0
+    ended: list[_Ended] = field(default_factory=list)
+
+    def waited(self, growth: int) -> None:
+        """Take in the growth of the waited-for time at the tick after the last ``end``."""
+        self.balance += growth
+        if self.balance < 0:
+            # Not waited for at all: they keep what was counted. A single one may have been waited
+            # for without its own children, which then were left to init.
+            alone = self.balance + self.ended[0].below if len(self.ended) == 1 else 0
+            self.balance = max(alone, 0)
+
+    def end(self, ended: list[_Ended]) -> None:
+        """Take in the children that are gone in this tick."""
+        self.ended += ended
+        self.balance -= sum(x.counted + x.below for x in ended)
+
+    def to_book(self, number: int) -> tuple[int, _Ended | None]:
+        """Return the ticks to book now and the costliest child they may be the last of."""
+        rest = max(self.balance, 0)
+        head = max(self.ended, key=lambda x: x.counted, default=None)
+        if self.balance >= 0:
+            self.balance = 0
+            self.ended = [x for x in self.ended if x.tick == number]
+        return rest, head
+
+
+class _Ledger:
+    """Takes tick after tick and books every CPU tick once."""
+
+    def __init__(self, samples: HostSamples) -> None:
+        self._samples = samples
+        self._before: dict[ProcessKey, Reading] = {}
+        self._trees: dict[ProcessKey, TreeCpu] = {}
+        self._tree_of: dict[ProcessKey, TreeCpu] = {}
+        self._in_python: dict[ProcessKey, bool] = {}
+        self._accounts: dict[ProcessKey, _Account] = {}
+
+    def trees(self) -> list[TreeCpu]:
+        return list(self._trees.values())
+
+    def add(self, number: int, tick: Tick) -> None:
+        for key in self._by_age(tick):
+            self._enrol(key, number, tick)
+        for tree in self._trees.values():
+            tree.main.append(tree.main[-1] if tree.main else 0)
+            tree.python.append(tree.python[-1] if tree.python else 0)
+        ended = self._ended(number, tick)
+        for key, reading in tick.processes.items():
+            self._book(key, reading, number, ended.get(key, []))
+        self._before = tick.processes
+
+    def _by_age(self, tick: Tick) -> list[ProcessKey]:
+        new = [key for key in tick.processes if key not in self._before]
+        return sorted(new, key=lambda key: key.starttime)
+
+    def _enrol(self, key: ProcessKey, number: int, tick: Tick) -> None:
+        """Find the tree and the class of a process that is new in this tick."""
+        program = self._program(key)
+        if program.role in TREE_ROLES:
+            tree = self._trees.get(key)
+            if tree is None:
+                tree = TreeCpu(key, program, number, number, [0] * number, [0] * number)
+                self._trees[key] = tree
+            self._tree_of[key] = tree
+            self._in_python[key] = False
+        elif program.role == "child":
+            parent = self._alive(tick.processes[key].ppid, tick)
+            owner = self._tree_of.get(parent) if parent else None
+            owner = owner or self._root_tree(program.root)
+            if owner is not None:
+                self._tree_of[key] = owner
+                inherited = parent is not None and self._in_python.get(parent, False)
+                self._in_python[key] = inherited or program.is_python
+
+    def _program(self, key: ProcessKey) -> Program:
+        program = self._samples.programs.get(key)
+        if program is None:
+            raise MeasurementError(
+                f"samples of host {self._samples.host}: process {key.pid} has no proc line;"
+                " the file was damaged"
+            )
+        return program
+
+    def _root_tree(self, pid: int) -> TreeCpu | None:
+        """Return the newest tree whose root has this pid."""
+        trees = [tree for key, tree in self._trees.items() if key.pid == pid]
+        return trees[-1] if trees else None
+
+    def _alive(self, pid: int, tick: Tick) -> ProcessKey | None:
+        return next((key for key in tick.processes if key.pid == pid), None)
+
+    def _ended(self, number: int, tick: Tick) -> dict[ProcessKey, list[_Ended]]:
+        """Return the processes that are gone, by the living parent that may have waited for them.
+
+        Processes that went together are one: the time of all went up to the first living parent.
+        """
+        gone = {key: old for key, old in self._before.items() if key not in tick.processes}
+        key_of = {key.pid: key for key in self._before}
+        heads: dict[ProcessKey, _Ended] = {}
+        for key, old in gone.items():
+            top = self._top(key, gone, key_of)
+            head = heads.setdefault(top, _Ended(top, number, 0))
+            if key == top:
+                head.counted = old.own + old.waited
+            else:
+                head.below += old.own + old.waited
+            head.below -= min(self._accounts.pop(key, _Account()).balance, 0)
+        ended: dict[ProcessKey, list[_Ended]] = {}
+        for top, head in heads.items():
+            parent = key_of.get(gone[top].ppid)
+            if parent is not None:
+                ended.setdefault(parent, []).append(head)
+        return ended
+
+    @staticmethod
+    def _top(
+        key: ProcessKey, gone: dict[ProcessKey, Reading], key_of: dict[int, ProcessKey]
+    ) -> ProcessKey:
+        """Return the highest ancestor that is gone too."""
+        for _ in range(len(gone)):
+            parent = key_of.get(gone[key].ppid)
+            if parent is None or parent not in gone:
+                break
+            key = parent
+        return key
+
+    def _book(self, key: ProcessKey, reading: Reading, number: int, ended: list[_Ended]) -> None:
+        tree = self._tree_of.get(key)
+        old = self._before.get(key)
+        if old is None:
+            # Children an outsider had waited for before it was first seen are not ours.
+            old = Reading(0, 0, reading.waited if tree is None else 0)
+        if tree is not None:
+            tree.last = number
+            self._add(tree, self._in_python[key], reading.own - old.own)
+        account = self._accounts.setdefault(key, _Account())
+        account.waited(reading.waited - old.waited)
+        account.end(ended)
+        rest, head = account.to_book(number)
+        if rest and head is not None:
+            self._book_last_moments(head, rest, tree, number)
+        elif rest and tree is not None:
+            self._add(tree, self._in_python[key], rest)
+
+    def _book_last_moments(
+        self, head: _Ended, rest: int, tree: TreeCpu | None, number: int
+    ) -> None:
+        """Book what a known process used between its last reading and its end."""
+        owner = self._tree_of.get(head.key)
+        if owner is None:
+            return
+        if tree is None:
+            # An outsider may have waited for others too: no more than the host could have done.
+            ticks = self._samples.ticks
+            elapsed = ticks[number].mono - ticks[max(head.tick - 1, 0)].mono
+            rest = min(rest, int(elapsed * self._samples.cpus * self._samples.clk_tck) + 1)
+        self._add(owner, self._in_python[head.key], rest)
+
+    @staticmethod
+    def _add(tree: TreeCpu, in_python: bool, ticks: int) -> None:
+        (tree.python if in_python else tree.main)[-1] += max(ticks, 0)

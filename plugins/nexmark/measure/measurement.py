@@ -1,0 +1,277 @@
+"""From one repetition's result file and CPU samples to its measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from nexmark.measure.cpu import CpuSeries, application_cpu
+from nexmark.measure.result import Batch, RunResult, data_batches, parse_result
+from nexmark.measure.samples import HostSamples, MeasurementError
+
+STEADY = "steady"
+APPLICATION = "application"
+MIN_INTERVALS = 10
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """All measurements of a repetition; ``_s`` seconds, ``_ms`` milliseconds, times epoch seconds.
+
+    Run
+        From the start of the streaming query to the end of its last batch: ``wall_s``, ``events``
+        (of the generator, all kinds), ``throughput`` events/s, ``cpu_s`` of the executors with
+        their Python workers in that time (``cpu_executors_s`` + ``cpu_python_s``), ``cores`` =
+        cpu_s / wall_s, ``throughput_per_core`` = events / cpu_s. ``cpu_driver_s``: driver with all
+        its children, None when it ran on a host without samples.
+    Steady state
+        ``steady_*``: from the start of the first data batch after ``warmup_batches`` to the end of
+        the last data batch, so without JIT warm-up and without the batches that only close windows
+        at the end of the input. None when fewer than one such batch is left, or when the window is
+        shorter than ``MIN_INTERVALS`` sampling intervals (or than so many times the gap between
+        the readings at its edges, if the sampler was held up).
+    Metric of record
+        ``cpu_s_per_mevent``: executors' CPU-seconds (with Python workers) per million events.
+        ``basis`` steady: in the steady state; application: over the whole life of the executors,
+        start-up included, where there is no steady state to measure. Both are kept; figures of
+        different bases are never to be compared.
+    Latency
+        ``batch_ms_p50/p95/p99``: duration of the data batches after the warm-up (all data batches
+        when none is left), linear between ranks; with few batches p99 is close to the longest.
+    Around it
+        ``other_cores``: CPU used on the hosts by anything else, ``steal_cores``: CPU the hypervisor
+        took; both over the run, None where a sampler did not see its whole machine.
+        ``sampler_cores``: what the costliest sampler used.
+    """
+
+    query: str
+    formulation: str
+    build: str | None
+    spark_version: str
+    conf_profile: str
+    application_id: str
+    start: float
+    end: float
+    events: int
+    wall_s: float
+    cores: float
+    cpu_s: float
+    cpu_executors_s: float
+    cpu_python_s: float
+    cpu_driver_s: float | None
+    cpu_application_s: float
+    throughput: float
+    throughput_per_core: float
+    basis: str
+    cpu_s_per_mevent: float
+    cpu_s_per_mevent_steady: float | None
+    cpu_s_per_mevent_application: float
+    warmup_batches: int
+    steady_events: int | None
+    steady_wall_s: float | None
+    steady_cpu_s: float | None
+    steady_throughput: float | None
+    steady_throughput_per_core: float | None
+    batches: int
+    batch_ms_p50: float
+    batch_ms_p95: float
+    batch_ms_p99: float
+    state_rows_max: int
+    state_rows_final: int
+    state_bytes_max: int
+    state_commit_ms: float
+    late_rows: int
+    input_rows: int
+    output_rows: int
+    digest: str | None
+    digest_kind: str | None
+    plan_skeleton_hash: str
+    exchanges: int
+    stateful_operators: int
+    hosts: tuple[str, ...]
+    sampling_interval_s: float
+    sampler_cores: float | None
+    other_cores: float | None
+    steal_cores: float | None
+
+
+@dataclass(frozen=True)
+class Window:
+    """The steady state of a run: epoch seconds and the events its batches read."""
+
+    start: float
+    end: float
+    events: int
+
+
+def measure(
+    result: Mapping[str, Any],
+    hosts: Sequence[HostSamples],
+    *,
+    warmup_batches: int,
+    min_intervals: int = MIN_INTERVALS,
+    label: str | None = None,
+) -> Measurement:
+    """Return the measurements of one repetition.
+
+    ``result`` is the content of the result file, ``hosts`` the samples of every host that may run
+    executors (and of the driver's), ``label`` the ``--result`` argument the driver was given.
+    MeasurementError when the result is not whole, when the samples of a host do not cover the run,
+    or when no executor of the application was seen: a missing measurement is never 0.
+    """
+    run = parse_result(result)
+    series = [application_cpu(samples, run.application_id, label) for samples in hosts]
+    return measure_series(run, series, warmup_batches=warmup_batches, min_intervals=min_intervals)
+
+
+def measure_series(
+    run: RunResult, series: Sequence[CpuSeries], *, warmup_batches: int, min_intervals: int
+) -> Measurement:
+    """Return the measurements from CPU series that were made (or stored) before."""
+    _check_found(run, series)
+    wall_s = run.end - run.start
+    executors = sum(x.between(x.executors, run.start, run.end) for x in series)
+    python = sum(x.between(x.python, run.start, run.end) for x in series)
+    application = sum(x.executors[-1] + x.python[-1] for x in series)
+    cpu_s = executors + python
+    if cpu_s <= 0 or application <= 0:
+        raise MeasurementError(
+            f"{run.query}: the executors of {run.application_id} used no CPU during the run;"
+            " do driver and hosts keep the same time?"
+        )
+    window = steady_window(run, series, warmup_batches, min_intervals)
+    steady_cpu = _cpu(series, window.start, window.end) if window else None
+    per_application = application / run.input_rows * 1e6
+    per_steady = steady_cpu / window.events * 1e6 if window and steady_cpu else None
+    durations = [batch.duration_ms for batch in _measured_batches(run.batches, warmup_batches)]
+    driver = [x.between(x.driver, run.start, run.end) for x in series if x.driver is not None]
+    steady_s = window.end - window.start if window else None
+    return Measurement(
+        query=run.query,
+        formulation=run.formulation,
+        build=run.build,
+        spark_version=run.spark_version,
+        conf_profile=run.conf_profile,
+        application_id=run.application_id,
+        start=run.start,
+        end=run.end,
+        events=run.input_rows,
+        wall_s=wall_s,
+        cores=cpu_s / wall_s,
+        cpu_s=cpu_s,
+        cpu_executors_s=executors,
+        cpu_python_s=python,
+        cpu_driver_s=sum(driver) if driver else None,
+        cpu_application_s=application,
+        throughput=run.input_rows / wall_s,
+        throughput_per_core=run.input_rows / cpu_s,
+        basis=APPLICATION if per_steady is None else STEADY,
+        cpu_s_per_mevent=per_application if per_steady is None else per_steady,
+        cpu_s_per_mevent_steady=per_steady,
+        cpu_s_per_mevent_application=per_application,
+        warmup_batches=warmup_batches,
+        steady_events=window.events if window else None,
+        steady_wall_s=steady_s,
+        steady_cpu_s=steady_cpu,
+        steady_throughput=window.events / steady_s if window and steady_s else None,
+        steady_throughput_per_core=window.events / steady_cpu if window and steady_cpu else None,
+        batches=len(run.batches),
+        batch_ms_p50=percentile(durations, 50),
+        batch_ms_p95=percentile(durations, 95),
+        batch_ms_p99=percentile(durations, 99),
+        state_rows_max=run.state_rows_max,
+        state_rows_final=run.state_rows_final,
+        state_bytes_max=run.state_bytes_max,
+        state_commit_ms=run.state_commit_ms,
+        late_rows=run.late_rows,
+        input_rows=run.input_rows,
+        output_rows=run.output_rows,
+        digest=run.digest,
+        digest_kind=run.digest_kind,
+        plan_skeleton_hash=run.plan_skeleton_hash,
+        exchanges=run.exchanges,
+        stateful_operators=run.stateful_operators,
+        hosts=tuple(x.host for x in series),
+        sampling_interval_s=max(x.interval_s for x in series),
+        sampler_cores=max((x.sampler_cores for x in series if x.sampler_cores), default=None),
+        other_cores=_other_cores(run, series),
+        steal_cores=_machine_cores(run, series, [x.steal for x in series]),
+    )
+
+
+def steady_window(
+    run: RunResult, series: Sequence[CpuSeries], warmup_batches: int, min_intervals: int
+) -> Window | None:
+    """Return the steady state of a run, None when it has none long enough to measure.
+
+    The events of the window are the run's events times the share of the window's batches in the
+    rows of all data batches: right also where Spark counts a row once per stream that reads it.
+    """
+    data = data_batches(run.batches)
+    steady = data[warmup_batches:]
+    rows = sum(batch.input_rows for batch in data)
+    if not steady or not rows:
+        return None
+    start, end = steady[0].start, steady[-1].end
+    for x in series:
+        resolution = max(x.interval_s, x.gap_at(start), x.gap_at(end))
+        if end - start < min_intervals * resolution:
+            return None
+    share = sum(batch.input_rows for batch in steady) / rows
+    events = round(run.input_rows * share)
+    return Window(start, end, events) if events > 0 else None
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Return the percentile, linear between ranks as numpy's default."""
+    ranked = sorted(values)
+    position = (len(ranked) - 1) * percent / 100
+    below = int(position)
+    above = min(below + 1, len(ranked) - 1)
+    return ranked[below] + (ranked[above] - ranked[below]) * (position - below)
+
+
+def _measured_batches(batches: Sequence[Batch], warmup_batches: int) -> list[Batch]:
+    data = data_batches(batches)
+    if not data:
+        raise MeasurementError("the result has no data batch; see the log of the query")
+    for before, after in pairwise(data):
+        if after.start < before.start:
+            raise MeasurementError(f"batch {after.number} started before batch {before.number}")
+    return data[warmup_batches:] or data
+
+
+def _check_found(run: RunResult, series: Sequence[CpuSeries]) -> None:
+    if not any(x.has_executor for x in series):
+        hosts = ", ".join(x.host for x in series) or "no host at all"
+        raise MeasurementError(
+            f"{run.query}: no executor of {run.application_id} in the samples of {hosts};"
+            " was the sampler running, as a user who may see them, and the master not local[*]?"
+        )
+
+
+def _cpu(series: Sequence[CpuSeries], start: float, end: float) -> float:
+    return sum(x.between(x.executors, start, end) + x.between(x.python, start, end) for x in series)
+
+
+def _machine_cores(
+    run: RunResult, series: Sequence[CpuSeries], totals: Sequence[Sequence[float] | None]
+) -> float | None:
+    cores = 0.0
+    for x, total in zip(series, totals, strict=True):
+        if total is None:
+            return None
+        cores += x.between(total, run.start, run.end) / (run.end - run.start)
+    return cores
+
+
+def _other_cores(run: RunResult, series: Sequence[CpuSeries]) -> float | None:
+    """Return what the hosts spent on anything but this application, in cores."""
+    busy = _machine_cores(run, series, [x.busy for x in series])
+    if busy is None:
+        return None
+    ours = _cpu(series, run.start, run.end)
+    ours += sum(x.between(x.driver, run.start, run.end) for x in series if x.driver is not None)
+    return max(busy - ours / (run.end - run.start), 0.0)

@@ -1,0 +1,174 @@
+"""Read the samples a host's CPU sampler wrote (format 1 of ``nexmark_jobs/cpu_sampler.py``)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+FORMAT = 1
+MAX_CLOCK_STEP_S = 0.5
+
+
+class MeasurementError(Exception):
+    """A measurement cannot be made; the text is one line: what, where, remedy."""
+
+
+class ProcessKey(NamedTuple):
+    """Names a process for good, also where pids are used again."""
+
+    pid: int
+    starttime: int
+
+
+class Reading(NamedTuple):
+    """One process at one tick; CPU times in clock ticks."""
+
+    ppid: int
+    own: int
+    waited: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a process was found to be; the fields are those of a ``proc`` line."""
+
+    role: str
+    root: int
+    cmd: str
+    app_id: str | None = None
+    label: str | None = None
+
+    @property
+    def is_python(self) -> bool:
+        """Tell whether a Python interpreter runs in the process."""
+        return self.cmd.startswith(("python", "pypy"))
+
+
+@dataclass(frozen=True)
+class Tick:
+    """All processes at one instant: ``mono`` and ``wall`` in seconds, ``host_cpu`` in ticks."""
+
+    wall: float
+    mono: float
+    host_cpu: tuple[int, ...]
+    processes: dict[ProcessKey, Reading]
+
+
+@dataclass(frozen=True)
+class HostSamples:
+    """Everything one sampler wrote on one host.
+
+    ``programs`` holds per process what it was last found to be. ``sampler_cpu_s`` and
+    ``elapsed_s`` are of the sampler itself, None when it was killed.
+    """
+
+    host: str
+    clk_tck: int
+    cpus: int
+    interval_s: float
+    scope: str
+    programs: dict[ProcessKey, Program]
+    ticks: tuple[Tick, ...]
+    sampler_cpu_s: float | None = None
+    elapsed_s: float | None = None
+
+    def times(self) -> tuple[float, ...]:
+        """Return the instants of the ticks in seconds since the epoch, on one steady clock.
+
+        That is the monotonic clock, moved to the median of its distance from the wall clock.
+        MeasurementError when the wall clock was set during the samples: batch times and samples
+        could not be brought together.
+        """
+        distances = [tick.wall - tick.mono for tick in self.ticks]
+        step = max(distances) - min(distances)
+        if step > MAX_CLOCK_STEP_S:
+            raise MeasurementError(
+                f"the clock of host {self.host} was moved by {step:.3f} s during the samples;"
+                " let it be disciplined slowly (chrony, slew) and run again"
+            )
+        offset = median(distances)
+        return tuple(tick.mono + offset for tick in self.ticks)
+
+
+def read_samples(path: Path) -> HostSamples:
+    """Return the samples of a file; MeasurementError when it is missing or not of this format."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            return parse_samples(stream, str(path))
+    except OSError as error:
+        raise MeasurementError(
+            f"no samples: {path}: {error.strerror}; see the log of the sampler on that host"
+        ) from error
+
+
+def parse_samples(lines: Iterable[str], source: str) -> HostSamples:
+    """Return the samples in the lines; ``source`` names them in errors.
+
+    A last line cut short (sampler killed, disk full) is left out. MeasurementError for anything
+    else that is not a line of the format, and for samples without a single tick.
+    """
+    text = list(lines)
+    while text and (not text[-1].endswith("\n") or not text[-1].strip()):
+        text.pop()
+    if not text:
+        raise MeasurementError(f"{source}: no samples in it; see the log of the sampler")
+    records = [_record(line, f"{source}:{number}") for number, line in enumerate(text, 1)]
+    try:
+        return _assemble(records, source)
+    except (KeyError, TypeError, ValueError) as error:
+        raise MeasurementError(
+            f"{source}: not samples of format {FORMAT}: {error!r}; use the sampler of this package"
+        ) from error
+
+
+def _record(line: str, place: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise MeasurementError(f"{place}: not JSON: {error}; the file was damaged") from error
+    if not isinstance(record, dict) or "kind" not in record:
+        raise MeasurementError(f"{place}: not a sample line; the file was damaged")
+    return record
+
+
+def _assemble(records: Sequence[dict[str, Any]], source: str) -> HostSamples:
+    header = records[0]
+    if header["kind"] != "header" or header["format"] != FORMAT:
+        raise ValueError(f"first line is no header of format {FORMAT}")
+    ticks = tuple(_tick(record) for record in records if record["kind"] == "tick")
+    if not ticks:
+        raise MeasurementError(f"{source}: the sampler ended before its first reading")
+    end = records[-1] if records[-1]["kind"] == "end" else {}
+    return HostSamples(
+        host=str(header["host"]),
+        clk_tck=int(header["clk_tck"]),
+        cpus=int(header["cpus"]),
+        interval_s=float(header["interval_s"]),
+        scope=str(header["scope"]),
+        programs={
+            ProcessKey(record["pid"], record["starttime"]): Program(
+                role=record["role"],
+                root=record["root"],
+                cmd=record["cmd"],
+                app_id=record["app_id"],
+                label=record["label"],
+            )
+            for record in records
+            if record["kind"] == "proc"
+        },
+        ticks=ticks,
+        sampler_cpu_s=end.get("self_cpu_s"),
+        elapsed_s=end.get("elapsed_s"),
+    )
+
+
+def _tick(record: dict[str, Any]) -> Tick:
+    processes = {}
+    for pid, ppid, starttime, utime, stime, cutime, cstime in record["procs"]:
+        processes[ProcessKey(pid, starttime)] = Reading(ppid, utime + stime, cutime + cstime)
+    host_cpu = tuple(int(ticks) for ticks in record["host_cpu"])
+    return Tick(float(record["wall"]), float(record["mono"]), host_cpu, processes)
