@@ -1,0 +1,91 @@
+"""A fingerprint of a streaming query's physical plan that is the same for every run of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+_TREE = re.compile(r"^(?P<tree>[ :|+-]*)(?:\*\(\d+\) )?(?P<operator>\S.*)$")
+_TREE_STEP = 3
+_EXPRESSION_ID = re.compile(r"#\d+L?")
+_VOLATILE = (
+    (re.compile(r"checkpoint = [^,\]]*"), "checkpoint"),
+    (re.compile(r"runId = [0-9a-f-]+"), "runId"),
+    (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "uuid"),
+    (re.compile(r",? ?\[plan_id=\d+\]"), ""),
+    (re.compile(r"\[id=#?\d+\]"), ""),
+    (re.compile(r"file:[^\s,\]]*"), "file"),
+    (_EXPRESSION_ID, ""),
+)
+_HASH_PARTITIONING = re.compile(r"hashpartitioning\((?P<keys>.*), \d+\)")
+_STATEFUL = re.compile(
+    r"StateStoreSave|SessionWindowStateStoreSave|StreamingSymmetricHashJoin"
+    r"|StreamingDeduplicate\w*|StreamingGlobalLimit|\w*TransformWithState\w*"
+)
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """The plan in three grades of coarseness.
+
+    Attributes:
+        text: the plan without what differs from run to run (ids, paths).
+        skeleton: its operators only, indented, with the keys of the exchanges.
+        skeleton_hash: 16 hexadecimal digits of the skeleton's SHA-256.
+        exchanges: number of shuffles.
+        stateful_operators: number of operators that keep state.
+    """
+
+    text: str
+    skeleton: str
+    skeleton_hash: str
+    exchanges: int
+    stateful_operators: int
+
+
+def fingerprint(frame: DataFrame) -> Fingerprint:
+    """The fingerprint of the plan of `frame`, before it is started and without its sink."""
+    session = frame.sparkSession
+    explained = session._jvm.PythonSQLUtils.explainString(  # type: ignore[union-attr]
+        frame._jdf.queryExecution(), "simple"
+    )
+    return from_text(explained)
+
+
+def from_text(explained: str) -> Fingerprint:
+    """The fingerprint of a plan as Spark explains it in mode `simple`."""
+    text, skeleton, names = [], [], []
+    for line in explained.splitlines():
+        matched = _TREE.match(line)
+        if line.startswith("==") or matched is None:
+            continue
+        depth = len(matched["tree"]) // _TREE_STEP
+        operator = matched["operator"]
+        names.append(re.split(r"[ (\[]", operator, maxsplit=1)[0])
+        text.append("  " * depth + _normalised(operator))
+        skeleton.append("  " * depth + names[-1] + _exchange_keys(names[-1], operator))
+    joined = "\n".join(skeleton)
+    return Fingerprint(
+        text="\n".join(text),
+        skeleton=joined,
+        skeleton_hash=hashlib.sha256(joined.encode()).hexdigest()[:16],
+        exchanges=names.count("Exchange"),
+        stateful_operators=sum(1 for name in names if _STATEFUL.fullmatch(name)),
+    )
+
+
+def _normalised(operator: str) -> str:
+    for pattern, replacement in _VOLATILE:
+        operator = pattern.sub(replacement, operator)
+    return operator.rstrip()
+
+
+def _exchange_keys(name: str, operator: str) -> str:
+    found = _HASH_PARTITIONING.search(operator) if name == "Exchange" else None
+    if found is None:
+        return ""
+    keys = re.sub(r"-T\d+ms", "", _EXPRESSION_ID.sub("", found["keys"]))
+    return f" ({keys})"

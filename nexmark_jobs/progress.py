@@ -1,0 +1,124 @@
+"""What Spark reports of each micro-batch, as records and as lines for a person to watch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from nexmark_jobs.digest import OBSERVATION
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A stateful operator after a batch; sizes in rows and bytes."""
+
+    name: str
+    rows: int
+    bytes: int
+    commit_ms: int
+    late_rows: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A finished micro-batch.
+
+    `start` and `end` are UTC; `input_rows` counts events of the input, sentinels not;
+    `observed` holds the counts of `digest.observe`.
+    """
+
+    id: int
+    phase: str
+    start: datetime
+    end: datetime
+    input_rows: int
+    duration_ms: int
+    steps_ms: dict[str, int]
+    watermark: str | None
+    operators: tuple[Operator, ...] = ()
+    observed: dict[str, int | None] = field(default_factory=dict)
+
+    @property
+    def state_rows(self) -> int:
+        """Rows in all state stores after the batch."""
+        return sum(operator.rows for operator in self.operators)
+
+    @property
+    def state_bytes(self) -> int:
+        """Memory of all state stores after the batch."""
+        return sum(operator.bytes for operator in self.operators)
+
+    @property
+    def state_commit_ms(self) -> int:
+        """Time of the state stores' commits, summed over tasks."""
+        return sum(operator.commit_ms for operator in self.operators)
+
+    @property
+    def late_rows(self) -> int:
+        """Rows dropped because they were older than the watermark."""
+        return sum(operator.late_rows for operator in self.operators)
+
+
+def is_batch(progress: Mapping[str, Any]) -> bool:
+    """Whether this progress is of a batch that ran, not of a trigger that found nothing to do."""
+    return "addBatch" in progress.get("durationMs", {})
+
+
+def watermark(progress: Mapping[str, Any]) -> str | None:
+    """The watermark the batch ran with, as UTC ISO text; None where there is none."""
+    text = progress.get("eventTime", {}).get("watermark")
+    return None if text is None else str(text)
+
+
+def batch(progress: Mapping[str, Any], phase: str, input_rows: int) -> Batch:
+    """The record of a finished batch."""
+    start = datetime.fromisoformat(progress["timestamp"])
+    steps = {name: int(value) for name, value in progress["durationMs"].items()}
+    duration = steps["triggerExecution"]
+    return Batch(
+        id=progress["batchId"],
+        phase=phase,
+        start=start,
+        end=start + timedelta(milliseconds=duration),
+        input_rows=input_rows,
+        duration_ms=duration,
+        steps_ms=steps,
+        watermark=watermark(progress),
+        operators=tuple(
+            Operator(
+                name=operator["operatorName"],
+                rows=operator["numRowsTotal"],
+                bytes=operator["memoryUsedBytes"],
+                commit_ms=operator.get("commitTimeMs", 0),
+                late_rows=operator.get("numRowsDroppedByWatermark", 0),
+            )
+            for operator in progress.get("stateOperators", [])
+        ),
+        observed=dict(progress.get("observedMetrics", {}).get(OBSERVATION, {})),
+    )
+
+
+class Narrator:
+    """Tells of every batch in one line: events done, share, speed, time left."""
+
+    def __init__(self, events: int) -> None:
+        """Start with none of `events` done."""
+        self._events = events
+        self._done = 0
+        self._busy_s = 0.0
+
+    def line(self, batch: Batch) -> str:
+        """The line about `batch`, which must be the next one."""
+        if batch.phase != "data":
+            return f"batch {batch.id}  end of input  {batch.duration_ms / 1000:.1f} s"
+        self._done += batch.input_rows
+        self._busy_s += batch.duration_ms / 1000
+        speed = batch.input_rows / max(batch.duration_ms / 1000, 0.001)
+        left = (self._events - self._done) * self._busy_s / max(self._done, 1)
+        return (
+            f"batch {batch.id}  {self._done:,} of {self._events:,} events"
+            f"  {100 * self._done / self._events:.0f} %  {speed:,.0f} events/s"
+            f"  ETA {int(left) // 60}:{int(left) % 60:02d}"
+        )

@@ -1,0 +1,28 @@
+"""q0 pass through: what a generated row costs, and nothing else.
+
+    SELECT auction, bidder, price, dateTime, extra
+    FROM bid
+
+No deviation.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from nexmark_jobs.queries.base import Formulation, Query, Streams
+
+COLUMNS = ("auction", "bidder", "price", "dateTime", "extra")
+
+
+def projection(streams: Streams) -> DataFrame:
+    """Project the bids."""
+    return streams.bids.select(*COLUMNS)
+
+
+QUERY = Query(
+    name="q0",
+    title="pass through",
+    columns=COLUMNS,
+    formulations=(Formulation("projection", projection),),
+)

@@ -1,0 +1,62 @@
+"""The final table of a query as parquet files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.types import LongType, StructType
+
+from nexmark_jobs.queries import Query
+from nexmark_jobs.sinks.staging import Staging
+
+_BATCHES = "batches"
+_TABLE = "table"
+_BATCH = "__batch"
+_ROW = "__row"
+
+
+class ParquetSink:
+    """Keeps every batch apart (a replayed batch replaces itself) and folds them at the end."""
+
+    def __init__(self, spark: SparkSession, query: Query, directory: Path) -> None:
+        """Write the final table of `query` to `directory`, which is empty or does not exist."""
+        self._spark = spark
+        self._query = query
+        self._staging = Staging(directory)
+        self._batches = self._staging.path / _BATCHES
+        self._schema: StructType | None = None
+
+    def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
+        """Tell the writer of the query where its rows go."""
+
+        def keep(rows: DataFrame, batch: int) -> None:
+            self._schema = rows.schema
+            target = self._batches / f"{_BATCH}={batch}"
+            rows.write.mode("overwrite").parquet(target.as_uri())
+
+        return writer.foreachBatch(keep)
+
+    def finish(self, last_batch: int) -> None:
+        """Fold the batches into the final table and put it in place."""
+        assert self._schema is not None
+        schema = self._schema.add(_BATCH, LongType())
+        kept = self._spark.read.schema(schema).parquet(self._batches.as_uri())
+        kept = kept.where(F.col(_BATCH) <= last_batch)
+        target = self._staging.path / _TABLE
+        self._fold(kept).write.parquet(target.as_uri())
+        self._staging.publish(_TABLE)
+
+    def discard(self) -> None:
+        """Remove what is half-done, after a failure."""
+        self._staging.discard()
+
+    def _fold(self, kept: DataFrame) -> DataFrame:
+        """The rows as they are, or, with a key, for each key the one of the latest batch."""
+        columns, key = self._query.columns, self._query.key
+        if not key:
+            return kept.select(*columns)
+        last = kept.groupBy(*key).agg(F.max_by(F.struct(*columns), _BATCH).alias(_ROW))
+        return last.select(f"{_ROW}.*")

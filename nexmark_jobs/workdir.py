@@ -1,0 +1,73 @@
+"""A directory of one run's own, which driver and executors can reach, removed after the run."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+_CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
+
+
+@dataclass(frozen=True)
+class WorkDirectory:
+    """A directory on any file system that Spark's Hadoop libraries know."""
+
+    spark: SparkSession
+    path: str
+
+    def child(self, name: str) -> str:
+        """Path of something in the directory."""
+        return f"{self.path}/{name}"
+
+    def make(self, name: str) -> str:
+        """Create a directory in the directory; returns its path."""
+        path = self._jvm_path(self.child(name))
+        self._file_system(path).mkdirs(path)
+        return self.child(name)
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file in one step: a reader sees all of it or nothing."""
+        target = self._jvm_path(self.child(name))
+        hidden = self._jvm_path(f"{target.getParent()}/.{target.getName()}.tmp")
+        files = self._file_system(target)
+        stream = files.create(hidden)
+        stream.write(bytearray(text.encode()))
+        stream.close()
+        files.rename(hidden, target)
+
+    def remove(self) -> None:
+        """Delete the directory and all below it."""
+        path = self._jvm_path(self.path)
+        self._file_system(path).delete(path, True)
+
+    def _jvm_path(self, path: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(path)
+
+    def _file_system(self, path: Any) -> Any:
+        jsc = self.spark.sparkContext._jsc
+        assert jsc is not None
+        return path.getFileSystem(jsc.hadoopConfiguration())
+
+    @property
+    def _jvm(self) -> Any:
+        return self.spark.sparkContext._jvm
+
+
+@contextmanager
+def work_directory(spark: SparkSession, label: str) -> Iterator[WorkDirectory]:
+    """A new directory below `spark.sql.streaming.checkpointLocation`, or a local temporary one.
+
+    With executors on other hosts that conf must be set, to a place that all hosts see.
+    """
+    root = spark.conf.get(_CHECKPOINTS, None) or tempfile.gettempdir()
+    directory = WorkDirectory(spark, f"{root.rstrip('/')}/nexmark-{label}-{uuid.uuid4().hex}")
+    try:
+        yield directory
+    finally:
+        directory.remove()
