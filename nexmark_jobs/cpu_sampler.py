@@ -224,7 +224,7 @@ class ProcessTable:
             for pid, seen in self._seen.items()
             if pid in self._parents and self._ticks - seen <= LAST_RECHECK
         }
-        fresh = [pid for pid in present.difference(self._parents) if self._notice(pid)]
+        fresh = [pid for pid in sorted(present.difference(self._parents)) if self._notice(pid)]
         due = [pid for pid, seen in self._seen.items() if is_power_of_2(self._ticks - seen)]
         roots = [pid for pid in [*fresh, *due] if self._look(pid)]
         if fresh or roots:
@@ -249,6 +249,9 @@ class ProcessTable:
         program = read_program(pid)
         process = self._tracked.get(pid)
         role = "root" if pid in self._root_pids else program.role
+        parent = self._tracked.get(self._parents[pid])
+        if role != "root" and parent is not None and parent.program == program:
+            role = None  # forked only: it still shows the command line of its parent
         if role is not None and (process is None or process.role != role):
             return self._track(pid, role, pid, program) and role in TREE_ROLES
         if process is not None and program.cmd and program != process.program:
