@@ -1,0 +1,71 @@
+"""The bids of every auction, gathered by one aggregation: the ground of q4, q6 and q9.
+
+The SQL of these queries joins auctions with bids. A stream-stream join stores every bid as rows of
+its own, in two state stores, and was measured at a third of the speed of what is done here: both
+streams are laid one upon the other and grouped by auction id, so that the state has one row per
+auction, which holds the auction and the list of its bids. As in the join, that state grows with
+the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from nexmark_jobs.queries.base import ALL_TIME, Streams
+
+_AUCTION, _BIDS, _BEST = "auction_row", "bid_rows", "best"
+
+
+def best_bids(
+    streams: Streams, auction: Sequence[str], bid: Sequence[str], *, window: bool
+) -> DataFrame:
+    """Per auction with a valid bid: its highest bid, of several the earliest.
+
+    A bid is valid from the auction's dateTime to its expires, both inclusive. Ties of price and
+    time fall to the lower event number; where the source has none, to the greater values of `bid`.
+
+    Args:
+        streams: the event streams.
+        auction: columns of the auction to keep.
+        bid: columns of the bid to keep, besides price and dateTime.
+        window: group by the window of all time as well, which lets another aggregation follow in
+            append mode: rows then come out at the end of input only. Otherwise rows are updates,
+            one per auction that a batch touched.
+
+    Returns:
+        [window,] auction (struct of dateTime, expires and `auction`), best (struct of price,
+        negative unix_micros of the time and, if known, negative event number, then `bid`).
+    """
+    bids, auctions = streams.bids, streams.auctions
+    order = (F.col("price"), (-F.unix_micros("dateTime")).alias("negative_time"))
+    tie = ((-F.col("n")).alias("negative_n"),) if "n" in bids.columns else ()
+    both = auctions.select(
+        F.col("id").alias("key"),
+        "dateTime",
+        F.struct("dateTime", "expires", *auction).alias(_AUCTION),
+    ).unionByName(
+        bids.select(
+            F.col("auction").alias("key"),
+            "dateTime",
+            F.struct(*order, *tie, *bid).alias("bid_row"),
+        ),
+        allowMissingColumns=True,
+    )
+    keys: list[Column] = [F.window("dateTime", ALL_TIME)] if window else []
+    gathered = both.groupBy(*keys, "key").agg(
+        F.max(_AUCTION).alias(_AUCTION), F.collect_list("bid_row").alias(_BIDS)
+    )
+    valid = F.filter(_BIDS, _is_valid)
+    return gathered.select(
+        *(["window"] if window else []),
+        F.col(_AUCTION).alias("auction"),
+        F.array_max(valid).alias(_BEST),
+    ).where(F.col(_BEST).isNotNull())
+
+
+def _is_valid(bid: Column) -> Column:
+    opened, expires = (F.unix_micros(f"{_AUCTION}.{name}") for name in ("dateTime", "expires"))
+    return (-bid["negative_time"]).between(opened, expires)

@@ -1,0 +1,59 @@
+"""Exact distinct counts of bidders and auctions by rank of price: the ground of q15 and q16.
+
+COUNT(DISTINCT ..) is refused on a stream. De-duplication keeps a state row per distinct value and
+was measured at a fraction of the speed of what is done here: ids (not negative) are taken in blocks
+of 21, and a 64-bit word per block has three bits per id, one for each rank of price it was seen at.
+A first aggregation ORs bits into words, a second one, per group, counts them. Both run in append
+mode, so a day's rows come out when the watermark passes its end.
+"""Count per day and `group` (columns of a bid).
+
+    Returns:
+        day (yyyy-MM-dd), `group`, last (time of the last bid) and STATISTICS (bigint).
+    """
+    price = F.col("price")
+    rank = F.when(price < RANK1_BELOW, 0).when(price < RANK2_BELOW, 1).otherwise(2)
+    # One row per bid and kind of id. The sign tells the kinds apart: an auction's id x is -1 - x.
+    ids = streams.bids.select(
+        F.window("dateTime", "1 day"),
+        *group,
+        "dateTime",
+        rank.alias("rank"),
+        F.explode(F.array("bidder", -1 - F.col("auction"))).alias("id"),
+    )
+    is_bidder = F.col("id") >= 0
+    plain_id = F.when(is_bidder, F.col("id")).otherwise(-1 - F.col("id"))
+    bit = (plain_id % _IDS_PER_WORD * 3 + F.col("rank")).cast("int")
+    words = ids.select(
+        "window",
+        *group,
+        "dateTime",
+        "rank",
+        is_bidder.alias("is_bidder"),
+        F.call_function("div", plain_id, F.lit(_IDS_PER_WORD)).alias("block"),
+        F.call_function("shiftleft", F.lit(1).cast("bigint"), bit).alias("bit"),
+    )
+    blocks = words.groupBy("window", *group, "is_bidder", "block").agg(
+        F.bit_or("bit").alias("word"),
+        F.max("dateTime").alias("last"),
+        *(F.count_if(F.col("is_bidder") & (F.col("rank") == r)).alias(f"bids{r}") for r in _RANKS),
+    )
+    groups = blocks.groupBy("window", *group).agg(F.max("last").alias("last"), *_statistics())
+    day = F.date_format("window.start", "yyyy-MM-dd").alias("day")
+    return groups.select(day, *group, "last", *STATISTICS)
+
+
+def _statistics() -> list[Column]:
+    """STATISTICS of all blocks of a group, in their order."""
+    word = F.col("word")
+    by_rank = [_rank_bits(word, r) for r in _RANKS]
+    any_rank = by_rank[0].bitwiseOR(by_rank[1]).bitwiseOR(by_rank[2])
+    bids = [F.col(f"bids{r}") for r in _RANKS]
+    columns = [bids[0] + bids[1] + bids[2], *bids]
+    for wanted in (F.col("is_bidder"), ~F.col("is_bidder")):
+        columns += [F.when(wanted, F.bit_count(bits)).otherwise(0) for bits in (any_rank, *by_rank)]
+    return [F.sum(c).alias(name) for c, name in zip(columns, STATISTICS, strict=True)]
+
+
+def _rank_bits(word: Column, rank: int) -> Column:
+    """The bits of one rank, shifted to where those of the first rank are."""
+    return F.shiftrightunsigned(word, rank).bitwiseAND(F.lit(_RANK1_BITS))
