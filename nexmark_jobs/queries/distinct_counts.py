@@ -5,7 +5,29 @@ was measured at a fraction of the speed of what is done here: ids (not negative)
 of 21, and a 64-bit word per block has three bits per id, one for each rank of price it was seen at.
 A first aggregation ORs bits into words, a second one, per group, counts them. Both run in append
 mode, so a day's rows come out when the watermark passes its end.
-"""Count per day and `group` (columns of a bid).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from nexmark_jobs.queries.base import Streams
+
+RANK1_BELOW, RANK2_BELOW = 10_000, 1_000_000
+STATISTICS = tuple(
+    f"{rank}_{kind}"
+    for kind in ("bids", "bidders", "auctions")
+    for rank in ("total", "rank1", "rank2", "rank3")
+)
+
+_RANKS = range(3)
+_IDS_PER_WORD = 21
+_RANK1_BITS = sum(1 << (3 * place) for place in range(_IDS_PER_WORD))
+
+
+def daily_statistics(streams: Streams, *group: str) -> DataFrame:
+    """Count per day and `group` (columns of a bid).
 
     Returns:
         day (yyyy-MM-dd), `group`, last (time of the last bid) and STATISTICS (bigint).
