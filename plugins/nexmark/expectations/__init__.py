@@ -6,6 +6,7 @@ Importing this package is cheap; DuckDB and Great Expectations are imported when
 from __future__ import annotations
 
 from nexmark.expectations.errors import EventsError, ExpectationsError, OutputError
+from nexmark.expectations.events import open_events
 from nexmark.expectations.reference import reference
 from nexmark.expectations.validation import ValidationOutcome, validate
 
@@ -14,6 +15,7 @@ __all__ = [
     "ExpectationsError",
     "OutputError",
     "ValidationOutcome",
+    "open_events",
     "reference",
     "validate",
 ]

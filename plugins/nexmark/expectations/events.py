@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -266,5 +267,15 @@ def _is_a(value: object, field_type: str) -> bool:
     if field_type == "BIGINT":
         return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
     if field_type == "TIMESTAMP":
-        return isinstance(value, str) and _TIMESTAMP.fullmatch(value) is not None
+        return isinstance(value, str) and _is_timestamp(value)
     return isinstance(value, str)
+
+
+def _is_timestamp(text: str) -> bool:
+    if _TIMESTAMP.fullmatch(text) is None:
+        return False
+    try:
+        datetime.fromisoformat(text[:19])
+    except ValueError:
+        return False
+    return True
