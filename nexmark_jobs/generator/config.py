@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+DISORDER_PRIME = 953
+"""Event i of an out-of-order group takes place i * 953 modulo the group's size."""
+
 _MIN_SEED = -(2**63)
 _MAX_SEED = 2**63 - 1
 _MAX_INT = 2**31 - 1
@@ -48,6 +51,7 @@ class GeneratorConfig:
         avg_auction_byte_size: the same of an auction.
         avg_bid_byte_size: the same of a bid.
         out_of_order_group_size: events are permuted within groups of so many; 1 keeps their order.
+            Not a multiple of 953.
     """
 
     seed: int = 1
@@ -89,6 +93,11 @@ class GeneratorConfig:
                 raise ValueError(f"{field.name}: {value!r} is not an integer")
             if not low <= value <= high:
                 raise ValueError(f"{field.name}: {value} is not within {low}..{high}")
+        if self.out_of_order_group_size % DISORDER_PRIME == 0:
+            raise ValueError(
+                f"out_of_order_group_size: {self.out_of_order_group_size} is a multiple of "
+                f"{DISORDER_PRIME}, by which events are permuted"
+            )
 
     @property
     def total_proportion(self) -> int:
@@ -106,9 +115,9 @@ _BOUNDS: dict[str, tuple[int, int]] = {
     "seed": (_MIN_SEED, _MAX_SEED),
     "tps": (1, 10**9),
     "base_time_ms": (0, _MAX_TIME_MS),
-    "person_proportion": (1, 10**6),
-    "auction_proportion": (1, 10**6),
-    "bid_proportion": (1, 10**6),
+    "person_proportion": (1, 1000),
+    "auction_proportion": (1, 1000),
+    "bid_proportion": (1, 1000),
     "first_event_number": (0, 2**53),
     "first_event_id": (0, 2**53),
     "first_person_id": (0, 2**53),
@@ -117,8 +126,8 @@ _BOUNDS: dict[str, tuple[int, int]] = {
     "bidder_id_offset": (0, 2**53),
     "person_id_lead": (0, 10**6),
     "auction_id_lead": (0, 10**6),
-    "num_active_people": (1, 10**8),
-    "num_in_flight_auctions": (1, 10**8),
+    "num_active_people": (1, 10**6),
+    "num_in_flight_auctions": (1, 10**6),
     "num_channels": (1, 10**9),
     "avg_person_byte_size": (0, 65_536),
     "avg_auction_byte_size": (0, 65_536),

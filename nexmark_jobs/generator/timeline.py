@@ -7,15 +7,13 @@ from enum import Enum
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.generator.config import GeneratorConfig
+from nexmark_jobs.generator.config import DISORDER_PRIME, GeneratorConfig
 from nexmark_jobs.generator.hashing import div
 
 SENTINEL_TIME_MS = 253_370_764_800_000
 """Event time of the sentinels, 9999-01-01T00:00:00Z, in milliseconds."""
 SENTINEL_TIME = "9999-01-01 00:00:00"
 """The same as a timestamp literal in UTC."""
-
-_DISORDER_PRIME = 953
 
 
 class Kind(Enum):
@@ -46,7 +44,7 @@ def position(number: Column, config: GeneratorConfig, end: int | None) -> Column
     size = config.out_of_order_group_size
     if size == 1:
         return plain
-    permuted = plain - plain % size + (plain * _DISORDER_PRIME) % size
+    permuted = plain - plain % size + (plain * DISORDER_PRIME) % size
     return permuted if end is None else F.when(number < end, permuted).otherwise(plain)
 
 

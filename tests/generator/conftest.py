@@ -1,0 +1,66 @@
+"""A Spark session for the generator's tests, and rows in a form that plain Python can compare."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from nexmark_jobs import generator
+from nexmark_jobs.generator import GeneratorConfig
+
+Generate = Callable[..., DataFrame]
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One session with two cores for all tests of the generator."""
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    warehouse = tmp_path_factory.mktemp("warehouse")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("generator tests")
+        .config("spark.driver.memory", "1g")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(warehouse))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def generate(spark: SparkSession) -> Generate:
+    """generate(kind, range, end=None, **knobs): the events of a kind as a frame, times in ms."""
+
+    def rows(kind: str, numbers: range, end: int | None = None, **knobs: int) -> DataFrame:
+        frame = spark.range(numbers.start, numbers.stop, numbers.step, 2).toDF("n")
+        return millis(getattr(generator, f"{kind}s")(frame, GeneratorConfig(**knobs), end))
+
+    return rows
+
+
+def millis(events: DataFrame) -> DataFrame:
+    """The events with their times as milliseconds since 1970."""
+    times = {
+        name: F.unix_millis(F.col(name)) for name, kind in events.dtypes if kind == "timestamp"
+    }
+    return events.withColumns(times)
+
+
+@pytest.fixture(scope="session")
+def engine_homes() -> list[Path]:
+    """SPARK_HOMEs of the engines under test: all below the directory NEXMARK_ENGINES."""
+    root = os.environ.get("NEXMARK_ENGINES")
+    if not root:
+        pytest.skip("NEXMARK_ENGINES names no directory of unpacked Spark builds")
+    homes = sorted(path.parents[2] for path in Path(root).rglob("python/lib/pyspark.zip"))
+    assert homes, f"no Spark build in {root}"
+    return homes

@@ -1,0 +1,30 @@
+"""Run by a test under each engine: cases as JSON on stdin, the rows of each as a line of JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from conftest import millis
+from pyspark.sql import SparkSession
+
+from nexmark_jobs import generator
+
+
+def main() -> None:
+    spark = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "1g")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    for kind, (start, stop), knobs, end in json.load(sys.stdin):
+        frame = spark.range(start, stop, 1, 1).toDF("n")
+        events = getattr(generator, f"{kind}s")(frame, generator.GeneratorConfig(**knobs), end)
+        rows = [row.asDict() for row in millis(events).orderBy("n").collect()]
+        sys.stdout.write(json.dumps(rows) + "\n")
+    spark.stop()
+
+
+main()
