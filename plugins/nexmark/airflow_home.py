@@ -1,0 +1,111 @@
+"""A private Airflow under `.nexmark`: its environment, made ready for `make run` and `make ui`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+from nexmark.config import Cluster, Config, paths
+from nexmark.errors import NexmarkError
+
+#: The Airflow pool that a night's tasks run in; one slot.
+POOL = "nexmark_cluster"
+
+_SETUP_TIMEOUT_S = 300
+
+
+def airflow_home() -> Path:
+    """AIRFLOW_HOME of the private Airflow."""
+    return paths.home() / "airflow"
+
+
+def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
+    """The environment of every process of the private Airflow.
+
+    Nothing of another Airflow's configuration gets in; connections that are set do.
+    """
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("AIRFLOW_") or key.startswith("AIRFLOW_CONN_")
+    }
+    home = airflow_home()
+    address = f"http://127.0.0.1:{port}"
+    settings = {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(paths.repository() / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(paths.repository() / "plugins"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        "AIRFLOW__CORE__PARALLELISM": "4",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__PORT": str(port),
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__API__BASE_URL": address,
+        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
+        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        "GX_ANALYTICS_ENABLED": "False",
+        "NEXMARK_HOME": str(paths.home()),
+        "NEXMARK_CONF": str(paths.conf_dir()),
+        "PYTHONUNBUFFERED": "1",
+    }
+    connections = dict(map(connection_variable, config.clusters.values()))
+    return {**connections, **kept, **settings}
+
+
+def connection_variable(cluster: Cluster) -> tuple[str, str]:
+    """The environment variable that is the Airflow connection of `cluster`: name and value."""
+    host, port = cluster.master_url.rsplit(":", 1)
+    value = {
+        "conn_type": "spark",
+        "host": host,
+        "port": int(port),
+        "extra": {"deploy-mode": "client"},
+    }
+    return f"AIRFLOW_CONN_{cluster.spark_connection.upper()}", json.dumps(value)
+
+
+def prepare(environment: Mapping[str, str]) -> None:
+    """Create or migrate Airflow's database, and the pool; done once for each Airflow version."""
+    home = airflow_home()
+    done = home / f"ready-{metadata.version('apache-airflow')}"
+    if done.exists():
+        return
+    home.mkdir(parents=True, exist_ok=True)
+    _airflow(["db", "migrate"], environment)
+    description = "What uses the Spark cluster runs alone"
+    _airflow(["pools", "set", POOL, "1", description], environment)
+    done.touch()
+
+
+def airflow_command(arguments: list[str]) -> list[str]:
+    """The command line of Airflow's own program, run by this Python."""
+    return [sys.executable, "-m", "airflow", *arguments]
+
+
+def _airflow(arguments: list[str], environment: Mapping[str, str]) -> None:
+    run = subprocess.run(
+        airflow_command(arguments),
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        timeout=_SETUP_TIMEOUT_S,
+    )
+    if run.returncode != 0:
+        words = " ".join((run.stderr or run.stdout).split())[-300:]
+        raise NexmarkError(
+            f"airflow {' '.join(arguments[:2])} failed: {words}; remove {airflow_home()} to begin "
+            "anew (the results are not in it)"
+        )
+
+
+__all__ = ["POOL", "airflow_command", "airflow_environment", "airflow_home", "prepare"]

@@ -1,0 +1,187 @@
+"""One night from the command line: `python -m nexmark.run`, which is `make run`.
+
+Runs an engine's DAG through `airflow dags test` with a private Airflow (SQLite, under
+`.nexmark/airflow`), shows its progress, and ends with the DAG's exit code. Whatever ends it, no
+process of the night is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from nexmark.airflow_home import airflow_command, airflow_environment, prepare
+from nexmark.cluster import ClusterError, Lease, LocalCluster, Process, identify
+from nexmark.cluster.processes import end
+from nexmark.config import Cluster, Config, load, paths
+from nexmark.errors import NexmarkError
+from nexmark.tasks.checks import find_problems, make_night, pick
+from nexmark.tasks.night import Night
+from nexmark.tasks.progress import PROGRESS_VARIABLE
+
+_POLL_S = 0.2
+_GRACE_S = 15.0
+_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a night; 0 if it is green, 1 if it is red or cannot be run, 130 if interrupted."""
+    options = _parser().parse_args(arguments)
+    try:
+        config = load()
+        night = _plan(config, options)
+        problems = list(find_problems(night)) + _in_use(night.local_cluster)
+        if problems:
+            raise NexmarkError(problems[0])
+        environment = airflow_environment(config)
+        _say("preparing Airflow")
+        prepare(environment)
+        return _run(night, environment, _run_conf(options))
+    except NexmarkError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def newest_engine(config: Config) -> str:
+    """The engine with the highest version in its name."""
+    return max(config.engines, key=lambda name: [int(n) for n in re.findall(r"\d+", name)])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="nexmark.run", description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--engine", default="", help="of engines.yaml (default: the newest)")
+    parser.add_argument("--workload", default="", help="of workloads.yaml (default: smoke)")
+    parser.add_argument("--queries", default="", help="q1,q5 (default: what the workload says)")
+    parser.add_argument("--repetitions", type=int, help="timed repetitions of each query")
+    parser.add_argument("--candidate", default="", help="a build, as pypi:4.3.0")
+    parser.add_argument("--cluster", default="", help="of clusters.yaml (default: the first)")
+    return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see --help\n")
+
+
+def _plan(config: Config, options: argparse.Namespace) -> Night:
+    """The night that is asked for; NexmarkError if anything asked for does not exist."""
+    engine = options.engine or newest_engine(config)
+    pick("engine", engine, config.engines)
+    options.workload = options.workload or "smoke"
+    options.cluster = options.cluster or next(iter(config.clusters))
+    if options.repetitions is not None and not 1 <= options.repetitions <= 100:
+        raise NexmarkError(f"repetitions: {options.repetitions} is not in 1 to 100; correct it")
+    return make_night(config, engine, config.engines[engine].dag_id, "", vars(options))
+
+
+def _run_conf(options: argparse.Namespace) -> dict[str, Any]:
+    names = ("queries", "workload", "repetitions", "candidate", "cluster")
+    return {name: getattr(options, name) for name in names if getattr(options, name)}
+
+
+def _in_use(cluster: LocalCluster) -> list[str]:
+    """What keeps this night from using `cluster` now, or nothing."""
+    other = cluster.holder()
+    if other is None or other.holder is None or not other.holder.alive:
+        return []
+    return [
+        f"cluster {cluster.config.name}: in use by {other.dag_id} run {other.run_id} "
+        f"(process {other.holder.pid}); wait until it has ended, or end it"
+    ]
+
+
+def _run(night: Night, environment: dict[str, str], conf: dict[str, Any]) -> int:
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    log = paths.home() / "logs" / f"run-{stamp}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    command = airflow_command(["dags", "test", night.dag_id, "-c", json.dumps(conf)])
+    with tempfile.NamedTemporaryFile(prefix="nexmark-progress-", mode="r") as progress:
+        environment = {**environment, PROGRESS_VARIABLE: progress.name}
+        with log.open("wb") as output, _terminated_as_interrupt():
+            child = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            process = identify(child.pid)
+            try:
+                _follow(child, progress)
+            except KeyboardInterrupt:
+                _say("interrupted: ending the night")
+                return _INTERRUPTED
+            finally:
+                _end(child, process, night.cluster)
+        _show(progress)
+    if child.returncode != 0:
+        _explain(log)
+    _say(f"log of the night: {log}")
+    return 0 if child.returncode == 0 else 1
+
+
+def _follow(child: subprocess.Popen[bytes], progress: IO[str]) -> None:
+    while child.poll() is None:
+        _show(progress)
+        time.sleep(_POLL_S)
+    _show(progress)
+
+
+def _show(progress: IO[str]) -> None:
+    for line in progress:
+        print(line, end="", flush=True)
+
+
+def _end(child: subprocess.Popen[bytes], process: Process | None, cluster: Cluster) -> None:
+    """End the night's process if it still runs, and all that it left."""
+    if process and child.poll() is None:
+        end([process], grace_s=_GRACE_S)
+        child.poll()
+    try:
+        LocalCluster(cluster, paths.home()).reap(Lease("", ""), lambda _: True)
+    except ClusterError:
+        return  # another night has the cluster; it is not ours to end
+
+
+def _explain(log: Path) -> None:
+    """What Airflow said last, where the night ended before it could say anything itself."""
+    text = log.read_text(errors="replace")
+    if "[DAG TEST]" not in text:
+        lines = [line for line in text.splitlines() if line.strip()]
+        print(*lines[-5:], sep="\n", file=sys.stderr)
+
+
+@contextmanager
+def _terminated_as_interrupt() -> Iterator[None]:
+    """SIGTERM ends as Ctrl-C does."""
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    sys.exit(main())

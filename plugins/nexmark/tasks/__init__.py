@@ -1,0 +1,1 @@
+"""What the DAGs wire together: operators, task functions, and the graphs themselves."""

@@ -1,0 +1,70 @@
+"""What an operator reads beside a DAG in Airflow."""
+
+from __future__ import annotations
+
+from nexmark.config import Engine
+
+_NIGHTLY = """
+# Nexmark on {name}
+
+Runs the Nexmark queries on the Spark build `{build}`, proves each result, measures it, and
+compares it with the accepted baseline. Red means: a regression, a wrong result, a query that is
+missing, or a night that could not be run.
+
+## When it is red
+
+Look at the **verdict** task's log first: it names the queries and the reason. If `verdict` did not
+run, the first red task from the left is the cause.
+
+| red task | what it means | what to do |
+|---|---|---|
+| preflight | something is missing or wrong; nothing was started | do what its line says |
+| reap | another night has used the cluster for hours | wait, or end that DAG run |
+| deploy | the build could not be fetched or verified | check version, URL, checksum, network |
+| start_cluster | Spark's master or worker did not start | its last words are in the log and in `cluster/*.log` of the run directory |
+| dump_events | the events for the reference could not be written | read the Spark log in the task |
+| *q*.verify, *q*.repetition | the Spark application failed twice | read the Spark log in the task; run it alone: param `queries` = *q* |
+| *q*.expectations | **the result is wrong** | the log names the expectation and sample rows; Data Docs are in `data_docs/` of the run directory |
+| *q*.record | the measurement could not be made or stored | samples and result file are in the query's directory |
+| verdict | a regression, a wrong result or a missing query | see below |
+
+**A regression**: compare the candidate's build id with the baseline's in the table; run the DAG
+again with `queries` set to the query and more `repetitions`. If it stays, it is real: report it, or
+accept it (DAG `nexmark_accept`, with the reason) and the run becomes the new baseline.
+
+**A wrong result** is never accepted: it is a bug of the build, of the query or of the reference.
+
+**No baseline**: the night is green and says so. Accept a run to have one.
+
+A night that was killed leaves nothing to clean: the next night's `reap` ends what is left. Tasks that
+stay `scheduled` for ever wait for the pool: `airflow pools set nexmark_cluster 1 "Spark cluster"`.
+
+## Params
+
+`queries` (a list or `q1,q5`; empty: what the workload says), `workload`, `repetitions`, `candidate` (a build
+to test instead of the engine's own), `cluster`.
+"""
+
+_ACCEPT = """
+# Accept a night as the baseline
+
+Later nights of the same engine and workload are compared with the run that is accepted here. Give the
+run id (in the DAG run's page, and under the table of the night), who accepts it, and why: all three
+are stored. A run with a wrong result or a missing repetition is refused.
+
+When it is red, its log says which of the three is missing or why the run cannot be accepted;
+nothing was changed.
+"""
+
+
+def nightly_doc(engine: Engine) -> str:
+    """The `doc_md` of an engine's DAG."""
+    return _NIGHTLY.format(name=engine.name, build=engine.build)
+
+
+def accept_doc() -> str:
+    """The `doc_md` of `nexmark_accept`."""
+    return _ACCEPT
+
+
+__all__ = ["accept_doc", "nightly_doc"]

@@ -1,0 +1,133 @@
+"""The tasks around the queries: reap, deploy, start the cluster, stop it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+from airflow.sdk import get_current_context
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowRuntimeError,
+)
+
+from nexmark.cluster import ClusterError, Lease, identify
+from nexmark.config import paths
+from nexmark.engines import BuildError, java_problem, resolve
+from nexmark.engines.identity import Manifest, scan
+from nexmark.errors import NexmarkError
+from nexmark.tasks.night import Deployment, Night
+from nexmark.tasks.progress import say
+
+#: The user that `DAG.test()` runs as: there the whole night is one process.
+_DAG_TEST_USER = "dag_test"
+_ACTIVE_STATES = frozenset({"queued", "running"})
+_NOT_FOUND = 404
+
+
+def reap() -> None:
+    """End what an earlier, killed night left on the cluster.
+
+    Where another night uses it, a scheduler tries again later; `airflow dags test` fails at once.
+    """
+    night = Night.current()
+    mine = _lease(night)
+    try:
+        ended = night.local_cluster.reap(mine, _is_active)
+    except ClusterError as error:
+        say(f"reap: {error}")
+        raise (AirflowFailException if mine.holder else AirflowException)(str(error)) from None
+    for line in ended:
+        say(f"reap: ended what an earlier night left: {line}")
+
+
+def deploy() -> None:
+    """Bring the candidate build and the jobs to where they run from; writes the Deployment."""
+    night = Night.current()
+    try:
+        build = resolve(night.candidate, paths.builds_dir(), say=say)
+    except BuildError as error:
+        say(f"deploy: {error}")
+        raise AirflowException(str(error)) from None
+    problem = java_problem(build.version)
+    if problem:
+        say(f"deploy: {problem}")
+        raise AirflowFailException(problem)
+    jobs, jobs_home = deploy_jobs(paths.jobs_dir())
+    Deployment(
+        build=build.id,
+        spark_version=build.version,
+        spark_home=str(build.spark_home),
+        source=build.source,
+        jobs=jobs,
+        jobs_home=str(jobs_home),
+    ).write(night)
+    say(f"deployed Spark {build.version}, build {build.id}, jobs {jobs}")
+
+
+def deploy_jobs(target: Path) -> tuple[str, Path]:
+    """Copy `nexmark_jobs` to `<target>/<id>/nexmark_jobs`, where no later edit reaches it.
+
+    Returns the id (hash of the content) and the directory of the package.
+    """
+    spec = importlib.util.find_spec("nexmark_jobs")
+    if spec is None or spec.origin is None:
+        raise NexmarkError("nexmark_jobs cannot be imported; run `make env`")
+    source = Path(spec.origin).parent
+    manifest: Manifest = scan(source)
+    directory = target / manifest.id
+    package = directory / "nexmark_jobs"
+    if package.is_dir() and scan(package).id == manifest.id:
+        return manifest.id, package
+    temporary = target / f".{manifest.id}-{os.getpid()}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(source, temporary / "nexmark_jobs", ignore=ignored)
+    shutil.rmtree(directory, ignore_errors=True)
+    temporary.rename(directory)
+    return manifest.id, package
+
+
+def start_cluster() -> None:
+    """Start master and worker and wait until both are ready."""
+    night = Night.current()
+    cluster = night.local_cluster
+    try:
+        cluster.reap(_lease(night), _is_active)  # an earlier try of this task
+        home = Path(Deployment.read(night).spark_home)
+        cluster.start(home, night.directory / "cluster", _lease(night))
+    except ClusterError as error:
+        say(f"start_cluster: {error}")
+        raise AirflowException(str(error)) from None
+    say(f"cluster {night.cluster.name} is up at {night.cluster.master_url}")
+
+
+def stop_cluster() -> None:
+    """End the cluster; remove Spark's scratch space and the events of the verification."""
+    night = Night.current()
+    ended = night.local_cluster.stop()
+    shutil.rmtree(night.events_dir, ignore_errors=True)
+    say(f"cluster {night.cluster.name} is down ({len(ended)} processes ended)")
+
+
+def _lease(night: Night) -> Lease:
+    run = get_current_context()["dag_run"]
+    in_this_process = getattr(run, "triggering_user_name", None) == _DAG_TEST_USER
+    return Lease(night.dag_id, night.run_id, identify(os.getpid()) if in_this_process else None)
+
+
+def _is_active(lease: Lease) -> bool:
+    """Whether Airflow still runs the DAG run of `lease`; one it does not know has ended."""
+    instance = get_current_context()["ti"]
+    try:
+        return instance.get_dagrun_state(lease.dag_id, lease.run_id) in _ACTIVE_STATES
+    except AirflowRuntimeError as error:
+        if (error.error.detail or {}).get("status_code") == _NOT_FOUND:
+            return False
+        raise
+
+
+__all__ = ["deploy", "deploy_jobs", "reap", "start_cluster", "stop_cluster"]

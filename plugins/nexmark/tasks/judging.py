@@ -1,0 +1,6 @@
+def judge():
+    pass
+def report():
+    pass
+def verdict():
+    pass

@@ -1,0 +1,119 @@
+"""What one DAG run does, decided once in preflight and then only read.
+
+<run directory>/night.json        Night: engine, workload, cluster, queries, gate as they were
+<run directory>/deployment.json   Deployment: the build and the jobs that were deployed
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from nexmark.cluster import LocalCluster
+from nexmark.config import BuildSource, Cluster, Engine, Gate, Workload, paths
+from nexmark.config.models import Model
+from nexmark.errors import NexmarkError
+
+_M = TypeVar("_M", bound=Model)
+
+
+class Night(Model):
+    """The plan of one DAG run: a change of `include/conf` while it runs does not reach it."""
+
+    dag_id: str
+    run_id: str
+    engine: Engine
+    workload: Workload
+    cluster: Cluster
+    gate: Gate
+    queries: tuple[str, ...]
+    candidate: BuildSource
+
+    @property
+    def directory(self) -> Path:
+        """The run directory."""
+        return paths.run_dir(self.dag_id, self.run_id)
+
+    @property
+    def conf_profile(self) -> str:
+        """The engine's conf profile, else the workload's."""
+        return self.engine.conf_profile or self.workload.conf_profile
+
+    @cached_property
+    def local_cluster(self) -> LocalCluster:
+        """The cluster of this night."""
+        return LocalCluster(self.cluster, paths.home())
+
+    @property
+    def events_dir(self) -> Path:
+        """The events of the verification runs, as the reference reads them."""
+        return self.directory / "events"
+
+    def query_dir(self, query: str) -> Path:
+        """Where everything about `query` goes."""
+        return self.directory / query
+
+    def repetition_dir(self, query: str, number: int) -> Path:
+        """Where repetition `number` (from 1) of `query` goes."""
+        return self.query_dir(query) / f"rep-{number}"
+
+    def position(self, query: str) -> str:
+        """`[ 3/24] q2`, for messages."""
+        width = len(str(len(self.queries)))
+        return f"[{self.queries.index(query) + 1:>{width}}/{len(self.queries)}] {query:<4}"
+
+    def write(self) -> None:
+        """Write it where `read` finds it."""
+        _write(self.directory / "night.json", self)
+
+    @classmethod
+    def read(cls, dag_id: str, run_id: str) -> Night:
+        """The plan of a DAG run; NexmarkError if its preflight has not been passed."""
+        return _read(paths.run_dir(dag_id, run_id) / "night.json", cls)
+
+    @classmethod
+    def current(cls) -> Night:
+        """The plan of the DAG run that the running task is of."""
+        from airflow.sdk import get_current_context
+
+        run = get_current_context()["dag_run"]
+        return cls.read(run.dag_id, run.run_id)
+
+
+class Deployment(Model):
+    """What was deployed: a Spark build and the jobs, each named by its content."""
+
+    build: str
+    spark_version: str
+    spark_home: str
+    source: str
+    jobs: str
+    jobs_home: str
+
+    def write(self, night: Night) -> None:
+        """Write it where `read` finds it."""
+        _write(night.directory / "deployment.json", self)
+
+    @classmethod
+    def read(cls, night: Night) -> Deployment:
+        """The deployment of `night`; NexmarkError if there is none."""
+        return _read(night.directory / "deployment.json", cls)
+
+
+def _write(path: Path, content: Model) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(content.model_dump_json(indent=1))
+    temporary.replace(path)
+
+
+def _read(path: Path, model: type[_M]) -> _M:
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        raise NexmarkError(f"{path}: there is no such file; start the DAG run anew") from None
+    return model.model_validate_json(text)
+
+
+__all__ = ["Deployment", "Night"]

@@ -1,0 +1,134 @@
+"""What SparkSubmit is given for each kind of application of a night."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from nexmark.cluster import OWNER_VARIABLE
+from nexmark.cluster.ports import LOOPBACK
+from nexmark.config import Size, profile_path
+from nexmark.tasks.night import Deployment, Night
+
+#: Queries whose sink is what they are about: they write files when they are verified.
+SINKS = {"q10": "filesystem"}
+
+
+def dump_submission(night: Night, deployment: Deployment) -> dict[str, Any]:
+    """The application that writes the events of the verification runs for the reference."""
+    size = night.workload.verify
+    arguments = [
+        *("--events", str(size.events), "--tps", str(size.tps)),
+        *("--seed", str(night.workload.seed)),
+        *("--out", str(night.events_dir), "--format", "parquet"),
+        *_knobs(night),
+    ]
+    return _submission(
+        night, deployment, "dump_events.py", arguments, name="dump_events", clear=night.events_dir
+    )
+
+
+def verify_submission(night: Night, deployment: Deployment, query: str) -> dict[str, Any]:
+    """The verification run of `query`: its whole result, at the workload's `verify` size."""
+    directory = night.query_dir(query) / "verify"
+    sink = f"{verify_sink(query)}:{directory / 'output'}"
+    return _query(night, deployment, query, directory, night.workload.verify, sink)
+
+
+def repetition_submission(
+    night: Night, deployment: Deployment, query: str, number: int
+) -> dict[str, Any]:
+    """Timed repetition `number` (from 1) of `query`, with Spark's event log kept."""
+    directory = night.repetition_dir(query, number)
+    submission = _query(night, deployment, query, directory, night.workload, "noop")
+    events = directory / "events"
+    submission["conf"] |= {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": events.as_uri(),
+        "spark.eventLog.compress": "true",
+        "spark.eventLog.compression.codec": "zstd",
+    }
+    submission["directories"].append(str(events))
+    return submission
+
+
+def verify_sink(query: str) -> str:
+    """The sink of the verification run of `query`: parquet, or filesystem for q10."""
+    return SINKS.get(query, "parquet")
+
+
+def _query(
+    night: Night, deployment: Deployment, query: str, directory: Path, size: Size, sink: str
+) -> dict[str, Any]:
+    arguments = [
+        *("--query", query, "--source", "datagen"),
+        *("--events", str(size.events), "--tps", str(size.tps)),
+        *("--seed", str(night.workload.seed), "--rows-per-batch", str(size.rows_per_batch)),
+        *("--sink", sink, "--result", str(directory / "result.json")),
+        *("--conf-profile", night.conf_profile),
+        *_knobs(night),
+    ]
+    name = f"{query} {directory.name}"
+    return _submission(night, deployment, "run_query.py", arguments, name=name, clear=directory)
+
+
+def _knobs(night: Night) -> list[str]:
+    knobs = night.workload.generator.items()
+    return [word for key, value in knobs for word in ("--generator", f"{key}={value}")]
+
+
+def _submission(
+    night: Night,
+    deployment: Deployment,
+    program: str,
+    arguments: Sequence[str],
+    *,
+    name: str,
+    clear: Path,
+) -> dict[str, Any]:
+    """The arguments of the operator; plain data, since it passes through XCom.
+
+    `clear` is the directory that the application fills: it is emptied before every try.
+    """
+    cluster, local = night.cluster, night.local_cluster
+    spark_home = Path(deployment.spark_home)
+    checkpoints = local.checkpoints / name.replace(" ", "-")
+    python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    spark_environment = {
+        key: value
+        for key, value in local.environment(spark_home).items()
+        if key.startswith("SPARK_")
+    }
+    return {
+        "label": name,
+        "directories": [str(clear)],
+        "application": str(Path(deployment.jobs_home) / program),
+        "application_args": list(arguments),
+        "name": f"nexmark {name}",
+        "conn_id": cluster.spark_connection,
+        "spark_binary": str(spark_home / "bin" / "spark-submit"),
+        "properties_file": str(profile_path(night.conf_profile)),
+        "env_vars": {
+            **spark_environment,
+            **python,
+            "PYTHONPATH": "",
+            OWNER_VARIABLE: local.mark,
+        },
+        "conf": {
+            **night.engine.conf,
+            "spark.nexmark.build": deployment.build,
+            "spark.driver.host": LOOPBACK,
+            "spark.driver.bindAddress": LOOPBACK,
+            "spark.driver.memory": cluster.driver_memory,
+            "spark.executor.memory": cluster.executor_memory,
+            "spark.executor.cores": str(cluster.executor_cores),
+            "spark.cores.max": str(cluster.executors * cluster.executor_cores),
+            "spark.sql.streaming.checkpointLocation": checkpoints.as_uri(),
+            "spark.ui.enabled": "false",
+        },
+    }
+
+
+__all__ = ["dump_submission", "repetition_submission", "verify_sink", "verify_submission"]

@@ -1,0 +1,223 @@
+"""The DAGs load, are cheap to parse, and have what an operator needs of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from airflow.dag_processing.dagbag import DagBag
+from airflow.sdk import DAG
+
+from nexmark.airflow_home import POOL
+from nexmark.config import KNOWN_QUERIES, load
+
+ROOT = Path(__file__).parents[2]
+NIGHTLY = sorted(engine.dag_id for engine in load().engines.values())
+INFRASTRUCTURE = {
+    "reap",
+    "deploy",
+    "start_cluster",
+    "dump_events",
+    "plan",
+    "verify",
+    "start_samplers",
+    "repetition",
+    "stop_samplers",
+    "record",
+    "judge",
+    "report",
+    "stop_cluster",
+}
+ON_THE_CLUSTER = {
+    "reap",
+    "start_cluster",
+    "dump_events",
+    "verify",
+    "expectations",
+    "start_samplers",
+    "repetition",
+    "stop_samplers",
+    "stop_cluster",
+}
+
+
+@pytest.fixture(scope="module")
+def bag() -> DagBag:
+    return DagBag(str(ROOT / "dags"))
+
+
+@pytest.fixture(params=NIGHTLY)
+def nightly(request: pytest.FixtureRequest, bag: DagBag) -> DAG:
+    return bag.dags[request.param]
+
+
+def short(task_id: str) -> str:
+    return task_id.rpartition(".")[2]
+
+
+def test_every_engine_has_its_dag_and_none_is_broken(bag: DagBag) -> None:
+    assert bag.import_errors == {}
+    assert sorted(bag.dags) == sorted([*NIGHTLY, "nexmark_accept"])
+    assert "nexmark_spark_4_3_0" in NIGHTLY
+
+
+def test_an_engine_is_added_by_adding_an_entry(tmp_path: Path) -> None:
+    import shutil
+
+    conf = tmp_path / "conf"
+    shutil.copytree(ROOT / "include" / "conf", conf)
+    with (conf / "engines.yaml").open("a") as file:
+        file.write("  spark-9.9.9-rc1:\n    build: {directory: /opt/spark-9.9.9-rc1}\n")
+    program = (
+        "from airflow.dag_processing.dagbag import DagBag;"
+        f"print(*DagBag({str(ROOT / 'dags')!r}).dags, sep='\\n')"
+    )
+    environment = {**os.environ, "NEXMARK_CONF": str(conf)}
+    run = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+    )
+    assert "nexmark_spark_9_9_9_rc1" in run.stdout.splitlines(), run.stderr
+
+
+def test_parsing_is_cheap_and_imports_nothing_heavy() -> None:
+    """Airflow parses a DAG file again for every task: hundreds of times a night."""
+    program = """
+import json, sys, time
+from airflow.dag_processing.dagbag import DagBag
+DagBag("dags")
+seconds = []
+for _ in range(3):
+    started = time.perf_counter()
+    bag = DagBag("dags")
+    seconds.append(time.perf_counter() - started)
+heavy = ["pyspark", "great_expectations", "pandas", "numpy", "duckdb", "scipy", "alembic"]
+print(json.dumps({
+    "errors": bag.import_errors, "tasks": sum(len(dag.tasks) for dag in bag.dags.values()),
+    "seconds": min(seconds), "heavy": [name for name in heavy if name in sys.modules],
+}))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    found = json.loads(run.stdout.splitlines()[-1])
+    assert found["errors"] == {}
+    assert found["heavy"] == []
+    assert found["tasks"] > 5 * 7 * len(KNOWN_QUERIES)
+    assert found["seconds"] < 1.0
+
+
+def test_schedule_and_limits(nightly: DAG) -> None:
+    assert nightly.catchup is False
+    assert nightly.max_active_runs == 1
+    assert nightly.fail_fast is False
+    assert nightly.start_date is not None
+    engine = next(e for e in load().engines.values() if e.dag_id == nightly.dag_id)
+    assert getattr(nightly.timetable, "expression", None) == engine.schedule
+
+
+def test_tags_and_documentation_tell_an_operator_what_to_do(bag: DagBag) -> None:
+    for dag in bag.dags.values():
+        assert "nexmark" in dag.tags
+        assert dag.doc_md is not None
+        assert "When it is red" in dag.doc_md or "When it is red" in dag.doc_md.capitalize()
+        assert dag.description
+
+
+def test_the_documentation_covers_every_task(nightly: DAG) -> None:
+    green_by_nature = {"ready", "plan", "start_samplers", "stop_samplers", "judge", "report"}
+    for name in {short(task.task_id) for task in nightly.tasks} - green_by_nature:
+        assert name == "stop_cluster" or name in str(nightly.doc_md), name
+
+
+def test_every_task_ends_in_time(bag: DagBag) -> None:
+    for dag in bag.dags.values():
+        for task in dag.tasks:
+            if short(task.task_id) != "ready":
+                assert task.execution_timeout is not None, task.task_id
+                assert timedelta(0) < task.execution_timeout <= timedelta(hours=2), task.task_id
+
+
+def test_only_infrastructure_is_tried_again(nightly: DAG) -> None:
+    """A verdict or an expectation that fails has failed."""
+    for task in nightly.tasks:
+        expected = short(task.task_id) in INFRASTRUCTURE
+        assert (task.retries > 0) == expected, task.task_id
+
+
+def test_what_uses_the_cluster_is_in_the_pool(nightly: DAG) -> None:
+    for task in nightly.tasks:
+        expected = POOL if short(task.task_id) in ON_THE_CLUSTER else "default_pool"
+        assert task.pool == expected, task.task_id
+
+
+def test_queries_run_one_after_another_whatever_became_of_the_one_before(nightly: DAG) -> None:
+    before = "ready"
+    for query in KNOWN_QUERIES:
+        plan = nightly.get_task(f"{query}.plan")
+        assert plan.upstream_task_ids == {before}
+        assert plan.trigger_rule == "all_done"
+        before = f"{query}.record"
+        assert nightly.get_task(before).trigger_rule == "all_done"
+    assert nightly.get_task("judge").upstream_task_ids == {before}
+    assert nightly.get_task("judge").trigger_rule == "all_done"
+
+
+def test_the_verdict_decides_the_colour_of_the_night(nightly: DAG) -> None:
+    """A teardown at the end does not count: the verdict before it does."""
+    assert [task.task_id for task in nightly.leaves] == ["stop_cluster"]
+    stop = nightly.get_task("stop_cluster")
+    assert stop.is_teardown
+    assert not stop.on_failure_fail_dagrun
+    assert "verdict" in stop.upstream_task_ids
+
+
+def test_nothing_of_a_query_runs_without_the_cluster_and_the_events(nightly: DAG) -> None:
+    setups = {"start_cluster", "dump_events"}
+    for task in nightly.tasks:
+        if "." in task.task_id or task.task_id in ("judge", "report", "verdict"):
+            found = {t.task_id for t in task.get_upstreams_only_setups_and_teardowns()}
+            assert found >= setups, task.task_id
+
+
+def test_samplers_surround_the_timed_repetitions(nightly: DAG) -> None:
+    for query in KNOWN_QUERIES:
+        start = nightly.get_task(f"{query}.start_samplers")
+        stop = nightly.get_task(f"{query}.stop_samplers")
+        assert start.is_setup
+        assert stop.is_teardown
+        assert start.downstream_task_ids == {f"{query}.repetition", f"{query}.stop_samplers"}
+        assert f"{query}.repetition" in stop.upstream_task_ids
+        assert nightly.get_task(f"{query}.repetition").max_active_tis_per_dagrun == 1
+
+
+@pytest.mark.parametrize(
+    ("param", "good", "bad"),
+    [
+        ("queries", [None, "", "q0", "q1, q14_python_udf", ["q0", "q5"]], ["q99", "q0;q1", ["x"]]),
+        ("workload", ["smoke", "nightly"], ["smok", None, 3]),
+        ("repetitions", [None, 1, 100], [0, -1, 101, "3", 1.5]),
+        ("candidate", [None, "pypi:4.3.0"], [3, "x" * 5000]),
+        ("cluster", ["local"], ["lokal", None]),
+    ],
+)
+def test_params_refuse_what_makes_no_sense(
+    nightly: DAG, param: str, good: list[object], bad: list[object]
+) -> None:
+    from airflow.sdk.exceptions import ParamValidationError
+
+    definition = nightly.params.get_param(param)
+    for value in good:
+        assert definition.resolve(value) == value
+    for value in bad:
+        with pytest.raises(ParamValidationError):
+            definition.resolve(value)
+
+
+def test_defaults_are_valid_so_that_a_scheduled_night_can_start(bag: DagBag) -> None:
+    for dag in bag.dags.values():
+        dag.params.validate()

@@ -1,0 +1,124 @@
+"""What SparkSubmit is given: the engine's own Spark, the night's own confs, no stranger's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nexmark.config import load
+from nexmark.tasks import submission
+from nexmark.tasks.checks import make_night
+from nexmark.tasks.night import Deployment, Night
+from nexmark.tasks.operators import _reason, prepare
+
+
+@pytest.fixture
+def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
+    params = {"workload": "nightly", "cluster": "local", "queries": "q0,q5,q10"}
+    night = make_night(load(), "spark-4.3.0", "nexmark_spark_4_3_0", "run 1", params)
+    engine = night.engine.model_copy(update={"conf": {"spark.sql.shuffle.partitions": "400"}})
+    workload = night.workload.model_copy(update={"generator": {"num_active_people": 50}})
+    return night.model_copy(update={"engine": engine, "workload": workload})
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    return Deployment(
+        build="0123456789abcdef",
+        spark_version="4.3.0",
+        spark_home="/opt/spark",
+        source="pypi:4.3.0",
+        jobs="fedc",
+        jobs_home="/opt/jobs/nexmark_jobs",
+    )
+
+
+def option(arguments: list[str], name: str) -> str:
+    return arguments[arguments.index(name) + 1]
+
+
+def test_a_repetition_runs_the_timed_size_with_its_event_log(
+    night: Night, deployment: Deployment
+) -> None:
+    made = submission.repetition_submission(night, deployment, "q5", 2)
+    arguments = made["application_args"]
+    assert made["application"] == "/opt/jobs/nexmark_jobs/run_query.py"
+    assert option(arguments, "--events") == "10000000"
+    assert option(arguments, "--sink") == "noop"
+    assert option(arguments, "--generator") == "num_active_people=50"
+    assert option(arguments, "--result") == str(night.repetition_dir("q5", 2) / "result.json")
+    assert made["conf"]["spark.eventLog.compression.codec"] == "zstd"
+    assert made["conf"]["spark.eventLog.dir"] == f"file://{night.repetition_dir('q5', 2)}/events"
+    json.dumps(made)  # it passes through XCom
+
+
+def test_the_verification_runs_the_verify_size_and_keeps_the_result(
+    night: Night, deployment: Deployment
+) -> None:
+    made = submission.verify_submission(night, deployment, "q5")
+    assert option(made["application_args"], "--events") == "500000"
+    assert option(made["application_args"], "--sink").startswith("parquet:/")
+    assert "spark.eventLog.enabled" not in made["conf"]
+    q10 = submission.verify_submission(night, deployment, "q10")
+    assert option(q10["application_args"], "--sink").startswith("filesystem:/")
+
+
+def test_the_reference_reads_the_events_of_the_verification(
+    night: Night, deployment: Deployment
+) -> None:
+    made = submission.dump_submission(night, deployment)
+    verify = submission.verify_submission(night, deployment, "q0")
+    for name in ("--events", "--tps", "--seed", "--generator"):
+        assert option(made["application_args"], name) == option(verify["application_args"], name)
+    assert option(made["application_args"], "--out") == str(night.events_dir)
+
+
+def test_spark_is_the_engines_own(night: Night, deployment: Deployment) -> None:
+    made = submission.verify_submission(night, deployment, "q0")
+    assert made["spark_binary"] == "/opt/spark/bin/spark-submit"
+    assert made["env_vars"]["SPARK_HOME"] == "/opt/spark"
+    assert made["env_vars"]["PYTHONPATH"] == ""
+    assert made["env_vars"]["NEXMARK_OWNER"] == night.local_cluster.mark
+    assert made["conf"]["spark.nexmark.build"] == "0123456789abcdef"
+    assert made["conn_id"] == "nexmark_local"
+
+
+def test_an_engines_confs_go_on_top_of_the_profile_and_never_over_the_benchmarks(
+    night: Night, deployment: Deployment
+) -> None:
+    made = submission.verify_submission(night, deployment, "q0")
+    assert made["conf"]["spark.sql.shuffle.partitions"] == "400"
+    assert made["conf"]["spark.executor.memory"] == night.cluster.executor_memory
+    assert made["properties_file"].endswith("include/conf/spark/default.conf")
+
+
+def test_no_two_applications_share_a_checkpoint(night: Night, deployment: Deployment) -> None:
+    made = [
+        submission.verify_submission(night, deployment, "q0"),
+        submission.repetition_submission(night, deployment, "q0", 1),
+        submission.repetition_submission(night, deployment, "q0", 2),
+        submission.repetition_submission(night, deployment, "q5", 1),
+    ]
+    roots = {each["conf"]["spark.sql.streaming.checkpointLocation"] for each in made}
+    assert len(roots) == 4
+
+
+def test_a_retry_starts_in_an_empty_directory(tmp_path: Path) -> None:
+    work = tmp_path / "q0" / "rep-1"
+    (work / "output").mkdir(parents=True)
+    (work / "result.json").write_text("half")
+    prepare([work, work / "events"])
+    assert [p.name for p in work.iterdir()] == ["events"]
+    prepare([work])
+    assert not work.exists()
+    assert work.parent.is_dir()
+
+
+def test_the_reason_of_a_failure_is_the_jobs_own_line() -> None:
+    text = "Cannot execute: spark-submit ...\nrun_query.py: error: no such table\nINFO stopping\n"
+    assert _reason(text) == "run_query.py: error: no such table"
+    assert _reason("a\nb\n") == "b"
+    assert _reason("") == "no reason was given"
