@@ -9,11 +9,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from nexmark.errors import NexmarkError
+
 FORMAT = 1
 MAX_CLOCK_STEP_S = 0.5
 
 
-class MeasurementError(Exception):
+class MeasurementError(NexmarkError):
     """A measurement cannot be made; the text is one line: what, where, remedy."""
 
 
