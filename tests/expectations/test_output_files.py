@@ -1,0 +1,143 @@
+"""Outputs are read as Spark leaves them, and what is wrong with the files is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from wrong_engines import right_sql
+
+from nexmark.expectations import OutputError
+from nexmark.expectations.checks import Evidence, gather
+from nexmark.expectations.contract import contract
+from nexmark.expectations.events import Events
+from nexmark.expectations.outputs import load_output
+
+
+def write(events: Events, directory: Path, sql: str, file: str = "part-0.parquet") -> Path:
+    """Write the rows of `sql` as one file of an output directory."""
+    path = directory / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    options = "(HEADER false, ESCAPE '\\', FORCE_QUOTE (extra))" if path.suffix == ".csv" else ""
+    events.connection.execute(f"COPY ({sql}) TO '{path}' {options}")
+    return directory
+
+
+def write_partitions(events: Events, directory: Path, suffix: str = "parquet") -> Path:
+    """Write q10 as a filesystem sink does: a directory per day and minute, each committed."""
+    days = events.connection.sql(right_sql("q10")).project("dt, hm").distinct().fetchall()
+    for day, minute in days:
+        folder = f"dt={day}/hm={quote(minute, safe='')}"
+        rows = (
+            f"SELECT * EXCLUDE (dt, hm) FROM ({right_sql('q10')}) "
+            f"WHERE dt = '{day}' AND hm = '{minute}'"
+        )
+        write(events, directory, rows, f"{folder}/part-0.{suffix}")
+        (directory / folder / "_SUCCESS").touch()
+    return directory
+
+
+def judge(events: Events, query: str, directory: Path, sink: str = "parquet") -> Evidence:
+    entry = contract(query)
+    return gather(events, entry, load_output(events.connection, entry, directory, sink))
+
+
+def is_right(evidence: Evidence) -> bool:
+    findings = [evidence.schema_finding, evidence.difference_finding]
+    return not any([*findings, *evidence.invariant_findings.values()])
+
+
+def test_rows_may_be_in_many_files_and_directories(edge: Events, tmp_path: Path) -> None:
+    for half in (0, 1):
+        rows = f"SELECT * FROM ({right_sql('q0')}) WHERE price % 2 = {half}"
+        write(edge, tmp_path, rows, f"batch={half}/part-0.parquet")
+    assert is_right(judge(edge, "q0", tmp_path))
+
+
+def test_markers_metadata_and_hidden_files_are_not_read(edge: Events, tmp_path: Path) -> None:
+    write(edge, tmp_path, right_sql("q0"))
+    (tmp_path / "_SUCCESS").touch()
+    write(edge, tmp_path, right_sql("q0"), "_temporary/part-0.parquet")
+    write(edge, tmp_path, right_sql("q0"), ".staging/part-0.parquet")
+    assert is_right(judge(edge, "q0", tmp_path))
+
+
+def test_timestamps_with_and_without_a_zone_are_the_same(edge: Events, tmp_path: Path) -> None:
+    rows = f"SELECT * REPLACE (dateTime::TIMESTAMPTZ AS dateTime) FROM ({right_sql('q0')})"
+    write(edge, tmp_path, rows)
+    assert is_right(judge(edge, "q0", tmp_path))
+
+
+def test_microseconds_of_a_timestamp_count(edge: Events, tmp_path: Path) -> None:
+    rows = (
+        f"SELECT * REPLACE (dateTime + INTERVAL 1 MICROSECOND AS dateTime) FROM ({right_sql('q0')})"
+    )
+    write(edge, tmp_path, rows)
+    assert judge(edge, "q0", tmp_path).difference_finding
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_partitions_of_the_filesystem_sink_are_read(
+    recorded: Events, tmp_path: Path, suffix: str
+) -> None:
+    directory = write_partitions(recorded, tmp_path, suffix)
+    assert is_right(judge(recorded, "q10", directory, "filesystem"))
+
+
+def test_uncommitted_partition_is_found(recorded: Events, tmp_path: Path) -> None:
+    directory = write_partitions(recorded, tmp_path)
+    next(directory.rglob("_SUCCESS")).unlink()
+    found = judge(recorded, "q10", directory, "filesystem").invariant_findings
+    assert "1 case" in str(found["partition_is_committed"])
+    assert "dt=2015-07-15/hm=00%3A0" in str(found["partition_is_committed"])
+    assert judge(recorded, "q10", directory).invariant_findings["partition_is_committed"] is None
+
+
+def test_row_in_the_wrong_partition_is_found(recorded: Events, tmp_path: Path) -> None:
+    directory = write_partitions(recorded, tmp_path)
+    old, new = (directory / f"dt=2015-07-15/hm=00%3A0{minute}" for minute in (1, 7))
+    old.rename(new)
+    evidence = judge(recorded, "q10", directory, "filesystem")
+    assert evidence.invariant_findings["row_is_in_its_partition"]
+    assert evidence.difference_finding
+
+
+def test_lost_partition_is_found(recorded: Events, tmp_path: Path) -> None:
+    directory = write_partitions(recorded, tmp_path)
+    next(directory.rglob("*.parquet")).unlink()
+    evidence = judge(recorded, "q10", directory, "filesystem")
+    assert evidence.difference_finding
+    assert evidence.invariant_findings["conserves_bids"]
+
+
+@pytest.mark.parametrize(
+    ("query", "sink", "files", "fault"),
+    [
+        ("q0", "parquet", None, "no output directory"),
+        ("q0", "parquet", [], "holds no *.parquet"),
+        ("q0", "parquet", ["_SUCCESS"], "holds no *.parquet"),
+        ("q0", "parquet", ["part-0.parquet"], "cannot be read as output of q0"),
+        ("q0", "kafka", [], "unknown sink 'kafka': use one of parquet, filesystem"),
+        ("q0", "filesystem", [], "q0 has no filesystem sink: only q10 has"),
+    ],
+)
+def test_unreadable_output_says_what_to_do(
+    edge: Events, tmp_path: Path, query: str, sink: str, files: list[str] | None, fault: str
+) -> None:
+    directory = tmp_path / "output"
+    if files is not None:
+        directory.mkdir()
+        for name in files:
+            (directory / name).write_text("junk")
+    with pytest.raises(OutputError) as caught:
+        load_output(edge.connection, contract(query), directory, sink)
+    assert fault in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_of_different_columns_are_an_error(edge: Events, tmp_path: Path) -> None:
+    write(edge, tmp_path, right_sql("q0"), "part-0.parquet")
+    write(edge, tmp_path, right_sql("q2"), "part-1.parquet")
+    with pytest.raises(OutputError, match="cannot be read as output of q0"):
+        load_output(edge.connection, contract("q0"), tmp_path, "parquet")

@@ -1,0 +1,185 @@
+"""Great Expectations judges the evidence, keeps Data Docs, and costs nothing until it is used."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import RECORDED
+from event_builders import bid, write_events
+from wrong_engines import right_sql
+
+from nexmark.expectations import ExpectationsError, open_events, validate
+from nexmark.expectations.__main__ import main
+from nexmark.expectations.checks import Evidence, invariants
+from nexmark.expectations.contract import CONTRACTS
+from nexmark.expectations.events import Events
+from nexmark.expectations.suites import build_suite, judge
+
+ALL = sorted(CONTRACTS)
+OTHERS = 4
+"""Expectations of every suite beside the invariants: schema, not empty, row count, multiset."""
+
+
+def write_output(
+    events: Events, query: str, directory: Path, change: str = "FROM right_rows"
+) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    sql = f"WITH right_rows AS ({right_sql(query)}) {change}"
+    events.connection.execute(f"COPY ({sql}) TO '{directory}/part-0.parquet'")
+    return directory
+
+
+def evidence(query: str, finding: str | None) -> Evidence:
+    return Evidence(
+        query=query,
+        events=10,
+        rows=3,
+        reference_rows=3,
+        reference_may_be_empty=False,
+        comparable=True,
+        compared_rows=3,
+        missing_rows=0,
+        unexpected_rows=0,
+        schema_finding=finding,
+        difference_finding=finding,
+        invariant_findings={check.name: finding for check in invariants(query)},
+    )
+
+
+@pytest.mark.parametrize("query", ALL)
+def test_suite_judges_every_finding(query: str) -> None:
+    """A finding that no expectation looks at would go unseen."""
+    assert judge(evidence(query, None)).success
+    judgement = judge(evidence(query, "1 case, e.g. {a: 1}"))
+    names = ["schema", "difference", *(check.name for check in invariants(query))]
+    assert not judgement.success
+    assert judgement.evaluated == OTHERS + len(invariants(query))
+    assert judgement.failed == len(names)
+    assert sorted(line.split(": ")[0] for line in judgement.failures) == sorted(names)
+
+
+def test_row_count_and_empty_reference_are_judged() -> None:
+    fewer = dataclasses.replace(evidence("q0", None), compared_rows=2)
+    assert judge(fewer).failures[0].startswith("row_count: 2, the reference has 3 (")
+    empty = dataclasses.replace(evidence("q0", None), compared_rows=0, reference_rows=0)
+    (failure,) = judge(empty).failures
+    assert failure.startswith("reference_rows: empty over 10 events: verify with more events (")
+    assert judge(dataclasses.replace(empty, reference_may_be_empty=True)).success
+
+
+def test_right_output_is_right(recorded: Events, tmp_path: Path) -> None:
+    outcome = validate("q5", write_output(recorded, "q5", tmp_path), RECORDED)
+    assert outcome.success
+    assert outcome.failures == ()
+    assert (outcome.expectations_evaluated, outcome.expectations_failed) == (9, 0)
+    assert outcome.statistics["rows"] == outcome.statistics["reference_rows"] == 54
+    assert outcome.docs is None
+
+
+def test_wrong_output_is_told_with_example_rows(recorded: Events, tmp_path: Path) -> None:
+    output = write_output(
+        recorded, "q2", tmp_path, "SELECT auction, price + 1 AS price FROM right_rows"
+    )
+    outcome = validate("q2", output, RECORDED)
+    assert not outcome.success
+    assert (outcome.statistics["missing_rows"], outcome.statistics["unexpected_rows"]) == (31, 31)
+    difference, invented = outcome.failures
+    assert difference.startswith("difference: 31 rows missing, e.g. {auction: 1107, price: ")
+    assert "; 31 rows unexpected, e.g. {auction: 1107, price: " in difference
+    assert invented.startswith("price_was_bid: 31 cases, e.g. {auction: 1107, price: ")
+    assert not any("\n" in failure for failure in outcome.failures)
+
+
+def test_wrong_columns_are_the_only_failure_told(recorded: Events, tmp_path: Path) -> None:
+    outcome = validate("q2", write_output(recorded, "q0", tmp_path), RECORDED)
+    (failure,) = outcome.failures
+    assert failure.startswith("schema: 5 columns, the contract has 2; found: auction BIGINT, ")
+    assert outcome.expectations_failed > 1
+    assert outcome.statistics["missing_rows"] is None
+
+
+def test_data_docs_are_one_site_of_all_queries(recorded: Events, tmp_path: Path) -> None:
+    docs = tmp_path / "data_docs"
+    for query, change in (("q7", "FROM right_rows"), ("q2", "FROM right_rows OFFSET 1")):
+        output = write_output(recorded, query, tmp_path / query, change)
+        outcome = validate(query, output, RECORDED, data_docs_dir=docs)
+        assert outcome.docs == docs / "index.html"
+    index = (docs / "index.html").read_text()
+    pages = {page.stem: page.read_text() for page in docs.glob("validations/**/*.html")}
+    assert set(pages) == {"output-q7", "output-q2"}
+    for query in ("q7", "q2"):
+        assert f"/output-{query}.html" in index
+        assert all(check.rule in pages[f"output-{query}"] for check in invariants(query))
+    assert "1 row missing, e.g. {auction: 1107" in pages["output-q2"]
+    assert "missing, e.g." not in pages["output-q7"]
+    stored = [json.loads(path.read_text()) for path in docs.glob("results/**/output-*.json")]
+    assert sorted(result["success"] for result in stored) == [False, True]
+
+
+def test_suites_describe_every_expectation_for_a_person() -> None:
+    for query in ALL:
+        for expectation in build_suite(query, may_be_empty=False).expectations:
+            assert expectation.description
+            assert expectation.description.endswith(".")
+
+
+def test_unknown_query_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ExpectationsError, match="unknown query 'q99'"):
+        validate("q99", tmp_path, RECORDED)
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    """It is imported when a DAG file is parsed, for every task."""
+    program = (
+        "import sys, nexmark.expectations, nexmark.expectations.suites; "
+        "print(*{'duckdb', 'great_expectations', 'pandas', 'numpy', 'pyspark'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ""
+
+
+def test_command_prints_the_result_and_exits_by_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = write_events(tmp_path / "events", [bid(price=price) for price in range(5)])
+    with open_events(events) as opened:
+        right = write_output(opened, "q0", tmp_path / "right")
+        wrong = write_output(opened, "q0", tmp_path / "wrong", "FROM right_rows WHERE price > 0")
+    arguments = ["--query", "q0", "--events", str(events), "--output"]
+    assert main([*arguments, str(right)]) == 0
+    assert capsys.readouterr().out.startswith("q0: right: 5 of 5 expectations met; 5 rows, ")
+    assert main([*arguments, str(wrong), "--data-docs", str(tmp_path / "docs")]) == 1
+    first, *failures, docs = capsys.readouterr().out.splitlines()
+    assert first.startswith("q0: WRONG: 2 of 5 expectations met; 4 rows, reference 5, ")
+    assert [line.split(":")[0].strip() for line in failures] == [
+        "row_count",
+        "difference",
+        "conserves_bids",
+    ]
+    assert docs == f"Data Docs: {tmp_path / 'docs' / 'index.html'}"
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"--query": "q6b"}, "error: unknown query 'q6b': use one of q0, q1, "),
+        ({"--events": "nowhere"}, "error: no events at nowhere: "),
+        ({"--output": "nowhere"}, "error: no output directory nowhere: "),
+        ({"--sink": "noop"}, "error: unknown sink 'noop': use one of parquet, filesystem"),
+    ],
+)
+def test_command_names_bad_input_in_one_line(
+    change: dict[str, str], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = {"--query": "q0", "--events": str(RECORDED), "--output": str(tmp_path)} | change
+    assert main([part for option in options.items() for part in option]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(fault)
+    assert error.count("\n") == 1
