@@ -15,6 +15,8 @@ SENTINEL_TIME_MS = 253_370_764_800_000
 SENTINEL_TIME = "9999-01-01 00:00:00"
 """The same as a timestamp literal in UTC."""
 
+_LATEST_MS = 64_060_588_800_000  # 4000-01-01T00:00:00Z
+
 
 class Kind(Enum):
     """The kinds of events, in their order within a cycle."""
@@ -52,6 +54,16 @@ def time_ms(place: Column, config: GeneratorConfig) -> Column:
     """Event time of a place on the timeline, in ms: whole microseconds first, then whole ms."""
     micros = (place.cast("double") * (1e6 / config.tps)).cast("bigint")
     return div(micros, 1000) + config.base_time_ms
+
+
+def check_span(events: int, config: GeneratorConfig) -> None:
+    """Raise ValueError if so many events reach beyond the year 4000 (sentinels lie in 9999)."""
+    last_ms = config.base_time_ms + (config.first_event_number + events) * 1000 // config.tps
+    if last_ms > _LATEST_MS:
+        raise ValueError(
+            f"events: {events} events at tps {config.tps} reach beyond the year 4000; "
+            "lower the events or raise the tps"
+        )
 
 
 def events_of(

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from nexmark_jobs import generator
 from nexmark_jobs.generator import GeneratorConfig
 from nexmark_jobs.generator.hashing import div
-from nexmark_jobs.generator.timeline import Kind, offsets_of
+from nexmark_jobs.generator.timeline import Kind, check_span, offsets_of
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,10 @@ class Datagen:
     rows_per_batch: int
     end_of_input: bool = False
     partitions: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the events end well before the sentinels; ValueError if not."""
+        check_span(self.events, self.config)
 
     def persons(self) -> DataFrame:
         """The stream of persons, without a watermark."""

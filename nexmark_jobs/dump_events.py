@@ -1,0 +1,190 @@
+"""Writes generated events to files, for other tools and to be read back: see --help.
+
+A directory of `events-00000.json` (one object per line, the Nexmark format of Kafka topics) or
+`events-00000.parquet` and so on. Events are in order within a file and over the sorted names, and
+so are the files' modification times, by which Spark's file source reads. The same arguments give
+the same events in the same files.
+
+Runs with spark-submit, or by itself with the installed pyspark. The directory must be on a file
+system that driver and executors share. It appears complete or not at all.
+
+Exit codes: 0 done, 1 failed, 2 wrong arguments; the reason is one line on stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+if __name__ == "__main__":  # spark-submit puts this file's own directory first
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from nexmark_jobs import generator
+from nexmark_jobs.errors import JobError, UsageError, one_line
+from nexmark_jobs.generator import GeneratorConfig
+from nexmark_jobs.generator.options import OneLineParser, add_generator_arguments, generator_config
+from nexmark_jobs.generator.timeline import check_span
+from nexmark_jobs.sinks.staging import Staging
+
+_ENTITIES = ("person", "auction", "bid")
+_JSON_OPTIONS = {
+    "timestampFormat": "yyyy-MM-dd HH:mm:ss.SSS",
+    "timeZone": "UTC",
+    "ignoreNullFields": "false",
+}
+
+
+@dataclass(frozen=True)
+class DumpOptions:
+    """What to write, where and how."""
+
+    events: int
+    config: GeneratorConfig
+    out: Path
+    format: str = "json"
+    events_per_file: int = 100_000
+
+
+def parse(arguments: list[str]) -> DumpOptions:
+    """Return the checked options.
+
+    Raises:
+        UsageError: An argument is missing, unknown or out of range, or the directory is in use.
+    """
+    parser = OneLineParser(
+        prog="dump_events.py", description="Writes Nexmark events to files.", allow_abbrev=False
+    )
+    parser.add_argument("--events", type=int, required=True, metavar="N")
+    add_generator_arguments(parser)
+    parser.add_argument("--out", required=True, metavar="DIR", help="new or empty directory")
+    parser.add_argument("--format", choices=("json", "parquet"), default="json")
+    parser.add_argument("--events-per-file", type=int, default=100_000, metavar="N")
+    given = parser.parse_args(arguments)
+    for name in ("events", "events_per_file"):
+        if getattr(given, name) <= 0:
+            argument = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{argument}: {getattr(given, name)} is not positive; give 1 or more")
+    config = generator_config(given.seed, given.tps, given.generator)
+    try:
+        check_span(given.events, config)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from None
+    return DumpOptions(
+        given.events, config, _directory(given.out), given.format, given.events_per_file
+    )
+
+
+def _directory(text: str) -> Path:
+    if "://" in text:
+        raise UsageError(f"--out: {text} is a URL; give a directory of the local file system")
+    path = Path(text).absolute()
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"--out: {path} is a file; give a new directory")
+    if path.is_dir() and any(path.iterdir()):
+        raise UsageError(f"--out: {path} is not empty; give a new directory or empty this one")
+    if not path.parent.is_dir():
+        raise UsageError(f"--out: there is no directory {path.parent}; create it first")
+    return path
+
+
+def events(numbers: DataFrame, config: GeneratorConfig) -> DataFrame:
+    """The events of `numbers` (a frame with the bigint column `n`), of all kinds, in no order.
+
+    Columns: n, event_type (0 person, 1 auction, 2 bid) and the structs person, auction and bid, of
+    which two are null.
+    """
+    kinds = (generator.persons, generator.auctions, generator.bids)
+    united: DataFrame | None = None
+    for event_type, (name, generate) in enumerate(zip(_ENTITIES, kinds, strict=True)):
+        entity = generate(numbers, config)
+        fields = [column for column in entity.columns if column != "n"]
+        tagged = entity.select(
+            "n", F.lit(event_type).alias("event_type"), F.struct(*fields).alias(name)
+        )
+        united = united.unionByName(tagged, allowMissingColumns=True) if united else tagged
+    assert united is not None
+    return united.select("n", "event_type", *_ENTITIES)
+
+
+def dump(spark: SparkSession, options: DumpOptions) -> None:
+    """Write the files; prints a line for each."""
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    staging = Staging(options.out)
+    (staging.path / "done").mkdir(parents=True)
+    started = time.monotonic()
+    try:
+        with ThreadPoolExecutor(spark.sparkContext.defaultParallelism) as pool:
+            chunks = list(_chunks(options))
+            for numbers in pool.map(lambda job: _write(spark, options, staging.path, *job), chunks):
+                rate = numbers.stop / (time.monotonic() - started)
+                percent = 100 * numbers.stop // options.events
+                print(f"{numbers.stop} events, {percent} %, {rate:.0f} events/s", flush=True)
+        _stamp(staging.path / "done")
+        staging.publish("done")
+    except BaseException:
+        staging.discard()
+        raise
+
+
+def _chunks(options: DumpOptions) -> Iterator[tuple[int, range]]:
+    size = options.events_per_file
+    for index, start in enumerate(range(0, options.events, size)):
+        yield index, range(start, min(start + size, options.events))
+
+
+def _write(
+    spark: SparkSession, options: DumpOptions, staging: Path, index: int, numbers: range
+) -> range:
+    """Write one file, by one task, below `staging`."""
+    part = staging / f"part-{index}"
+    frame = spark.range(numbers.start, numbers.stop, 1, 1).toDF("n")
+    rows = events(frame, options.config).coalesce(1).sortWithinPartitions("n")
+    if options.format == "json":
+        row = F.struct("n", "event_type", *_ENTITIES)
+        rows.select(F.to_json(row, _JSON_OPTIONS)).write.text(part.as_uri())
+    else:
+        rows.write.parquet(part.as_uri())
+    (written,) = part.glob("part-*")
+    written.rename(staging / "done" / f"events-{index:05d}.{options.format}")
+    return numbers
+
+
+def _stamp(directory: Path) -> None:
+    """Give the files modification times a second apart, in the order of their names."""
+    files = sorted(directory.iterdir())
+    latest = int(time.time())
+    for age, path in enumerate(reversed(files)):
+        os.utime(path, (latest - age, latest - age))
+
+
+def main(arguments: list[str]) -> int:
+    """Run as a command; returns the exit code."""
+    spark = None
+    try:
+        options = parse(arguments)
+        spark = SparkSession.builder.appName("nexmark dump_events").getOrCreate()
+        dump(spark, options)
+    except JobError as error:
+        print(f"dump_events.py: error: {error}", file=sys.stderr)
+        return error.exit_code
+    except (PySparkException, OSError) as error:
+        print(f"dump_events.py: error: {one_line(error)}", file=sys.stderr)
+        return 1
+    finally:
+        if spark is not None:
+            spark.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
