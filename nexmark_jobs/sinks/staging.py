@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Staging:
-    """A hidden sibling of a directory, on the same file system, that becomes the directory.
+    """A sibling of a directory, on the same file system, that becomes the directory.
 
     Driver and executors must share that file system.
     """
@@ -16,7 +16,8 @@ class Staging:
     def __init__(self, target: Path) -> None:
         """Create nothing yet; `target` is the directory to be."""
         self._target = target
-        self.path = target.parent / f".{target.name}.{uuid.uuid4().hex}.tmp"
+        # No leading dot: Spark finds no files below a directory that begins with one.
+        self.path = target.parent / f"{target.name}.{uuid.uuid4().hex}.tmp"
 
     def publish(self, child: str) -> None:
         """Make the directory `child` of the staging directory the target, and drop the rest."""
