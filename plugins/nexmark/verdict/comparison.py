@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
+from types import MappingProxyType
 from typing import Protocol
 
 BASES = ("steady", "application")
@@ -111,12 +112,14 @@ def judge(
     *,
     workload: str,
     repetitions: int = 1,
+    missing: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Verdict]:
     """Return one verdict per query, in the order expected.
 
     ``candidate`` and ``baseline`` are by query; ``invalid`` has the reason for every query whose
-    result is not proven right; ``repetitions`` is how many were asked for. A query that was not
-    expected but is there is judged too, after the others.
+    result is not proven right, ``missing`` the reason where one is known for repetitions that are
+    not there; ``repetitions`` is how many were asked for. A query that was not expected but is
+    there is judged too, after the others.
     """
     others = {*candidate, *invalid}.difference(expected_queries)
     return [
@@ -126,7 +129,8 @@ def judge(
             baseline.get(query),
             invalid.get(query),
             _Maker(query, gate, workload),
-            repetitions,
+            max(repetitions, 1),
+            missing.get(query),
         )
         for query in (*expected_queries, *sorted(others))
     ]
@@ -179,12 +183,14 @@ def _judge_query(
     invalid: str | None,
     make: _Maker,
     repetitions: int,
+    missing: str | None,
 ) -> Verdict:
     if invalid is not None:
         return make(Value.INVALID, invalid, candidate=candidate, baseline=baseline)
     done = len(candidate.repetitions) if candidate else 0
-    if candidate is None or done < max(repetitions, 1):
-        reason = f"{done} of {max(repetitions, 1)} repetitions measured" if done else "not measured"
+    if candidate is None or done < repetitions:
+        reason = f"{done} of {repetitions} repetitions measured" if done else "not measured"
+        reason += f": {missing}" if missing else ""
         return make(Value.MISSING, reason, candidate=candidate, baseline=baseline)
     impossible = _impossible(candidate) or (_impossible(baseline) if baseline else None)
     if impossible:

@@ -1,0 +1,195 @@
+"""What the results database tells: runs, repetitions, verdicts and baselines."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Self
+
+from sqlalchemy import Engine, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from nexmark.store.models import (
+    Acceptance,
+    Night,
+    Repetition,
+    SampleSeries,
+    Validation,
+    VerdictRow,
+)
+from nexmark.store.records import CANDIDATE, FAILED, INVALID
+from nexmark.store.schema import StoreError, database_error
+from nexmark.verdict import Arm
+from nexmark.verdict import Repetition as Figures
+
+LISTED = 5
+
+
+class Reader:
+    """Reads the store. Rows that are returned are detached: keep them as long as needed.
+
+    A run is named ``<dag_id>/<run_id>``. All methods raise StoreError when the database fails.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """Take over an engine whose database has the schema of this package."""
+        self._engine = engine
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        """Return itself; closes at the end of the block."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close all connections."""
+        self.close()
+
+    def baseline(self, engine: str, workload: str, cluster: str = "local") -> dict[str, Arm]:
+        """Return the accepted baseline of each query that has one.
+
+        Every query has its own: the run accepted for it last.
+        """
+        newest = {x.query: x.night_id for x in self.acceptances(engine, workload, cluster)}
+        arms = {run: self.arms(run) for run in set(newest.values())}
+        return {query: arms[run][query] for query, run in newest.items() if query in arms[run]}
+
+    def arms(self, run: str, arm: str = CANDIDATE) -> dict[str, Arm]:
+        """Return the figures of the right repetitions of a run by query, ready to be judged."""
+        night = self.night(run)
+        rows: dict[str, list[Repetition]] = {}
+        for row in self.repetitions(run):
+            if row.arm == arm and row.ok:
+                rows.setdefault(row.query, []).append(row)
+        return {query: Arm(run, night.shape, _figures(own)) for query, own in rows.items()}
+
+    def invalid(self, run: str, arm: str = CANDIDATE) -> dict[str, str]:
+        """Return why a query that was run is not proven right, by query; others are right.
+
+        A failed validation, a repetition with a wrong result, or no validation at all.
+        """
+        validations = {x.query: x for x in self.validations(run) if x.arm == arm}
+        reasons = {
+            query: " | ".join(map(str, validation.failures)) or "its result is wrong"
+            for query, validation in validations.items()
+            if not validation.success
+        }
+        for row in self.repetitions(run):
+            if row.arm == arm and row.status == INVALID:
+                reasons.setdefault(row.query, f"repetition {row.number}: {row.reason}")
+            elif row.arm == arm and row.ok and row.query not in validations:
+                reasons.setdefault(row.query, "its result was not verified")
+        return reasons
+
+    def missing(self, run: str, arm: str = CANDIDATE) -> dict[str, str]:
+        """Return why there is no measurement where a repetition failed, by query."""
+        failed = [x for x in self.repetitions(run) if x.arm == arm and x.status == FAILED]
+        return {x.query: f"repetition {x.number}: {x.reason}" for x in reversed(failed)}
+
+    def night(self, run: str) -> Night:
+        """Return a run by its exact name; StoreError when it is not recorded."""
+        with self._reading() as session:
+            return self._known(session, run)
+
+    def nights(self, limit: int | None = None) -> list[Night]:
+        """Return the newest runs first."""
+        order = (Night.started.desc(), Night.id)
+        with self._reading() as session:
+            return list(session.scalars(select(Night).order_by(*order).limit(limit)))
+
+    def find_run(self, name: str) -> Night:
+        """Return the run a person means by a name: the whole of it, or what makes it unique.
+
+        StoreError naming the nearest runs when there is none or more than one.
+        """
+        nights = self.nights()
+        for matches in (
+            [night for night in nights if name in (night.id, night.run_id)],
+            [night for night in nights if name and name in night.id],
+        ):
+            if len(matches) == 1:
+                return matches[0]
+            if matches:
+                raise StoreError(f"run {name!r} may be any of: {_names(matches)}; give the whole")
+        if not nights:
+            raise StoreError(f"run {name!r} is not known: no run is recorded yet; `make run` first")
+        if not name:
+            raise StoreError(f"which run? The newest are: {_names(nights)}; give RUN=...")
+        known = {text: night for night in nights for text in (night.id, night.run_id)}
+        close = difflib.get_close_matches(name, known, n=2 * LISTED, cutoff=0.3)
+        near = list(dict.fromkeys(known[text] for text in close))
+        raise StoreError(f"run {name!r} is not known; the nearest are: {_names(near or nights)}")
+
+    def repetitions(self, run: str) -> list[Repetition]:
+        """Return all repetitions of a run, as asked for: by query, arm and number."""
+        order = (Repetition.query, Repetition.arm, Repetition.number)
+        where = Repetition.night_id == run
+        with self._reading() as session:
+            return list(session.scalars(select(Repetition).where(where).order_by(*order)))
+
+    def sample_series(self, repetition_id: int) -> list[SampleSeries]:
+        """Return the CPU series of a repetition, one per host; ``series.unpack`` reads them."""
+        where = SampleSeries.repetition_id == repetition_id
+        query = select(SampleSeries).where(where).order_by(SampleSeries.host)
+        with self._reading() as session:
+            return list(session.scalars(query))
+
+    def validations(self, run: str) -> list[Validation]:
+        """Return what the expectations said of a run."""
+        query = select(Validation).where(Validation.night_id == run).order_by(Validation.query)
+        with self._reading() as session:
+            return list(session.scalars(query))
+
+    def verdicts(self, run: str) -> list[VerdictRow]:
+        """Return the verdicts on a run by the newest version of the gate that judged it."""
+        query = select(VerdictRow).where(VerdictRow.night_id == run).order_by(VerdictRow.id)
+        with self._reading() as session:
+            rows = list(session.scalars(query))
+        newest = max((row.gate_version for row in rows), default=0)
+        return [row for row in rows if row.gate_version == newest]
+
+    def acceptances(
+        self, engine: str | None = None, workload: str | None = None, cluster: str | None = None
+    ) -> list[Acceptance]:
+        """Return the acceptances of an engine, workload and cluster (of all), oldest first."""
+        query = select(Acceptance).order_by(Acceptance.id)
+        wanted = {"engine": engine, "workload": workload, "cluster": cluster}
+        query = query.filter_by(**{name: x for name, x in wanted.items() if x is not None})
+        with self._reading() as session:
+            return list(session.scalars(query))
+
+    @contextmanager
+    def _reading(self) -> Iterator[Session]:
+        with self._session(self._engine) as session:
+            yield session
+
+    @contextmanager
+    def _session(self, engine: Engine) -> Iterator[Session]:
+        try:
+            with Session(engine, expire_on_commit=False) as session, session.begin():
+                yield session
+        except SQLAlchemyError as error:
+            raise database_error(self._engine, error) from error
+
+    @staticmethod
+    def _known(session: Session, run: str) -> Night:
+        night = session.get(Night, run)
+        if night is None:
+            raise StoreError(f"run {run!r} is not recorded; its preflight has to pass first")
+        return night
+
+
+def _names(nights: Sequence[Night]) -> str:
+    more = ", ..." if len(nights) > LISTED else ""
+    return ", ".join(night.id for night in nights[:LISTED]) + more
+
+
+def _figures(rows: Sequence[Repetition]) -> tuple[Figures, ...]:
+    return tuple(
+        Figures(row.number, row.cpu_s_per_mevent_steady, row.cpu_s_per_mevent_application)
+        for row in rows
+    )

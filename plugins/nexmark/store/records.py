@@ -1,0 +1,122 @@
+"""What the tasks of a night hand to the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nexmark.measure.cpu import CpuSeries
+from nexmark.measure.measurement import Measurement
+
+CANDIDATE = "candidate"
+
+OK = "ok"
+INVALID = "invalid"
+FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class BuildRecord:
+    """A concrete Spark artifact: content hash, Spark version, where it came from."""
+
+    id: str
+    version: str
+    source: str
+
+
+@dataclass(frozen=True)
+class NightRecord:
+    """One DAG run. ``workload_spec`` and ``cluster_spec`` are the configured objects as JSON.
+
+    ``jobs`` is the content hash of the deployed ``nexmark_jobs``, ``queries`` what was asked for
+    in order, ``repetitions`` how many of each, ``directory`` the run directory.
+    """
+
+    dag_id: str
+    run_id: str
+    engine: str
+    workload: str
+    cluster: str
+    build: BuildRecord
+    jobs: str
+    workload_spec: Mapping[str, Any]
+    cluster_spec: Mapping[str, Any]
+    queries: Sequence[str]
+    repetitions: int
+    directory: Path
+    started: datetime
+
+    @property
+    def run(self) -> str:
+        """The name of the night everywhere in the store: ``<dag_id>/<run_id>``."""
+        return f"{self.dag_id}/{self.run_id}"
+
+
+@dataclass(frozen=True)
+class SeriesRecord:
+    """The CPU of a repetition on one host and the samples file it was made from."""
+
+    series: CpuSeries
+    path: Path
+
+
+@dataclass(frozen=True)
+class RepetitionRecord:
+    """One repetition of a query: measured and right, or with the reason why not.
+
+    ``invalid`` says why its result is wrong, ``failed`` why there is no measurement; at most one
+    of them, and ``measurement`` may only be None with one of them. ``result`` is the content of
+    the result file; its batches, plan and confs are kept.
+    """
+
+    run: str
+    query: str
+    number: int
+    measurement: Measurement | None = None
+    invalid: str | None = None
+    failed: str | None = None
+    arm: str = CANDIDATE
+    result: Mapping[str, Any] = field(default_factory=dict)
+    result_path: Path | None = None
+    event_log_path: Path | None = None
+    event_log_bytes: int | None = None
+    series: Sequence[SeriesRecord] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a repetition that is nothing, or two things at once."""
+        if self.invalid is not None and self.failed is not None:
+            raise ValueError("a repetition is either invalid or failed, not both")
+        if self.measurement is None and self.status == OK:
+            raise ValueError("a repetition without measurement needs a reason: invalid or failed")
+
+    @property
+    def status(self) -> str:
+        """``ok``, ``invalid`` or ``failed``."""
+        if self.failed is not None:
+            return FAILED
+        return OK if self.invalid is None else INVALID
+
+
+@dataclass(frozen=True)
+class ValidationRecord:
+    """What the expectations said of the verified result of a query."""
+
+    run: str
+    query: str
+    success: bool
+    failures: Sequence[str] = ()
+    evaluated: int = 0
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    arm: str = CANDIDATE
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """What ``accept`` did: the queries that have a new baseline, and why others have not."""
+
+    run: str
+    queries: tuple[str, ...]
+    left_out: Mapping[str, str]

@@ -1,0 +1,90 @@
+"""Small builders of records, so that a test states only what matters to it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from nexmark.measure.cpu import CpuSeries
+from nexmark.measure.measurement import Measurement
+from nexmark.store import (
+    BuildRecord,
+    NightRecord,
+    RepetitionRecord,
+    SeriesRecord,
+    Store,
+    ValidationRecord,
+)
+
+DAG = "nexmark_spark_4_3_0"
+STARTED = datetime(2026, 11, 21, 4, tzinfo=UTC)
+_BY_TYPE: dict[str, Any] = {"int": 1, "float": 1.0, "str": "x", "tuple[str, ...]": ("nexmark02",)}
+
+
+def measurement(steady: float | None = 10.0, **changes: Any) -> Measurement:
+    """A measurement in which every figure is 1, but for the metric of record."""
+    values = {x.name: _BY_TYPE[str(x.type).split(" |")[0]] for x in fields(Measurement)}
+    basis = "application" if steady is None else "steady"
+    metric = {
+        "basis": basis,
+        "cpu_s_per_mevent": 20.0 if steady is None else steady,
+        "cpu_s_per_mevent_steady": steady,
+        "cpu_s_per_mevent_application": 20.0,
+    }
+    return Measurement(**{**values, **metric, **changes})
+
+
+def night(number: int = 1, **changes: Any) -> NightRecord:
+    values: dict[str, Any] = {
+        "dag_id": DAG,
+        "run_id": f"manual__2026-11-{20 + number}",
+        "engine": "spark-4.3.0",
+        "workload": "smoke",
+        "cluster": "local",
+        "build": BuildRecord("sha-430", "4.3.0", "pypi:4.3.0"),
+        "jobs": "sha-jobs",
+        "workload_spec": {"events": 100_000, "seed": 1, "repetitions": 1},
+        "cluster_spec": {"executors": 1, "master_port": 17077},
+        "queries": ["q0", "q5"],
+        "repetitions": 1,
+        "directory": Path("runs") / str(number),
+        "started": STARTED + timedelta(days=number),
+    }
+    return NightRecord(**{**values, **changes})
+
+
+def repetition(run: str, query: str, number: int = 1, **changes: Any) -> RepetitionRecord:
+    if not changes.keys() & {"measurement", "failed", "invalid"}:
+        changes["measurement"] = measurement()
+    return RepetitionRecord(run, query, number, **changes)
+
+
+def record(store: Store, record: NightRecord, figure: float = 10.0, **wrong: str) -> str:
+    """Record a night, one right repetition per query, but for the wrong ones; return its name."""
+    store.record_night(record)
+    for query in record.queries:
+        row = repetition(record.run, query, measurement=measurement(figure))
+        store.record_repetition(row)
+        failures = [wrong[query]] if query in wrong else []
+        validation = ValidationRecord(record.run, query, not failures, failures, 9, {"rows": 5})
+        store.record_validation(validation)
+    return record.run
+
+
+def series(host: str = "nexmark02") -> SeriesRecord:
+    times = (1000.0, 1001.001, 1002.0)
+    cpu = CpuSeries(
+        host,
+        1.0,
+        times,
+        (0.0, 1.5, 3.25),
+        (0.0, 0.0, 0.1),
+        None,
+        (9.0, 10.0, 12.5),
+        None,
+        True,
+        0.001,
+    )
+    return SeriesRecord(cpu, Path(f"q5/samples-{host}.jsonl"))

@@ -1,0 +1,156 @@
+"""A baseline is accepted by a person, per query, and stays as it was accepted."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import DatabaseError
+from store_builder import measurement, night, record, repetition
+
+from nexmark.store import Store, StoreError
+
+PLACE = ("spark-4.3.0", "smoke", "local")
+
+
+def baselines(store: Store) -> dict[str, str]:
+    """Query -> last two digits of the run that is its baseline."""
+    return {query: arm.run[-2:] for query, arm in store.baseline(*PLACE).items()}
+
+
+def test_without_acceptance_there_is_no_baseline(store: Store) -> None:
+    record(store, night())
+    assert store.baseline(*PLACE) == {}
+
+
+def test_an_accepted_run_is_the_baseline(store: Store) -> None:
+    run = record(store, night(), 12.5)
+    done = store.accept(run, "ada", "first")
+    assert (done.queries, done.left_out) == (("q0", "q5"), {})
+    arm = store.baseline(*PLACE)["q5"]
+    assert (arm.run, arm.repetitions[0].steady) == (run, 12.5)
+    assert arm.shape == store.night(run).shape
+
+
+def test_the_last_acceptance_counts_and_the_first_is_kept(store: Store) -> None:
+    for number in (1, 2):
+        store.accept(record(store, night(number)), "ada", f"reason {number}")
+    store.accept(night(1).run, "bob", "back")
+    assert baselines(store) == {"q0": "21", "q5": "21"}
+    reasons = [x.reason for x in store.acceptances(*PLACE) if x.query == "q5"]
+    assert reasons == ["reason 1", "reason 2", "back"]
+
+
+def test_accepting_a_run_of_few_queries_leaves_the_other_baselines(store: Store) -> None:
+    store.accept(record(store, night(1)), "ada", "")
+    store.accept(record(store, night(2, queries=["q5"])), "ada", "")
+    assert baselines(store) == {"q0": "21", "q5": "22"}
+
+
+def test_single_queries_can_be_accepted(store: Store) -> None:
+    done = store.accept(record(store, night()), "ada", "", ["q5"])
+    assert done.queries == ("q5",)
+    assert baselines(store) == {"q5": "21"}
+
+
+def test_a_wrong_result_is_never_a_baseline(store: Store) -> None:
+    store.accept(record(store, night(1)), "ada", "")
+    done = store.accept(record(store, night(2), q5="rows missing"), "ada", "")
+    assert done.left_out == {"q5": "rows missing"}
+    assert baselines(store) == {"q0": "22", "q5": "21"}
+
+
+def test_an_incomplete_query_is_no_baseline(store: Store) -> None:
+    run = record(store, night(repetitions=2))
+    store.record_repetition(repetition(run, "q5", 2))
+    done = store.accept(run, "ada", "")
+    assert done.left_out == {"q0": "1 of 2 repetitions measured"}
+
+
+def test_nothing_right_is_nothing_to_accept(store: Store) -> None:
+    run = record(store, night(), q0="schema", q5="rows missing")
+    with pytest.raises(StoreError, match="nothing to accept: q0: schema; q5: rows missing"):
+        store.accept(run, "ada", "")
+
+
+@pytest.mark.parametrize(
+    "change", [{"engine": "spark-3.5.9"}, {"workload": "big"}, {"cluster": "x"}]
+)
+def test_each_engine_workload_and_cluster_has_its_own(store: Store, change: dict[str, str]) -> None:
+    store.accept(record(store, night(**change)), "ada", "")
+    assert store.baseline(*PLACE) == {}
+
+
+class TestLooks:
+    """Changing what is measured gives another shape; changing how often does not."""
+
+    def shape_of(self, store: Store, **workload: object) -> str:
+        spec = {"events": 100_000, "seed": 1, "repetitions": 1, **workload}
+        store.record_night(night(2, workload_spec=spec))
+        return store.night(night(2).run).shape
+
+    @pytest.mark.parametrize("change", [{"events": 7}, {"seed": 2}, {"generator": {"x": 1}}])
+    def test_another_input_is_another_shape(self, store: Store, change: dict[str, object]) -> None:
+        store.record_night(night())
+        assert self.shape_of(store, **change) != store.night(night().run).shape
+
+    @pytest.mark.parametrize("change", [{"repetitions": 9}, {"queries": []}, {"verify": {}}])
+    def test_more_of_the_same_is_the_same(self, store: Store, change: dict[str, object]) -> None:
+        store.record_night(night())
+        assert self.shape_of(store, **change) == store.night(night().run).shape
+
+
+class TestUnchanged:
+    def test_a_baseline_is_not_measured_again(self, store: Store) -> None:
+        run = record(store, night(), 10.0)
+        store.accept(run, "ada", "")
+        with pytest.raises(StoreError, match="accepted baseline of q5 and is not measured again"):
+            store.record_repetition(repetition(run, "q5", measurement=measurement(5.0)))
+        with pytest.raises(StoreError, match="start a new run"):
+            store.record_repetition(repetition(run, "q5", 2))
+        assert [x.steady for x in store.baseline(*PLACE)["q5"].repetitions] == [10.0]
+
+    def test_recording_the_same_figures_again_is_no_change(self, store: Store) -> None:
+        run = record(store, night(), 10.0)
+        store.accept(run, "ada", "")
+        store.record_repetition(repetition(run, "q5", measurement=measurement(10.0)))
+
+    @pytest.mark.parametrize(
+        "change", ["UPDATE acceptance SET who='eve'", "DELETE FROM acceptance"]
+    )
+    def test_acceptances_are_only_ever_added(self, store: Store, url: str, change: str) -> None:
+        store.accept(record(store, night()), "ada", "")
+        connection = create_engine(url).connect()
+        with connection, pytest.raises(DatabaseError, match="only ever added"):
+            connection.execute(text(change))
+        assert {x.who for x in store.acceptances()} == {"ada"}
+
+
+class TestFindRun:
+    def test_a_run_is_found_by_name_run_id_or_unique_part(self, store: Store) -> None:
+        for number in (1, 2):
+            store.record_night(night(number))
+        for name in (night(2).run, night(2).run_id, "11-22"):
+            assert store.find_run(name).id == night(2).run
+
+    def test_an_unknown_run_names_the_nearest(self, store: Store) -> None:
+        for number in (1, 2):
+            store.record_night(night(number))
+        with pytest.raises(
+            StoreError, match=r"'manual__2026-12-22' is not known; the nearest are: nex"
+        ):
+            store.find_run("manual__2026-12-22")
+
+    def test_a_part_of_several_names_them(self, store: Store) -> None:
+        for number in (1, 2):
+            store.record_night(night(number))
+        with pytest.raises(StoreError, match=r"may be any of: .*2026-11-22, .*2026-11-21; give"):
+            store.find_run("manual")
+
+    def test_no_name_lists_the_newest(self, store: Store) -> None:
+        store.record_night(night())
+        with pytest.raises(StoreError, match=r"which run\? The newest are: .*2026-11-21"):
+            store.find_run("")
+
+    def test_an_empty_store_says_so(self, store: Store) -> None:
+        with pytest.raises(StoreError, match="no run is recorded yet"):
+            store.find_run("x")
