@@ -1,0 +1,105 @@
+"""The result table as Nexmark users know it, then correctness and verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nexmark.report.rows import Row
+
+HEADINGS = (
+    "Query",
+    "Events Num",
+    "Cores",
+    "Time(s)",
+    "Cores * Time(s)",
+    "Throughput/Cores",
+    "Result",
+    "CPU s/M events",
+    "Baseline",
+    "Ratio",
+    "Verdict",
+)
+LEFT = frozenset({"Query", "Result", "Verdict"})
+NONE = "-"
+OTHER_BASIS = "*"
+FOOTNOTE = (
+    f"{OTHER_BASIS} over the whole life of the application, start-up included:"
+    " the steady state is too short to be measured."
+)
+UNITS = ("", " K", " M", " G")
+
+
+def render_table(rows: Sequence[Row]) -> str:
+    """Return the table with its total row, at most 160 columns wide.
+
+    The total has sums of events, time and CPU, and the throughput per core that follows from
+    them; cores and ratios do not add up.
+    """
+    mixed = any(row.basis == "application" for row in rows)
+    cells = [_cells(row, mixed) for row in rows]
+    table = [list(HEADINGS), *cells, _total(rows)]
+    widths = [max(len(line[i]) for line in table) for i in range(len(HEADINGS))]
+    rule = "+".join(["", *("-" * (width + 2) for width in widths), ""])
+    lines = [rule, _line(table[0], widths), rule]
+    lines += [_line(line, widths) for line in table[1:-1]]
+    lines += [rule, _line(table[-1], widths), rule]
+    if mixed:
+        lines.append(FOOTNOTE)
+    return "\n".join(lines)
+
+
+def throughput(value: float | None) -> str:
+    """Return events per second with K, M or G and two decimals, as ``155.02 K/s``."""
+    if value is None:
+        return NONE
+    unit = 0
+    while round(value, 2) >= 1000 and unit < len(UNITS) - 1:
+        value /= 1000
+        unit += 1
+    return f"{value:,.2f}{UNITS[unit]}/s"
+
+
+def number(value: float | None, decimals: int = 3) -> str:
+    """Return a number with thousands separators, ``-`` for none."""
+    return NONE if value is None else f"{value:,.{decimals}f}"
+
+
+def _cells(row: Row, mixed: bool) -> list[str]:
+    mark = OTHER_BASIS if row.basis == "application" else " " * mixed
+    return [
+        row.query,
+        number(row.events, 0),
+        number(row.cores, 2),
+        number(row.wall_s),
+        number(row.cpu_s),
+        throughput(row.throughput_per_core),
+        row.result,
+        number(row.cpu_s_per_mevent) + mark,
+        number(row.baseline),
+        number(row.ratio),
+        row.verdict or NONE,
+    ]
+
+
+def _total(rows: Sequence[Row]) -> list[str]:
+    measured = [row for row in rows if row.cpu_s and row.wall_s and row.events]
+    events = sum(row.events or 0 for row in measured)
+    cpu_s = sum(row.cpu_s or 0 for row in measured)
+    right = sum(row.result == "right" for row in rows)
+    cells = dict.fromkeys(HEADINGS, NONE)
+    cells["Query"] = "Total"
+    cells["Result"] = f"{right}/{len(rows)} right"
+    if measured:
+        cells["Events Num"] = number(events, 0)
+        cells["Time(s)"] = number(sum(row.wall_s or 0 for row in measured))
+        cells["Cores * Time(s)"] = number(cpu_s)
+        cells["Throughput/Cores"] = throughput(events / cpu_s)
+    return list(cells.values())
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [
+        cell.ljust(width) if heading in LEFT else cell.rjust(width)
+        for cell, width, heading in zip(cells, widths, HEADINGS, strict=True)
+    ]
+    return "| " + " | ".join(padded) + " |"

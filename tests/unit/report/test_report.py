@@ -1,0 +1,238 @@
+"""From the database to what a person reads, and to files."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from store_builder import measurement, night, record, repetition
+
+from nexmark.report import Report, make_report, write_report
+from nexmark.report.__main__ import main
+from nexmark.store import Store, StoreError, ValidationRecord
+from nexmark.verdict import Value, Verdict, judge
+
+RUN = night().run
+
+
+class Gate:
+    version = 1
+    metric = "cpu_s_per_mevent"
+
+    def bound(self, query: str, workload: str) -> float:
+        return 1.1
+
+
+def judged(store: Store, number: int = 1, figure: float = 10.0, **wrong: str) -> Report:
+    """Record a night of q0 and q5, judge it, report it."""
+    run = record(store, night(number), figure, **wrong)
+    verdicts = judge(
+        night(number).queries,
+        store.arms(run),
+        store.baseline("spark-4.3.0", "smoke"),
+        store.invalid(run),
+        Gate(),
+        workload="smoke",
+    )
+    store.record_verdicts(run, verdicts)
+    return make_report(store, run)
+
+
+class TestRows:
+    def test_medians_over_the_right_repetitions(self, store: Store) -> None:
+        store.record_night(night(repetitions=4))
+        for number, cpu_s in enumerate((30.0, 10.0, 20.0), 1):
+            figures = measurement(cpu_s, cpu_s=cpu_s, wall_s=2 * cpu_s, events=1000)
+            store.record_repetition(repetition(RUN, "q5", number, measurement=figures))
+        wrong = measurement(1.0, cpu_s=1.0, wall_s=1.0)
+        store.record_repetition(repetition(RUN, "q5", 4, measurement=wrong, invalid="digest"))
+        _, row = make_report(store, RUN).rows
+        assert (row.query, row.repetitions, row.result) == ("q5", 3, "WRONG")
+        assert (row.cpu_s, row.wall_s, row.cores) == (20.0, 40.0, 0.5)
+        assert (row.throughput_per_core, row.cpu_s_per_mevent, row.basis) == (50.0, 20.0, "steady")
+
+    def test_one_repetition_without_steady_state_moves_all_to_the_application(
+        self, store: Store
+    ) -> None:
+        store.record_night(night())
+        for number, steady in enumerate((10.0, None), 1):
+            store.record_repetition(repetition(RUN, "q5", number, measurement=measurement(steady)))
+        _, row = make_report(store, RUN).rows
+        assert (row.cpu_s_per_mevent, row.basis) == (20.0, "application")
+
+    def test_the_figure_shown_is_the_one_that_was_judged(self, store: Store) -> None:
+        """Though tonight has a steady state, the baseline had none."""
+        run = record(store, night())
+        verdict = Verdict(
+            "q5",
+            Value.OK,
+            "m",
+            "r",
+            1,
+            1.1,
+            ratio=2.0,
+            candidate=20.0,
+            baseline=10.0,
+            basis="application",
+        )
+        store.record_verdicts(run, [verdict])
+        _, row = make_report(store, run).rows
+        assert (row.cpu_s_per_mevent, row.baseline, row.ratio) == (20.0, 10.0, 2.0)
+        assert row.basis == "application"
+
+    def test_the_order_is_as_asked_for(self, store: Store) -> None:
+        record(store, night(queries=["q10", "q9", "q0"]))
+        assert [x.query for x in make_report(store, RUN).rows] == ["q10", "q9", "q0"]
+
+    @pytest.mark.parametrize(
+        ("validated", "measured", "result"),
+        [
+            (True, True, "right"),
+            (False, True, "WRONG"),
+            (None, True, "unverified"),
+            (None, False, "not run"),
+        ],
+    )
+    def test_what_is_known_of_the_result(
+        self, store: Store, validated: bool | None, measured: bool, result: str
+    ) -> None:
+        store.record_night(night(queries=["q5"]))
+        if measured:
+            store.record_repetition(repetition(RUN, "q5"))
+        if validated is not None:
+            store.record_validation(ValidationRecord(RUN, "q5", validated))
+        assert make_report(store, RUN).rows[0].result == result
+
+
+class TestLines:
+    def test_a_first_night_says_how_to_get_a_baseline(self, store: Store) -> None:
+        report = judged(store)
+        assert report.lines == (
+            "NIGHT OK: 2 not compared.",
+            "Why: no accepted baseline.",
+            f"Next: to compare later nights with this one: make accept RUN='{RUN}'",
+        )
+        assert not report.failed
+
+    def test_a_green_night_has_nothing_to_do(self, store: Store) -> None:
+        judged(store)
+        store.accept(RUN, "ada", "")
+        report = judged(store, 2, 10.5)
+        assert report.lines == (
+            "NIGHT OK: 2 within the bound; CPU 1.050 of the baseline (geometric mean of 2).",
+            f"Why: every result is right, and compared with {RUN}.",
+            "Next: nothing to do.",
+        )
+
+    def test_a_regression_names_query_size_and_what_to_do(self, store: Store) -> None:
+        judged(store)
+        store.accept(RUN, "ada", "")
+        what, why, after = judged(store, 2, 13.0).lines
+        assert what.startswith("NIGHT FAILED: 2 slower than the bound allows (q0, q5); CPU 1.300")
+        assert (
+            "q0: 10 -> 13 CPU-s per million events (steady): 1.300, above the bound of 1.1" in why
+        )
+        assert after.startswith("Next: compare plan and batches in runs/2/q0;")
+        assert after.endswith(f"make accept RUN='{night(2).run}'")
+
+    def test_a_wrong_result_goes_before_all_else(self, store: Store) -> None:
+        judged(store)
+        store.accept(RUN, "ada", "")
+        what, why, after = judged(store, 2, 13.0, q5="3 rows missing").lines
+        assert what.startswith("NIGHT FAILED: 1 invalid (q5); 1 slower")
+        assert why.startswith("Why: q5: 3 rows missing | q0: 10 -> 13")
+        assert after == "Next: see what is wrong with q5 in runs/2/data_docs/index.html."
+
+    def test_a_missing_query_says_where_to_look(self, store: Store) -> None:
+        run = record(store, night())
+        store.record_verdicts(run, [Verdict("q9", Value.MISSING, "m", "executor lost", 1, 1.1)])
+        report = make_report(store, run)
+        assert report.lines[1] == "Why: q9: executor lost"
+        assert "log of q9's failed task" in report.lines[2]
+        assert report.failed
+
+    def test_a_night_that_was_not_judged_is_not_green(self, store: Store) -> None:
+        record(store, night())
+        report = make_report(store, RUN)
+        assert report.failed
+        assert report.lines[0] == "NIGHT NOT JUDGED: no verdict is recorded."
+
+
+class TestFiles:
+    def test_all_of_it_is_written(self, store: Store, tmp_path: Path) -> None:
+        judged(store)
+        report = write_report(tmp_path / "report", store, RUN)
+        assert (tmp_path / "report" / "table.txt").read_text() == report.text() + "\n"
+        names = sorted(x.name for x in (tmp_path / "report").iterdir())
+        assert names == ["repetitions.csv", "results.csv", "results.json", "table.txt"]
+
+    def test_csv_has_raw_numbers(self, store: Store, tmp_path: Path) -> None:
+        store.record_night(night())
+        figures = measurement(10.123456789, cpu_s=3.0, wall_s=2.0, events=10**8)
+        store.record_repetition(repetition(RUN, "q5", measurement=figures))
+        write_report(tmp_path, store, RUN)
+        with (tmp_path / "results.csv").open() as stream:
+            empty, row = csv.DictReader(stream)
+        assert (row["query"], row["events"], row["cores"]) == ("q5", "100000000", "1.5")
+        assert row["cpu_s_per_mevent"] == "10.123456789"
+        assert (empty["query"], empty["cpu_s"]) == ("q0", "")
+
+    def test_csv_has_a_line_for_every_repetition(self, store: Store, tmp_path: Path) -> None:
+        store.record_night(night())
+        for number in (1, 2, 3):
+            store.record_repetition(repetition(RUN, "q5", number))
+        write_report(tmp_path, store, RUN)
+        with (tmp_path / "repetitions.csv").open() as stream:
+            rows = list(csv.DictReader(stream))
+        assert [(x["query"], x["number"], x["status"]) for x in rows] == [
+            ("q5", str(number), "ok") for number in (1, 2, 3)
+        ]
+
+    def test_json_has_everything(self, store: Store, tmp_path: Path) -> None:
+        judged(store, q5="3 rows missing")
+        write_report(tmp_path, store, RUN)
+        content = json.loads((tmp_path / "results.json").read_text())
+        assert content["failed"] is True
+        assert content["night"]["started"] == "2026-11-22T04:00:00+00:00"
+        assert [x["query"] for x in content["rows"]] == ["q0", "q5"]
+        assert content["validations"][1]["failures"] == ["3 rows missing"]
+        assert {x["value"] for x in content["verdicts"]} == {"CALIBRATING", "INVALID"}
+        assert len(content["repetitions"]) == 2
+
+
+class TestCommand:
+    def test_it_prints_the_table_again(
+        self, store: Store, url: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        report = judged(store)
+        assert main(["--db", url, "--run", "2026-11-21"]) == 0
+        assert capsys.readouterr().out == report.text() + "\n"
+
+    def test_it_writes_the_files_where_asked(self, store: Store, url: str, tmp_path: Path) -> None:
+        judged(store)
+        assert main(["--db", url, "--run", RUN, "--out", str(tmp_path / "out")]) == 0
+        assert (tmp_path / "out" / "results.json").exists()
+
+    def test_an_unknown_run_is_one_line(
+        self, store: Store, url: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        record(store, night())
+        assert main(["--db", url, "--run", "manual__2026-11-31"]) == 1
+        captured = capsys.readouterr()
+        assert (captured.out, captured.err.count("\n")) == ("", 1)
+        assert RUN in captured.err
+
+    def test_a_directory_that_cannot_be_written_is_one_line(
+        self, store: Store, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        judged(store)
+        (tmp_path / "file").write_text("")
+        assert main(["--db", url, "--run", RUN, "--out", str(tmp_path / "file" / "x")]) == 1
+        assert capsys.readouterr().err.startswith("cannot write the report")
+
+
+def test_a_report_of_an_unknown_run_is_an_error(store: Store) -> None:
+    with pytest.raises(StoreError, match="no run is recorded yet"):
+        make_report(store, "x")
