@@ -1,4 +1,4 @@
-"""The event generator a second time: plain Python, one event at a time, nothing shared with the first.
+"""The event generator again: plain Python, event by event, nothing shared with the first.
 
 Written from the description in the modules' docstrings and from the published facts, as slowly and
 plainly as possible. Slow (some thousands of events a second), but what it says is right.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 Row = dict[str, Any]
@@ -17,12 +17,10 @@ Row = dict[str, Any]
 MASK = 2**64 - 1
 SENTINEL_MS = 253_370_764_800_000  # 9999-01-01T00:00:00Z
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
-FIRST = "Peter Paul Luke John Saul Vicky Kate Julie Sarah Deiter Walter".split()
-LAST = "Shultz Abrams Spencer White Bartels Walton Smith Jones Noris".split()
-CITY = "Phoenix/Los Angeles/San Francisco/Boise/Portland/Bend/Redmond/Seattle/Kent/Cheyenne".split(
-    "/"
-)
-STATE = "AZ CA ID OR WA WY".split()
+FIRST = "Peter/Paul/Luke/John/Saul/Vicky/Kate/Julie/Sarah/Deiter/Walter"
+LAST = "Shultz/Abrams/Spencer/White/Bartels/Walton/Smith/Jones/Noris"
+CITY = "Phoenix/Los Angeles/San Francisco/Boise/Portland/Bend/Redmond/Seattle/Kent/Cheyenne"
+STATE = "AZ/CA/ID/OR/WA/WY"
 
 
 @dataclass
@@ -79,7 +77,7 @@ def xxhash64_of_long(value: int, seed: int) -> int:
     return acc ^ (acc >> 32)
 
 
-@lru_cache(maxsize=None)
+@cache
 def key(seed: int, field: str) -> int:
     return int(hashlib.sha256(f"nexmark/{seed}/{field}".encode()).hexdigest()[:16], 16)
 
@@ -96,6 +94,12 @@ def upper(value: int, bound: int) -> int:
 def lower(value: int, bound: int) -> int:
     """In [0, bound), from the lower half of 64 bits."""
     return (value % 2**32) * bound >> 32
+
+
+def pick(items: str, value: int) -> str:
+    """One of the items, by the upper half of 64 bits."""
+    choices = items.split("/")
+    return choices[upper(value, len(choices))]
 
 
 def fdlibm_exp(x: float) -> float:
@@ -145,14 +149,14 @@ def shuffled(items: list[Any], source: list[int]) -> list[Any]:
     return result
 
 
-@lru_cache(maxsize=None)
+@cache
 def text(seed: int, special: str) -> str:
-    """2028 characters, each 13th of them special in the mean, every letter as often as the others."""
+    """2028 characters, every 13th of them special in the mean, all letters equally often."""
     unit = special * 26 + ALPHABET * 12
     return "".join(shuffled(list(unit * 6), words(seed, "text" + special, 2028)))
 
 
-@lru_cache(maxsize=None)
+@cache
 def filler_text(seed: int) -> str:
     """2184 characters in blocks of six, above and below 'a' alike."""
     source = words(seed, "filler", 2 * 2184)
@@ -194,13 +198,13 @@ def segment(source: list[int]) -> str:
     return name[:length]
 
 
-@lru_cache(maxsize=None)
+@cache
 def segments(seed: int) -> list[str]:
     source = words(seed, "segments", 5 * 256)
     return [segment(source) for _ in range(256)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def hot_channels(seed: int) -> list[tuple[str, str]]:
     source = words(seed, "hot urls", 5 * 12)
     result = []
@@ -299,11 +303,11 @@ class PlainGenerator:
         row = {
             "n": n,
             "id": self.last_person(event_id) + k.first_person_id,
-            "name": f"{FIRST[upper(names, 11)]} {LAST[lower(names, 9)]}",
+            "name": f"{pick(FIRST, names)} {LAST.split('/')[lower(names, 9)]}",
             "emailAddress": f"{user}@{host}.com",
             "creditCard": " ".join(digits[i : i + 4] for i in range(0, 16, 4)),
-            "city": CITY[upper(bits(k.seed, "person.city", n), 10)],
-            "state": STATE[upper(bits(k.seed, "person.state", n), 6)],
+            "city": pick(CITY, bits(k.seed, "person.city", n)),
+            "state": pick(STATE, bits(k.seed, "person.state", n)),
         }
         size = 8 + sum(len(value) for value in row.values() if isinstance(value, str))
         value = bits(k.seed, "person.extra", n)
