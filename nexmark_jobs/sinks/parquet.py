@@ -35,7 +35,7 @@ class ParquetSink:
         def keep(rows: DataFrame, batch: int) -> None:
             self._schema = rows.schema
             target = self._batches / f"{_BATCH}={batch}"
-            rows.write.mode("overwrite").parquet(target.as_uri())
+            rows.write.mode("overwrite").parquet(f"file:{target}")
 
         return writer.foreachBatch(keep)
 
@@ -43,10 +43,10 @@ class ParquetSink:
         """Fold the batches into the final table and put it in place."""
         assert self._schema is not None
         schema = self._schema.add(_BATCH, LongType())
-        kept = self._spark.read.schema(schema).parquet(self._batches.as_uri())
+        kept = self._spark.read.schema(schema).parquet(f"file:{self._batches}")
         kept = kept.where(F.col(_BATCH) <= last_batch)
         target = self._staging.path / _TABLE
-        self._fold(kept).write.parquet(target.as_uri())
+        self._fold(kept).write.parquet(f"file:{target}")
         self._staging.publish(_TABLE)
 
     def discard(self) -> None:
