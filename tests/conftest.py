@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+import sys
+from collections.abc import Callable, Generator
 
 import pytest
+
+from nexmark import config
+from nexmark.config import paths
+from nexmark.engines import Build, resolve
 
 
 @pytest.hookimpl(wrapper=True)
@@ -18,3 +23,29 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped, which CI does not accept: {report.longrepr}"
     return report
+
+
+ENGINES = tuple(config.load().engines)
+"""Names of the engines in include/conf/engines.yaml, in its order: the newest first."""
+
+
+@pytest.fixture(scope="session")
+def engine_build() -> Callable[[str], Build]:
+    """engine_build(name): the build of an engine, fetched into the cache that `make run` uses."""
+
+    def build(engine: str) -> Build:
+        return resolve(config.load().engines[engine].build, paths.builds_dir())
+
+    return build
+
+
+def engine_environment(build: Build) -> dict[str, str]:
+    """The environment in which Python imports the pyspark of `build`, and the nexmark_jobs here."""
+    libraries = build.spark_home / "python" / "lib"
+    archives = [libraries / "pyspark.zip", *libraries.glob("py4j-*.zip")]
+    return os.environ | {
+        "SPARK_HOME": str(build.spark_home),
+        "PYTHONPATH": os.pathsep.join(map(str, [*archives, paths.repository()])),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
