@@ -1,0 +1,37 @@
+"""Run by a test under each engine: runs of the query job, all in one application.
+
+Reads a list of argument lists from stdin; writes a line of JSON per run: its result, or {"error"}.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from pyspark.sql import SparkSession
+
+from nexmark_jobs.errors import JobError
+from nexmark_jobs.options import parse
+from nexmark_jobs.run_query import run
+
+
+def main() -> None:
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.driver.memory", "2g")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.ui.enabled", "false")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    for arguments in json.load(sys.stdin):
+        try:
+            line = run(spark, parse(arguments), quiet=True)
+        except JobError as error:
+            line = {"error": str(error)}
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+    spark.stop()
+
+
+main()

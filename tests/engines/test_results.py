@@ -1,0 +1,128 @@
+"""Every query on every engine equals the reference, over generated and over recorded events."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexmark.config import paths
+from nexmark.engines import Build
+from nexmark.expectations import validate
+from nexmark_jobs.queries import QUERIES
+from tests.conftest import ENGINES, engine_environment
+
+RECORDED = Path(__file__).parents[1] / "data" / "recorded_nexmark_10k.jsonl.gz"
+FULL = ("spark-4.3.0", "spark-3.5.9")
+"""Engines that run the big input and the recorded topic; those between run the small input."""
+
+
+@dataclass(frozen=True)
+class Events:
+    """An input: how the job gets it, and the same events dumped for the reference."""
+
+    arguments: tuple[str, ...]
+    directory: Path
+
+
+@pytest.fixture(scope="session")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Events]:
+    """generated(events): generated events at 1000 per second, dumped once."""
+    dumped: dict[int, Events] = {}
+
+    def events(count: int) -> Events:
+        if count not in dumped:
+            directory = tmp_path_factory.mktemp("events") / str(count)
+            timeline = ("--events", str(count), "--tps", "1000", "--seed", "1")
+            subprocess.run(
+                [
+                    sys.executable,
+                    paths.repository() / "nexmark_jobs" / "dump_events.py",
+                    *timeline,
+                    *("--out", directory, "--format", "parquet"),
+                ],
+                check=True,
+                capture_output=True,
+            )
+            batches = ("--rows-per-batch", str(count // 4))
+            dumped[count] = Events(("--source", "datagen", *timeline, *batches), directory)
+        return dumped[count]
+
+    return events
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("engine", ENGINES)
+def test_generated_events(
+    engine: str,
+    engine_build: Callable[[str], Build],
+    generated: Callable[[int], Events],
+    tmp_path: Path,
+) -> None:
+    events = generated(100_000 if engine in FULL else 20_000)
+    assert_all_right(engine_build(engine), events, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("engine", FULL)
+def test_recorded_events(
+    engine: str, engine_build: Callable[[str], Build], tmp_path: Path
+) -> None:
+    topic = tmp_path / "topic"
+    topic.mkdir()
+    shutil.copy(RECORDED, topic)
+    events = Events(("--source", f"files:{topic}"), topic)
+    assert_all_right(engine_build(engine), events, tmp_path)
+
+
+def assert_all_right(build: Build, events: Events, work: Path) -> None:
+    """Every query, with every formulation that the engine can run, equals the reference."""
+    runs = {
+        (query.name, formulation.name): work / f"{query.name}-{formulation.name}"
+        for query in QUERIES.values()
+        for formulation in query.formulations
+        if formulation.min_spark <= tuple(int(part) for part in build.version.split(".")[:2])
+    }
+    results = run_queries(
+        build,
+        [
+            [
+                *("--query", query, "--formulation", name, *events.arguments),
+                *("--sink", f"parquet:{out}", "--result", f"{out}.json"),
+            ]
+            for (query, name), out in runs.items()
+        ],
+    )
+    wrong = []
+    for (query, name), out, result in zip(runs, runs.values(), results, strict=True):
+        if "error" in result:
+            wrong.append(f"{query} ({name}): {result['error']}")
+            continue
+        outcome = validate(query, out, events.directory)
+        wrong += [f"{query} ({name}): {failure}" for failure in outcome.failures]
+        if result["late_rows"]:
+            wrong.append(f"{query} ({name}): {result['late_rows']} rows dropped as late")
+    assert wrong == []
+
+
+def run_queries(build: Build, runs: list[list[str]]) -> list[dict[str, Any]]:
+    """The results of the runs, in their order."""
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("run_queries.py")],
+        input=json.dumps(runs),
+        env=engine_environment(build),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
