@@ -300,10 +300,7 @@ class _Ledger:
 
     def _book(self, key: ProcessKey, reading: Reading, number: int, ended: list[_Ended]) -> None:
         tree = self._tree_of.get(key)
-        old = self._before.get(key)
-        if old is None:
-            # Children an outsider had waited for before it was first seen are not ours.
-            old = Reading(0, 0, reading.waited if tree is None else 0)
+        old = self._before.get(key, Reading(0, 0, 0))
         if tree is not None:
             tree.last = number
             self._add(tree, self._in_python[key], reading.own - old.own)

@@ -136,3 +136,19 @@ def test_the_sampler_does_not_follow_itself(host: Host, monkeypatch: pytest.Monk
     monkeypatch.setattr("os.getpid", lambda: 21)
     host.processes.update({20: (2, EXECUTOR), 21: (20, "python3")})
     assert host.tick()[1] == [2, 20]
+
+
+def test_a_pid_that_became_a_stranger_while_it_was_looked_at_is_no_child(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read ahead of a parent that is not followed, it would be counted twice when that ends."""
+    host.processes.update({20: (2, EXECUTOR), 21: (20, "python3")})
+
+    def read_program(pid: int) -> cpu_sampler.Program:
+        if pid == 21:
+            host.processes[21] = (5, "stranger")
+        return host.read_program(pid)
+
+    monkeypatch.setattr(cpu_sampler, "read_program", read_program)
+    assert host.tick()[1] == [2, 20]
+    assert host.tick()[1] == [2, 20]
