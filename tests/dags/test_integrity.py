@@ -23,6 +23,7 @@ INFRASTRUCTURE = {
     "deploy",
     "start_cluster",
     "dump_events",
+    "select",
     "plan",
     "verify",
     "start_samplers",
@@ -92,9 +93,9 @@ from airflow.dag_processing.dagbag import DagBag
 DagBag("dags")
 seconds = []
 for _ in range(3):
-    started = time.perf_counter()
+    started = time.process_time()  # of the CPU: the machine may be busy with other things
     bag = DagBag("dags")
-    seconds.append(time.perf_counter() - started)
+    seconds.append(time.process_time() - started)
 heavy = ["pyspark", "great_expectations", "pandas", "numpy", "duckdb", "scipy", "alembic"]
 print(json.dumps({
     "errors": bag.import_errors, "tasks": sum(len(dag.tasks) for dag in bag.dags.values()),
@@ -124,12 +125,12 @@ def test_tags_and_documentation_tell_an_operator_what_to_do(bag: DagBag) -> None
     for dag in bag.dags.values():
         assert "nexmark" in dag.tags
         assert dag.doc_md is not None
-        assert "When it is red" in dag.doc_md or "When it is red" in dag.doc_md.capitalize()
+        assert "## When it is red" in dag.doc_md
         assert dag.description
 
 
 def test_the_documentation_covers_every_task(nightly: DAG) -> None:
-    green_by_nature = {"ready", "plan", "start_samplers", "stop_samplers", "judge", "report"}
+    green_by_nature = {"select", "plan", "start_samplers", "stop_samplers", "judge", "report"}
     for name in {short(task.task_id) for task in nightly.tasks} - green_by_nature:
         assert name == "stop_cluster" or name in str(nightly.doc_md), name
 
@@ -137,9 +138,8 @@ def test_the_documentation_covers_every_task(nightly: DAG) -> None:
 def test_every_task_ends_in_time(bag: DagBag) -> None:
     for dag in bag.dags.values():
         for task in dag.tasks:
-            if short(task.task_id) != "ready":
-                assert task.execution_timeout is not None, task.task_id
-                assert timedelta(0) < task.execution_timeout <= timedelta(hours=2), task.task_id
+            assert task.execution_timeout is not None, task.task_id
+            assert timedelta(0) < task.execution_timeout <= timedelta(hours=2), task.task_id
 
 
 def test_only_infrastructure_is_tried_again(nightly: DAG) -> None:
@@ -156,13 +156,15 @@ def test_what_uses_the_cluster_is_in_the_pool(nightly: DAG) -> None:
 
 
 def test_queries_run_one_after_another_whatever_became_of_the_one_before(nightly: DAG) -> None:
-    before = "ready"
+    before = "select"
     for query in KNOWN_QUERIES:
         plan = nightly.get_task(f"{query}.plan")
         assert plan.upstream_task_ids == {before}
         assert plan.trigger_rule == "all_done"
-        before = f"{query}.record"
-        assert nightly.get_task(before).trigger_rule == "all_done"
+        record = nightly.get_task(f"{query}.record")
+        assert before in record.upstream_task_ids  # also when the query itself is skipped
+        assert record.trigger_rule == "all_done"
+        before = record.task_id
     assert nightly.get_task("judge").upstream_task_ids == {before}
     assert nightly.get_task("judge").trigger_rule == "all_done"
 
@@ -219,5 +221,14 @@ def test_params_refuse_what_makes_no_sense(
 
 
 def test_defaults_are_valid_so_that_a_scheduled_night_can_start(bag: DagBag) -> None:
-    for dag in bag.dags.values():
-        dag.params.validate()
+    for name in NIGHTLY:
+        bag.dags[name].params.validate()
+
+
+def test_an_acceptance_needs_a_run_and_a_reason(bag: DagBag) -> None:
+    from airflow.sdk.exceptions import ParamValidationError
+
+    params = bag.dags["nexmark_accept"].params
+    for name in ("run", "reason"):
+        with pytest.raises(ParamValidationError):
+            params.get_param(name).resolve("")

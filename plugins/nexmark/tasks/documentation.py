@@ -21,11 +21,11 @@ run, the first red task from the left is the cause.
 | preflight | something is missing or wrong; nothing was started | do what its line says |
 | reap | another night has used the cluster for hours | wait, or end that DAG run |
 | deploy | the build could not be fetched or verified | check version, URL, checksum, network |
-| start_cluster | Spark's master or worker did not start | its last words are in the log and in `cluster/*.log` of the run directory |
-| dump_events | the events for the reference could not be written | read the Spark log in the task |
-| *q*.verify, *q*.repetition | the Spark application failed twice | read the Spark log in the task; run it alone: param `queries` = *q* |
-| *q*.expectations | **the result is wrong** | the log names the expectation and sample rows; Data Docs are in `data_docs/` of the run directory |
-| *q*.record | the measurement could not be made or stored | samples and result file are in the query's directory |
+| start_cluster | Spark's master or worker did not start | see its last words in the log |
+| dump_events | the events for the reference are not there | read the Spark log in the task |
+| *q*.verify, *q*.repetition | the Spark application failed twice | read its log in the task |
+| *q*.expectations | **the result is wrong** | the log names expectations and rows |
+| *q*.record | a measurement could not be stored | check the results database |
 | verdict | a regression, a wrong result or a missing query | see below |
 
 **A regression**: compare the candidate's build id with the baseline's in the table; run the DAG
@@ -36,21 +36,27 @@ accept it (DAG `nexmark_accept`, with the reason) and the run becomes the new ba
 
 **No baseline**: the night is green and says so. Accept a run to have one.
 
-A night that was killed leaves nothing to clean: the next night's `reap` ends what is left. Tasks that
-stay `scheduled` for ever wait for the pool: `airflow pools set nexmark_cluster 1 "Spark cluster"`.
+A night that was killed leaves nothing to clean: the next night's `reap` ends what is left. Tasks
+that stay `scheduled` for ever wait for the pool: `airflow pools set nexmark_cluster 1 "Spark"`.
+
+The run directory (`preflight` and `report` name it) has everything: `cluster/` logs of master and
+worker, `data_docs/` of the expectations, and for each query its result files, samples and Spark
+event logs.
 
 ## Params
 
-`queries` (a list or `q1,q5`; empty: what the workload says), `workload`, `repetitions`, `candidate` (a build
-to test instead of the engine's own), `cluster`.
+`queries` (a list or `q1,q5`; empty: what the workload says), `workload`, `repetitions`, `candidate`
+(a build to test instead of the engine's own), `cluster`.
 """
 
 _ACCEPT = """
 # Accept a night as the baseline
 
-Later nights of the same engine and workload are compared with the run that is accepted here. Give the
-run id (in the DAG run's page, and under the table of the night), who accepts it, and why: all three
-are stored. A run with a wrong result or a missing repetition is refused.
+Later nights of the same engine, workload and cluster are compared with the run that is accepted
+here. Give the run id (on the DAG run's page and under the table of the night), why, and who accepts
+it: all three are stored. Queries that are wrong or lack a repetition are left out.
+
+## When it is red
 
 When it is red, its log says which of the three is missing or why the run cannot be accepted;
 nothing was changed.

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import (
@@ -21,6 +22,8 @@ from nexmark.engines.identity import Manifest, scan
 from nexmark.errors import NexmarkError
 from nexmark.tasks.night import Deployment, Night
 from nexmark.tasks.progress import say
+from nexmark.tasks.recording import record_night
+from nexmark.tasks.submission import dump_submission
 
 #: The user that `DAG.test()` runs as: there the whole night is one process.
 _DAG_TEST_USER = "dag_test"
@@ -38,34 +41,37 @@ def reap() -> None:
     try:
         ended = night.local_cluster.reap(mine, _is_active)
     except ClusterError as error:
-        say(f"reap: {error}")
         raise (AirflowFailException if mine.holder else AirflowException)(str(error)) from None
     for line in ended:
         say(f"reap: ended what an earlier night left: {line}")
 
 
-def deploy() -> None:
-    """Bring the candidate build and the jobs to where they run from; writes the Deployment."""
+def deploy() -> dict[str, Any]:
+    """Bring the candidate build and the jobs to where they run from; writes the Deployment.
+
+    Returns what SparkSubmit is given to dump the events of the verification runs.
+    """
     night = Night.current()
     try:
         build = resolve(night.candidate, paths.builds_dir(), say=say)
     except BuildError as error:
-        say(f"deploy: {error}")
         raise AirflowException(str(error)) from None
     problem = java_problem(build.version)
     if problem:
-        say(f"deploy: {problem}")
         raise AirflowFailException(problem)
     jobs, jobs_home = deploy_jobs(paths.jobs_dir())
-    Deployment(
+    deployment = Deployment(
         build=build.id,
         spark_version=build.version,
         spark_home=str(build.spark_home),
         source=build.source,
         jobs=jobs,
         jobs_home=str(jobs_home),
-    ).write(night)
+    )
+    deployment.write(night)
+    record_night(night, deployment)
     say(f"deployed Spark {build.version}, build {build.id}, jobs {jobs}")
+    return dump_submission(night, deployment)
 
 
 def deploy_jobs(target: Path) -> tuple[str, Path]:
@@ -100,7 +106,6 @@ def start_cluster() -> None:
         home = Path(Deployment.read(night).spark_home)
         cluster.start(home, night.directory / "cluster", _lease(night))
     except ClusterError as error:
-        say(f"start_cluster: {error}")
         raise AirflowException(str(error)) from None
     say(f"cluster {night.cluster.name} is up at {night.cluster.master_url}")
 

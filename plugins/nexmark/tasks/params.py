@@ -59,18 +59,28 @@ def nightly_params(engine: Engine, config: Config) -> dict[str, Param]:
 
 
 def accept_params() -> dict[str, Param]:
-    """The params of `nexmark_accept`."""
+    """The params of `nexmark_accept`; run and reason have no default, they must be given."""
     return {
         "run": Param(
-            "",
             type="string",
+            minLength=1,
             maxLength=500,
             title="Run",
-            description="The run id of the night to accept, as the table of the night names it.",
+            description="The run id of the night to accept, or a part of it that is unique.",
         ),
-        "by": Param("", type="string", maxLength=200, title="By", description="Who accepts it."),
         "reason": Param(
-            "", type="string", maxLength=2000, title="Reason", description="Why it is accepted."
+            type="string",
+            minLength=1,
+            maxLength=2000,
+            title="Reason",
+            description="Why it is accepted, for those who ask later.",
+        ),
+        "by": Param(
+            "",
+            type="string",
+            maxLength=200,
+            title="By",
+            description="Who accepts it; empty: who triggers the run.",
         ),
     }
 

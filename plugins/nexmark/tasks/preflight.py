@@ -23,8 +23,6 @@ def preflight(engine: str) -> None:
         problems = [*filter(None, [connection_problem(night.cluster)]), *find_problems(night)]
     except NexmarkError as error:
         problems = [str(error)]
-    for problem in problems:
-        say(f"preflight: {problem}")
     if problems:
         raise AirflowFailException(" | ".join(problems))
     night.write()

@@ -5,9 +5,15 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
 
 #: A file that `make run` shows while the night runs; not set under a scheduler.
 PROGRESS_VARIABLE = "NEXMARK_PROGRESS"
+
+_JOBS = ("run_query.py:", "dump_events.py:")
 
 log = logging.getLogger(__name__)
 
@@ -21,4 +27,27 @@ def say(text: str) -> None:
             file.write(text + "\n")
 
 
-__all__ = ["PROGRESS_VARIABLE", "say"]
+def tell_failure(context: Context) -> None:
+    """Callback of every task: say that it has failed for good, and why."""
+    say(f"{_task(context)}: failed: {reason(context.get('exception'))}")
+
+
+def tell_retry(context: Context) -> None:
+    """Callback of every task: say that it has failed and is tried again."""
+    say(f"{_task(context)}: failed, is tried again: {reason(context.get('exception'))}")
+
+
+def reason(error: BaseException | str | None) -> str:
+    """The line of an error that says most: a job's own, else the last; at most 500 characters."""
+    lines = [line.strip() for line in str(error or "").splitlines() if line.strip()]
+    told = [line for line in lines if line.startswith(_JOBS)]
+    return (told or lines or ["no reason was given"])[-1][:500]
+
+
+def _task(context: Context) -> str:
+    instance = context["ti"]
+    index = instance.map_index
+    return str(instance.task_id) + (f"[{index}]" if index is not None and index >= 0 else "")
+
+
+__all__ = ["PROGRESS_VARIABLE", "reason", "say", "tell_failure", "tell_retry"]

@@ -1,11 +1,12 @@
-"""The tasks of one query: plan, expectations, record."""
+"""Which queries run, and the tasks of one: plan and expectations (`recording` has the last)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from airflow.sdk import get_current_context
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, DownstreamTasksSkipped
 
 from nexmark.tasks.night import Deployment, Night
 from nexmark.tasks.outcome import Verification
@@ -16,15 +17,24 @@ from nexmark.tasks.submission import repetition_submission, verify_sink, verify_
 VERIFY_KEY = "verify"
 
 
-def plan(query: str) -> list[dict[str, Any]]:
-    """What SparkSubmit is given for each timed repetition of `query`; skips what is not asked."""
+def select() -> None:
+    """Skip the tasks of the queries that this night is not asked for, but for their `record`.
+
+    The next query waits for it; were it skipped now, all queries would start at once.
+    """
     night = Night.current()
-    if query not in night.queries:
-        raise AirflowSkipException(f"{query} is not among this night's queries")
+    names = [str(name) for name in get_current_context()["dag"].task_ids]
+    skipped = [name for name in names if _is_skipped(name, night.queries)]
+    if skipped:
+        raise DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
+
+
+def plan(query: str) -> list[dict[str, Any]]:
+    """What SparkSubmit is given for each timed repetition of `query`."""
+    night = Night.current()
     deployment = Deployment.read(night)
     instance = get_current_context()["ti"]
     instance.xcom_push(key=VERIFY_KEY, value=verify_submission(night, deployment, query))
-    say(night.position(query))
     return [
         {"submission": repetition_submission(night, deployment, query, number)}
         for number in range(1, night.workload.repetitions + 1)
@@ -56,10 +66,14 @@ def expectations(query: str) -> None:
         )
     verification.write(directory)
     if not verification.success:
-        say(f"{query}: WRONG: {verification.failures[0]}")
         raise AirflowFailException(f"{query} is wrong: {' | '.join(verification.failures)}")
     rows = verification.statistics.get("rows")
     say(f"{query} verify: {rows} rows equal the reference, {verification.evaluated} expectations")
 
-def record(query):
-    pass
+
+def _is_skipped(task_id: str, queries: Sequence[str]) -> bool:
+    query, _, task = task_id.rpartition(".")
+    return query != "" and query not in queries and task != "record"
+
+
+__all__ = ["VERIFY_KEY", "expectations", "plan", "select"]

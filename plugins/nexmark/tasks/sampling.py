@@ -12,7 +12,6 @@ from airflow.sdk.exceptions import AirflowException
 
 from nexmark.cluster.processes import Process, end, identify, owned, start_detached
 from nexmark.tasks.night import Deployment, Night
-from nexmark.tasks.progress import say
 
 #: Far longer than any query's repetitions: the sampler of a forgotten night ends by itself.
 MAX_SECONDS = 12 * 3600
@@ -45,7 +44,6 @@ def start_samplers(query: str) -> None:
         if not process.alive or time.monotonic() > deadline:
             end([process])
             reason = " ".join(log.read_text(errors="replace").split())[-300:] or "no reason given"
-            say(f"{query}: the sampler did not start: {reason}")
             raise AirflowException(f"{query}: the sampler did not start: {reason}; see {log}")
         time.sleep(_POLL_S)
 

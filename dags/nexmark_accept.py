@@ -1,0 +1,7 @@
+"""The Airflow DAG by which a person makes a run the baseline."""
+
+from __future__ import annotations
+
+from nexmark.tasks.nightly import build_accept_dag
+
+dag = build_accept_dag()
