@@ -47,10 +47,12 @@ def _memory(value: object) -> object:
 RESERVED_CONFS: tuple[str, ...] = (
     "spark.app.name",
     "spark.driver.bindAddress",
+    "spark.driver.defaultJavaOptions",
     "spark.driver.host",
     "spark.driver.memory",
     "spark.eventLog",
     "spark.executor.cores",
+    "spark.executor.defaultJavaOptions",
     "spark.executor.memory",
     "spark.master",
     "spark.nexmark",

@@ -36,6 +36,11 @@ def jobs_dir() -> Path:
     return home() / "jobs"
 
 
+def archives_dir() -> Path:
+    """Class archives of drivers (see `tasks.jvm`)."""
+    return home() / "archives"
+
+
 def clusters_dir() -> Path:
     """State, working directories and logs of embedded clusters."""
     return home() / "clusters"
@@ -62,6 +67,7 @@ def database_url() -> str:
 
 
 __all__ = [
+    "archives_dir",
     "builds_dir",
     "clusters_dir",
     "conf_dir",

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from nexmark.engines.build import Build, BuildError, parse_source
 from nexmark.engines.cache import resolve
-from nexmark.engines.prerequisites import disk_problem, java_problem
+from nexmark.engines.prerequisites import disk_problem, java_problem, java_version
 
-__all__ = ["Build", "BuildError", "disk_problem", "java_problem", "parse_source", "resolve"]
+__all__ = [
+    "Build",
+    "BuildError",
+    "disk_problem",
+    "java_problem",
+    "java_version",
+    "parse_source",
+    "resolve",
+]

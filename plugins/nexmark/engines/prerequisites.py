@@ -24,26 +24,39 @@ def java_problem(spark_version: str = "4", environment: Mapping[str, str] = os.e
     """What is wrong with the JDK for Spark `spark_version` and what to do, or ''."""
     wanted = JAVA_VERSIONS.get(int(spark_version.split(".")[0]), (17, 21))
     remedy = f"install a JDK {' or '.join(map(str, wanted))} and set JAVA_HOME to it"
+    text, problem = _ask_java(environment)
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    if not problem and match is None:
+        problem = f"java -version says {text[:100]!r}"
+    if not problem and match and int(match[1]) not in wanted:
+        problem = f"java is version {match[1]}, which this Spark does not support"
+    return f"JDK: {problem}; {remedy}" if problem else ""
+
+
+def java_version(environment: Mapping[str, str] = os.environ) -> str:
+    """What `java -version` says, or '' where there is no java."""
+    return _ask_java(environment)[0]
+
+
+def _ask_java(environment: Mapping[str, str]) -> tuple[str, str]:
+    """What `java -version` says, and what is wrong if it does not."""
     home = environment.get("JAVA_HOME")
     if home:
         java = str(Path(home) / "bin" / "java")
         if not os.access(java, os.X_OK):
-            return f"JDK: JAVA_HOME is {home}, but there is no bin/java in it; {remedy}"
+            return "", f"JAVA_HOME is {home}, but there is no bin/java in it"
     else:
         found = shutil.which("java", path=environment.get("PATH"))
         if found is None:
-            return f"JDK: there is no java on the PATH and JAVA_HOME is not set; {remedy}"
+            return "", "there is no java on the PATH and JAVA_HOME is not set"
         java = found
     try:
         run = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"JDK: {java} does not run: {error}; {remedy}"
-    match = re.search(r'version "(?:1\.)?(\d+)', run.stderr + run.stdout)
-    if run.returncode != 0 or match is None:
-        return f"JDK: `{java} -version` failed with exit code {run.returncode}; {remedy}"
-    if int(match[1]) not in wanted:
-        return f"JDK: {java} is version {match[1]}, which this Spark does not support; {remedy}"
-    return ""
+        return "", f"{java} does not run: {error}"
+    if run.returncode != 0:
+        return "", f"`{java} -version` failed with exit code {run.returncode}"
+    return (run.stderr + run.stdout).strip(), ""
 
 
 def python_problem(version: tuple[int, ...] = sys.version_info[:3]) -> str:

@@ -52,6 +52,9 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             if _USAGE_ERROR in str(error):  # no retry will mend it
                 raise AirflowFailException(str(error)) from None
             raise
+        for unfinished, finished in submission["renames"]:
+            if Path(unfinished).exists():
+                Path(unfinished).replace(finished)
         say(f"{submission['label']}: done in {time.monotonic() - started:.1f} s")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from nexmark.cluster import OWNER_VARIABLE
 from nexmark.cluster.ports import LOOPBACK
 from nexmark.config import Size, profile_path
+from nexmark.tasks.jvm import Archive, timed_options, untimed_options
 from nexmark.tasks.night import Deployment, Night
 
 #: Queries whose sink is what they are about: they write files when they are verified.
@@ -25,16 +26,22 @@ def dump_submission(night: Night, deployment: Deployment) -> dict[str, Any]:
         *("--out", str(night.events_dir), "--format", "parquet"),
         *_knobs(night),
     ]
-    return _submission(
+    submission = _submission(
         night, deployment, "dump_events.py", arguments, name="dump_events", clear=night.events_dir
     )
+    submission["conf"] |= untimed_options(Archive.of(deployment), may_make=False)
+    return submission
 
 
 def verify_submission(night: Night, deployment: Deployment, query: str) -> dict[str, Any]:
     """The verification run of `query`: its whole result, at the workload's `verify` size."""
     directory = night.query_dir(query) / "verify"
     sink = f"{verify_sink(query)}:{directory / 'output'}"
-    return _query(night, deployment, query, directory, night.workload.verify, sink)
+    submission = _query(night, deployment, query, directory, night.workload.verify, sink)
+    archive = Archive.of(deployment)
+    submission["conf"] |= untimed_options(archive, may_make=True)
+    submission["renames"] = [[str(archive.unfinished), str(archive.path)]]
+    return submission
 
 
 def repetition_submission(
@@ -44,6 +51,7 @@ def repetition_submission(
     directory = night.repetition_dir(query, number)
     submission = _query(night, deployment, query, directory, night.workload, "noop")
     events = directory / "events"
+    submission["conf"] |= timed_options(Archive.of(deployment))
     submission["conf"] |= {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
@@ -90,7 +98,8 @@ def _submission(
 ) -> dict[str, Any]:
     """The arguments of the operator; plain data, since it passes through XCom.
 
-    `clear` is the directory that the application fills: it is emptied before every try.
+    `clear` is the directory that the application fills: it is emptied before every try. `renames`
+    are pairs of paths, renamed after it has succeeded.
     """
     cluster, local = night.cluster, night.local_cluster
     spark_home = Path(deployment.spark_home)
@@ -104,6 +113,7 @@ def _submission(
     return {
         "label": name,
         "directories": [str(clear)],
+        "renames": [],
         "application": str(Path(deployment.jobs_home) / program),
         "application_args": list(arguments),
         "name": f"nexmark {name}",
@@ -127,6 +137,7 @@ def _submission(
             "spark.cores.max": str(cluster.executors * cluster.executor_cores),
             "spark.sql.streaming.checkpointLocation": checkpoints.as_uri(),
             "spark.ui.enabled": "false",
+            "spark.log.level": "WARN",
         },
     }
 

@@ -33,7 +33,9 @@ def test_a_supported_jdk_is_no_problem(tmp_path: Path, version: str, spark: str)
 )
 def test_an_unsupported_jdk_is_named(tmp_path: Path, version: str, spark: str, found: str) -> None:
     problem = java_problem(spark, fake_jdk(tmp_path, version))
-    assert f"is version {found}, which this Spark does not support; install a JDK 17" in problem
+    assert (
+        f"java is version {found}, which this Spark does not support; install a JDK 17" in problem
+    )
     assert "\n" not in problem
 
 

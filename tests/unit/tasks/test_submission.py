@@ -26,11 +26,13 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
 
 
 @pytest.fixture
-def deployment() -> Deployment:
+def deployment(tmp_path: Path) -> Deployment:
+    (tmp_path / "spark" / "jars").mkdir(parents=True)
+    (tmp_path / "spark" / "jars" / "a.jar").write_bytes(b"a")
     return Deployment(
         build="0123456789abcdef",
         spark_version="4.3.0",
-        spark_home="/opt/spark",
+        spark_home=str(tmp_path / "spark"),
         source="pypi:4.3.0",
         jobs="fedc",
         jobs_home="/opt/jobs/nexmark_jobs",
@@ -79,8 +81,8 @@ def test_the_reference_reads_the_events_of_the_verification(
 
 def test_spark_is_the_engines_own(night: Night, deployment: Deployment) -> None:
     made = submission.verify_submission(night, deployment, "q0")
-    assert made["spark_binary"] == "/opt/spark/bin/spark-submit"
-    assert made["env_vars"]["SPARK_HOME"] == "/opt/spark"
+    assert made["spark_binary"] == f"{deployment.spark_home}/bin/spark-submit"
+    assert made["env_vars"]["SPARK_HOME"] == deployment.spark_home
     assert made["env_vars"]["PYTHONPATH"] == ""
     assert made["env_vars"]["NEXMARK_OWNER"] == night.local_cluster.mark
     assert made["conf"]["spark.nexmark.build"] == "0123456789abcdef"
@@ -115,6 +117,25 @@ def test_a_retry_starts_in_an_empty_directory(tmp_path: Path) -> None:
     assert [p.name for p in work.iterdir()] == ["events"]
     prepare([work])
     assert list(work.iterdir()) == []
+
+
+def test_the_first_verification_makes_the_class_archive_and_all_drivers_use_it(
+    night: Night, deployment: Deployment
+) -> None:
+    driver, executor = "spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions"
+    first = submission.verify_submission(night, deployment, "q0")
+    ((unfinished, archive),) = first["renames"]
+    assert f"-XX:ArchiveClassesAtExit={unfinished}" in first["conf"][driver]
+    assert driver not in submission.repetition_submission(night, deployment, "q0", 1)["conf"]
+    Path(archive).touch()
+    timed = submission.repetition_submission(night, deployment, "q0", 1)["conf"]
+    assert timed[driver] == f"-XX:SharedArchiveFile={archive}"
+    assert executor not in timed  # nothing touches the JVM that is measured
+    dump = submission.dump_submission(night, deployment)["conf"]
+    assert f"-XX:SharedArchiveFile={archive}" in dump[driver]
+    (Path(deployment.spark_home) / "jars" / "b.jar").write_bytes(b"b")
+    other = submission.verify_submission(night, deployment, "q0")
+    assert other["renames"] != first["renames"]
 
 
 def test_the_reason_of_a_failure_is_the_jobs_own_line() -> None:
