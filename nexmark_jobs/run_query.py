@@ -39,6 +39,7 @@ from nexmark_jobs.sources.feed import DatagenFeed, Feed
 from nexmark_jobs.workdir import WorkDirectory, work_directory
 
 _POLL_S = 0.05
+_MAX_STOP_S = 10
 
 
 def run(spark: SparkSession, options: Options, *, quiet: bool = False) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def run(spark: SparkSession, options: Options, *, quiet: bool = False) -> dict[s
         if tuple(frame.columns) != query.columns:
             raise JobError(f"{query.name}: columns {frame.columns} are not {query.columns}")
         plan = fingerprint(frame)
-        sink = _sink(spark, options)
+        sink = _sink(spark, options, feed)
         try:
             done = _drive(frame, options, work, sink, feed, quiet=quiet)
             sink.finish(done.batches[-1].id)
@@ -76,11 +77,11 @@ def _open(spark: SparkSession, options: Options, work: WorkDirectory) -> tuple[S
     return source, DatagenFeed(source)
 
 
-def _sink(spark: SparkSession, options: Options) -> Sink:
+def _sink(spark: SparkSession, options: Options, feed: Feed) -> Sink:
     directory = options.sink.directory
     if directory is None:
         return NoopSink()
-    return ParquetSink(spark, options.query, directory)
+    return ParquetSink(spark, options.query, directory, feed.last_batch)
 
 
 def _drive(
@@ -116,13 +117,22 @@ def _drive(
 
 def _stop(spark: SparkSession, running: StreamingQuery) -> None:
     """Stop the query without the stack traces of the batch that this interrupts."""
-    logging = spark.sparkContext._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
+    context = spark.sparkContext
+    logging = context._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
     level = logging.LogManager.getRootLogger().getLevel().toString()
-    spark.sparkContext.setLogLevel("OFF")
+    context.setLogLevel("OFF")
     try:
         running.stop()
+        deadline = time.monotonic() + _MAX_STOP_S
+        while _running_tasks(spark) and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
     finally:
-        spark.sparkContext.setLogLevel(level)
+        context.setLogLevel(level)
+
+
+def _running_tasks(spark: SparkSession) -> int:
+    tracker = spark.sparkContext._jsc.sc().statusTracker()
+    return sum(executor.numRunningTasks() for executor in tracker.getExecutorInfos())
 
 
 def _news(running: StreamingQuery, seen: int) -> list[dict[str, Any]]:

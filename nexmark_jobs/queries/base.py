@@ -37,7 +37,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Streams:
-    """The event streams of one query, with the watermark of nexmark-flink on `dateTime`.
+    """The event streams of one query, with the watermark of nexmark-flink on `dateTime` or without.
 
     Every access is a scan of its own, which reads only the columns used.
     """
@@ -48,17 +48,32 @@ class Streams:
     @property
     def persons(self) -> DataFrame:
         """Persons: id, name, emailAddress, creditCard, city, state, dateTime, extra."""
-        return self.source.persons().withWatermark("dateTime", WATERMARK_DELAY)
+        return self.plain_persons.withWatermark("dateTime", WATERMARK_DELAY)
 
     @property
     def auctions(self) -> DataFrame:
         """Auctions: id, itemName, description, initialBid, reserve, dateTime, expires, ..."""
-        return self.source.auctions().withWatermark("dateTime", WATERMARK_DELAY)
+        return self.plain_auctions.withWatermark("dateTime", WATERMARK_DELAY)
 
     @property
     def bids(self) -> DataFrame:
         """Bids: auction, bidder, price, channel, url, dateTime, extra."""
-        return self.source.bids().withWatermark("dateTime", WATERMARK_DELAY)
+        return self.plain_bids.withWatermark("dateTime", WATERMARK_DELAY)
+
+    @property
+    def plain_persons(self) -> DataFrame:
+        """Persons without a watermark, for queries that keep no state or keep it for ever."""
+        return self.source.persons()
+
+    @property
+    def plain_auctions(self) -> DataFrame:
+        """Auctions without a watermark."""
+        return self.source.auctions()
+
+    @property
+    def plain_bids(self) -> DataFrame:
+        """Bids without a watermark."""
+        return self.source.bids()
 
 
 def tie_break(frame: DataFrame) -> list[Column]:

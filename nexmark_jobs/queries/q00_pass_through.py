@@ -17,7 +17,7 @@ COLUMNS = ("auction", "bidder", "price", "dateTime", "extra")
 
 def projection(streams: Streams) -> DataFrame:
     """Project the bids."""
-    return streams.bids.select(*COLUMNS)
+    return streams.plain_bids.select(*COLUMNS)
 
 
 QUERY = Query(

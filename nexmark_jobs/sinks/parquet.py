@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,15 +15,22 @@ from nexmark_jobs.sinks.staging import Staging
 
 _BATCHES = "batches"
 _TABLE = "table"
-_BATCH = "__batch"
-_ROW = "__row"
+_BATCH = "batch"
+_ROW = "row"
 
 
 class ParquetSink:
     """Keeps every batch apart (a replayed batch replaces itself) and folds them at the end."""
 
-    def __init__(self, spark: SparkSession, query: Query, directory: Path) -> None:
-        """Write the final table of `query` to `directory`, which is empty or does not exist."""
+    def __init__(
+        self, spark: SparkSession, query: Query, directory: Path, last_batch: int | None
+    ) -> None:
+        """Write the final table of `query` to `directory`, which is empty or does not exist.
+
+        Batches after `last_batch`, if known, are empty and passed over, so that the query is idle
+        when it is stopped.
+        """
+        self._last_batch = math.inf if last_batch is None else last_batch
         self._spark = spark
         self._query = query
         self._staging = Staging(directory)
@@ -33,6 +41,8 @@ class ParquetSink:
         """Tell the writer of the query where its rows go."""
 
         def keep(rows: DataFrame, batch: int) -> None:
+            if batch > self._last_batch:
+                return
             self._schema = rows.schema
             target = self._batches / f"{_BATCH}={batch}"
             rows.write.mode("overwrite").parquet(f"file:{target}")

@@ -1,0 +1,30 @@
+"""q2 selection: a cheap filter that few rows pass.
+
+    SELECT auction, price
+    FROM bid
+    WHERE MOD(auction, 123) = 0
+
+No deviation.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from nexmark_jobs.queries.base import Formulation, Query, Streams
+
+EVERY = 123
+
+
+def filtered(streams: Streams) -> DataFrame:
+    """Filter the bids."""
+    return streams.plain_bids.where(F.col("auction") % EVERY == 0).select("auction", "price")
+
+
+QUERY = Query(
+    name="q2",
+    title="selection",
+    columns=("auction", "price"),
+    formulations=(Formulation("filter", filtered),),
+)

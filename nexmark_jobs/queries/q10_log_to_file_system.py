@@ -1,0 +1,36 @@
+"""q10 log to file system: every bid into a file of its minute.
+
+    INSERT INTO files PARTITIONED BY (dt, hm)
+    SELECT auction, bidder, price, dateTime, extra,
+           DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS dt, DATE_FORMAT(dateTime, 'HH:mm') AS hm
+    FROM bid
+
+The filesystem sink (`sinks/filesystem.py`) makes the directories dt=../hm=.. and marks each as
+committed; to any other sink dt and hm are columns. No deviation.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from nexmark_jobs.queries.base import Formulation, Query, Streams
+
+COLUMNS = ("auction", "bidder", "price", "dateTime", "extra")
+
+
+def projection(streams: Streams) -> DataFrame:
+    """Project the bids; the watermark is for the sink, which commits partitions by it."""
+    return streams.bids.select(
+        *COLUMNS,
+        F.date_format("dateTime", "yyyy-MM-dd").alias("dt"),
+        F.date_format("dateTime", "HH:mm").alias("hm"),
+    )
+
+
+QUERY = Query(
+    name="q10",
+    title="log to file system",
+    columns=(*COLUMNS, "dt", "hm"),
+    formulations=(Formulation("projection", projection),),
+)

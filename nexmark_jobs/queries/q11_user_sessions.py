@@ -1,0 +1,41 @@
+"""q11 user sessions: how many bids a bidder made without a pause of more than ten seconds.
+
+    SELECT bidder, COUNT(*) AS bid_count,
+           SESSION_START(dateTime, gap 10 seconds) AS starttime,
+           SESSION_END(dateTime, gap 10 seconds) AS endtime
+    FROM bid
+    GROUP BY bidder, SESSION(dateTime, gap 10 seconds)
+
+A pause of exactly ten seconds does not end a session, in Spark as in Flink. No deviation.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from nexmark_jobs.queries.base import Formulation, Query, Streams
+
+GAP = "10 seconds"
+
+
+def session_window(streams: Streams) -> DataFrame:
+    """Count per bidder and session."""
+    sessions = streams.bids.groupBy("bidder", F.session_window("dateTime", GAP)).agg(
+        F.count(F.lit(1)).alias("bid_count")
+    )
+    return sessions.select(
+        "bidder",
+        "bid_count",
+        F.col("session_window.start").alias("starttime"),
+        F.col("session_window.end").alias("endtime"),
+    )
+
+
+QUERY = Query(
+    name="q11",
+    title="user sessions",
+    columns=("bidder", "bid_count", "starttime", "endtime"),
+    formulations=(Formulation("session_window", session_window),),
+    needs_end_of_input=True,
+)

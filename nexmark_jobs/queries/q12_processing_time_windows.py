@@ -1,0 +1,44 @@
+"""q12 processing time windows: how many bids of each bidder were processed in every ten seconds.
+
+    SELECT bidder, COUNT(*) AS bid_count, window_start AS starttime, window_end AS endtime
+    FROM TUMBLE(bid, PROCTIME(), size 10 seconds)
+    GROUP BY bidder, window_start, window_end
+
+The result depends on the speed of the run; only its sums are certain. Deviations:
+- Spark's processing time stands still within a micro-batch, so all its bids fall into one window.
+- Counts are updated with every batch (there is no watermark on processing time), where Flink emits
+  a window once, when it ends.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from nexmark_jobs.queries.base import Formulation, Query, Streams
+
+SIZE = "10 seconds"
+
+
+def current_timestamp(streams: Streams) -> DataFrame:
+    """Count per bidder and window of the batch's own time."""
+    counts = streams.plain_bids.groupBy("bidder", F.window(F.current_timestamp(), SIZE)).agg(
+        F.count(F.lit(1)).alias("bid_count")
+    )
+    return counts.select(
+        "bidder",
+        "bid_count",
+        F.col("window.start").alias("starttime"),
+        F.col("window.end").alias("endtime"),
+    )
+
+
+QUERY = Query(
+    name="q12",
+    title="processing time windows",
+    columns=("bidder", "bid_count", "starttime", "endtime"),
+    formulations=(Formulation("current_timestamp", current_timestamp),),
+    output_mode="update",
+    key=("bidder", "starttime"),
+    deterministic=False,
+)

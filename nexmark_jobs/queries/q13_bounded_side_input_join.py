@@ -1,0 +1,37 @@
+"""q13 bounded side input join: every bid enriched from a small fixed table.
+
+    SELECT B.auction, B.bidder, B.price, B.dateTime, S.value
+    FROM bid B
+    JOIN side_input FOR SYSTEM_TIME AS OF B.p_time S ON MOD(B.auction, 10000) = S.key
+
+side_input has the rows (i, i) for i = 0..9999, its value being text. Deviations:
+- The side input never changes, so a join with a static table takes the place of the lookup by
+  processing time; it is made up on the spot instead of being read from a file.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from nexmark_jobs.queries.base import Formulation, Query, Streams
+
+SIDE_INPUT_ROWS = 10_000
+
+
+def broadcast_join(streams: Streams) -> DataFrame:
+    """Join with the broadcast side input."""
+    side_input = streams.spark.range(SIDE_INPUT_ROWS).select(
+        F.col("id").alias("key"), F.col("id").cast("string").alias("value")
+    )
+    return streams.plain_bids.join(
+        F.broadcast(side_input), F.col("auction") % SIDE_INPUT_ROWS == F.col("key")
+    ).select("auction", "bidder", "price", "dateTime", "value")
+
+
+QUERY = Query(
+    name="q13",
+    title="bounded side input join",
+    columns=("auction", "bidder", "price", "dateTime", "value"),
+    formulations=(Formulation("broadcast_join", broadcast_join),),
+)

@@ -1,0 +1,54 @@
+"""q20 expand bid with auction: every bid on an auction of category 10, with that auction.
+
+    SELECT B.auction, B.bidder, B.price, B.channel, B.url, B.dateTime AS bid_dateTime,
+           B.extra AS bid_extra, A.itemName, A.description, A.initialBid, A.reserve,
+           A.dateTime AS auction_dateTime, A.expires, A.seller, A.category,
+           A.extra AS auction_extra
+    FROM bid B
+    JOIN auction A ON B.auction = A.id
+    WHERE A.category = 10
+
+There is no bound in time: bids before the opening and after the end match too, and both sides are
+kept for ever, as in Flink. No deviation.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from nexmark_jobs.queries.base import Formulation, Query, Streams
+
+CATEGORY = 10
+_BID = ("auction", "bidder", "price", "channel", "url", "bid_dateTime", "bid_extra")
+_AUCTION = (
+    "itemName",
+    "description",
+    "initialBid",
+    "reserve",
+    "auction_dateTime",
+    "expires",
+    "seller",
+    "category",
+    "auction_extra",
+)
+
+
+def join(streams: Streams) -> DataFrame:
+    """Join the bids with the auctions of the category."""
+    bids = streams.plain_bids.withColumnsRenamed({"dateTime": "bid_dateTime", "extra": "bid_extra"})
+    auctions = streams.plain_auctions.where(F.col("category") == CATEGORY).withColumnsRenamed(
+        {"dateTime": "auction_dateTime", "extra": "auction_extra"}
+    )
+    joined = bids.select(*_BID).join(
+        auctions.select("id", *_AUCTION), F.col("auction") == F.col("id")
+    )
+    return joined.select(*_BID, *_AUCTION)
+
+
+QUERY = Query(
+    name="q20",
+    title="expand bid with auction",
+    columns=_BID + _AUCTION,
+    formulations=(Formulation("join", join),),
+)

@@ -1,0 +1,57 @@
+"""q23 join of bid, person and auction: every bid with its bidder and all that the bidder sells.
+
+    SELECT B.bidder, B.price, B.channel, B.url, B.extra AS bid_extra, P.id AS person_id, P.name,
+           P.emailAddress, P.creditCard, P.city, P.state, P.extra AS person_extra, A.itemName,
+           A.description, A.initialBid, A.reserve, A.dateTime AS auction_dateTime, A.expires,
+           A.seller, A.category, A.extra AS auction_extra
+    FROM bid B
+    JOIN person P ON P.id = B.bidder
+    JOIN auction A ON A.seller = B.bidder
+
+No join has a bound in time. Deviations:
+- Persons and auctions are joined first and the bids last: the state then has the many bids once,
+  and not once more beside their person. The result is the same.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from nexmark_jobs.queries.base import Formulation, Query, Streams
+
+_BID = ("bidder", "price", "channel", "url", "bid_extra")
+_PERSON = ("person_id", "name", "emailAddress", "creditCard", "city", "state", "person_extra")
+_AUCTION = (
+    "itemName",
+    "description",
+    "initialBid",
+    "reserve",
+    "auction_dateTime",
+    "expires",
+    "seller",
+    "category",
+    "auction_extra",
+)
+
+
+def sellers_first(streams: Streams) -> DataFrame:
+    """Join persons with their auctions, then with the bids."""
+    bids = streams.plain_bids.withColumnRenamed("extra", "bid_extra")
+    persons = streams.plain_persons.withColumnsRenamed({"id": "person_id", "extra": "person_extra"})
+    auctions = streams.plain_auctions.withColumnsRenamed(
+        {"dateTime": "auction_dateTime", "extra": "auction_extra"}
+    )
+    sellers = persons.select(*_PERSON).join(
+        auctions.select(*_AUCTION), F.col("person_id") == F.col("seller")
+    )
+    joined = bids.select(*_BID).join(sellers, F.col("bidder") == F.col("person_id"))
+    return joined.select(*_BID, *_PERSON, *_AUCTION)
+
+
+QUERY = Query(
+    name="q23",
+    title="join of bid, person and auction",
+    columns=_BID + _PERSON + _AUCTION,
+    formulations=(Formulation("sellers_first", sellers_first),),
+)
