@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from event_builders import edge_events, write_events
+from event_builders import RECORDED, edge_events, write_events
 
 from nexmark.expectations.events import Events, open_events
-
-RECORDED = Path(__file__).parents[1] / "data" / "recorded_nexmark_10k.jsonl.gz"
 
 
 @pytest.fixture(scope="session")

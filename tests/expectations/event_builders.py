@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 START = datetime(2015, 7, 15)
+RECORDED = Path(__file__).parents[1] / "data" / "recorded_nexmark_10k.jsonl.gz"
+"""A topic recorded from nexmark-flink's generator: 10 000 events, 100 per second."""
+
 HOUR = 3600
 DAY = 24 * HOUR
 

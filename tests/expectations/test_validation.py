@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import RECORDED
-from event_builders import bid, write_events
+from event_builders import RECORDED, bid, write_events
 from wrong_engines import right_sql
 
 from nexmark.expectations import ExpectationsError, open_events, validate
@@ -139,10 +138,22 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
         "import sys, nexmark.expectations, nexmark.expectations.suites; "
         "print(*{'duckdb', 'great_expectations', 'pandas', 'numpy', 'pyspark'} & set(sys.modules))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    assert _python(program).stdout.strip() == ""
+
+
+def test_process_without_a_main_file_survives(recorded: Events, tmp_path: Path) -> None:
+    """Importing pyspark.sql.connect there ends the process with exit code 0, as if all was well."""
+    output = write_output(recorded, "q2", tmp_path)
+    program = (
+        "import pyspark.sql; from nexmark.expectations import validate; "
+        f"print(validate('q2', '{output}', '{RECORDED}')); import pyspark.ml"
     )
-    assert done.stdout.strip() == ""
+    assert _python(program).stdout.startswith("ValidationOutcome(query='q2', success=True")
+
+
+def _python(program: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, check=True)
 
 
 def test_command_prints_the_result_and_exits_by_it(

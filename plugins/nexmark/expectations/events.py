@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENTITIES", "Events", "data_files", "open_events", "quote"]
 
-MEMORY_LIMIT = "4GB"
+MEMORY_LIMIT = "2GB"
 
 ENTITIES: dict[str, dict[str, str]] = {
     "person": {

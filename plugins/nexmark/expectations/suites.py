@@ -8,8 +8,9 @@ Data Docs show each rule with what was found against it.
 from __future__ import annotations
 
 import os
-import warnings
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -148,12 +149,28 @@ def _failures(evidence: Evidence, failed: Iterable[Any]) -> Iterator[str]:
 def _great_expectations() -> Any:
     """Import Great Expectations (seconds, once per process) with its analytics off."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # its optional import of pyspark warns
+    with _hidden("pyspark", "pyspark.ml", "pyspark.sql.connect"):
         import great_expectations as gx
         import great_expectations.checkpoint
         import great_expectations.expectations
     return gx
+
+
+@contextmanager
+def _hidden(*modules: str) -> Iterator[None]:
+    """Let an optional import of these modules fail, unless they are imported already.
+
+    Great Expectations imports pyspark if it can, and ``pyspark.sql.connect`` without pyarrow ends
+    the process with exit code 0 when ``__main__`` has no file (``python -c``, as some executors
+    start their workers): a validation would vanish and look like a success.
+    """
+    absent = [name for name in modules if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
 
 
 @cache
