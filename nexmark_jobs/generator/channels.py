@@ -12,7 +12,7 @@ from nexmark_jobs.generator.strings import ConstantStream, one_of
 HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 
 _HOST = "https://www.nexmark.com/"
-_PAGE = "/item.htm?query=1"
+_PAGE = "item.htm?query=1"
 _SEGMENTS = 256
 
 
@@ -32,7 +32,8 @@ def hot_urls(seed: int) -> list[str]:
     """The URL of each hot channel."""
     stream = ConstantStream(seed, "hot urls", 5 * 3 * len(HOT_CHANNELS))
     return [
-        _HOST + "/".join(_random_segment(stream) for _ in range(3)) + _PAGE for _ in HOT_CHANNELS
+        _HOST + "".join(_random_segment(stream) + "/" for _ in range(3)) + _PAGE
+        for _ in HOT_CHANNELS
     ]
 
 
@@ -72,18 +73,14 @@ def channel_name(hot: Column, index: Column) -> Column:
 
 def channel_url(hot: Column, index: Column, bits: Column, config: GeneratorConfig) -> Column:
     """URL of a channel: a function of (seed, channel)."""
-    table = segments(config.seed)
-    parts = [
+    table = [f"{segment}/" for segment in segments(config.seed)]
+    directories = [
         one_of(table, F.shiftrightunsigned(bits, shift).bitwiseAND(F.lit(_SEGMENTS - 1)))
         for shift in (32, 42, 52)
     ]
-    suffix = F.when(
-        below(low(bits), 10) < 9,
-        F.concat(
-            F.lit(_PAGE + "&channel_id="),
-            _absolute_reverse32(index, config.num_channels).cast("string"),
-        ),
-    ).otherwise(F.lit(_PAGE))
-    slash = F.lit("/")
-    named = F.concat(F.lit(_HOST), parts[0], slash, parts[1], slash, parts[2], suffix)
+    has_id = below(low(bits), 10) < 9
+    page = F.when(has_id, F.lit(_PAGE + "&channel_id=")).otherwise(F.lit(_PAGE))
+    channel_id = _absolute_reverse32(index, config.num_channels).cast("string")
+    channel_id = F.when(has_id, channel_id).otherwise(F.lit(""))
+    named = F.concat(F.lit(_HOST), *directories, page, channel_id)
     return F.when(hot, one_of(hot_urls(config.seed), index)).otherwise(named)
