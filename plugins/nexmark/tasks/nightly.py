@@ -36,7 +36,7 @@ from nexmark.tasks.progress import tell_failure, tell_retry
 from nexmark.tasks.recording import record
 
 START_DATE = datetime(2026, 1, 1, tzinfo=UTC)
-RETRY_DELAY = timedelta(seconds=15)
+RETRY_DELAY = timedelta(seconds=10)
 #: How often and how long a night waits for the cluster that another night uses.
 WAIT_RETRIES, WAIT_DELAY = 72, timedelta(minutes=10)
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from nexmark.tasks.progress import say
+from nexmark.tasks.progress import reason, say
 
 #: The jobs end with exit code 2 when their arguments or input are wrong.
 _USAGE_ERROR = "Error code is: 2."
+
+_FAILURE = "failure.txt"
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -49,6 +51,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         try:
             super().execute(context)
         except AirflowException as error:
+            write_failure(Path(submission["directories"][0]), reason(str(error)))
             if _USAGE_ERROR in str(error):  # no retry will mend it
                 raise AirflowFailException(str(error)) from None
             raise
@@ -58,6 +61,20 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         say(f"{submission['label']}: done in {time.monotonic() - started:.1f} s")
 
 
+def write_failure(directory: Path, reason: str) -> None:
+    """Leave in `directory` why its application failed, for those who miss its result."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / _FAILURE).write_text(reason)
+
+
+def read_failure(directory: Path) -> str:
+    """Why the application of `directory` failed, in one line."""
+    try:
+        return (directory / _FAILURE).read_text()
+    except FileNotFoundError:
+        return "it was not started, or was killed"
+
+
 def prepare(directories: Sequence[Path]) -> None:
     """Remove the first of `directories`, which the application fills, and make all of them."""
     shutil.rmtree(directories[0], ignore_errors=True)
@@ -65,4 +82,4 @@ def prepare(directories: Sequence[Path]) -> None:
         directory.mkdir(parents=True)
 
 
-__all__ = ["NexmarkSubmitOperator", "prepare"]
+__all__ = ["NexmarkSubmitOperator", "prepare", "read_failure", "write_failure"]

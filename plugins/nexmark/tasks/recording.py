@@ -14,6 +14,7 @@ from nexmark.config import paths
 from nexmark.errors import NexmarkError
 from nexmark.tasks.correctness import Expected, Produced, faults
 from nexmark.tasks.night import Deployment, Night
+from nexmark.tasks.operators import read_failure
 from nexmark.tasks.outcome import Verification
 from nexmark.tasks.progress import say
 from nexmark.tasks.sampling import samples_path
@@ -182,11 +183,13 @@ def _absent(
     from nexmark.store import RepetitionRecord
 
     if verification is None:
-        reason = "not run, because the verification run failed"
+        why = read_failure(night.query_dir(query) / "verify")
+        reason = f"not run, because the verification run failed: {why}"
     elif not verification.success:
         reason = "not run, because the result is wrong"
     else:
-        reason = "the application failed"
+        why = read_failure(night.repetition_dir(query, number))
+        reason = f"the application failed: {why}"
     return RepetitionRecord(run_name(night), query, number, failed=reason)
 
 

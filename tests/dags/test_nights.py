@@ -1,0 +1,250 @@
+"""Whole nights through real Airflow and real Spark: green, accepted, slowed, missing, refused.
+
+They share a home, since they are one story: a night is accepted, and the next is compared with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from nexmark.airflow_home import airflow_command, airflow_environment, prepare
+from nexmark.cluster.processes import owned, owner_mark
+from nexmark.config import load, paths
+from nexmark.engines import Build
+from nexmark.store import open_store
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+ENGINE = "spark-4.3.0"
+DAG_ID = "nexmark_spark_4_3_0"
+TINY = {"events": 20_000, "tps": 1_000, "rows_per_batch": 10_000}
+
+
+@dataclass(frozen=True)
+class Site:
+    """A home and a configuration of its own; `engine` edits the engine's entry."""
+
+    home: Path
+    conf: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "NEXMARK_HOME": str(self.home), "NEXMARK_CONF": str(self.conf)}
+
+    def engine(self, **conf: object) -> None:
+        path = self.conf / "engines.yaml"
+        content = yaml.safe_load(path.read_text())
+        content["engines"][ENGINE]["conf"] = conf
+        path.write_text(yaml.safe_dump(content))
+
+    def night(self, *options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "nexmark.run", "--workload", "tiny", *options],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=900,
+        )
+
+    def leftovers(self) -> list[str]:
+        return [process.command for process in owned(owner_mark(self.home, "local"))]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, engine_build: Callable[[str], Build]) -> Site:
+    directory = tmp_path_factory.mktemp("nights")
+    conf = directory / "conf"
+    shutil.copytree(paths.repository() / "include" / "conf", conf)
+    build = {"directory": str(engine_build(ENGINE).spark_home)}
+    tiny = {**TINY, "verify": TINY, "repetitions": 2, "warmup_batches": 1}
+    tiny["sampling_interval_s"] = 0.2
+    (conf / "engines.yaml").write_text(
+        yaml.safe_dump({"engines": {ENGINE: {"build": build, "workload": "tiny"}}})
+    )
+    (conf / "workloads.yaml").write_text(yaml.safe_dump({"workloads": {"tiny": tiny}}))
+    (conf / "gate.yaml").write_text(
+        yaml.safe_dump({"version": 1, "metric": "cpu_s_per_mevent", "max_ratio": 2.0})
+    )
+    cluster = yaml.safe_load((conf / "clusters.yaml").read_text())
+    ports = {"master_port": 27077, "master_ui_port": 28080}
+    cluster["clusters"]["local"] |= ports | {"worker_port": 27078, "worker_ui_port": 28081}
+    (conf / "clusters.yaml").write_text(yaml.safe_dump(cluster))
+    return Site(directory / "home", conf)
+
+
+@pytest.fixture(scope="module")
+def green(site: Site) -> subprocess.CompletedProcess[str]:
+    return site.night("--queries", "q0,q5")
+
+
+@pytest.fixture(scope="module")
+def run_name(green: subprocess.CompletedProcess[str]) -> str:
+    match = re.search(rf"Run ({DAG_ID}/\S+)", green.stdout)
+    assert match, green.stdout + green.stderr
+    return match[1]
+
+
+@pytest.fixture(scope="module")
+def accepted(site: Site, run_name: str) -> subprocess.CompletedProcess[str]:
+    """The acceptance through its DAG, as a person triggers it in Airflow."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEXMARK_HOME", str(site.home))
+        patch.setenv("NEXMARK_CONF", str(site.conf))
+        environment = airflow_environment(load())
+    conf = json.dumps({"run": run_name, "by": "ada", "reason": "the first night"})
+    command = airflow_command(["dags", "test", "nexmark_accept", "-c", conf])
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_a_night_ends_green_with_table_report_and_rows(
+    site: Site, green: subprocess.CompletedProcess[str], run_name: str
+) -> None:
+    assert green.returncode == 0, green.stdout + green.stderr
+    table = [line for line in green.stdout.splitlines() if line.startswith("| ")]
+    assert [line.split("|")[1].strip() for line in table] == ["Query", "q0", "q5", "Total"]
+    assert all("right" in line for line in table[1:])
+    assert "no baseline" in green.stdout or "no accepted baseline" in green.stdout
+    run = site.home / "runs" / DAG_ID / paths.safe_name(run_name.partition("/")[2])
+    assert str(run) in green.stdout
+    for name in ("table.txt", "results.csv", "results.json"):
+        assert (run / "report" / name).is_file()
+    assert (run / "data_docs" / "index.html").is_file()
+    for query in ("q0", "q5"):
+        assert list((run / query / "verify" / "output").glob("*.parquet"))
+        assert list((run / query / "rep-2" / "events").rglob("*zstd*"))
+    with open_store(f"sqlite:///{site.home / 'results.db'}") as store:
+        rows = store.repetitions(run_name)
+        assert [(row.query, row.number, row.status) for row in rows] == [
+            ("q0", 1, "ok"),
+            ("q0", 2, "ok"),
+            ("q5", 1, "ok"),
+            ("q5", 2, "ok"),
+        ]
+        assert {row.events for row in rows} == {TINY["events"]}
+        assert all(row.cpu_executors_s > 0 and row.cpu_driver_s > 0 for row in rows)
+        assert len({row.digest for row in rows if row.query == "q5"}) == 1
+        assert all(store.sample_series(row.id) for row in rows)
+
+
+def test_a_night_leaves_nothing_running_and_no_scratch_space(
+    site: Site, green: subprocess.CompletedProcess[str]
+) -> None:
+    assert site.leftovers() == []
+    assert not (site.home / "clusters" / "local" / "scratch").exists()
+    assert list((site.home / "runs" / DAG_ID).glob("*/events")) == []
+
+
+def test_a_person_accepts_a_run_by_the_dag(
+    site: Site, accepted: subprocess.CompletedProcess[str], run_name: str
+) -> None:
+    assert accepted.returncode == 0, accepted.stdout
+    with open_store(f"sqlite:///{site.home / 'results.db'}") as store:
+        rows = store.acceptances(ENGINE, "tiny", "local")
+        assert {(row.query, row.night_id, row.who, row.reason) for row in rows} == {
+            ("q0", run_name, "ada", "the first night"),
+            ("q5", run_name, "ada", "the first night"),
+        }
+
+
+@pytest.mark.usefixtures("accepted")
+def test_a_slowed_engine_turns_the_night_red_and_names_the_query(site: Site) -> None:
+    """300 state partitions: q5 holds state and suffers, q0 holds none and does not."""
+    site.engine(**{"spark.sql.shuffle.partitions": 100})
+    try:
+        night = site.night("--queries", "q0,q5", "--repetitions", "1")
+    finally:
+        site.engine()
+    assert night.returncode == 1, night.stdout + night.stderr
+    (verdict,) = [line for line in night.stdout.splitlines() if line.startswith("verdict: ")]
+    assert "1 of 2 queries fail the night: q5 REGRESSION" in verdict
+    assert re.search(r"\| q0 .*\| OK +\|", night.stdout)
+    assert site.leftovers() == []
+
+
+def test_a_query_that_fails_is_missing_and_does_not_stop_the_next(site: Site) -> None:
+    site.engine(**{"spark.sql.streaming.stateStore.providerClass": "no.such.Provider"})
+    try:
+        night = site.night("--queries", "q1,q5,q21", "--repetitions", "1")
+    finally:
+        site.engine()
+    assert night.returncode == 1
+    (verdict,) = [line for line in night.stdout.splitlines() if line.startswith("verdict: ")]
+    assert "1 of 3 queries fail the night: q5 MISSING" in verdict
+    assert "no.such.Provider" in night.stdout
+    assert re.search(r"\| q21 .*right.*CALIBRATING", night.stdout)
+    assert site.leftovers() == []
+
+
+def test_a_wrong_candidate_stops_in_preflight_with_one_line(site: Site) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEXMARK_HOME", str(site.home))
+        patch.setenv("NEXMARK_CONF", str(site.conf))
+        environment = airflow_environment(load())
+        prepare(environment)
+    progress = site.home / "progress.txt"
+    environment["NEXMARK_PROGRESS"] = str(progress)
+    command = airflow_command(["dags", "test", DAG_ID, "-c", '{"candidate": "spark-4.4"}'])
+    night = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert night.returncode == 1
+    assert progress.read_text().splitlines() == [
+        "preflight: failed: build 'spark-4.4': not known; write pypi:4.3.0, "
+        "tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--engine", "spark-4.3"], "engine: unknown engine 'spark-4.3'; did you mean"),
+        (["--queries", "q0,q77"], "queries: unknown query 'q77'; did you mean 'q7'?"),
+        (["--workload", "tinny"], "workload: unknown workload 'tinny'; did you mean 'tiny'?"),
+        (["--candidate", "latest"], "build 'latest': not known; write pypi:"),
+        (["--candidate", "directory:/none"], "/none does not exist; correct the path"),
+        (["--repetitions", "0"], "repetitions: 0 is not in 1 to 100; correct it"),
+    ],
+)
+def test_the_command_refuses_at_once_and_in_one_line(
+    site: Site, options: list[str], says: str
+) -> None:
+    started = time.monotonic()
+    night = site.night(*options)
+    assert time.monotonic() - started < 20
+    assert night.returncode == 1
+    assert night.stdout == ""
+    assert night.stderr.count("\n") == 1
+    assert says in night.stderr
+
+
+def test_ctrl_c_ends_everything(site: Site) -> None:
+    night = subprocess.Popen(
+        [sys.executable, "-m", "nexmark.run", "--workload", "tiny", "--queries", "q0"],
+        env=site.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert night.stdout is not None
+    for line in night.stdout:
+        if line.startswith("cluster local is up"):
+            break
+    deadline = time.monotonic() + 60
+    while len(site.leftovers()) < 3:  # master, worker and the driver of dump_events
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    night.send_signal(signal.SIGINT)
+    rest = night.stdout.read()
+    assert night.wait(timeout=60) == 130
+    assert "interrupted: ending the night" in rest
+    assert site.leftovers() == []

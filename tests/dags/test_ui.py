@@ -1,0 +1,139 @@
+"""`make ui`: Airflow's own components with these DAGs, and nothing left when they are ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexmark.config import load
+
+pytestmark = pytest.mark.slow
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("ui")
+
+
+@pytest.fixture(scope="module")
+def ui(home: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The running command and what it has printed until it was ready."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nexmark.ui", "--port", str(free_port())],
+        env={**os.environ, "NEXMARK_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    printed = ""
+    for line in process.stdout:
+        printed += line
+        if line.startswith("Ctrl-C"):
+            break
+    yield process, printed
+    process.send_signal(signal.SIGTERM)
+    process.wait(timeout=60)
+
+
+def members(groups: set[int]) -> list[int]:
+    """The processes of these process groups (marks do not help: Airflow renames its processes)."""
+    found = []
+    for directory in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            pid = int(directory.name)
+            if os.getpgid(pid) in groups:
+                found.append(pid)
+    return found
+
+
+def components(ui: subprocess.Popen[str]) -> set[int]:
+    """The process groups of the components, which the command has started itself."""
+    children = Path(f"/proc/{ui.pid}/task/{ui.pid}/children").read_text()
+    return {int(pid) for pid in children.split()}
+
+
+def ask(url: str, token: str = "", body: dict[str, str] | None = None) -> Any:
+    request = urllib.request.Request(
+        url,
+        data=json.dumps(body).encode() if body else None,
+        headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as response:
+        return json.load(response)
+
+
+def test_the_dags_and_the_pool_are_there(ui: tuple[subprocess.Popen[str], str]) -> None:
+    match = re.search(r"at (http://127\.0\.0\.1:\d+) \(user (\w+), password (\w+)\)", ui[1])
+    assert match, ui[1]
+    url, user, password = match.groups()
+    login = {"username": user, "password": password}
+    token = ask(f"{url}/auth/token", body=login)["access_token"]
+    expected = {engine.dag_id for engine in load().engines.values()} | {"nexmark_accept"}
+    deadline = time.monotonic() + 120
+    while {dag["dag_id"] for dag in ask(f"{url}/api/v2/dags", token)["dags"]} != expected:
+        assert time.monotonic() < deadline
+        time.sleep(1)
+    assert ask(f"{url}/api/v2/importErrors", token)["import_errors"] == []
+    assert ask(f"{url}/api/v2/pools/nexmark_cluster", token)["slots"] == 1
+
+
+def test_nothing_listens_on_other_addresses(ui: tuple[subprocess.Popen[str], str]) -> None:
+    sockets = {
+        str(entry.readlink())
+        for pid in members(components(ui[0]))
+        for entry in Path(f"/proc/{pid}/fd").iterdir()
+    }
+    addresses = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                addresses.add(fields[1].partition(":")[0])
+    assert addresses == {"0100007F"}  # 127.0.0.1, as the kernel writes it
+
+
+def test_a_port_that_is_taken_is_told_at_once(home: Path) -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        second = subprocess.run(
+            [sys.executable, "-m", "nexmark.ui", "--port", str(port)],
+            env={**os.environ, "NEXMARK_HOME": str(home)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert second.returncode == 1
+    assert second.stderr.startswith(f"port {port}: taken by process {os.getpid()} (")
+    assert second.stderr.count("\n") == 1
+
+
+def test_sigterm_ends_every_component(ui: tuple[subprocess.Popen[str], str]) -> None:
+    process, _ = ui
+    groups = components(process)
+    assert len(groups) == 4
+    assert len(members(groups)) > 4
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 0
+    assert members(groups) == []

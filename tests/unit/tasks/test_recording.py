@@ -1,0 +1,164 @@
+"""A repetition that is wrong, unmeasured or absent is recorded as that, never left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexmark.config import load
+from nexmark.store import Store, open_store
+from nexmark.tasks import judging, recording
+from nexmark.tasks.checks import make_night
+from nexmark.tasks.night import Deployment, Night
+from nexmark.tasks.operators import write_failure
+from nexmark.tasks.outcome import Verification
+
+DIGEST = "35735f44c13a92bf"
+
+
+@pytest.fixture
+def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path))
+    monkeypatch.delenv("NEXMARK_DB", raising=False)
+    return begin("run 1", monkeypatch)
+
+
+@pytest.fixture
+def store(night: Night, tmp_path: Path) -> Iterator[Store]:
+    with open_store(f"sqlite:///{tmp_path / 'results.db'}") as opened:
+        yield opened
+
+
+def begin(run_id: str, monkeypatch: pytest.MonkeyPatch, **params: Any) -> Night:
+    asked = {"workload": "smoke", "cluster": "local", "queries": "q0", "repetitions": 3, **params}
+    night = make_night(load(), "spark-4.3.0", "nexmark_spark_4_3_0", run_id, asked)
+    deployment = Deployment(
+        build="0123456789abcdef",
+        spark_version="4.3.0",
+        spark_home="/opt/spark",
+        source="pypi:4.3.0",
+        jobs="fedc",
+        jobs_home="/opt/jobs",
+    )
+    night.write()
+    deployment.write(night)
+    recording.record_night(night, deployment)
+    monkeypatch.setattr(Night, "current", lambda: night)
+    return night
+
+
+def produced(directory: Path, digest: str | None = DIGEST, **fields: Any) -> None:
+    """A result file with what correctness is judged by; no measurement can be made of it."""
+    content = {
+        "schema_version": 1,
+        "output_mode": "append",
+        "formulation": "projection",
+        "input_rows": 100_000,
+        "output_rows": 92_000,
+        "digest": digest,
+        **fields,
+    }
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "result.json").write_text(json.dumps(content))
+
+
+def verified(night: Night, success: bool = True) -> None:
+    failures = () if success else ("row_count: 1, the reference has 2",)
+    Verification(success=success, failures=failures, evaluated=5).write(night.query_dir("q0"))
+    produced(night.query_dir("q0") / "verify")
+
+
+def statuses(store: Store, night: Night) -> dict[int, tuple[str, str | None]]:
+    rows = store.repetitions(recording.run_name(night))
+    return {row.number: (row.status, row.reason) for row in rows}
+
+
+def test_an_application_that_failed_is_recorded_as_failed(night: Night, store: Store) -> None:
+    verified(night)
+    write_failure(night.repetition_dir("q0", 1), "run_query.py: error: out of luck")
+    recording.record("q0")
+    found = statuses(store, night)
+    told = "the application failed: run_query.py: error: out of luck"
+    assert found[1] == ("failed", told)
+    untold = "the application failed: it was not started, or was killed"
+    assert found[2] == found[3] == ("failed", untold)
+
+
+def test_a_verification_that_did_not_run_is_the_reason(night: Night, store: Store) -> None:
+    write_failure(night.query_dir("q0") / "verify", "run_query.py: error: no such table")
+    recording.record("q0")
+    told = "not run, because the verification run failed: run_query.py: error: no such table"
+    assert statuses(store, night)[1] == ("failed", told)
+
+
+def test_a_wrong_result_is_recorded_with_what_is_wrong(night: Night, store: Store) -> None:
+    verified(night, success=False)
+    recording.record("q0")
+    assert store.invalid(recording.run_name(night)) == {"q0": "row_count: 1, the reference has 2"}
+    assert statuses(store, night)[1] == ("failed", "not run, because the result is wrong")
+
+
+def test_a_repetition_without_samples_is_failed_and_never_zero(night: Night, store: Store) -> None:
+    verified(night)
+    for number in (1, 2, 3):
+        produced(night.repetition_dir("q0", number))
+    recording.record("q0")
+    status, reason = statuses(store, night)[1]
+    assert status == "failed"
+    assert reason is not None
+    assert "samples-" in reason
+
+
+def test_other_rows_than_the_verified_ones_are_invalid(night: Night, store: Store) -> None:
+    """Smoke verifies the very events that it times: the digest must be the same to the bit."""
+    verified(night)
+    for number in (1, 2, 3):
+        produced(night.repetition_dir("q0", number), digest="ffffffffffffffff")
+    recording.record("q0")
+    status, reason = statuses(store, night)[2]
+    assert status == "invalid"
+    assert reason is not None
+    assert f"the verified result has 92000 rows with digest {DIGEST}" in reason
+
+
+def test_an_update_query_is_not_held_to_the_verified_digest(night: Night, store: Store) -> None:
+    """What it puts out depends on the batches; its repetitions must agree all the same."""
+    verified(night)
+    for number, digest in ((1, "aa"), (2, "aa"), (3, "bb")):
+        produced(night.repetition_dir("q0", number), digest=digest, output_mode="update")
+    recording.record("q0")
+    found = {number: status for number, (status, _) in statuses(store, night).items()}
+    assert found == {1: "failed", 2: "failed", 3: "invalid"}  # 1 and 2: no samples here
+
+
+def test_a_wrong_query_turns_the_night_red_with_its_reason(
+    night: Night, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    verified(night, success=False)
+    recording.record("q0")
+    judging.judge()
+    judging.report()
+    with pytest.raises(AirflowFailException, match=r"1 of 1 queries .* q0 INVALID: row_count: 1"):
+        judging.verdict()
+
+
+def test_a_missing_query_turns_the_night_red_with_its_reason(night: Night) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    recording.record("q0")
+    judging.judge()
+    with pytest.raises(AirflowFailException, match=r"q0 MISSING: .*the verification run failed"):
+        judging.verdict()
+
+
+def test_a_night_that_was_never_judged_is_red(night: Night) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    with pytest.raises(AirflowFailException, match="q0 MISSING: not judged"):
+        judging.verdict()
