@@ -9,7 +9,6 @@ the throughput of a query: a case of bids generates 46 of 50.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ if __name__ == "__main__":  # spark-submit puts this file's own directory first
 from pyspark.sql import DataFrame, SparkSession
 
 from nexmark_jobs.generator import GeneratorConfig
+from nexmark_jobs.jvm_clock import JvmClock
 from nexmark_jobs.sources.datagen import Datagen
 
 _ENDLESS = 10**12
@@ -55,7 +55,7 @@ def cases(source: Datagen) -> Iterator[tuple[str, DataFrame]]:
 
 def measure(frame: DataFrame, events_per_batch: int, warm_up: int, batches: int) -> Rates:
     """Stream `frame` for so many batches after so many that do not count."""
-    clock = _Clock(frame.sparkSession)
+    clock = JvmClock(frame.sparkSession)
     query = frame.writeStream.format("noop").trigger(processingTime="0 seconds").start()
     try:
         first = _wait_for(query, warm_up)
@@ -77,20 +77,6 @@ def _wait_for(query: object, batches: int) -> int:
         time.sleep(0.01)
 
 
-class _Clock:
-    """CPU time of the JVM of a session."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        jvm = spark.sparkContext._jvm
-        assert jvm is not None
-        self._stat = Path(f"/proc/{jvm.java.lang.ProcessHandle.current().pid()}/stat")
-        self._ticks = os.sysconf("SC_CLK_TCK")
-
-    def cpu_s(self) -> float:
-        user, system = self._stat.read_text().rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / self._ticks
-
-
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(prog="bench_generator.py", description=__doc__)
@@ -101,6 +87,7 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name holds TEXT")
     given = parser.parse_args()
     builder = SparkSession.builder.master(f"local[{given.cores}]").appName("bench_generator")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
     spark = builder.config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     source = Datagen(spark, GeneratorConfig(), _ENDLESS, given.events_per_batch)
