@@ -67,10 +67,11 @@ def main(arguments: Sequence[str]) -> int:
     print(f"{'K events/CPU-s':25}{'steady':>9}{'with end':>10}{'peer':>7}{'steady / peer':>15}")
     ratios: dict[str, tuple[float, float]] = {}
     for name in given.queries:
+        formulation = QUERIES[name].formulation(spark.version).name
         measured = [_measure(spark, clock, given, name) for _ in range(given.repetitions)]
         steady, with_end = (median(m[i] for m in measured) for i in (0, 1))
         peer = PEER.get(name)
-        line = f"{name:5}{measured[0][2]:20}{steady:9.0f}{with_end:10.0f}"
+        line = f"{name:5}{formulation:20}{steady:9.0f}{with_end:10.0f}"
         if peer:
             ratios[name] = (steady / peer, with_end / peer)
             line += f"{peer:7}{steady / peer:15.2f}"
@@ -89,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _measure(
     spark: SparkSession, clock: JvmClock, given: argparse.Namespace, name: str
-) -> tuple[float, float, str]:
+) -> tuple[float, float]:
     options = parse(
         [
             *("--query", name, "--source", "datagen", "--events", str(given.events)),
@@ -100,7 +101,7 @@ def _measure(
     )
     with CpuRecorder(clock) as recorder:
         result = run(spark, options, quiet=True)
-    return (*rates(recorder, result), str(result["formulation"]))
+    return rates(recorder, result)
 
 
 def _session(given: argparse.Namespace) -> SparkSession:
