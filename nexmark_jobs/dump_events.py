@@ -151,9 +151,9 @@ def _write(
     rows = events(frame, options.config).coalesce(1).sortWithinPartitions("n")
     if options.format == "json":
         row = F.struct("n", "event_type", *_ENTITIES)
-        rows.select(F.to_json(row, _JSON_OPTIONS)).write.text(part.as_uri())
+        rows.select(F.to_json(row, _JSON_OPTIONS)).write.text(f"file:{part}")
     else:
-        rows.write.parquet(part.as_uri())
+        rows.write.parquet(f"file:{part}")
     (written,) = part.glob("part-*")
     written.rename(staging / "done" / f"events-{index:05d}.{options.format}")
     return numbers

@@ -74,9 +74,7 @@ def test_generated_events(
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("engine", FULL)
-def test_recorded_events(
-    engine: str, engine_build: Callable[[str], Build], tmp_path: Path
-) -> None:
+def test_recorded_events(engine: str, engine_build: Callable[[str], Build], tmp_path: Path) -> None:
     topic = tmp_path / "topic"
     topic.mkdir()
     shutil.copy(RECORDED, topic)
