@@ -8,6 +8,7 @@ process of the night is left.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import re
@@ -33,6 +34,8 @@ from nexmark.tasks.progress import PROGRESS_VARIABLE
 
 _POLL_S = 0.2
 _INTERRUPTED = 130
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NexmarkError as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return _INTERRUPTED
 
 
 def newest_engine(config: Config) -> str:
@@ -116,6 +121,7 @@ def _run(night: Night, environment: dict[str, str], conf: dict[str, Any]) -> int
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=_die_with_parent,
             )
             process = identify(child.pid)
             try:
@@ -124,12 +130,21 @@ def _run(night: Night, environment: dict[str, str], conf: dict[str, Any]) -> int
                 _say("interrupted: ending the night")
                 return _INTERRUPTED
             finally:
-                _end(child, process, night.cluster)
+                with _undisturbed():
+                    _end(child, process, night.cluster)
         _show(progress)
     if child.returncode != 0:
         _explain(log)
     _say(f"log of the night: {log}")
     return 0 if child.returncode == 0 else 1
+
+
+def _die_with_parent() -> None:
+    """Let the kernel kill this process when the one that started it is killed.
+
+    What it leaves is then ended by the next night's `reap`.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _follow(child: subprocess.Popen[bytes], progress: IO[str]) -> None:
@@ -178,6 +193,17 @@ def _terminated_as_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A second Ctrl-C does not keep the first from ending everything."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _say(text: str) -> None:

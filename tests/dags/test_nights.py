@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ import pytest
 import yaml
 
 from nexmark.airflow_home import airflow_command, airflow_environment, prepare
+from nexmark.cluster import LocalCluster
 from nexmark.cluster.processes import owned, owner_mark
 from nexmark.config import load, paths
 from nexmark.engines import Build
@@ -30,6 +31,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 ENGINE = "spark-4.3.0"
 DAG_ID = "nexmark_spark_4_3_0"
+PARTITIONS = "spark.sql.shuffle.partitions"
 TINY = {"events": 20_000, "tps": 1_000, "rows_per_batch": 10_000}
 
 
@@ -45,9 +47,10 @@ class Site:
         return {**os.environ, "NEXMARK_HOME": str(self.home), "NEXMARK_CONF": str(self.conf)}
 
     def engine(self, **conf: object) -> None:
+        """Set the engine's confs."""
         path = self.conf / "engines.yaml"
         content = yaml.safe_load(path.read_text())
-        content["engines"][ENGINE]["conf"] = conf
+        content["engines"][ENGINE]["conf"] = {PARTITIONS: 2} | conf
         path.write_text(yaml.safe_dump(content))
 
     def night(self, *options: str) -> subprocess.CompletedProcess[str]:
@@ -64,16 +67,17 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, engine_build: Callable[[str], Build]) -> Site:
+def site(
+    tmp_path_factory: pytest.TempPathFactory, engine_build: Callable[[str], Build]
+) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("nights")
     conf = directory / "conf"
     shutil.copytree(paths.repository() / "include" / "conf", conf)
     build = {"directory": str(engine_build(ENGINE).spark_home)}
     tiny = {**TINY, "verify": TINY, "repetitions": 2, "warmup_batches": 1}
     tiny["sampling_interval_s"] = 0.2
-    (conf / "engines.yaml").write_text(
-        yaml.safe_dump({"engines": {ENGINE: {"build": build, "workload": "tiny"}}})
-    )
+    engine = {"build": build, "workload": "tiny", "conf": {PARTITIONS: 2}}
+    (conf / "engines.yaml").write_text(yaml.safe_dump({"engines": {ENGINE: engine}}))
     (conf / "workloads.yaml").write_text(yaml.safe_dump({"workloads": {"tiny": tiny}}))
     (conf / "gate.yaml").write_text(
         yaml.safe_dump({"version": 1, "metric": "cpu_s_per_mevent", "max_ratio": 2.0})
@@ -82,7 +86,11 @@ def site(tmp_path_factory: pytest.TempPathFactory, engine_build: Callable[[str],
     ports = {"master_port": 27077, "master_ui_port": 28080}
     cluster["clusters"]["local"] |= ports | {"worker_port": 27078, "worker_ui_port": 28081}
     (conf / "clusters.yaml").write_text(yaml.safe_dump(cluster))
-    return Site(directory / "home", conf)
+    made = Site(directory / "home", conf)
+    yield made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEXMARK_CONF", str(conf))
+        LocalCluster(load().clusters["local"], made.home).stop()
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +169,8 @@ def test_a_person_accepts_a_run_by_the_dag(
 
 @pytest.mark.usefixtures("accepted")
 def test_a_slowed_engine_turns_the_night_red_and_names_the_query(site: Site) -> None:
-    """300 state partitions: q5 holds state and suffers, q0 holds none and does not."""
-    site.engine(**{"spark.sql.shuffle.partitions": 100})
+    """Many state partitions: q5 holds state and suffers, q0 holds none and does not."""
+    site.engine(**{PARTITIONS: 60})
     try:
         night = site.night("--queries", "q0,q5", "--repetitions", "1")
     finally:
@@ -228,7 +236,7 @@ def test_the_command_refuses_at_once_and_in_one_line(
     assert says in night.stderr
 
 
-def test_ctrl_c_ends_everything(site: Site) -> None:
+def test_ctrl_c_ends_everything_and_a_second_night_has_to_wait(site: Site) -> None:
     night = subprocess.Popen(
         [sys.executable, "-m", "nexmark.run", "--workload", "tiny", "--queries", "q0"],
         env=site.environment,
@@ -243,6 +251,9 @@ def test_ctrl_c_ends_everything(site: Site) -> None:
     while len(site.leftovers()) < 3:  # master, worker and the driver of dump_events
         assert time.monotonic() < deadline
         time.sleep(0.2)
+    second = site.night("--queries", "q0")
+    assert second.returncode == 1
+    assert f"cluster local: in use by {DAG_ID} run " in second.stderr
     night.send_signal(signal.SIGINT)
     rest = night.stdout.read()
     assert night.wait(timeout=60) == 130
