@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from nexmark_jobs.errors import UsageError
 from nexmark_jobs.generator import GeneratorConfig
 from nexmark_jobs.queries import QUERIES, Query
+from nexmark_jobs.sources.recording import Recording, open_recording
 
 SINKS = ("noop", "parquet", "filesystem")
 _OWN_ARGUMENTS = ("seed", "tps")
@@ -39,7 +40,7 @@ class DatagenOptions:
 class FilesOptions:
     """Recorded events in the files of a directory."""
 
-    directory: Path
+    recording: Recording
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ def parse(arguments: list[str]) -> Options:
     given = _parser().parse_args(arguments)
     query = _query(given.query)
     sink = _sink(given.sink, query)
+    _check_apart(given.source, sink)
     options = Options(
         query=query,
         source=_source(given),
@@ -97,8 +99,6 @@ def parse(arguments: list[str]) -> Options:
         conf_profile=given.conf_profile,
     )
     _check_formulation(query, given.formulation)
-    if isinstance(options.source, FilesOptions) and sink.directory is not None:
-        _check_apart(options.source.directory, sink.directory)
     return options
 
 
@@ -203,7 +203,7 @@ def _source(given: argparse.Namespace) -> DatagenOptions | FilesOptions:
             raise UsageError(
                 f"--source: {directory} is not a directory; give the one that holds the events"
             )
-        return FilesOptions(directory.resolve())
+        return FilesOptions(open_recording(directory.resolve()))
     if kind == "kafka":
         raise UsageError(
             "--source: kafka comes with a later version; record the topic and use files:DIR"
@@ -259,9 +259,12 @@ def _sink(text: str, query: Query) -> SinkOptions:
     return SinkOptions(kind, directory)
 
 
-def _check_apart(source: Path, sink: Path) -> None:
-    if sink.is_relative_to(source):
-        raise UsageError(f"--sink: {sink} lies in the directory of the source; give another")
+def _check_apart(source: str, sink: SinkOptions) -> None:
+    kind, _, place = source.partition(":")
+    if kind == "files" and sink.directory and sink.directory.is_relative_to(Path(place).absolute()):
+        raise UsageError(
+            f"--sink: {sink.directory} lies in the directory of the source; give another"
+        )
 
 
 def _result(text: str) -> Path:

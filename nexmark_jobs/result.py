@@ -114,7 +114,7 @@ def _workload(options: Options, events: int) -> dict[str, Any]:
             "generator": options.source.knobs,
         }
     return {
-        "source": f"files:{options.source.directory}",
+        "source": f"files:{options.source.recording.directory}",
         "events": events,
         "tps": None,
         "seed": None,

@@ -26,16 +26,18 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from nexmark_jobs import digest, result
 from nexmark_jobs.errors import JobError, one_line
-from nexmark_jobs.options import DatagenOptions, Options, parse
+from nexmark_jobs.options import FilesOptions, Options, parse
 from nexmark_jobs.plan import fingerprint
 from nexmark_jobs.progress import Narrator, batch, is_batch
 from nexmark_jobs.queries import Source, Streams
 from nexmark_jobs.result import Run
 from nexmark_jobs.sinks.base import Sink
+from nexmark_jobs.sinks.filesystem import FilesystemSink
 from nexmark_jobs.sinks.noop import NoopSink
 from nexmark_jobs.sinks.parquet import ParquetSink
 from nexmark_jobs.sources.datagen import Datagen
 from nexmark_jobs.sources.feed import DatagenFeed, Feed
+from nexmark_jobs.sources.files import open_files
 from nexmark_jobs.workdir import WorkDirectory, work_directory
 
 _POLL_S = 0.05
@@ -55,6 +57,8 @@ def run(spark: SparkSession, options: Options, *, quiet: bool = False) -> dict[s
     formulation = query.formulation(spark.version, options.formulation)
     with work_directory(spark, query.name) as work:
         source, feed = _open(spark, options, work)
+        if not quiet:
+            print(_reading(options), flush=True)
         frame = formulation.build(Streams(spark, source))
         if tuple(frame.columns) != query.columns:
             raise JobError(f"{query.name}: columns {frame.columns} are not {query.columns}")
@@ -70,17 +74,34 @@ def run(spark: SparkSession, options: Options, *, quiet: bool = False) -> dict[s
 
 
 def _open(spark: SparkSession, options: Options, work: WorkDirectory) -> tuple[Source, Feed]:
-    end_of_input = options.query.needs_end_of_input
-    assert isinstance(options.source, DatagenOptions)
     given = options.source
+    end_of_input = options.query.needs_end_of_input
+    if isinstance(given, FilesOptions):
+        return open_files(spark, given.recording, work, end_of_input=end_of_input)
     source = Datagen(spark, given.config, given.events, given.rows_per_batch, end_of_input)
     return source, DatagenFeed(source)
+
+
+def _reading(options: Options) -> str:
+    """What is read and how it is cut into batches, in one line."""
+    given = options.source
+    if isinstance(given, FilesOptions):
+        files = len(given.recording.files)
+        how = (
+            "one per batch"
+            if given.recording.is_in_order
+            else "all in one batch: they were not last modified in the order of their names"
+        )
+        return f"{given.recording.directory}: {files} files, {how}"
+    return f"generator: {given.events:,} events, {given.rows_per_batch:,} per batch"
 
 
 def _sink(spark: SparkSession, options: Options, feed: Feed) -> Sink:
     directory = options.sink.directory
     if directory is None:
         return NoopSink()
+    if options.sink.kind == "filesystem":
+        return FilesystemSink(directory, feed.last_batch)
     return ParquetSink(spark, options.query, directory, feed.last_batch)
 
 
@@ -104,8 +125,10 @@ def _drive(
         while True:
             for progress in _news(running, len(done.batches)):
                 rows = feed.take(progress)
-                finished = batch(progress, "data" if rows else "end_of_input", rows)
+                is_data = progress["batchId"] < feed.data_batches
+                finished = batch(progress, "data" if is_data else "end_of_input", rows)
                 done.batches.append(finished)
+                sink.batch_done(finished)
                 if not quiet:
                     print(narrator.line(finished), flush=True)
                 if feed.finished(progress):

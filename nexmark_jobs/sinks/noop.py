@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from nexmark_jobs.progress import Batch
+
 
 class NoopSink:
     """Spark's own noop sink."""
@@ -11,6 +13,9 @@ class NoopSink:
     def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
         """Tell the writer of the query where its rows go."""
         return writer.format("noop")
+
+    def batch_done(self, batch: Batch) -> None:
+        """Do nothing: no batch leaves anything."""
 
     def finish(self, last_batch: int) -> None:
         """Do nothing: there is no result to put in place."""

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import LongType, StructType
 
+from nexmark_jobs.progress import Batch
 from nexmark_jobs.queries import Query
 from nexmark_jobs.sinks.staging import Staging
 
@@ -48,6 +49,9 @@ class ParquetSink:
             rows.write.mode("overwrite").parquet(f"file:{target}")
 
         return writer.foreachBatch(keep)
+
+    def batch_done(self, batch: Batch) -> None:
+        """Do nothing: the batches are folded at the end."""
 
     def finish(self, last_batch: int) -> None:
         """Fold the batches into the final table and put it in place."""

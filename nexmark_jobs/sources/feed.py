@@ -21,6 +21,10 @@ class Feed(Protocol):
         """Number of events in the input, without sentinels."""
 
     @property
+    def data_batches(self) -> int:
+        """Number of batches with events; later ones are of the end of the input."""
+
+    @property
     def last_batch(self) -> int | None:
         """Number of the last batch, where that is known beforehand."""
 
@@ -48,6 +52,11 @@ class DatagenFeed:
     def events(self) -> int:
         """Number of events in the input, without sentinels."""
         return self._source.events
+
+    @property
+    def data_batches(self) -> int:
+        """Number of batches with events; later ones are of the end of the input."""
+        return -(-self._source.events // self._source.rows_per_batch)
 
     @property
     def last_batch(self) -> int:
