@@ -193,6 +193,7 @@ class Cluster(Model):
     worker_ui_port: Port
     executors: Positive = 1
     executor_cores: Positive
+    shuffle_partitions: Positive
     executor_memory: Memory
     driver_memory: Memory
     daemon_memory: Memory = "192m"

@@ -127,6 +127,7 @@ def _submission(
             OWNER_VARIABLE: local.mark,
         },
         "conf": {
+            "spark.sql.shuffle.partitions": str(cluster.shuffle_partitions),
             **night.engine.conf,
             "spark.nexmark.build": deployment.build,
             "spark.driver.host": LOOPBACK,

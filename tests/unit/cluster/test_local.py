@@ -41,6 +41,7 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
         worker_port=worker,
         worker_ui_port=worker_ui,
         executor_cores=2,
+        shuffle_partitions=2,
         executor_memory="512m",
         driver_memory="512m",
         start_timeout_s=60,
