@@ -21,6 +21,7 @@ from nexmark.engines import BuildError, java_problem, resolve
 from nexmark.engines.identity import Manifest, scan
 from nexmark.errors import NexmarkError
 from nexmark.tasks.night import Deployment, Night
+from nexmark.tasks.outcome import Verification
 from nexmark.tasks.progress import say
 from nexmark.tasks.recording import record_night
 from nexmark.tasks.submission import dump_submission
@@ -111,10 +112,18 @@ def start_cluster() -> None:
 
 
 def stop_cluster() -> None:
-    """End the cluster; remove Spark's scratch space and the events of the verification."""
+    """End the cluster and trim the disk.
+
+    Spark's scratch space goes, and what the same seed gives again: the events of the verification
+    and the results that were right. A wrong result stays, as evidence.
+    """
     night = Night.current()
     ended = night.local_cluster.stop()
     shutil.rmtree(night.events_dir, ignore_errors=True)
+    for query in night.queries:
+        verification = Verification.read(night.query_dir(query))
+        if verification is not None and verification.success:
+            shutil.rmtree(night.query_dir(query) / "verify" / "output", ignore_errors=True)
     say(f"cluster {night.cluster.name} is down ({len(ended)} processes ended)")
 
 

@@ -182,7 +182,9 @@ def _absent(
 ) -> RepetitionRecord:
     from nexmark.store import RepetitionRecord
 
-    if verification is None:
+    if verification is None and _result(night.query_dir(query) / "verify"):
+        reason = "not run, because the result could not be compared with the reference"
+    elif verification is None:
         why = read_failure(night.query_dir(query) / "verify")
         reason = f"not run, because the verification run failed: {why}"
     elif not verification.success:
