@@ -12,10 +12,11 @@ WORKLOAD ?= smoke
 QUERIES ?=
 RUN ?=
 REASON ?=
+PROFILE ?= default
 # Values from the command line reach the shell as quoted environment variables only.
-export ENGINE WORKLOAD QUERIES RUN REASON
+export ENGINE WORKLOAD QUERIES RUN REASON PROFILE
 
-.PHONY: help env env-dev run ui accept test lint lock bench-generator bench-queries clean
+.PHONY: help env env-dev run ui accept test lint lock bench-generator bench-queries bench-sampler clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -24,7 +25,7 @@ env: .venv/.run ## Create .venv with what a run needs
 
 .venv/bin/uv: requirements-bootstrap.lock
 	@$(PYTHON) plugins/nexmark/engines/prerequisites.py
-	$(PYTHON) -m venv .venv
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bootstrap.lock
 	@touch $@
 
@@ -66,7 +67,10 @@ bench-generator: .venv/.run ## Events per CPU-second of the generator
 	@$(BIN)/python nexmark_jobs/bench_generator.py
 
 bench-queries: .venv/.run ## Events per CPU-second of every query, beside nexmark-flink
-	@$(BIN)/python nexmark_jobs/bench_queries.py
+	@$(BIN)/python nexmark_jobs/bench_queries.py --profile "$$PROFILE"
+
+bench-sampler: .venv/.run ## CPU time of the sampler itself
+	@$(BIN)/python -m nexmark.measure.sampler_cost
 
 clean: ## Remove the environment, builds, runs and results
 	rm -rf .venv .nexmark

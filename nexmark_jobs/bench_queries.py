@@ -111,7 +111,9 @@ def _session(given: argparse.Namespace) -> SparkSession:
     profile = Path(__file__).resolve().parents[1] / "include" / "conf" / "spark"
     for line in (profile / f"{given.profile}.conf").read_text().splitlines():
         if line.strip() and not line.startswith("#"):
-            builder = builder.config(*line.split(maxsplit=1))
+            key, value = line.split(maxsplit=1)
+            # In local mode the driver is the executor.
+            builder = builder.config(key.replace("spark.executor.", "spark.driver."), value)
     spark = builder.config("spark.sql.shuffle.partitions", given.cores).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
