@@ -161,17 +161,14 @@ def _running_tasks(spark: SparkSession) -> int:
 def _news(running: StreamingQuery, seen: int) -> list[dict[str, Any]]:
     """Progress of the batches from number `seen` on; JobError if the query has failed."""
     if not running.isActive:
-        error = running.exception()
-        raise JobError(f"the query failed: {_reason(error)}" if error else "the query ended early")
+        failure = running._jsq.exception()
+        why = failure.get().getCause() if failure.isDefined() else None
+        raise JobError(f"the query failed: {one_line(why.toString())}" if why else "it ended early")
     last = running._jsq.lastProgress()
     if last is None or last.batchId() < seen:
         return []
     recent = [json.loads(p.json()) for p in running._jsq.recentProgress()]
     return [p for p in recent if is_batch(p) and p["batchId"] >= seen]
-
-
-def _reason(error: BaseException) -> str:
-    return one_line(error)
 
 
 def main(arguments: list[str]) -> int:
