@@ -27,6 +27,7 @@ def judge() -> None:
             night.gate,
             workload=night.workload.name,
             repetitions=night.workload.repetitions,
+            missing=store.missing(run),
         )
         store.record_verdicts(run, verdicts)
 
@@ -49,20 +50,13 @@ def report() -> None:
 def verdict() -> None:
     """Fail on a regression, a wrong result or a missing query, naming each with its reason."""
     from nexmark.store import open_store
-    from nexmark.verdict import FAILING, Value
+    from nexmark.verdict import FAILING
 
     night = Night.current()
     with open_store(paths.database_url()) as store:
         rows = {row.query: row for row in store.verdicts(run_name(night))}
-        missing = store.missing(run_name(night))
-    reasons = {
-        query: missing.get(query, row.reason) if row.value == Value.MISSING else row.reason
-        for query, row in rows.items()
-    }
     lines = [
-        f"{query} {row.value}: {reasons[query]}"
-        for query, row in rows.items()
-        if row.value in FAILING
+        f"{query} {row.value}: {row.reason}" for query, row in rows.items() if row.value in FAILING
     ]
     lines += [f"{query} MISSING: not judged" for query in night.queries if query not in rows]
     if lines:
