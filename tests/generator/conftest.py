@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from nexmark_jobs import generator
 from nexmark_jobs.generator import GeneratorConfig
+from tests.generator.rows import millis
 
 Generate = Callable[..., DataFrame]
 
@@ -45,22 +44,3 @@ def generate(spark: SparkSession) -> Generate:
         return millis(getattr(generator, f"{kind}s")(frame, GeneratorConfig(**knobs), end))
 
     return rows
-
-
-def millis(events: DataFrame) -> DataFrame:
-    """The events with their times as milliseconds since 1970."""
-    times = {
-        name: F.unix_millis(F.col(name)) for name, kind in events.dtypes if kind == "timestamp"
-    }
-    return events.withColumns(times)
-
-
-@pytest.fixture(scope="session")
-def engine_homes() -> list[Path]:
-    """SPARK_HOMEs of the engines under test: all below the directory NEXMARK_ENGINES."""
-    root = os.environ.get("NEXMARK_ENGINES")
-    if not root:
-        pytest.skip("NEXMARK_ENGINES names no directory of unpacked Spark builds")
-    homes = sorted(path.parents[2] for path in Path(root).rglob("python/lib/pyspark.zip"))
-    assert homes, f"no Spark build in {root}"
-    return homes

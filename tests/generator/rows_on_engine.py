@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 
-from conftest import millis
 from pyspark.sql import SparkSession
 
 from nexmark_jobs import generator
+from tests.generator.rows import millis
 
 
 def main() -> None:

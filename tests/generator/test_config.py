@@ -6,11 +6,11 @@ from dataclasses import asdict, fields
 from typing import Any
 
 import pytest
-from plain_generator import Knobs
 
 from nexmark_jobs.generator import GeneratorConfig
 from nexmark_jobs.generator.options import changed_knobs
 from nexmark_jobs.generator.timeline import check_span
+from tests.generator.plain_generator import Knobs
 
 
 def test_defaults_are_the_published_ones() -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import millis
-from plain_generator import SENTINEL_MS, PlainGenerator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from nexmark_jobs.generator import GeneratorConfig
 from nexmark_jobs.sources.datagen import Datagen
+from tests.generator.plain_generator import SENTINEL_MS, PlainGenerator
+from tests.generator.rows import millis
 
 KINDS = ("person", "auction", "bid")
 SHIFTED = {"first_event_id": 1, "first_event_number": 1}
@@ -49,10 +48,8 @@ def stream(source: Datagen, kind: str) -> DataFrame:
 
 
 @pytest.fixture
-def collector(spark: SparkSession) -> Iterator[Collector]:
-    previous = spark.conf.get("spark.sql.shuffle.partitions")
-    yield Collector()
-    spark.conf.set("spark.sql.shuffle.partitions", previous)
+def collector() -> Collector:
+    return Collector()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,13 +12,13 @@ from typing import Any
 
 import duckdb
 import pytest
-from plain_generator import PlainGenerator
 from pyspark.sql import SparkSession
 
 from nexmark_jobs import dump_events
 from nexmark_jobs.dump_events import DumpOptions, dump, parse
 from nexmark_jobs.errors import UsageError
 from nexmark_jobs.generator import GeneratorConfig
+from tests.generator.plain_generator import PlainGenerator
 
 KNOBS = {"seed": 4, "tps": 700, "out_of_order_group_size": 8}
 KINDS = ("person", "auction", "bid")

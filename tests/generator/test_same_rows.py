@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from plain_generator import PlainGenerator, fdlibm_exp, key, xxhash64_of_long
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from nexmark.engines import Build
 from nexmark_jobs.generator.hashing import draw, field_key
+from tests.conftest import ENGINES, engine_environment
+from tests.generator.plain_generator import PlainGenerator, fdlibm_exp, key, xxhash64_of_long
 
 KINDS = ("person", "auction", "bid")
 
@@ -73,6 +75,8 @@ CASES: dict[str, tuple[range, dict[str, int], int | None]] = {
     "one channel": (range(500), {"num_channels": 2, "hot_channels_ratio": 1}, None),
     "many channels": (range(500), {"num_channels": 10**9, "hot_channels_ratio": 1}, None),
 }
+
+CASES_OF_ENGINES = ("defaults", "awkward spacing", "every knob, later", "sentinels")
 
 
 def random_knobs(seed: int) -> dict[str, int]:
@@ -150,34 +154,25 @@ def test_plain_exp_equals_that_of_spark(spark: SparkSession) -> None:
     assert [row[0] for row in frame.select(F.exp("x")).collect()] == [fdlibm_exp(x) for x in values]
 
 
-@pytest.mark.slow
-def test_every_engine_yields_the_same_rows(engine_homes: list[Path]) -> None:
+@pytest.mark.spark
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_yields_the_same_rows(
+    engine_build: Callable[[str], Build], engine: str
+) -> None:
     cases = [
-        (kind, [numbers.start, numbers.stop], knobs, end)
+        (kind, [numbers.start, numbers.start + 300], knobs, end)
         for kind in KINDS
-        for numbers, knobs, end in CASES.values()
+        for numbers, knobs, end in (CASES[case] for case in CASES_OF_ENGINES)
     ]
-    expected = [
-        PlainGenerator(end, **knobs).rows(kind, range(*bounds))
-        for kind, bounds, knobs, end in cases
-    ]
-    script = Path(__file__).parent / "rows_on_engine.py"
-    for home in engine_homes:
-        zips = [home / "python/lib/pyspark.zip", *home.glob("python/lib/py4j-*.zip")]
-        environment = os.environ | {
-            "SPARK_HOME": str(home),
-            "PYTHONPATH": os.pathsep.join(map(str, [*zips, Path(__file__).parents[2]])),
-            "PYSPARK_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        }
-        done = subprocess.run(
-            [sys.executable, str(script)],
-            input=json.dumps(cases),
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, f"{home}: {done.stderr[-2000:]}"
-        for case, want, line in zip(cases, expected, done.stdout.splitlines(), strict=True):
-            assert json.loads(line) == want, f"{home}: {case}"
+    done = subprocess.run(
+        [sys.executable, Path(__file__).parent / "rows_on_engine.py"],
+        input=json.dumps(cases),
+        env=engine_environment(engine_build(engine)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    for case, line in zip(cases, done.stdout.splitlines(), strict=True):
+        kind, bounds, knobs, end = case
+        assert json.loads(line) == PlainGenerator(end, **knobs).rows(kind, range(*bounds)), case
