@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from event_builders import RECORDED, edge_events, write_events
 
 from nexmark.expectations.events import Events, open_events
+from tests.expectations.event_builders import RECORDED, edge_events, write_events
 
 
 @pytest.fixture(scope="session")

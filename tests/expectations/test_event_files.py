@@ -10,10 +10,10 @@ from typing import Any
 
 import duckdb
 import pytest
-from event_builders import Event, auction, bid, edge_events, person, write_events
 
 from nexmark.expectations import EventsError
 from nexmark.expectations.events import open_events
+from tests.expectations.event_builders import Event, auction, bid, edge_events, person, write_events
 
 
 def rows(path: Path, sql: str) -> list[tuple[Any, ...]]:

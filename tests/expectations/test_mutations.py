@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from wrong_engines import MUTATIONS, Mutation, right_sql
 
 from nexmark.expectations.checks import Evidence, gather, invariants
 from nexmark.expectations.contract import CONTRACTS, contract
 from nexmark.expectations.events import Events
 from nexmark.expectations.outputs import load_output
+from tests.expectations.wrong_engines import MUTATIONS, Mutation, right_sql
 
 ALL = sorted(CONTRACTS)
 

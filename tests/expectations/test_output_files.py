@@ -6,13 +6,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from wrong_engines import right_sql
 
 from nexmark.expectations import OutputError
 from nexmark.expectations.checks import Evidence, gather
 from nexmark.expectations.contract import contract
 from nexmark.expectations.events import Events
 from nexmark.expectations.outputs import load_output
+from tests.expectations.wrong_engines import right_sql
 
 
 def write(events: Events, directory: Path, sql: str, file: str = "part-0.parquet") -> Path:

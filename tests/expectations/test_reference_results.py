@@ -7,12 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from event_builders import DAY, HOUR, Event, auction, bid, person, when, write_events
 
 from nexmark.expectations import ExpectationsError, reference
 from nexmark.expectations.contract import CONTRACTS
 from nexmark.expectations.events import Events, open_events
 from nexmark.expectations.reference import reference_sql
+from tests.expectations.event_builders import (
+    DAY,
+    HOUR,
+    Event,
+    auction,
+    bid,
+    person,
+    when,
+    write_events,
+)
 
 ALL = sorted(CONTRACTS)
 

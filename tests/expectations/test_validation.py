@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from event_builders import RECORDED, bid, write_events
-from wrong_engines import right_sql
 
 from nexmark.expectations import ExpectationsError, open_events, validate
 from nexmark.expectations.__main__ import main
@@ -18,6 +16,8 @@ from nexmark.expectations.checks import Evidence, invariants
 from nexmark.expectations.contract import CONTRACTS
 from nexmark.expectations.events import Events
 from nexmark.expectations.suites import build_suite, judge
+from tests.expectations.event_builders import RECORDED, bid, write_events
+from tests.expectations.wrong_engines import right_sql
 
 ALL = sorted(CONTRACTS)
 OTHERS = 4

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from sample_builder import APP, T0, proc, samples, steady_executor, tick
 
 from nexmark.measure.cpu import CpuSeries, application_cpu, tree_cpu
 from nexmark.measure.samples import HostSamples, MeasurementError
+from tests.unit.measure.sample_builder import APP, T0, proc, samples, steady_executor, tick
 
 WORKER = proc(2, "worker_daemon", cmd="java Worker")
 EXECUTOR = proc(3, "executor", ppid=2, cmd="java CoarseGrainedExecutorBackend")

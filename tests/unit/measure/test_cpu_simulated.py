@@ -7,9 +7,9 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated_host import EXECUTOR, SimulatedHost
 
 from nexmark.measure.cpu import tree_cpu
+from tests.unit.measure.simulated_host import EXECUTOR, SimulatedHost
 
 seeds = st.integers(0, 2**32)
 

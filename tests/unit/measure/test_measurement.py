@@ -7,10 +7,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_builder import at, batch, proc, result, samples, steady_executor, tick
 
 from nexmark.measure.measurement import Measurement, measure, percentile
 from nexmark.measure.samples import MeasurementError
+from tests.unit.measure.sample_builder import (
+    at,
+    batch,
+    proc,
+    result,
+    samples,
+    steady_executor,
+    tick,
+)
 
 DATA = [batch(0, 2, 12, 250_000), batch(1, 12, 32, 250_000), batch(2, 32, 52, 500_000)]
 END = [batch(3, 52, 62, 0, phase="end_of_input")]

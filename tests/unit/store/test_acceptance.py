@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DatabaseError
-from store_builder import measurement, night, record, repetition
 
 from nexmark.store import Store, StoreError
+from tests.unit.store.store_builder import measurement, night, record, repetition
 
 PLACE = ("spark-4.3.0", "smoke", "local")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from store_builder import night, record
 
 from nexmark.store import Store
 from nexmark.store.__main__ import main
 from nexmark.verdict import Value, Verdict
+from tests.unit.store.store_builder import night, record
 
 RUN = night().run
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 
 import pytest
-from store_builder import measurement, night, record, repetition, series
 
 from nexmark.measure.measurement import Measurement
 from nexmark.store import RepetitionRecord, Store, StoreError, ValidationRecord
 from nexmark.store.models import Repetition
 from nexmark.store.series import unpack
 from nexmark.verdict import Value, Verdict
+from tests.unit.store.store_builder import measurement, night, record, repetition, series
 
 RUN = night().run
 

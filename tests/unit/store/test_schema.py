@@ -14,10 +14,10 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
-from store_builder import night, repetition
 
 from nexmark.store import Store, StoreError, open_store, schema
 from nexmark.store.models import Base
+from tests.unit.store.store_builder import night, repetition
 
 MIGRATIONS = Path(schema.__file__).with_name("migrations")
 
@@ -25,7 +25,7 @@ WRITER = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from nexmark.store import open_store
-from store_builder import night, repetition
+from tests.unit.store.store_builder import night, repetition
 number = int(sys.argv[3])
 with open_store(sys.argv[2]) as store:
     store.record_night(night())
