@@ -111,7 +111,8 @@ class TestLife:
         header, *lines, end = sampler.lines()
         ticks = [x["mono"] - header["mono"] for x in lines if x["kind"] == "tick"]
         assert len(ticks) + end["skipped"] in (16, 17)
-        assert all(abs(x - round(x, 1)) < 0.04 for x in ticks[1:]) or end["skipped"]
+        # A busy machine wakes it late now and then; a drift would make every late reading late.
+        assert min(abs(x - round(x, 1)) for x in ticks[-8:]) < 0.02
 
 
 class TestOneAtATime:
