@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
+from nexmark.cluster import LocalCluster
+from nexmark.cluster.processes import owner_mark
 from nexmark.config import Cluster, Config, paths
 from nexmark.errors import NexmarkError
 
@@ -17,6 +21,19 @@ from nexmark.errors import NexmarkError
 POOL = "nexmark_cluster"
 
 _SETUP_TIMEOUT_S = 300
+_LOCK_TIMEOUT_S = 60
+_ABANDONED = """
+    SELECT dag_id, run_id FROM dag_run
+    WHERE triggering_user_name = 'dag_test' AND state IN ('queued', 'running')
+"""
+_CLOSE = (
+    """
+    UPDATE task_instance SET state = 'failed'
+    WHERE dag_id = ? AND run_id = ?
+      AND state IN ('scheduled', 'queued', 'running', 'up_for_retry', 'restarting', 'deferred')
+    """,
+    "UPDATE dag_run SET state = 'failed' WHERE dag_id = ? AND run_id = ?",
+)
 
 
 def airflow_home() -> Path:
@@ -46,7 +63,7 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{_database()}",
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__API__WORKERS": "1",
@@ -87,6 +104,31 @@ def prepare(environment: Mapping[str, str]) -> None:
     done.touch()
 
 
+def ui_mark() -> str:
+    """What NEXMARK_OWNER is in the processes of `make ui`."""
+    return owner_mark(paths.home(), "ui")
+
+
+def close_abandoned(config: Config) -> None:
+    """Fail the runs of `airflow dags test` that were killed, which Airflow takes for running.
+
+    A scheduler would wait for them for ever, as a DAG has one run at a time.
+    """
+    nights = [LocalCluster(cluster, paths.home()).holder() for cluster in config.clusters.values()]
+    live = {night.run_id for night in nights if night and night.holder and night.holder.alive}
+    with contextlib.closing(sqlite3.connect(_database(), timeout=_LOCK_TIMEOUT_S)) as database:
+        rows = database.execute(_ABANDONED).fetchall()
+        for dag_id, run_id in rows:
+            if run_id not in live:
+                for statement in _CLOSE:
+                    database.execute(statement, (dag_id, run_id))
+        database.commit()
+
+
+def _database() -> Path:
+    return airflow_home() / "airflow.db"
+
+
 def airflow_command(arguments: list[str]) -> list[str]:
     """The command line of Airflow's own program, run by this Python."""
     return [sys.executable, "-m", "airflow", *arguments]
@@ -108,4 +150,12 @@ def _airflow(arguments: list[str], environment: Mapping[str, str]) -> None:
         )
 
 
-__all__ = ["POOL", "airflow_command", "airflow_environment", "airflow_home", "prepare"]
+__all__ = [
+    "POOL",
+    "airflow_command",
+    "airflow_environment",
+    "airflow_home",
+    "close_abandoned",
+    "prepare",
+    "ui_mark",
+]

@@ -23,9 +23,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from nexmark.airflow_home import airflow_command, airflow_environment, prepare
+from nexmark.airflow_home import (
+    airflow_command,
+    airflow_environment,
+    close_abandoned,
+    prepare,
+    ui_mark,
+)
 from nexmark.cluster import ClusterError, Lease, LocalCluster, Process, identify
-from nexmark.cluster.processes import end
+from nexmark.cluster.processes import end, owned
 from nexmark.config import Cluster, Config, load, paths
 from nexmark.errors import NexmarkError
 from nexmark.tasks.checks import find_problems, make_night, pick
@@ -44,13 +50,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         config = load()
         night = _plan(config, options)
-        problems = list(find_problems(night)) + _in_use(night.local_cluster)
+        problems = [*find_problems(night), *_in_use(night.local_cluster), *_scheduler_runs()]
         if problems:
             raise NexmarkError(problems[0])
         environment = airflow_environment(config)
         _say("preparing Airflow")
         prepare(environment)
-        return _run(night, environment, _run_conf(options))
+        close_abandoned(config)
+        try:
+            return _run(night, environment, _run_conf(options))
+        finally:
+            close_abandoned(config)
     except NexmarkError as error:
         print(error, file=sys.stderr)
         return 1
@@ -104,6 +114,13 @@ def _in_use(cluster: LocalCluster) -> list[str]:
         f"cluster {cluster.config.name}: in use by {other.dag_id} run {other.run_id} "
         f"(process {other.holder.pid}); wait until it has ended, or end it"
     ]
+
+
+def _scheduler_runs() -> list[str]:
+    """The scheduler of `make ui` would run the tasks of this night a second time."""
+    if not owned(ui_mark()):
+        return []
+    return ["`make ui` is running; trigger the DAG there, or end it and run this again"]
 
 
 def _run(night: Night, environment: dict[str, str], conf: dict[str, Any]) -> int:

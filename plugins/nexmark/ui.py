@@ -17,7 +17,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 
-from nexmark.airflow_home import airflow_command, airflow_environment, airflow_home, prepare
+from nexmark.airflow_home import (
+    airflow_command,
+    airflow_environment,
+    airflow_home,
+    close_abandoned,
+    prepare,
+    ui_mark,
+)
 from nexmark.cluster.ports import is_free, listener
 from nexmark.cluster.processes import Process, end, start_detached
 from nexmark.config import load, paths
@@ -49,9 +56,11 @@ def main(arguments: list[str] | None = None) -> int:
     components: dict[str, Process] = {}
     try:
         _check_port(options.port)
-        environment = airflow_environment(load(), options.port)
+        config = load()
+        environment = airflow_environment(config, options.port)
         print("preparing Airflow", flush=True)
         prepare(environment)
+        close_abandoned(config)
         logs = paths.home() / "logs"
         _start(components, environment, logs)
         _wait_ready(components, options.port, logs)
@@ -87,7 +96,7 @@ def _check_port(port: int) -> None:
 
 
 def _start(components: dict[str, Process], environment: Mapping[str, str], logs: Path) -> None:
-    mark = f"{paths.home()}|ui"
+    mark = ui_mark()
     for name, options in _COMPONENTS.items():
         command = airflow_command([name, *options])
         components[name] = start_detached(command, environment, mark, logs / f"ui-{name}.log")

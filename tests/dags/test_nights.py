@@ -5,11 +5,13 @@ They share a home, since they are one story: a night is accepted, and the next i
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -259,3 +261,6 @@ def test_ctrl_c_ends_everything_and_a_second_night_has_to_wait(site: Site) -> No
     assert night.wait(timeout=60) == 130
     assert "interrupted: ending the night" in rest
     assert site.leftovers() == []
+    with contextlib.closing(sqlite3.connect(site.home / "airflow" / "airflow.db")) as database:
+        states = {state for (state,) in database.execute("SELECT state FROM dag_run")}
+    assert "running" not in states  # a scheduler would wait for it for ever

@@ -129,6 +129,19 @@ def test_a_port_that_is_taken_is_told_at_once(home: Path) -> None:
     assert second.stderr.count("\n") == 1
 
 
+@pytest.mark.usefixtures("ui")
+def test_make_run_does_not_share_its_tasks_with_the_scheduler(home: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "nexmark.run", "--queries", "q0"],
+        env={**os.environ, "NEXMARK_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert run.returncode == 1
+    assert run.stderr.startswith("`make ui` is running; trigger the DAG there")
+
+
 def test_sigterm_ends_every_component(ui: tuple[subprocess.Popen[str], str]) -> None:
     process, _ = ui
     groups = components(process)

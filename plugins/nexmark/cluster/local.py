@@ -101,6 +101,10 @@ class LocalCluster:
         """The lease of the night that the cluster was last started for, if it was not stopped."""
         return Lease.read(self.state / "lease.json")
 
+    def claim(self, lease: Lease) -> None:
+        """Say that the night of `lease` uses the cluster from now on, until `stop`."""
+        lease.write(self.state / "lease.json")
+
     def start(self, spark_home: Path, logs: Path, lease: Lease) -> None:
         """Start master and worker and wait until both are ready.
 
@@ -110,7 +114,7 @@ class LocalCluster:
         problems = self.port_problems()
         if problems:
             raise ClusterError(problems[0])
-        lease.write(self.state / "lease.json")
+        self.claim(lease)
         for directory in ("conf", "work", "local", "checkpoints"):
             (self.scratch / directory).mkdir(parents=True, exist_ok=True)
         try:

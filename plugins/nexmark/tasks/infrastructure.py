@@ -33,7 +33,7 @@ _NOT_FOUND = 404
 
 
 def reap() -> None:
-    """End what an earlier, killed night left on the cluster.
+    """End what an earlier, killed night left on the cluster, and claim it for this night.
 
     Where another night uses it, a scheduler tries again later; `airflow dags test` fails at once.
     """
@@ -43,6 +43,7 @@ def reap() -> None:
         ended = night.local_cluster.reap(mine, _is_active)
     except ClusterError as error:
         raise (AirflowFailException if mine.holder else AirflowException)(str(error)) from None
+    night.local_cluster.claim(mine)
     for line in ended:
         say(f"reap: ended what an earlier night left: {line}")
 
