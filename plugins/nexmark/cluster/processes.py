@@ -19,6 +19,7 @@ OWNER_VARIABLE = "NEXMARK_OWNER"
 
 _PROC = Path("/proc")
 _POLL_S = 0.05
+_KILL_WAIT_S = 10.0
 
 
 @dataclass(frozen=True, order=True)
@@ -98,7 +99,7 @@ def end(processes: Iterable[Process], grace_s: float = 10.0) -> list[Process]:
     Returns those that are still alive after that (a process in an uninterruptible wait).
     """
     waiting = list(processes)
-    for number, timeout in ((signal.SIGTERM, grace_s), (signal.SIGKILL, grace_s)):
+    for number, timeout in ((signal.SIGTERM, grace_s), (signal.SIGKILL, _KILL_WAIT_S)):
         for process in waiting:
             if process.alive:
                 _signal(process, number)

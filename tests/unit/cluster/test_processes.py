@@ -83,6 +83,12 @@ def test_a_process_that_ignores_term_is_killed(start: Start, mark: str, tmp_path
     assert not process.alive
 
 
+def test_without_any_grace_it_is_gone_all_the_same(start: Start, mark: str) -> None:
+    process = start("import time; time.sleep(60)")
+    assert end([process], grace_s=0) == []
+    assert not process.alive
+
+
 def test_a_pid_that_is_used_again_is_another_process() -> None:
     me = identify(os.getpid())
     assert me is not None
