@@ -193,7 +193,7 @@ class TestFailures:
         """A limit on the file size fails the same write; the lines before are whole."""
 
         def limit() -> None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
         sampler = start("--interval", "0.02", preexec_fn=limit)
         self.check(sampler, "free disk space")
