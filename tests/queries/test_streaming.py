@@ -182,7 +182,7 @@ def test_result_has_all_that_is_promised(run_job: RunJob) -> None:
     assert result["state"]["operators"][0]["name"] == "stateStoreSave"
     assert result["state"]["commit_ms_total"] > 0
     assert result["plan"]["stateful_operators"] == result["plan"]["exchanges"] == 1
-    assert result["confs"]["spark.sql.shuffle.partitions"] == "1"
+    assert result["confs"]["spark.sql.session.timeZone"] == "UTC"
 
 
 def test_no_secret_reaches_the_result(spark: SparkSession) -> None:
