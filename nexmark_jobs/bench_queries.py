@@ -1,9 +1,9 @@
 """Measures every query: events per CPU-second, beside nexmark-flink. See --help.
 
-All queries run in one JVM in local mode, over generated events into the noop sink. CPU is user and
-system time of that JVM (Linux only). *Steady* is from the end of the warm-up batches to the end of
-the last batch of data; *with end* adds the batches behind the end of the input, in which
-the windows that are still open are closed. The peer's figures have the end in them, and no digest.
+Every run has a JVM of its own in local mode, over generated events into the noop sink. CPU is user
+and system time of that JVM (Linux only). *Steady* is from the end of the warm-up batches to the end
+of the last batch of data; *with end* adds the batches behind the end of the input, in which the
+windows that are still open are closed. The peer's figures have the end in them, and no digest.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
@@ -20,6 +22,7 @@ from typing import Any
 if __name__ == "__main__":  # spark-submit puts this file's own directory first
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from nexmark_jobs.jvm_clock import CpuRecorder, JvmClock
@@ -56,19 +59,17 @@ def rates(recorder: CpuRecorder, result: dict[str, Any]) -> tuple[float, float]:
 def main(arguments: Sequence[str]) -> int:
     """Print a table; returns the exit code."""
     given = _arguments(arguments)
-    spark = _session(given)
-    clock = JvmClock(spark)
     load = os.getloadavg()[0]
     print(
-        f"Spark {spark.version}, profile {given.profile}, {given.events} events at tps {given.tps} "
-        f"in batches of {given.rows_per_batch}, digest {given.digest}, "
+        f"Spark {pyspark.__version__}, profile {given.profile}, {given.events} events at tps "
+        f"{given.tps} in batches of {given.rows_per_batch}, digest {given.digest}, "
         f"median of {given.repetitions}, load {load:.1f} at the start"
     )
     print(f"{'K events/CPU-s':25}{'steady':>9}{'with end':>10}{'peer':>7}{'steady / peer':>15}")
     ratios: dict[str, tuple[float, float]] = {}
     for name in given.queries:
-        formulation = QUERIES[name].formulation(spark.version).name
-        measured = [_measure(spark, clock, given, name) for _ in range(given.repetitions)]
+        formulation = QUERIES[name].formulation(pyspark.__version__).name
+        measured = [_in_new_process(given, name) for _ in range(given.repetitions)]
         steady, with_end = (median(m[i] for m in measured) for i in (0, 1))
         peer = PEER.get(name)
         line = f"{name:5}{formulation:20}{steady:9.0f}{with_end:10.0f}"
@@ -76,7 +77,6 @@ def main(arguments: Sequence[str]) -> int:
             ratios[name] = (steady / peer, with_end / peer)
             line += f"{peer:7}{steady / peer:15.2f}"
         print(line, flush=True)
-    spark.stop()
     if ratios:
         for i, label in enumerate(("steady", "with end")):
             column = [ratio[i] for ratio in ratios.values()]
@@ -88,9 +88,14 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _measure(
-    spark: SparkSession, clock: JvmClock, given: argparse.Namespace, name: str
-) -> tuple[float, float]:
+def _in_new_process(given: argparse.Namespace, name: str) -> tuple[float, float]:
+    """Measure in a process of its own: the state of an earlier query would burden the heap."""
+    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as process:
+        return process.submit(_measure, given, name).result()
+
+
+def _measure(given: argparse.Namespace, name: str) -> tuple[float, float]:
+    spark = _session(given)
     options = parse(
         [
             *("--query", name, "--source", "datagen", "--events", str(given.events)),
@@ -99,8 +104,9 @@ def _measure(
             *("--digest", given.digest, "--result", os.devnull),
         ]
     )
-    with CpuRecorder(clock) as recorder:
+    with CpuRecorder(JvmClock(spark)) as recorder:
         result = run(spark, options, quiet=True)
+    spark.stop()
     return rates(recorder, result)
 
 
