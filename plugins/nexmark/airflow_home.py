@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
-from nexmark.cluster import LocalCluster
+from nexmark.cluster import open_cluster
 from nexmark.cluster.processes import owner_mark
 from nexmark.config import Cluster, Config, paths
 from nexmark.errors import NexmarkError
@@ -114,7 +114,7 @@ def close_abandoned(config: Config) -> None:
 
     A scheduler would wait for them for ever, as a DAG has one run at a time.
     """
-    nights = [LocalCluster(cluster, paths.home()).holder() for cluster in config.clusters.values()]
+    nights = [open_cluster(cluster, paths.home()).holder() for cluster in config.clusters.values()]
     live = {night.run_id for night in nights if night and night.holder and night.holder.alive}
     with contextlib.closing(sqlite3.connect(_database(), timeout=_LOCK_TIMEOUT_S)) as database:
         rows = database.execute(_ABANDONED).fetchall()

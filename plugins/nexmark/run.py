@@ -30,9 +30,9 @@ from nexmark.airflow_home import (
     prepare,
     ui_mark,
 )
-from nexmark.cluster import ClusterError, Lease, LocalCluster, Process, identify
+from nexmark.cluster import ClusterError, Lease, Process, SparkCluster, identify
 from nexmark.cluster.processes import end, owned
-from nexmark.config import Cluster, Config, load, paths
+from nexmark.config import Config, load, paths
 from nexmark.errors import NexmarkError
 from nexmark.tasks.checks import find_problems, make_night, pick
 from nexmark.tasks.night import Night
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         config = load()
         night = _plan(config, options)
-        problems = [*find_problems(night), *_in_use(night.local_cluster), *_scheduler_runs()]
+        problems = [*find_problems(night), *_in_use(night.spark_cluster), *_scheduler_runs()]
         if problems:
             raise NexmarkError(problems[0])
         environment = airflow_environment(config)
@@ -105,7 +105,7 @@ def _run_conf(options: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names if getattr(options, name)}
 
 
-def _in_use(cluster: LocalCluster) -> list[str]:
+def _in_use(cluster: SparkCluster) -> list[str]:
     """What keeps this night from using `cluster` now, or nothing."""
     other = cluster.holder()
     if other is None or other.holder is None or not other.holder.alive:
@@ -148,7 +148,7 @@ def _run(night: Night, environment: dict[str, str], conf: dict[str, Any]) -> int
                 return _INTERRUPTED
             finally:
                 with _undisturbed():
-                    _end(child, process, night.cluster)
+                    _end(child, process, night.spark_cluster)
         _show(progress)
     if child.returncode != 0:
         _explain(log)
@@ -176,7 +176,7 @@ def _show(progress: IO[str]) -> None:
         print(line, end="", flush=True)
 
 
-def _end(child: subprocess.Popen[bytes], process: Process | None, cluster: Cluster) -> None:
+def _end(child: subprocess.Popen[bytes], process: Process | None, cluster: SparkCluster) -> None:
     """End the night's process if it still runs, and all that it left.
 
     It is killed at once: on SIGTERM Airflow would end the task and go on with the next one.
@@ -185,7 +185,7 @@ def _end(child: subprocess.Popen[bytes], process: Process | None, cluster: Clust
         end([process], grace_s=0)
         child.poll()
     try:
-        LocalCluster(cluster, paths.home()).reap(Lease("", ""), lambda _: True)
+        cluster.reap(Lease("", ""), lambda _: True)
     except ClusterError:
         return  # another night has the cluster; it is not ours to end
 

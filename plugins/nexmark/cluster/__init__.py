@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
-from nexmark.cluster.lease import Lease
-from nexmark.cluster.local import ClusterError, LocalCluster
-from nexmark.cluster.processes import OWNER_VARIABLE, Process, identify
+from pathlib import Path
 
-__all__ = ["OWNER_VARIABLE", "ClusterError", "Lease", "LocalCluster", "Process", "identify"]
+from nexmark.cluster.base import ClusterError, Release, SparkCluster
+from nexmark.cluster.lease import Lease
+from nexmark.cluster.local import LocalCluster
+from nexmark.cluster.processes import OWNER_VARIABLE, Process, identify
+from nexmark.config import AnyCluster, EmbeddedCluster
+
+
+def open_cluster(config: AnyCluster, home: Path) -> SparkCluster:
+    """The cluster `config`, whose state on this machine is kept below `home`."""
+    if isinstance(config, EmbeddedCluster):
+        return LocalCluster(config, home)
+    from nexmark.cluster.remote import RemoteCluster  # Airflow's SSH provider, for who needs it
+
+    return RemoteCluster(config, home)
+
+
+__all__ = [
+    "OWNER_VARIABLE",
+    "ClusterError",
+    "Lease",
+    "LocalCluster",
+    "Process",
+    "Release",
+    "SparkCluster",
+    "identify",
+    "open_cluster",
+]

@@ -12,21 +12,19 @@ was started a moment before a kill, and never a stranger that got an old pid.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
+import sys
 import time
-import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from nexmark.cluster.base import ClusterError, Release, SparkCluster
 from nexmark.cluster.lease import Lease
 from nexmark.cluster.ports import LOOPBACK, is_free, listener
 from nexmark.cluster.processes import Process, end, owned, owner_mark, start_detached
-from nexmark.config import Cluster
-from nexmark.errors import NexmarkError
+from nexmark.config import EmbeddedCluster
 
 _POLL_S = 0.2
 _LOG_LINES = 3
@@ -34,21 +32,12 @@ _LOG_LINES = 3
 _FOREIGN = ("SPARK_", "PYSPARK_", "PYTHONPATH", "PYTHONHOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
 
-class ClusterError(NexmarkError):
-    """The cluster cannot be started, or is in use; one line with the remedy."""
-
-
 @dataclass(frozen=True)
-class LocalCluster:
+class LocalCluster(SparkCluster):
     """The embedded cluster `config`, whose state is kept below `home`."""
 
-    config: Cluster
+    config: EmbeddedCluster
     home: Path
-
-    @property
-    def state(self) -> Path:
-        """The directory with lease, process files and scratch space."""
-        return self.home / "clusters" / self.config.name
 
     @property
     def scratch(self) -> Path:
@@ -65,7 +54,16 @@ class LocalCluster:
         """What NEXMARK_OWNER is in every process that belongs to this cluster."""
         return owner_mark(self.home, self.config.name)
 
-    def environment(self, spark_home: Path) -> dict[str, str]:
+    @property
+    def worker_python(self) -> str:
+        """The interpreter that runs this."""
+        return sys.executable
+
+    def data_dir(self, run: Path) -> Path:
+        """The run directory: executors are on this machine."""
+        return run
+
+    def driver_environment(self, spark_home: Path) -> dict[str, str]:
         """The environment of Spark processes: the caller's, without its own Spark settings.
 
         SPARK_CONF_DIR is an empty directory, so that only `include/conf` configures Spark.
@@ -79,7 +77,7 @@ class LocalCluster:
             "SPARK_LOCAL_DIRS": str(self.scratch / "local"),
         }
 
-    def port_problems(self) -> list[str]:
+    def problems(self) -> list[str]:
         """One line for each port that is taken by a process that is not of this cluster."""
         ours = set(owned(self.mark))
         problems = []
@@ -97,41 +95,35 @@ class LocalCluster:
             )
         return problems
 
-    def holder(self) -> Lease | None:
-        """The lease of the night that the cluster was last started for, if it was not stopped."""
-        return Lease.read(self.state / "lease.json")
+    def deploy(self, releases: list[Release], say: Callable[[str], None]) -> None:
+        """Nothing: this machine has them."""
 
-    def claim(self, lease: Lease) -> None:
-        """Say that the night of `lease` uses the cluster from now on, until `stop`."""
-        lease.write(self.state / "lease.json")
+    def start_samplers(self, jobs: Release, query: str, interval_s: float) -> None:
+        """None: the sampler of this machine sees the executors too."""
 
-    def start(self, spark_home: Path, logs: Path, lease: Lease) -> None:
-        """Start master and worker and wait until both are ready.
+    def stop_samplers(self, query: str, directory: Path) -> None:
+        """None were started."""
 
-        Raises ClusterError, with the last lines of the log, if they are not ready within
-        `start_timeout_s`; nothing is left running then.
-        """
-        problems = self.port_problems()
+    def start(self, spark: Release, logs: Path, lease: Lease) -> None:
+        """Start master and worker, logging into `logs`, and wait until both are ready."""
+        problems = self.problems()
         if problems:
             raise ClusterError(problems[0])
         self.claim(lease)
         for directory in ("conf", "work", "local", "checkpoints"):
             (self.scratch / directory).mkdir(parents=True, exist_ok=True)
         try:
-            master = self._start_master(spark_home, logs / "master.log")
-            self._wait(lambda: self._answers(workers=0), [master], logs / "master.log", "master")
-            worker = self._start_worker(spark_home, logs / "worker.log")
+            master = self._start_master(spark.path, logs / "master.log")
+            self._wait(self._master_is_alone, [master], logs / "master.log", "master")
+            worker = self._start_worker(spark.path, logs / "worker.log")
             both = [master, worker]
-            self._wait(lambda: self._answers(workers=1), both, logs / "worker.log", "worker")
+            self._wait(lambda: not self.trouble(), both, logs / "worker.log", "worker")
         except BaseException:
             self.stop()
             raise
 
-    def stop(self) -> list[str]:
-        """End all that belongs to this cluster and remove its scratch space.
-
-        Returns what was ended, one line each. Ending what is not running is no error.
-        """
+    def stop(self, logs: Path | None = None) -> list[str]:
+        """End all that belongs to this cluster and remove its scratch space."""
         ended = []
         # A killed worker's executors may start a Python worker just then: look again.
         for _ in range(3):
@@ -148,32 +140,8 @@ class LocalCluster:
                 f"look at them with ps, then: kill -9 {pids}"
             )
         shutil.rmtree(self.scratch, ignore_errors=True)
-        (self.state / "lease.json").unlink(missing_ok=True)
+        self.release()
         return ended
-
-    def reap(self, mine: Lease, is_active: Callable[[Lease], bool]) -> list[str]:
-        """End what an earlier night left behind.
-
-        `is_active` says whether another DAG run still goes on; if it does, its cluster is not
-        touched and ClusterError says who uses it. Returns what was ended, one line each.
-        """
-        other = self.holder()
-        if other is not None and not other.same_run(mine):
-            active = other.holder.alive if other.holder else is_active(other)
-            if active:
-                raise ClusterError(
-                    f"cluster {self.config.name}: in use by {other.dag_id} run {other.run_id}; "
-                    "wait until it has ended, or end it"
-                )
-        return self.stop()
-
-    def status(self) -> Mapping[str, Any]:
-        """What the master says of itself as JSON; OSError or ValueError if it does not answer."""
-        url = f"http://{LOOPBACK}:{self.config.master_ui_port}/json/"
-        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with direct.open(url, timeout=5) as response:
-            content: Mapping[str, Any] = json.load(response)
-        return content
 
     def _start_master(self, spark_home: Path, log: Path) -> Process:
         port, ui = self.config.master_port, self.config.master_ui_port
@@ -197,7 +165,7 @@ class LocalCluster:
         self, main_class: str, arguments: list[str], spark_home: Path, log: Path
     ) -> Process:
         environment = {
-            **self.environment(spark_home),
+            **self.driver_environment(spark_home),
             "SPARK_DAEMON_MEMORY": self.config.daemon_memory,
             "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -Dspark.master.rest.enabled=false",
         }
@@ -207,15 +175,6 @@ class LocalCluster:
             *arguments,
         ]
         return start_detached(command, environment, self.mark, log)
-
-    def _answers(self, workers: int) -> bool:
-        try:
-            status = self.status()
-        except (OSError, ValueError):
-            return False
-        cores = workers * self.config.executors * self.config.executor_cores
-        ready = (status.get("aliveworkers"), status.get("cores")) == (workers, cores)
-        return status.get("status") == "ALIVE" and ready
 
     def _wait(
         self, ready: Callable[[], bool], processes: list[Process], log: Path, what: str
@@ -241,4 +200,4 @@ def _tail(log: Path) -> str:
     return f"its last words: {last}; see {log}"
 
 
-__all__ = ["ClusterError", "LocalCluster"]
+__all__ = ["LocalCluster"]

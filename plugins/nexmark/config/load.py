@@ -11,9 +11,10 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from nexmark.config import paths
+from nexmark.config.clusters import KINDS, AnyCluster
 from nexmark.config.document import Document, Key, read
 from nexmark.config.errors import ConfigError, suggest
-from nexmark.config.models import Cluster, Config, Engine, Gate, Workload
+from nexmark.config.models import Config, Engine, Gate, Workload
 
 _M = TypeVar("_M", bound=BaseModel)
 
@@ -42,7 +43,7 @@ def load(directory: Path | None = None) -> Config:
     workloads = dict(_entries(workloads_file, "workloads", Workload))
     engines_file = read(directory / "engines.yaml")
     engines = dict(_entries(engines_file, "engines", Engine))
-    clusters = dict(_entries(read(directory / "clusters.yaml"), "clusters", Cluster))
+    clusters = dict(_clusters(read(directory / "clusters.yaml")))
     gate_file = read(directory / "gate.yaml")
     gate = _validate(gate_file, (), Gate, gate_file.data)
     _check_engines(engines_file, engines, workloads, directory)
@@ -62,6 +63,23 @@ def profile_path(profile: str, directory: Path | None = None) -> Path:
 
 
 def _entries(document: Document, section: str, model: type[_M]) -> Iterator[tuple[str, _M]]:
+    for name, value in _section(document, section):
+        yield name, _validate(document, (section, name), model, value)
+
+
+def _clusters(document: Document) -> Iterator[tuple[str, AnyCluster]]:
+    """The clusters; `kind` says of which model an entry is."""
+    for name, value in _section(document, "clusters"):
+        key = ("clusters", name)
+        if "kind" not in value:
+            raise document.error((*key, "kind"), "the key is missing; add it")
+        kind = value["kind"]
+        if kind not in KINDS:
+            raise document.error((*key, "kind"), f"unknown kind {kind!r}; {suggest(kind, KINDS)}")
+        yield name, cast(AnyCluster, _validate(document, key, KINDS[kind], value))
+
+
+def _section(document: Document, section: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for other in document.data:
         if other != section:
             problem = f"unknown key {other!r}; {suggest(other, [section])}"
@@ -75,7 +93,7 @@ def _entries(document: Document, section: str, model: type[_M]) -> Iterator[tupl
             raise document.error(key, f"expected keys and values, got {value!r}; see the comments")
         if "name" in value:
             raise document.error((*key, "name"), "the key above is the name; remove this one")
-        yield name, _validate(document, key, model, {**value, "name": name})
+        yield name, {**value, "name": name}
 
 
 def _validate(document: Document, key: Key, model: type[_M], value: Mapping[str, Any]) -> _M:

@@ -6,16 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from nexmark.config.clusters import AnyCluster
 from nexmark.config.errors import suggest
+from nexmark.config.fields import Model, Positive
 from nexmark.config.queries import KNOWN_QUERIES, STANDARD_QUERIES
-
-
-class Model(BaseModel):
-    """Strict and frozen: no unknown key, no silent conversion, no change after loading."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 def _query(value: object) -> object:
@@ -37,15 +33,10 @@ def _spark_conf_value(value: object) -> object:
     return str(value) if isinstance(value, (int, float)) else value
 
 
-def _memory(value: object) -> object:
-    if isinstance(value, str) and re.fullmatch(r"[1-9][0-9]*[mg]", value):
-        return value
-    raise ValueError(f"{value!r} is not an amount of memory; write it like 768m or 4g")
-
-
 #: Confs that the harness sets itself: a value from a user would break attribution or isolation.
 RESERVED_CONFS: tuple[str, ...] = (
     "spark.app.name",
+    "spark.authenticate",
     "spark.driver.bindAddress",
     "spark.driver.defaultJavaOptions",
     "spark.driver.host",
@@ -73,9 +64,6 @@ def _spark_conf_key(key: str) -> str:
 
 
 QueryName: TypeAlias = Annotated[str, BeforeValidator(_query)]
-Positive: TypeAlias = Annotated[int, Field(gt=0)]
-Port: TypeAlias = Annotated[int, Field(ge=1024, le=65535)]
-Memory: TypeAlias = Annotated[str, BeforeValidator(_memory)]
 Ratio: TypeAlias = Annotated[float, Field(gt=1, le=100, allow_inf_nan=False)]
 SparkConf: TypeAlias = Mapping[
     Annotated[str, BeforeValidator(_spark_conf_key)],
@@ -181,37 +169,6 @@ class Workload(Size):
         return (self.events, self.tps) == (self.verify.events, self.verify.tps)
 
 
-class Cluster(Model):
-    """A Spark standalone cluster; `embedded`: one master, one worker, on this machine."""
-
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
-    kind: Literal["embedded"]
-    spark_connection: Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
-    master_port: Port
-    master_ui_port: Port
-    worker_port: Port
-    worker_ui_port: Port
-    executors: Positive = 1
-    executor_cores: Positive
-    shuffle_partitions: Positive
-    executor_memory: Memory
-    driver_memory: Memory
-    daemon_memory: Memory = "192m"
-    start_timeout_s: Annotated[int, Field(ge=5, le=600)] = 90
-
-    @model_validator(mode="after")
-    def _ports_differ(self) -> Cluster:
-        ports = (self.master_port, self.master_ui_port, self.worker_port, self.worker_ui_port)
-        if len(set(ports)) != len(ports):
-            raise ValueError("the four ports must differ; give each its own")
-        return self
-
-    @property
-    def master_url(self) -> str:
-        """What applications connect to, e.g. `spark://127.0.0.1:17077`."""
-        return f"spark://127.0.0.1:{self.master_port}"
-
-
 class Gate(Model):
     """When a measurement counts as a regression. `max_ratio` is new / baseline."""
 
@@ -231,13 +188,12 @@ class Config(Model):
 
     engines: Mapping[str, Engine]
     workloads: Mapping[str, Workload]
-    clusters: Mapping[str, Cluster]
+    clusters: Mapping[str, AnyCluster]
     gate: Gate
 
 
 __all__ = [
     "BuildSource",
-    "Cluster",
     "Config",
     "Engine",
     "Gate",

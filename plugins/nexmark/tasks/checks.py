@@ -69,7 +69,7 @@ def find_problems(night: Night) -> Iterator[str]:
     yield from filter(None, [_build_problem(night.candidate), _generator_problem(night.workload)])
     yield from filter(None, [java_problem(_major(night.candidate))])
     yield from filter(None, [disk_problem(paths.home(), RUN_BYTES)])
-    yield from night.local_cluster.port_problems()
+    yield from night.spark_cluster.problems()
 
 
 def _build_problem(source: BuildSource) -> str:

@@ -40,10 +40,10 @@ def reap() -> None:
     night = Night.current()
     mine = _lease(night)
     try:
-        ended = night.local_cluster.reap(mine, _is_active)
+        ended = night.spark_cluster.reap(mine, _is_active)
     except ClusterError as error:
         raise (AirflowFailException if mine.holder else AirflowException)(str(error)) from None
-    night.local_cluster.claim(mine)
+    night.spark_cluster.claim(mine)
     for line in ended:
         say(f"reap: ended what an earlier night left: {line}")
 
@@ -70,6 +70,11 @@ def deploy() -> dict[str, Any]:
         jobs=jobs,
         jobs_home=str(jobs_home),
     )
+    try:
+        releases = [deployment.spark_release, deployment.jobs_release]
+        night.spark_cluster.deploy(releases, say)
+    except ClusterError as error:
+        raise AirflowException(str(error)) from None
     deployment.write(night)
     record_night(night, deployment)
     say(f"deployed Spark {build.version}, build {build.id}, jobs {jobs}")
@@ -102,11 +107,11 @@ def deploy_jobs(target: Path) -> tuple[str, Path]:
 def start_cluster() -> None:
     """Start master and worker and wait until both are ready."""
     night = Night.current()
-    cluster = night.local_cluster
+    cluster = night.spark_cluster
     try:
         cluster.reap(_lease(night), _is_active)  # an earlier try of this task
-        home = Path(Deployment.read(night).spark_home)
-        cluster.start(home, night.directory / "cluster", _lease(night))
+        spark = Deployment.read(night).spark_release
+        cluster.start(spark, night.directory / "cluster", _lease(night))
     except ClusterError as error:
         raise AirflowException(str(error)) from None
     say(f"cluster {night.cluster.name} is up at {night.cluster.master_url}")
@@ -119,13 +124,22 @@ def stop_cluster() -> None:
     and the results that were right. A wrong result stays, as evidence.
     """
     night = Night.current()
-    ended = night.local_cluster.stop()
+    try:
+        ended = night.spark_cluster.stop(night.directory / "cluster")
+    finally:
+        _trim(night)
+    say(f"cluster {night.cluster.name} is down ({len(ended)} processes ended)")
+
+
+def _trim(night: Night) -> None:
     shutil.rmtree(night.events_dir, ignore_errors=True)
     for query in night.queries:
         verification = Verification.read(night.query_dir(query))
         if verification is not None and verification.success:
-            shutil.rmtree(night.query_dir(query) / "verify" / "output", ignore_errors=True)
-    say(f"cluster {night.cluster.name} is down ({len(ended)} processes ended)")
+            shutil.rmtree(night.verified_dir(query), ignore_errors=True)
+    if night.data_dir != night.directory and night.data_dir.is_dir():
+        shutil.copytree(night.data_dir, night.directory, dirs_exist_ok=True)
+        shutil.rmtree(night.data_dir)
 
 
 def _lease(night: Night) -> Lease:

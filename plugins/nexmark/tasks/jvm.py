@@ -60,13 +60,17 @@ class Archive:
         return [f"-XX:ArchiveClassesAtExit={self.unfinished}"]
 
 
-def untimed_options(archive: Archive, *, may_make: bool) -> dict[str, str]:
-    """Confs of an application that is not timed; it makes the archive if it is not there yet."""
+def untimed_options(archive: Archive, *, may_make: bool, executors_here: bool) -> dict[str, str]:
+    """Confs of an application that is not timed.
+
+    It makes the archive if it `may_make` it and it is not there yet. `executors_here`: whether the
+    executors run on this machine too.
+    """
     options = archive.use()
     if may_make and not options:
         archive.path.parent.mkdir(parents=True, exist_ok=True)
         options = archive.make()
-    executor = [_C1, *archive.use()]
+    executor = [_C1, *(archive.use() if executors_here else [])]
     return {_DRIVER: " ".join([_C1, *options]), _EXECUTOR: " ".join(executor)}
 
 

@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from nexmark.cluster import LocalCluster
-from nexmark.config import BuildSource, Cluster, Engine, Gate, Workload, paths
-from nexmark.config.models import Model
+from nexmark.cluster import Release, SparkCluster, open_cluster
+from nexmark.config import AnyCluster, BuildSource, Engine, Gate, Workload, paths
+from nexmark.config.fields import Model
 from nexmark.errors import NexmarkError
 
 _M = TypeVar("_M", bound=Model)
@@ -25,7 +25,7 @@ class Night(Model):
     run_id: str
     engine: Engine
     workload: Workload
-    cluster: Cluster
+    cluster: AnyCluster
     gate: Gate
     queries: tuple[str, ...]
     candidate: BuildSource
@@ -41,18 +41,27 @@ class Night(Model):
         return self.engine.conf_profile or self.workload.conf_profile
 
     @cached_property
-    def local_cluster(self) -> LocalCluster:
+    def spark_cluster(self) -> SparkCluster:
         """The cluster of this night."""
-        return LocalCluster(self.cluster, paths.home())
+        return open_cluster(self.cluster, paths.home())
+
+    @property
+    def data_dir(self) -> Path:
+        """Where applications write what executors write; the run directory if it can be."""
+        return self.spark_cluster.data_dir(self.directory)
 
     @property
     def events_dir(self) -> Path:
         """The events of the verification runs, as the reference reads them."""
-        return self.directory / "events"
+        return self.data_dir / "events"
 
     def query_dir(self, query: str) -> Path:
         """Where everything about `query` goes."""
         return self.directory / query
+
+    def verified_dir(self, query: str) -> Path:
+        """What the verification run of `query` puts out."""
+        return self.data_dir / query / "verify" / "output"
 
     def repetition_dir(self, query: str, number: int) -> Path:
         """Where repetition `number` (from 1) of `query` goes."""
@@ -90,6 +99,16 @@ class Deployment(Model):
     source: str
     jobs: str
     jobs_home: str
+
+    @property
+    def spark_release(self) -> Release:
+        """The build as it is deployed."""
+        return Release(f"spark-{self.build}", self.build, Path(self.spark_home))
+
+    @property
+    def jobs_release(self) -> Release:
+        """The jobs as they are deployed."""
+        return Release(f"jobs-{self.jobs}", self.jobs, Path(self.jobs_home))
 
     def write(self, night: Night) -> None:
         """Write it where `read` finds it."""

@@ -76,10 +76,11 @@ def read_failure(directory: Path) -> str:
 
 
 def prepare(directories: Sequence[Path]) -> None:
-    """Remove the first of `directories`, which the application fills, and make all of them."""
-    shutil.rmtree(directories[0], ignore_errors=True)
+    """Make `directories` anew; the application fills them."""
     for directory in directories:
-        directory.mkdir(parents=True)
+        shutil.rmtree(directory, ignore_errors=True)
+    for directory in directories:
+        directory.mkdir(parents=True, exist_ok=True)
 
 
 __all__ = ["NexmarkSubmitOperator", "prepare", "read_failure", "write_failure"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from nexmark.config.models import Model
+from nexmark.config.fields import Model
 
 _NAME = "verification.json"
 

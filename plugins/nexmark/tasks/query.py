@@ -50,7 +50,7 @@ def expectations(query: str) -> None:
     try:
         outcome = validate(
             query,
-            directory / "verify" / "output",
+            night.verified_dir(query),
             night.events_dir,
             night.directory / "data_docs",
             sink=verify_sink(query),

@@ -38,7 +38,7 @@ def start_samplers(query: str) -> None:
         *("--interval", str(night.workload.sampling_interval_s)),
         *("--max-seconds", str(MAX_SECONDS)),
     ]
-    process = start_detached(command, dict(os.environ), night.local_cluster.mark, log)
+    process = start_detached(command, dict(os.environ), night.spark_cluster.mark, log)
     deadline = time.monotonic() + _START_TIMEOUT_S
     while not pid_file.exists():
         if not process.alive or time.monotonic() > deadline:
@@ -52,7 +52,7 @@ def stop_samplers(query: str) -> None:
     """End the sampler; it writes a last reading first. Ending none is no error."""
     night = Night.current()
     process = _running(_pid_file(night, query))
-    if process and process in owned(night.local_cluster.mark):  # not a stranger with an old pid
+    if process and process in owned(night.spark_cluster.mark):  # not a stranger with an old pid
         end([process], grace_s=_STOP_GRACE_S)
 
 

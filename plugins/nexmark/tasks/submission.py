@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.cluster import OWNER_VARIABLE
-from nexmark.cluster.ports import LOOPBACK
 from nexmark.config import Size, profile_path
 from nexmark.tasks.jvm import Archive, timed_options, untimed_options
 from nexmark.tasks.night import Deployment, Night
@@ -29,17 +28,24 @@ def dump_submission(night: Night, deployment: Deployment) -> dict[str, Any]:
     submission = _submission(
         night, deployment, "dump_events.py", arguments, name="dump_events", clear=night.events_dir
     )
-    submission["conf"] |= untimed_options(Archive.of(deployment), may_make=False)
+    submission["conf"] |= untimed_options(
+        Archive.of(deployment), may_make=False, executors_here=night.cluster.kind == "embedded"
+    )
     return submission
 
 
 def verify_submission(night: Night, deployment: Deployment, query: str) -> dict[str, Any]:
     """The verification run of `query`: its whole result, at the workload's `verify` size."""
     directory = night.query_dir(query) / "verify"
-    sink = f"{verify_sink(query)}:{directory / 'output'}"
+    output = night.verified_dir(query)
+    sink = f"{verify_sink(query)}:{output}"
     submission = _query(night, deployment, query, directory, night.workload.verify, sink)
     archive = Archive.of(deployment)
-    submission["conf"] |= untimed_options(archive, may_make=True)
+    submission["conf"] |= untimed_options(
+        archive, may_make=True, executors_here=night.cluster.kind == "embedded"
+    )
+    if output.parent != directory:
+        submission["directories"].append(str(output.parent))
     submission["renames"] = [[str(archive.unfinished), str(archive.path)]]
     return submission
 
@@ -101,13 +107,13 @@ def _submission(
     `clear` is the directory that the application fills: it is emptied before every try. `renames`
     are pairs of paths, renamed after it has succeeded.
     """
-    cluster, local = night.cluster, night.local_cluster
+    config, cluster = night.cluster, night.spark_cluster
     spark_home = Path(deployment.spark_home)
-    checkpoints = local.checkpoints / name.replace(" ", "-")
-    python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    checkpoints = cluster.checkpoints / name.replace(" ", "-")
+    python = {"PYSPARK_PYTHON": cluster.worker_python, "PYSPARK_DRIVER_PYTHON": sys.executable}
     spark_environment = {
         key: value
-        for key, value in local.environment(spark_home).items()
+        for key, value in cluster.driver_environment(spark_home).items()
         if key.startswith("SPARK_")
     }
     return {
@@ -117,25 +123,25 @@ def _submission(
         "application": str(Path(deployment.jobs_home) / program),
         "application_args": list(arguments),
         "name": f"nexmark {name}",
-        "conn_id": cluster.spark_connection,
+        "conn_id": config.spark_connection,
         "spark_binary": str(spark_home / "bin" / "spark-submit"),
-        "properties_file": str(profile_path(night.conf_profile)),
+        "properties_file": str(cluster.properties_file(profile_path(night.conf_profile))),
         "env_vars": {
             **spark_environment,
             **python,
             "PYTHONPATH": "",
-            OWNER_VARIABLE: local.mark,
+            OWNER_VARIABLE: cluster.mark,
         },
         "conf": {
-            "spark.sql.shuffle.partitions": str(cluster.shuffle_partitions),
+            "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
             **night.engine.conf,
             "spark.nexmark.build": deployment.build,
-            "spark.driver.host": LOOPBACK,
-            "spark.driver.bindAddress": LOOPBACK,
-            "spark.driver.memory": cluster.driver_memory,
-            "spark.executor.memory": cluster.executor_memory,
-            "spark.executor.cores": str(cluster.executor_cores),
-            "spark.cores.max": str(cluster.executors * cluster.executor_cores),
+            "spark.driver.host": config.driver_address,
+            "spark.driver.bindAddress": config.driver_address,
+            "spark.driver.memory": config.driver_memory,
+            "spark.executor.memory": config.executor_memory,
+            "spark.executor.cores": str(config.executor_cores),
+            "spark.cores.max": str(config.executors * config.executor_cores),
             "spark.sql.streaming.checkpointLocation": checkpoints.as_uri(),
             "spark.ui.enabled": "false",
             "spark.log.level": "WARN",

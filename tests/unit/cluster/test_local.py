@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.cluster import ClusterError, Lease, LocalCluster, Process, identify
+from nexmark.cluster import ClusterError, Lease, LocalCluster, Process, Release, identify
 from nexmark.cluster.ports import is_free, listener
 from nexmark.cluster.processes import end, owned, start_detached
-from nexmark.config import Cluster
+from nexmark.config import EmbeddedCluster
 
 Factory = Callable[..., LocalCluster]
 
@@ -32,7 +32,7 @@ def free_ports(count: int) -> list[int]:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
     master, master_ui, worker, worker_ui = free_ports(4)
-    config = Cluster(
+    config = EmbeddedCluster(
         name="local",
         kind="embedded",
         spark_connection="nexmark_local",
@@ -60,6 +60,10 @@ def never_active(lease: Lease) -> bool:
     raise AssertionError("a night with a holder needs no scheduler to be asked")
 
 
+def release(spark_home: Path) -> Release:
+    return Release("spark-0", "0", spark_home)
+
+
 def fake_spark(home: Path, script: str) -> Path:
     program = home / "bin" / "spark-class"
     program.parent.mkdir(parents=True)
@@ -85,13 +89,13 @@ def test_it_starts_ready_on_loopback_only_and_stops_whole(
     import pyspark
 
     spark_home = Path(pyspark.__file__).parent
-    cluster.start(spark_home, tmp_path / "logs", lease)
+    cluster.start(release(spark_home), tmp_path / "logs", lease)
     status = cluster.status()
     assert (status["aliveworkers"], status["cores"]) == (1, 2)
     assert status["url"] == cluster.config.master_url
     assert cluster.holder() == lease
     assert len(owned(cluster.mark)) == 2
-    assert cluster.port_problems() == []  # its own ports are no conflict
+    assert cluster.problems() == []  # its own ports are no conflict
     assert is_free(6066)  # no REST submission server
     external = socket.socket()
     external.settimeout(2)
@@ -112,7 +116,7 @@ def test_a_taken_port_names_port_process_and_remedy(
         server.bind(("127.0.0.1", cluster.config.worker_ui_port))
         server.listen()
         with pytest.raises(ClusterError) as caught:
-            cluster.start(tmp_path, tmp_path / "logs", lease)
+            cluster.start(release(tmp_path), tmp_path / "logs", lease)
     text = str(caught.value)
     assert text.startswith(f"port {cluster.config.worker_ui_port}: taken by process {os.getpid()}")
     assert "worker_ui_port in include/conf/clusters.yaml" in text
@@ -131,7 +135,7 @@ def test_a_port_of_our_own_leftovers_is_no_conflict(cluster: LocalCluster, tmp_p
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert listener(cluster.config.master_port) in owned(cluster.mark)
-    assert cluster.port_problems() == []
+    assert cluster.problems() == []
 
 
 def test_a_daemon_that_dies_is_told_with_its_last_words(
@@ -139,7 +143,7 @@ def test_a_daemon_that_dies_is_told_with_its_last_words(
 ) -> None:
     spark = fake_spark(tmp_path / "spark", "echo no such class; exit 1")
     with pytest.raises(ClusterError) as caught:
-        cluster.start(spark, tmp_path / "logs", lease)
+        cluster.start(release(spark), tmp_path / "logs", lease)
     assert "Spark master: ended while it started; its last words: no such class" in str(
         caught.value
     )
@@ -154,7 +158,7 @@ def test_a_daemon_that_is_never_ready_is_ended(
     impatient = LocalCluster(cluster.config.model_copy(update={"start_timeout_s": 1}), cluster.home)
     spark = fake_spark(tmp_path / "spark", "echo starting; sleep 60")
     with pytest.raises(ClusterError, match="not ready after 1 s; its last words: starting"):
-        impatient.start(spark, tmp_path / "logs", lease)
+        impatient.start(release(spark), tmp_path / "logs", lease)
     assert owned(cluster.mark) == []
 
 
@@ -199,7 +203,7 @@ def test_spark_gets_none_of_the_callers_settings(
     monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master yarn")
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
-    environment = cluster.environment(Path("/opt/spark"))
+    environment = cluster.driver_environment(Path("/opt/spark"))
     assert environment["SPARK_CONF_DIR"] == str(cluster.scratch / "conf")
     assert environment["SPARK_HOME"] == "/opt/spark"
     assert "PYSPARK_SUBMIT_ARGS" not in environment

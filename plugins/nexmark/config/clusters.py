@@ -1,0 +1,215 @@
+"""The entries of `include/conf/clusters.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, model_validator
+
+from nexmark.config.fields import (
+    AbsolutePath,
+    Address,
+    Memory,
+    Model,
+    Port,
+    Positive,
+    mebibytes,
+)
+
+LOOPBACK = "127.0.0.1"
+
+_Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+_Connection: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
+
+
+class Cluster(Model):
+    """A Spark standalone cluster, and the shape of the applications that run on it."""
+
+    name: _Name
+    kind: str
+    spark_connection: _Connection
+    master_port: Port = 7077
+    master_ui_port: Port = 8080
+    worker_port: Port = 7078
+    worker_ui_port: Port = 8081
+    executors: Positive = 1
+    executor_cores: Positive
+    shuffle_partitions: Positive
+    executor_memory: Memory
+    driver_memory: Memory
+    daemon_memory: Memory = "192m"
+    start_timeout_s: Annotated[int, Field(ge=5, le=600)] = 90
+
+    @model_validator(mode="after")
+    def _ports_differ(self) -> Cluster:
+        ports = (self.master_port, self.master_ui_port, self.worker_port, self.worker_ui_port)
+        if len(set(ports)) != len(ports):
+            raise ValueError("the four ports must differ; give each its own")
+        return self
+
+    @property
+    def master_address(self) -> str:
+        """The address that the master listens on."""
+        raise NotImplementedError
+
+    @property
+    def driver_address(self) -> str:
+        """The address of this machine that executors reach the driver at."""
+        raise NotImplementedError
+
+    @property
+    def workers(self) -> int:
+        """How many workers the cluster has."""
+        raise NotImplementedError
+
+    @property
+    def worker_cores(self) -> int:
+        """The cores of all workers together."""
+        raise NotImplementedError
+
+    @property
+    def master_url(self) -> str:
+        """What applications connect to, e.g. `spark://127.0.0.1:17077`."""
+        return f"spark://{self.master_address}:{self.master_port}"
+
+
+class EmbeddedCluster(Cluster):
+    """One master and one worker on this machine, started and ended by the night."""
+
+    kind: Literal["embedded"]
+
+    @property
+    def master_address(self) -> str:
+        """Loopback."""
+        return LOOPBACK
+
+    @property
+    def driver_address(self) -> str:
+        """Loopback."""
+        return LOOPBACK
+
+    @property
+    def workers(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def worker_cores(self) -> int:
+        """The worker has what the executors ask for."""
+        return self.executors * self.executor_cores
+
+
+class Machine(Model):
+    """A host of a cluster; `cores` and `memory` are what its worker offers to executors."""
+
+    role: Literal["master", "worker"]
+    address: Address
+    connection: _Connection
+    cores: Positive | None = None
+    memory: Memory | None = None
+
+    @model_validator(mode="after")
+    def _worker_has_a_size(self) -> Machine:
+        sized = self.cores is not None, self.memory is not None
+        if self.role == "worker" and not all(sized):
+            raise ValueError("a worker needs cores and memory; add them")
+        if self.role == "master" and any(sized):
+            raise ValueError("cores and memory are of workers; remove them from the master")
+        return self
+
+    def slots(self, cores: int, memory: int) -> int:
+        """How many executors of so many cores and MiB of memory fit."""
+        if self.cores is None or self.memory is None:
+            return 0
+        return min(self.cores // cores, mebibytes(self.memory) // memory)
+
+
+class SshCluster(Cluster):
+    """One master and its workers on hosts that are reached by SSH.
+
+    Attributes:
+        driver_at: the address of this machine as the hosts reach it.
+        root: the package's own directory on every host: releases/, incoming/, work/.
+        local: on every host, a directory on a local disk for state and shuffle files.
+        shared: a directory with the same content and path on every host and on this machine.
+        python, java_home: on every host.
+        keep_releases: how many releases stay on a host.
+        max_clock_offset_s: how far a host's clock may be from this machine's.
+    """
+
+    kind: Literal["ssh"]
+    driver_at: Address
+    root: AbsolutePath
+    local: AbsolutePath | None = None
+    shared: AbsolutePath
+    python: AbsolutePath = "/usr/bin/python3"
+    java_home: AbsolutePath
+    keep_releases: Annotated[int, Field(ge=2, le=100)] = 4
+    max_clock_offset_s: Annotated[float, Field(gt=0, le=60)] = 0.5
+    hosts: Annotated[Mapping[_Name, Machine], Field(min_length=2)]
+
+    @model_validator(mode="after")
+    def _hosts_fit(self) -> SshCluster:
+        masters = [name for name, host in self.hosts.items() if host.role == "master"]
+        if len(masters) != 1:
+            found = " and ".join(masters) or "none"
+            raise ValueError(f"exactly one host is the master, there is {found}; correct the roles")
+        for field in ("address", "connection"):
+            values = [getattr(host, field) for host in self.hosts.values()]
+            if len(set(values)) != len(values):
+                raise ValueError(f"two hosts have the same {field}; give each its own")
+        size = self.executor_cores, mebibytes(self.executor_memory)
+        slots = sum(host.slots(*size) for host in self.hosts.values())
+        if slots < self.executors:
+            raise ValueError(
+                f"{self.executors} executors of {self.executor_cores} cores and "
+                f"{self.executor_memory} do not fit, the workers have room for {slots}; "
+                "lower executors or their size"
+            )
+        return self
+
+    @property
+    def master(self) -> str:
+        """The name of the master's host."""
+        return next(name for name, host in self.hosts.items() if host.role == "master")
+
+    @property
+    def master_address(self) -> str:
+        """The address of the master's host."""
+        return self.hosts[self.master].address
+
+    @property
+    def driver_address(self) -> str:
+        """This machine, as the hosts reach it."""
+        return self.driver_at
+
+    @property
+    def workers(self) -> int:
+        """One on each host but the master's."""
+        return len(self.hosts) - 1
+
+    @property
+    def worker_cores(self) -> int:
+        """The cores of all workers together."""
+        return sum(host.cores or 0 for host in self.hosts.values())
+
+    @property
+    def local_dir(self) -> str:
+        """`local`, which is below `root` if it is not given."""
+        return self.local or f"{self.root}/local"
+
+
+AnyCluster: TypeAlias = Annotated[EmbeddedCluster | SshCluster, Field(discriminator="kind")]
+
+KINDS: Mapping[str, type[Cluster]] = {"embedded": EmbeddedCluster, "ssh": SshCluster}
+
+__all__ = [
+    "KINDS",
+    "LOOPBACK",
+    "AnyCluster",
+    "Cluster",
+    "EmbeddedCluster",
+    "Machine",
+    "SshCluster",
+]
