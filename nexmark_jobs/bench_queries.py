@@ -39,7 +39,7 @@ PEER = {
 state: 5 M events (q16: 1 M) at tps 10 M, one run each, on a box of 2 cores and 24 GB. It cannot run
 q6, and q23 was not measured."""
 
-WARM_UP = 2
+WARM_UP = 4
 """Batches that do not count."""
 
 
@@ -129,7 +129,7 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench_queries.py", description=__doc__)
     standard = ",".join(name for name in QUERIES if name != "q14_python_udf")
     parser.add_argument("--queries", default=standard, metavar="q0,q1", type=_names)
-    parser.add_argument("--events", type=int, default=5_000_000, metavar="N")
+    parser.add_argument("--events", type=int, default=6_000_000, metavar="N")
     parser.add_argument("--rows-per-batch", type=int, default=500_000, metavar="N")
     parser.add_argument("--tps", type=int, default=10_000_000, metavar="N")
     parser.add_argument("--repetitions", type=int, default=1, metavar="N")
