@@ -13,9 +13,9 @@ from importlib import metadata
 from pathlib import Path
 
 from nexmark.cluster import open_cluster
-from nexmark.cluster.processes import owner_mark
 from nexmark.config import Cluster, Config, paths
 from nexmark.errors import NexmarkError
+from nexmark_jobs.host.processes import owner_mark
 
 #: The Airflow pool that a night's tasks run in; one slot.
 POOL = "nexmark_cluster"

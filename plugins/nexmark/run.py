@@ -31,12 +31,12 @@ from nexmark.airflow_home import (
     ui_mark,
 )
 from nexmark.cluster import ClusterError, Lease, Process, SparkCluster, identify
-from nexmark.cluster.processes import end, owned
 from nexmark.config import Config, load, paths
 from nexmark.errors import NexmarkError
 from nexmark.tasks.checks import find_problems, make_night, pick
 from nexmark.tasks.night import Night
 from nexmark.tasks.progress import PROGRESS_VARIABLE
+from nexmark_jobs.host.processes import end, owned
 
 _POLL_S = 0.2
 _INTERRUPTED = 130

@@ -25,10 +25,10 @@ from nexmark.airflow_home import (
     prepare,
     ui_mark,
 )
-from nexmark.cluster.ports import is_free, listener
-from nexmark.cluster.processes import Process, end, start_detached
 from nexmark.config import load, paths
 from nexmark.errors import NexmarkError
+from nexmark_jobs.host.ports import is_free, listener
+from nexmark_jobs.host.processes import Process, end, start_detached
 
 #: Component -> arguments; logs are read from the same disk, so no log server is started.
 _COMPONENTS: dict[str, list[str]] = {

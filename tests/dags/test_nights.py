@@ -24,10 +24,10 @@ import yaml
 
 from nexmark.airflow_home import airflow_command, airflow_environment, prepare
 from nexmark.cluster import LocalCluster
-from nexmark.cluster.processes import owned, owner_mark
 from nexmark.config import load, paths
 from nexmark.engines import Build
 from nexmark.store import open_store
+from nexmark_jobs.host.processes import owned, owner_mark
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from nexmark.cluster.base import ClusterError, Release, SparkCluster
 from nexmark.cluster.lease import Lease
 from nexmark.cluster.local import LocalCluster
-from nexmark.cluster.processes import OWNER_VARIABLE, Process, identify
 from nexmark.config import AnyCluster, EmbeddedCluster
+from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, identify
 
 
 def open_cluster(config: AnyCluster, home: Path) -> SparkCluster:

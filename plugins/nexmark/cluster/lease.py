@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from nexmark.cluster.processes import Process
+from nexmark_jobs.host.processes import Process
 
 
 @dataclass(frozen=True)

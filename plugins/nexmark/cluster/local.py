@@ -22,9 +22,9 @@ from pathlib import Path
 
 from nexmark.cluster.base import ClusterError, Release, SparkCluster
 from nexmark.cluster.lease import Lease
-from nexmark.cluster.ports import LOOPBACK, is_free, listener
-from nexmark.cluster.processes import Process, end, owned, owner_mark, start_detached
 from nexmark.config import EmbeddedCluster
+from nexmark_jobs.host.ports import LOOPBACK, is_free, listener
+from nexmark_jobs.host.processes import Process, end, owned, owner_mark, start_detached
 
 _POLL_S = 0.2
 _LOG_LINES = 3

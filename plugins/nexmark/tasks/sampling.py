@@ -10,8 +10,8 @@ from pathlib import Path
 
 from airflow.sdk.exceptions import AirflowException
 
-from nexmark.cluster.processes import Process, end, identify, owned, start_detached
 from nexmark.tasks.night import Deployment, Night
+from nexmark_jobs.host.processes import Process, end, identify, owned, start_detached
 
 #: Far longer than any query's repetitions: the sampler of a forgotten night ends by itself.
 MAX_SECONDS = 12 * 3600

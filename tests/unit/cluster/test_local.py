@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from nexmark.cluster import ClusterError, Lease, LocalCluster, Process, Release, identify
-from nexmark.cluster.ports import is_free, listener
-from nexmark.cluster.processes import end, owned, start_detached
 from nexmark.config import EmbeddedCluster
+from nexmark_jobs.host.ports import is_free, listener
+from nexmark_jobs.host.processes import end, owned, start_detached
 
 Factory = Callable[..., LocalCluster]
 

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from nexmark.cluster.processes import Process, identify
+from nexmark_jobs.host.processes import Process, identify
 
 LOOPBACK = "127.0.0.1"
 _LISTEN = "0A"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.cluster.processes import Process, end, identify, owned, owner_mark, start_detached
+from nexmark_jobs.host.processes import Process, end, identify, owned, owner_mark, start_detached
 
 Start = Callable[..., Process]
 
@@ -56,7 +56,7 @@ def test_another_mark_and_the_caller_are_not_ours(
     wait_for(lambda: owned(owner_mark(tmp_path, "local2")) == [stranger])
     assert owned(mark) == []
     # A command that runs with the mark itself must not end itself or the shell it runs in.
-    program = "import sys; from nexmark.cluster.processes import owned; print(owned(sys.argv[1]))"
+    program = "import sys; from nexmark_jobs.host.processes import owned; print(owned(sys.argv[1]))"
     child = subprocess.run(
         [sys.executable, "-c", program, mark],
         env={**os.environ, "NEXMARK_OWNER": mark},
