@@ -10,11 +10,12 @@ BIN := .venv/bin
 ENGINE ?=
 WORKLOAD ?= smoke
 QUERIES ?=
+CLUSTER ?=
 RUN ?=
 REASON ?=
 PROFILE ?= default
 # Values from the command line reach the shell as quoted environment variables only.
-export ENGINE WORKLOAD QUERIES RUN REASON PROFILE
+export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE
 
 .PHONY: help env env-dev run ui accept test lint lock bench-generator bench-queries bench-sampler clean
 
@@ -42,7 +43,7 @@ env: .venv/.run ## Create .venv with what a run needs
 env-dev: .venv/.dev ## Create .venv with the test and lint tools as well
 
 run: .venv/.run ## Run a night: make run QUERIES=q1,q5 WORKLOAD=small ENGINE=spark-3.5.9
-	@$(BIN)/python -m nexmark.run --engine "$$ENGINE" --workload "$$WORKLOAD" --queries "$$QUERIES"
+	@$(BIN)/python -m nexmark.run --engine "$$ENGINE" --workload "$$WORKLOAD" --queries "$$QUERIES" --cluster "$$CLUSTER"
 
 ui: .venv/.run ## Start Airflow with these DAGs on 127.0.0.1 (Ctrl-C ends it)
 	@$(BIN)/python -m nexmark.ui

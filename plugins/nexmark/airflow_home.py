@@ -20,6 +20,7 @@ from nexmark_jobs.host.processes import owner_mark
 #: The Airflow pool that a night's tasks run in; one slot.
 POOL = "nexmark_cluster"
 
+_SECRETS_BACKEND = "airflow.secrets.local_filesystem.LocalFilesystemBackend"
 _SETUP_TIMEOUT_S = 300
 _LOCK_TIMEOUT_S = 60
 _ABANDONED = """
@@ -39,6 +40,11 @@ _CLOSE = (
 def airflow_home() -> Path:
     """AIRFLOW_HOME of the private Airflow."""
     return paths.home() / "airflow"
+
+
+def connections_file() -> Path:
+    """Connections of the private Airflow, by id: JSON as `airflow connections export` writes it."""
+    return airflow_home() / "connections.json"
 
 
 def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
@@ -63,6 +69,10 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
+        "AIRFLOW__SECRETS__BACKEND": _SECRETS_BACKEND,
+        "AIRFLOW__SECRETS__BACKEND_KWARGS": json.dumps(
+            {"connections_file_path": str(connections_file())}
+        ),
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{_database()}",
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(port),
@@ -94,10 +104,13 @@ def connection_variable(cluster: Cluster) -> tuple[str, str]:
 def prepare(environment: Mapping[str, str]) -> None:
     """Create or migrate Airflow's database, and the pool; done once for each Airflow version."""
     home = airflow_home()
+    home.mkdir(parents=True, exist_ok=True)
+    if not connections_file().exists():
+        connections_file().touch(mode=0o600)
+        connections_file().write_text("{}")
     done = home / f"ready-{metadata.version('apache-airflow')}"
     if done.exists():
         return
-    home.mkdir(parents=True, exist_ok=True)
     _airflow(["db", "migrate"], environment)
     description = "What uses the Spark cluster runs alone"
     _airflow(["pools", "set", POOL, "1", description], environment)
@@ -156,6 +169,7 @@ __all__ = [
     "airflow_environment",
     "airflow_home",
     "close_abandoned",
+    "connections_file",
     "prepare",
     "ui_mark",
 ]

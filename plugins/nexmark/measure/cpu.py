@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nexmark.measure.samples import (
     HostSamples,
@@ -52,8 +52,9 @@ class CpuSeries:
     """Cumulative CPU-seconds of one application on one host at ``times`` (epoch seconds).
 
     ``executors`` are the JVMs, ``python`` their Python workers, ``driver`` the driver with all its
-    children (None where the driver was not on this host). ``busy`` and ``steal`` are of the whole
-    machine, None where the sampler sees only part of it.
+    children (None where the driver was not on this host), ``executor_count`` how many executors
+    were seen, at once or one after another. ``busy`` and ``steal`` are of the whole machine, None
+    where the sampler sees only part of it.
     """
 
     host: str
@@ -64,8 +65,17 @@ class CpuSeries:
     driver: tuple[float, ...] | None
     busy: tuple[float, ...] | None
     steal: tuple[float, ...] | None
-    has_executor: bool
+    executor_count: int
     sampler_cores: float | None
+
+    def without_driver(self) -> CpuSeries:
+        """Return the same without the driver: where another host is known to have it."""
+        return replace(self, driver=None)
+
+    def without_executors(self) -> CpuSeries:
+        """Return the same without executors: where their own hosts tell of them."""
+        nothing = (0.0,) * len(self.times)
+        return replace(self, executors=nothing, python=nothing, executor_count=0)
 
     def between(self, values: Sequence[float], start: float, end: float) -> float:
         """Return by how much a cumulative series of this host grew from start to end."""
@@ -103,7 +113,7 @@ def application_cpu(samples: HostSamples, app_id: str, label: str | None = None)
     Executors are found by ``app_id``. The driver is the one with this ``label`` (its ``--result``
     argument); without a label all drivers on the host that lived beside these executors count.
     A host without an executor of the application has series of zeros: whether none on any host
-    is an error is for the caller to say (``has_executor``).
+    is an error is for the caller to say (``executor_count``).
     """
     trees = tree_cpu(samples)
     executors = [x for x in trees if x.program.role == "executor" and x.program.app_id == app_id]
@@ -133,7 +143,7 @@ def application_cpu(samples: HostSamples, app_id: str, label: str | None = None)
         driver=seconds(y for x in drivers for y in (x.main, x.python)) if drivers else None,
         busy=machine(lambda x: x[0] + x[1] + x[2] + x[5] + x[6]),
         steal=machine(lambda x: x[7]),
-        has_executor=bool(executors),
+        executor_count=len(executors),
         sampler_cores=cost,
     )
 

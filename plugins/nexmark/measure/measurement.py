@@ -127,15 +127,23 @@ def measure(
 
 
 def measure_series(
-    run: RunResult, series: Sequence[CpuSeries], *, warmup_batches: int, min_intervals: int
+    run: RunResult,
+    series: Sequence[CpuSeries],
+    *,
+    warmup_batches: int,
+    min_intervals: int,
+    executors: int | None = None,
 ) -> Measurement:
-    """Return the measurements from CPU series that were made (or stored) before."""
-    _check_found(run, series)
+    """Return the measurements from CPU series that were made (or stored) before.
+
+    MeasurementError too if not as many ``executors`` were seen as the application asked for.
+    """
+    _check_found(run, series, executors)
     wall_s = run.end - run.start
-    executors = sum(x.between(x.executors, run.start, run.end) for x in series)
+    jvms = sum(x.between(x.executors, run.start, run.end) for x in series)
     python = sum(x.between(x.python, run.start, run.end) for x in series)
     application = sum(x.executors[-1] + x.python[-1] for x in series)
-    cpu_s = executors + python
+    cpu_s = jvms + python
     if cpu_s <= 0 or application <= 0:
         raise MeasurementError(
             f"{run.query}: the executors of {run.application_id} used no CPU during the run;"
@@ -161,7 +169,7 @@ def measure_series(
         wall_s=wall_s,
         cores=cpu_s / wall_s,
         cpu_s=cpu_s,
-        cpu_executors_s=executors,
+        cpu_executors_s=jvms,
         cpu_python_s=python,
         cpu_driver_s=sum(driver) if driver else None,
         cpu_application_s=application,
@@ -243,8 +251,15 @@ def _measured_batches(batches: Sequence[Batch], warmup_batches: int) -> list[Bat
     return data[warmup_batches:] or data
 
 
-def _check_found(run: RunResult, series: Sequence[CpuSeries]) -> None:
-    if not any(x.has_executor for x in series):
+def _check_found(run: RunResult, series: Sequence[CpuSeries], executors: int | None) -> None:
+    seen = sum(x.executor_count for x in series)
+    if seen and executors is not None and seen != executors:
+        where = ", ".join(f"{x.executor_count} on {x.host}" for x in series if x.executor_count)
+        raise MeasurementError(
+            f"{run.query}: {executors} executors were asked for and {seen} were seen ({where});"
+            " one was lost or could not start: see the event log and the log of its worker"
+        )
+    if not seen:
         hosts = ", ".join(x.host for x in series) or "no host at all"
         raise MeasurementError(
             f"{run.query}: no executor of {run.application_id} in the samples of {hosts};"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -75,13 +75,15 @@ class HostSamples:
     scope: str
     programs: dict[ProcessKey, Program]
     ticks: tuple[Tick, ...]
+    clock_offset_s: float = 0.0
     sampler_cpu_s: float | None = None
     elapsed_s: float | None = None
 
     def times(self) -> tuple[float, ...]:
         """Return the instants of the ticks in seconds since the epoch, on one steady clock.
 
-        That is the monotonic clock, moved to the median of its distance from the wall clock.
+        That is the monotonic clock, moved to the median of its distance from the wall clock, less
+        ``clock_offset_s``, by which the host's clock is ahead of the driver's.
         MeasurementError when the wall clock was set during the samples: batch times and samples
         could not be brought together.
         """
@@ -92,15 +94,15 @@ class HostSamples:
                 f"the clock of host {self.host} was moved by {step:.3f} s during the samples;"
                 " let it be disciplined slowly (chrony, slew) and run again"
             )
-        offset = median(distances)
+        offset = median(distances) - self.clock_offset_s
         return tuple(tick.mono + offset for tick in self.ticks)
 
 
-def read_samples(path: Path) -> HostSamples:
+def read_samples(path: Path, clock_offset_s: float = 0.0) -> HostSamples:
     """Return the samples of a file; MeasurementError when it is missing or not of this format."""
     try:
         with path.open(encoding="utf-8", errors="replace") as stream:
-            return parse_samples(stream, str(path))
+            return replace(parse_samples(stream, str(path)), clock_offset_s=clock_offset_s)
     except OSError as error:
         raise MeasurementError(
             f"no samples: {path}: {error.strerror}; see the log of the sampler on that host"

@@ -67,9 +67,10 @@ class SeriesRecord:
 class RepetitionRecord:
     """One repetition of a query: measured and right, or with the reason why not.
 
-    ``invalid`` says why its result is wrong, ``failed`` why there is no measurement; at most one
-    of them, and ``measurement`` may only be None with one of them. ``result`` is the content of
-    the result file; its batches, plan and confs are kept.
+    ``invalid`` says why it does not count although it ran (its result is wrong, or it could not be
+    measured), ``failed`` why it did not run to its end; at most one of them, and ``measurement``
+    may only be None with one of them. ``result`` is the content of the result file; its batches,
+    plan and confs are kept.
     """
 
     run: str

@@ -105,13 +105,32 @@ def deploy_jobs(target: Path) -> tuple[str, Path]:
 
 
 def start_cluster() -> None:
-    """Start master and worker and wait until both are ready."""
+    """Start master and workers and wait until all are ready."""
     night = Night.current()
-    cluster = night.spark_cluster
     try:
-        cluster.reap(_lease(night), _is_active)  # an earlier try of this task
-        spark = Deployment.read(night).spark_release
-        cluster.start(spark, night.directory / "cluster", _lease(night))
+        night.spark_cluster.reap(_lease(night), _is_active)  # an earlier try of this task
+    except ClusterError as error:
+        raise AirflowException(str(error)) from None
+    _start(night)
+
+
+def heal(night: Night) -> None:
+    """Start the cluster anew if a part of it has died; the queries that follow need it whole."""
+    trouble = night.spark_cluster.trouble()
+    if not trouble:
+        return
+    say(f"cluster {night.cluster.name}: {trouble}; starting it anew")
+    try:
+        night.spark_cluster.stop()
+    except ClusterError as error:
+        raise AirflowException(str(error)) from None
+    _start(night)
+
+
+def _start(night: Night) -> None:
+    spark = Deployment.read(night).spark_release
+    try:
+        night.spark_cluster.start(spark, night.directory / "cluster", _lease(night))
     except ClusterError as error:
         raise AirflowException(str(error)) from None
     say(f"cluster {night.cluster.name} is up at {night.cluster.master_url}")
@@ -159,4 +178,4 @@ def _is_active(lease: Lease) -> bool:
         raise
 
 
-__all__ = ["deploy", "deploy_jobs", "reap", "start_cluster", "stop_cluster"]
+__all__ = ["deploy", "deploy_jobs", "heal", "reap", "start_cluster", "stop_cluster"]

@@ -8,6 +8,7 @@ from typing import Any
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowFailException, DownstreamTasksSkipped
 
+from nexmark.tasks.infrastructure import heal
 from nexmark.tasks.night import Deployment, Night
 from nexmark.tasks.outcome import Verification
 from nexmark.tasks.progress import say
@@ -30,8 +31,12 @@ def select() -> None:
 
 
 def plan(query: str) -> list[dict[str, Any]]:
-    """What SparkSubmit is given for each timed repetition of `query`."""
+    """What SparkSubmit is given for each timed repetition of `query`.
+
+    The cluster is made whole first: what died under the query before is not to hurt this one.
+    """
     night = Night.current()
+    heal(night)
     deployment = Deployment.read(night)
     instance = get_current_context()["ti"]
     instance.xcom_push(key=VERIFY_KEY, value=verify_submission(night, deployment, query))

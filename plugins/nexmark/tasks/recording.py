@@ -17,9 +17,10 @@ from nexmark.tasks.night import Deployment, Night
 from nexmark.tasks.operators import read_failure
 from nexmark.tasks.outcome import Verification
 from nexmark.tasks.progress import say
-from nexmark.tasks.sampling import samples_path
+from nexmark.tasks.sampling import clock_offset_s, host_samples_path, samples_path
 
 if TYPE_CHECKING:
+    from nexmark.measure.cpu import CpuSeries
     from nexmark.measure.samples import HostSamples
     from nexmark.store import RepetitionRecord, Store
 
@@ -94,21 +95,43 @@ def run_name(night: Night) -> str:
 
 @dataclass(frozen=True)
 class _Samples:
-    """The samples of the hosts, or why there are none."""
+    """The samples of this machine and of each host, by path, or why there are none."""
 
-    hosts: tuple[HostSamples, ...]
+    here: HostSamples | None
+    hosts: Mapping[Path, HostSamples]
     problem: str | None
     path: Path
 
+    def series(self, application: str, label: str) -> list[tuple[CpuSeries, Path]]:
+        """The CPU of an application; where hosts are sampled, this machine has the driver only."""
+        from nexmark.measure.cpu import application_cpu
+
+        assert self.here is not None
+        here = application_cpu(self.here, application, label)
+        if not self.hosts:
+            return [(here, self.path)]
+        hosts = [
+            (application_cpu(samples, application).without_driver(), path)
+            for path, samples in self.hosts.items()
+        ]
+        return [(here.without_executors(), self.path), *hosts]
+
 
 def _read_samples(night: Night, query: str) -> _Samples:
-    from nexmark.measure.samples import MeasurementError, read_samples
+    from nexmark.measure.samples import read_samples
 
     path = samples_path(night, query)
+    directory = night.query_dir(query)
     try:
-        return _Samples((read_samples(path),), None, path)
-    except MeasurementError as error:
-        return _Samples((), str(error), path)
+        hosts = {
+            host_samples_path(directory, host): read_samples(
+                host_samples_path(directory, host), clock_offset_s(directory, host)
+            )
+            for host in night.spark_cluster.sampled_hosts
+        }
+        return _Samples(read_samples(path), hosts, None, path)
+    except NexmarkError as error:
+        return _Samples(None, {}, str(error), path)
 
 
 def _results(night: Night, query: str) -> dict[int, dict[str, Any]]:
@@ -203,7 +226,6 @@ def _measured(
     samples: _Samples,
     wrong: str | None,
 ) -> RepetitionRecord:
-    from nexmark.measure.cpu import application_cpu
     from nexmark.measure.measurement import MIN_INTERVALS, measure_series
     from nexmark.measure.result import parse_result
     from nexmark.store import RepetitionRecord, SeriesRecord
@@ -220,17 +242,18 @@ def _measured(
         if samples.problem is not None:
             raise NexmarkError(samples.problem)
         parsed = parse_result(result, str(path))
-        series = [application_cpu(h, parsed.application_id, str(path)) for h in samples.hosts]
+        found = samples.series(parsed.application_id, str(path))
         measurement = measure_series(
             parsed,
-            series,
+            [series for series, _ in found],
+            executors=night.cluster.executors,
             warmup_batches=night.workload.warmup_batches,
             min_intervals=MIN_INTERVALS,
         )
     except NexmarkError as error:
-        kept |= {"invalid": wrong} if wrong else {"failed": str(error)}
+        kept["invalid"] = wrong or str(error)
         return RepetitionRecord(run_name(night), query, number, **kept)
-    kept["series"] = [SeriesRecord(each, samples.path) for each in series]
+    kept["series"] = [SeriesRecord(series, path) for series, path in found]
     return RepetitionRecord(
         run_name(night), query, number, measurement=measurement, invalid=wrong, **kept
     )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import sys
 import time
 from pathlib import Path
+from statistics import mean
 
 from airflow.sdk.exceptions import AirflowException
 
+from nexmark.cluster import ClusterError
+from nexmark.errors import NexmarkError
 from nexmark.tasks.night import Deployment, Night
 from nexmark_jobs.host.processes import Process, end, identify, owned, start_detached
 
@@ -22,13 +26,49 @@ _POLL_S = 0.05
 
 def samples_path(night: Night, query: str) -> Path:
     """The samples of this host beside the repetitions of `query`."""
-    return night.query_dir(query) / f"samples-{socket.gethostname()}.jsonl"
+    return night.query_dir(query) / f"samples-driver-{socket.gethostname()}.jsonl"
+
+
+def host_samples_path(directory: Path, host: str) -> Path:
+    """The samples of another host, in the directory of a query."""
+    return directory / f"samples-{host}.jsonl"
+
+
+def clock_offset_s(directory: Path, host: str) -> float:
+    """By how much the clock of another host was ahead of this machine's."""
+    try:
+        readings = json.loads((directory / f"clock-{host}.json").read_text())["readings"]
+    except (OSError, ValueError, KeyError):
+        raise NexmarkError(f"no reading of the clock of host {host}, so no samples of it") from None
+    return float(mean(reading["offset_s"] for reading in readings))
 
 
 def start_samplers(query: str) -> None:
-    """Start the sampler and wait until its first reading is written."""
+    """Start the samplers of all hosts and wait until their first readings are written."""
     night = Night.current()
-    stop_samplers(query)  # that of an earlier try
+    _stop_here(night, query)  # that of an earlier try
+    directory = night.query_dir(query)
+    for stale in (*directory.glob("samples-*.jsonl"), *directory.glob("clock-*.json")):
+        stale.unlink()
+    _start_here(night, query)
+    jobs = Deployment.read(night).jobs_release
+    try:
+        night.spark_cluster.start_samplers(jobs, query, night.workload.sampling_interval_s)
+    except ClusterError as error:
+        raise AirflowException(str(error)) from None
+
+
+def stop_samplers(query: str) -> None:
+    """End the samplers; they write a last reading first. Ending none is no error."""
+    night = Night.current()
+    _stop_here(night, query)
+    try:
+        night.spark_cluster.stop_samplers(query, night.query_dir(query))
+    except ClusterError as error:
+        raise AirflowException(str(error)) from None
+
+
+def _start_here(night: Night, query: str) -> None:
     directory = night.query_dir(query)
     log, pid_file = directory / "sampler.log", _pid_file(night, query)
     program = Path(Deployment.read(night).jobs_home) / "cpu_sampler.py"
@@ -48,9 +88,7 @@ def start_samplers(query: str) -> None:
         time.sleep(_POLL_S)
 
 
-def stop_samplers(query: str) -> None:
-    """End the sampler; it writes a last reading first. Ending none is no error."""
-    night = Night.current()
+def _stop_here(night: Night, query: str) -> None:
     process = _running(_pid_file(night, query))
     if process and process in owned(night.spark_cluster.mark):  # not a stranger with an old pid
         end([process], grace_s=_STOP_GRACE_S)
@@ -67,4 +105,4 @@ def _running(pid_file: Path) -> Process | None:
         return None
 
 
-__all__ = ["samples_path", "start_samplers", "stop_samplers"]
+__all__ = ["clock_offset_s", "host_samples_path", "samples_path", "start_samplers", "stop_samplers"]

@@ -177,7 +177,7 @@ class TestApplication:
         assert application_cpu(host, APP).driver == (0.0, 0.5)
 
     def test_a_host_without_its_executors_says_so(self) -> None:
-        assert not application_cpu(samples(tick(0)), APP).has_executor
+        assert application_cpu(samples(tick(0)), APP).executor_count == 0
 
     def test_machine_totals_count_from_the_first_tick(self) -> None:
         host = samples(tick(0, busy=5000), tick(1, busy=5150))
