@@ -2,6 +2,12 @@
 
 Every process is started with NEXMARK_OWNER in its environment, which its children inherit (the
 worker's executors, their Python workers). What carries the mark is ours to end; nothing else is.
+
+As a program on a host, by `action` of the request:
+
+    start {command, environment, mark, log} -> {pid, start_ticks}
+    owned {mark} or {prefix}                -> {processes: [{pid, start_ticks, command, mark}]}
+    end   {mark} or {prefix}, {grace_s}     -> {ended: [the same], left: [the same]}
 """
 
 from __future__ import annotations
@@ -14,12 +20,16 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 OWNER_VARIABLE = "NEXMARK_OWNER"
 
 _PROC = Path("/proc")
 _POLL_S = 0.05
 _KILL_WAIT_S = 10.0
+_ROUNDS = 3
+#: What a process that a request starts has of the session's environment: no settings of others.
+_INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER")
 
 
 @dataclass(frozen=True, order=True)
@@ -58,9 +68,14 @@ def identify(pid: int) -> Process | None:
 
 def owned(mark: str) -> list[Process]:
     """Every living process that carries `mark`, but not this one or one it descends from."""
-    entry = f"{OWNER_VARIABLE}={mark}".encode()
+    return sorted(process for process, found in marked(mark).items() if found == mark)
+
+
+def marked(prefix: str = "") -> dict[Process, str]:
+    """The living processes whose mark begins with `prefix`, with it; see `owned`."""
+    entry = f"{OWNER_VARIABLE}={prefix}".encode()
     ours = _ancestors(os.getpid())
-    found = []
+    found = {}
     for directory in _PROC.iterdir():
         if not directory.name.isdigit() or int(directory.name) in ours:
             continue
@@ -69,9 +84,10 @@ def owned(mark: str) -> list[Process]:
         except OSError:  # ended meanwhile, or another user's
             continue
         process = identify(int(directory.name))
-        if process and entry in environment.split(b"\0"):
-            found.append(process)
-    return sorted(found)
+        for variable in environment.split(b"\0"):
+            if process and variable.startswith(entry):
+                found[process] = variable.decode(errors="replace").partition("=")[2]
+    return found
 
 
 def start_detached(
@@ -113,6 +129,49 @@ def end(processes: Iterable[Process], grace_s: float = 10.0) -> list[Process]:
         if not waiting:
             break
     return waiting
+
+
+def main(request: dict[str, Any]) -> dict[str, Any]:
+    """Do what the request says; see the module."""
+    action = request["action"]
+    if action == "start":
+        kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        environment = {**kept, **request["environment"]}
+        process = start_detached(
+            request["command"], environment, request["mark"], Path(request["log"])
+        )
+        return {"pid": process.pid, "start_ticks": process.start_ticks}
+    if action == "owned":
+        return {"processes": _described(_asked(request))}
+    if action == "end":
+        return _end_all(request)
+    raise SystemExit(f"processes: no action {action!r}")
+
+
+def _end_all(request: dict[str, Any]) -> dict[str, Any]:
+    ended: list[dict[str, Any]] = []
+    # A process that is being ended may start another one just then: look again.
+    for _ in range(_ROUNDS):
+        found = _asked(request)
+        if not found:
+            break
+        ended += _described(found)
+        end(found, request["grace_s"])
+    return {"ended": ended, "left": _described(_asked(request))}
+
+
+def _asked(request: dict[str, Any]) -> dict[Process, str]:
+    """The processes with the mark of the request, or with marks that begin with its prefix."""
+    if "prefix" in request:
+        return marked(request["prefix"])
+    return dict.fromkeys(owned(request["mark"]), request["mark"])
+
+
+def _described(processes: Mapping[Process, str]) -> list[dict[str, Any]]:
+    return [
+        {"pid": x.pid, "start_ticks": x.start_ticks, "command": x.command, "mark": mark}
+        for x, mark in sorted(processes.items())
+    ]
 
 
 def _signal(process: Process, number: int) -> None:
@@ -158,6 +217,8 @@ __all__ = [
     "Process",
     "end",
     "identify",
+    "main",
+    "marked",
     "owned",
     "owner_mark",
     "start_detached",
