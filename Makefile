@@ -17,7 +17,7 @@ PROFILE ?= default
 # Values from the command line reach the shell as quoted environment variables only.
 export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE
 
-.PHONY: help env env-dev run ui accept test lint lock bench-generator bench-queries bench-sampler clean
+.PHONY: help env env-dev run ui accept test lint lock bench-generator bench-queries bench-sampler cluster-up cluster-down clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -72,6 +72,12 @@ bench-queries: .venv/.run ## Events per CPU-second of every query, beside nexmar
 
 bench-sampler: .venv/.run ## CPU time of the sampler itself
 	@$(BIN)/python -m nexmark.measure.sampler_cost
+
+cluster-up: .venv/.run ## Three hosts to test with, as namespaces of this machine (root)
+	@$(BIN)/python -m nexmark.cluster.namespaces up
+
+cluster-down: .venv/.run ## Remove these hosts
+	@$(BIN)/python -m nexmark.cluster.namespaces down
 
 clean: ## Remove the environment, builds, runs and results
 	rm -rf .venv .nexmark
