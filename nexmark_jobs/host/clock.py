@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from typing import Any
 
@@ -11,7 +9,3 @@ from typing import Any
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """The wall clock now."""
     return {"wall": time.time()}
-
-
-if __name__ == "__main__":
-    print(json.dumps(main(json.load(sys.stdin))))

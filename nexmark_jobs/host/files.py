@@ -10,10 +10,8 @@ Answer: tail: path -> those lines (none if there is no such file).
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +38,3 @@ def _tail(path: Path, count: int) -> list[str]:
     except OSError:
         return []
     return [line.strip() for line in lines if line.strip()][-count:]
-
-
-if __name__ == "__main__":
-    print(json.dumps(main(json.load(sys.stdin))))

@@ -7,6 +7,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from nexmark.config import paths
 from nexmark.tasks.night import Night
+from nexmark.tasks.operators import overhead_s
 from nexmark.tasks.progress import say
 from nexmark.tasks.recording import run_name
 
@@ -42,9 +43,23 @@ def report() -> None:
     with open_store(paths.database_url()) as store:
         written = write_report(directory, store, run_name(night))
     say(written.text())
+    say(_overhead(night))
     say(f"report: {directory}")
     say(f"raw rows: {paths.database_url()}")
     say(f"all files of the night: {night.directory}")
+
+
+def _overhead(night: Night) -> str:
+    """What the night spends around its applications: samplers, expectations, Airflow's own time."""
+    try:
+        seconds = overhead_s(night.directory)
+    except FileNotFoundError:
+        return "harness: no application ran"
+    repetitions = len(night.queries) * night.workload.repetitions
+    return (
+        f"harness: {seconds:.0f} s around the applications, {seconds / repetitions:.1f} s "
+        "per timed repetition"
+    )
 
 
 def verdict() -> None:

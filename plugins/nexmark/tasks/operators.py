@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from nexmark.tasks.progress import reason, say
 _USAGE_ERROR = "Error code is: 2."
 
 _FAILURE = "failure.txt"
+_APPLICATIONS = "applications.jsonl"
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -47,7 +49,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         self._conn_id = submission["conn_id"]
         self._spark_binary = submission["spark_binary"]
         prepare([Path(directory) for directory in submission["directories"]])
-        started = time.monotonic()
+        started = time.time()
         try:
             super().execute(context)
         except AirflowException as error:
@@ -55,10 +57,26 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             if _USAGE_ERROR in str(error):  # no retry will mend it
                 raise AirflowFailException(str(error)) from None
             raise
+        finally:
+            note_application(Path(submission["night"]), submission["label"], started, time.time())
         for unfinished, finished in submission["renames"]:
             if Path(unfinished).exists():
                 Path(unfinished).replace(finished)
-        say(f"{submission['label']}: done in {time.monotonic() - started:.1f} s")
+        say(f"{submission['label']}: done in {time.time() - started:.1f} s")
+
+
+def note_application(night: Path, label: str, start: float, end: float) -> None:
+    """Note in the run directory when an application ran; times in epoch seconds."""
+    with (night / _APPLICATIONS).open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"label": label, "start": start, "end": end}) + "\n")
+
+
+def overhead_s(night: Path) -> float:
+    """How long no application ran between the start of the first and the end of the last one."""
+    lines = (night / _APPLICATIONS).read_text(encoding="utf-8").splitlines()
+    ran = [json.loads(line) for line in lines]
+    span = max(each["end"] for each in ran) - min(each["start"] for each in ran)
+    return float(span - sum(each["end"] - each["start"] for each in ran))
 
 
 def write_failure(directory: Path, reason: str) -> None:
@@ -83,4 +101,11 @@ def prepare(directories: Sequence[Path]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
 
 
-__all__ = ["NexmarkSubmitOperator", "prepare", "read_failure", "write_failure"]
+__all__ = [
+    "NexmarkSubmitOperator",
+    "note_application",
+    "overhead_s",
+    "prepare",
+    "read_failure",
+    "write_failure",
+]

@@ -118,6 +118,7 @@ def _submission(
     }
     return {
         "label": name,
+        "night": str(night.directory),
         "directories": [str(clear)],
         "renames": [],
         "application": str(Path(deployment.jobs_home) / program),
