@@ -3,7 +3,7 @@
 Every process is started with NEXMARK_OWNER in its environment, which its children inherit (the
 worker's executors, their Python workers). What carries the mark is ours to end; nothing else is.
 
-As a program on a host, by `action` of the request:
+As a program on a host, by `do` of the request:
 
     start {command, environment, mark, log} -> {pid, start_ticks}
     owned {mark} or {prefix}                -> {processes: [{pid, start_ticks, command, mark}]}
@@ -133,19 +133,19 @@ def end(processes: Iterable[Process], grace_s: float = 10.0) -> list[Process]:
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Do what the request says; see the module."""
-    action = request["action"]
-    if action == "start":
+    do = request["do"]
+    if do == "start":
         kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         environment = {**kept, **request["environment"]}
         process = start_detached(
             request["command"], environment, request["mark"], Path(request["log"])
         )
         return {"pid": process.pid, "start_ticks": process.start_ticks}
-    if action == "owned":
+    if do == "owned":
         return {"processes": _described(_asked(request))}
-    if action == "end":
+    if do == "end":
         return _end_all(request)
-    raise SystemExit(f"processes: no action {action!r}")
+    raise SystemExit(f"processes: cannot {do!r}")
 
 
 def _end_all(request: dict[str, Any]) -> dict[str, Any]:

@@ -16,17 +16,17 @@ from tests.unit.host.programs import attempt, run
 @pytest.fixture
 def mark(tmp_path: Path) -> Iterator[str]:
     yield f"{tmp_path}|cluster"
-    run(processes, {"action": "end", "prefix": str(tmp_path), "grace_s": 0.1})
+    run(processes, {"do": "end", "prefix": str(tmp_path), "grace_s": 0.1})
 
 
 def start(command: list[str], mark: str, log: Path, **environment: str) -> dict[str, Any]:
     request = {"command": command, "environment": environment, "mark": mark, "log": str(log)}
-    return run(processes, {"action": "start", **request})
+    return run(processes, {"do": "start", **request})
 
 
 def test_what_was_started_lives_on_and_is_found_by_its_mark(mark: str, tmp_path: Path) -> None:
     started = start(["sleep", "62"], mark, tmp_path / "log")
-    found = run(processes, {"action": "owned", "mark": mark})["processes"]
+    found = run(processes, {"do": "owned", "mark": mark})["processes"]
     assert [x["command"] for x in found] == ["sleep 62"]
     assert {**found[0], **started, "mark": mark} == found[0]
 
@@ -34,18 +34,18 @@ def test_what_was_started_lives_on_and_is_found_by_its_mark(mark: str, tmp_path:
 def test_a_prefix_finds_the_marks_that_begin_with_it(mark: str, tmp_path: Path) -> None:
     start(["sleep", "63"], mark, tmp_path / "log")
     start(["sleep", "64"], f"{mark}|sampler", tmp_path / "log")
-    exact = run(processes, {"action": "owned", "mark": mark})["processes"]
-    both = run(processes, {"action": "owned", "prefix": mark})["processes"]
+    exact = run(processes, {"do": "owned", "mark": mark})["processes"]
+    both = run(processes, {"do": "owned", "prefix": mark})["processes"]
     assert [x["command"] for x in exact] == ["sleep 63"]
     assert sorted(x["mark"] for x in both) == [mark, f"{mark}|sampler"]
 
 
 def test_end_says_what_it_ended_and_what_is_left(mark: str, tmp_path: Path) -> None:
     start(["sleep", "65"], mark, tmp_path / "log")
-    done = run(processes, {"action": "end", "mark": mark, "grace_s": 5})
+    done = run(processes, {"do": "end", "mark": mark, "grace_s": 5})
     assert [x["command"] for x in done["ended"]] == ["sleep 65"]
     assert done["left"] == []
-    again = run(processes, {"action": "end", "mark": mark, "grace_s": 5})
+    again = run(processes, {"do": "end", "mark": mark, "grace_s": 5})
     assert again == {"ended": [], "left": []}
 
 
@@ -67,7 +67,7 @@ def test_the_environment_is_that_of_the_request(
 
 def test_a_command_that_is_not_there_is_named_in_the_last_line(tmp_path: Path) -> None:
     request = {"command": ["/no/such"], "environment": {}, "mark": "m", "log": str(tmp_path / "l")}
-    done = attempt(processes, {"action": "start", **request})
+    done = attempt(processes, {"do": "start", **request})
     assert done.returncode == 1
     assert b"/no/such" in done.stderr.splitlines()[-1]
 
@@ -75,6 +75,6 @@ def test_a_command_that_is_not_there_is_named_in_the_last_line(tmp_path: Path) -
 def test_the_request_does_not_show_in_the_command_line(mark: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     start(["sh", "-c", "cat /proc/$PPID/cmdline; sleep 66"], mark, log, SECRET="hidden-word")
-    found = run(processes, {"action": "owned", "mark": mark})["processes"]
+    found = run(processes, {"do": "owned", "mark": mark})["processes"]
     assert found
     assert not any("hidden-word" in x["command"] for x in found)
