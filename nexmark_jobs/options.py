@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from nexmark_jobs.errors import UsageError
 from nexmark_jobs.generator import GeneratorConfig
+from nexmark_jobs.generator.options import (
+    OneLineParser,
+    add_generator_arguments,
+    changed_knobs,
+    generator_config,
+)
 from nexmark_jobs.queries import QUERIES, Query
 from nexmark_jobs.sources.recording import Recording, open_recording
 
 SINKS = ("noop", "parquet", "filesystem")
-_OWN_ARGUMENTS = ("seed", "tps")
 
 
 @dataclass(frozen=True)
@@ -27,13 +32,7 @@ class DatagenOptions:
     @property
     def knobs(self) -> dict[str, int]:
         """The generator's knobs that differ from their defaults, but for seed and tps."""
-        default = GeneratorConfig()
-        values = {f.name: getattr(self.config, f.name) for f in fields(GeneratorConfig)}
-        return {
-            name: value
-            for name, value in values.items()
-            if name not in _OWN_ARGUMENTS and value != getattr(default, name)
-        }
+        return changed_knobs(self.config)
 
 
 @dataclass(frozen=True)
@@ -68,16 +67,6 @@ class Options:
     conf_profile: str = "default"
 
 
-class _Parser(argparse.ArgumentParser):
-    """Reports an error as UsageError instead of printing the usage and exiting."""
-
-    def error(self, message: str) -> NoReturn:
-        message = message.removeprefix("argument ")
-        if message.startswith(("unrecognized", "the following arguments")):
-            message += "; see --help"
-        raise UsageError(message)
-
-
 def parse(arguments: list[str]) -> Options:
     """Return the checked options.
 
@@ -102,8 +91,8 @@ def parse(arguments: list[str]) -> Options:
     return options
 
 
-def _parser() -> _Parser:
-    parser = _Parser(
+def _parser() -> argparse.ArgumentParser:
+    parser = OneLineParser(
         prog="run_query.py",
         description="Runs one Nexmark query as a Spark Structured Streaming job. Master, memory "
         "and Spark confs are spark-submit's.",
@@ -117,30 +106,16 @@ def _parser() -> _Parser:
         "--source",
         default="datagen",
         help="datagen (default) or files:DIR, recorded events as JSON lines (gzip or not) or "
-        "parquet; with files the next five arguments are ignored",
+        "parquet; with files the arguments of the generator are ignored",
     )
     parser.add_argument("--events", type=_positive("number of events"), metavar="N")
-    parser.add_argument(
-        "--tps",
-        type=_positive("events per second of event time", "1000"),
-        default=1000,
-        metavar="T",
-        help="events per second of event time; spaces events, throttles nothing (default 1000)",
-    )
-    parser.add_argument("--seed", type=_integer, default=1, metavar="S", help="default 1")
+    add_generator_arguments(parser)
     parser.add_argument(
         "--rows-per-batch",
         type=_positive("events per micro-batch", "25000"),
         default=25_000,
         metavar="B",
         help="default 25000",
-    )
-    parser.add_argument(
-        "--generator",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a knob of the generator, e.g. out_of_order_group_size=5; repeatable",
     )
     parser.add_argument(
         "--sink",
@@ -155,13 +130,6 @@ def _parser() -> _Parser:
         "--conf-profile", default="default", metavar="NAME", help="kept in the result, no more"
     )
     return parser
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an integer; e.g. 1") from None
 
 
 def _positive(meaning: str, example: str = "100000") -> Any:
@@ -214,28 +182,7 @@ def _source(given: argparse.Namespace) -> DatagenOptions | FilesOptions:
 def _datagen(given: argparse.Namespace) -> DatagenOptions:
     if given.events is None:
         raise UsageError("--events: missing; say how many to generate, e.g. --events 100000")
-    names = {field.name for field in fields(GeneratorConfig)} - set(_OWN_ARGUMENTS)
-    knobs: dict[str, int] = {}
-    for item in given.generator:
-        name, _, value = item.partition("=")
-        if name in _OWN_ARGUMENTS:
-            raise UsageError(f"--generator: {name} has an argument of its own; use --{name}")
-        if name not in names:
-            raise UsageError(
-                f"--generator: unknown knob '{name}'; use one of {', '.join(sorted(names))}"
-            )
-        try:
-            knobs[name] = int(value)
-        except ValueError:
-            raise UsageError(
-                f"--generator: {item}: {value!r} is not an integer; e.g. {name}=10"
-            ) from None
-    try:
-        config = GeneratorConfig(seed=given.seed, tps=given.tps, **knobs)
-    except ValueError as error:
-        name, _, problem = str(error).partition(": ")
-        where = f"--{name}" if name in _OWN_ARGUMENTS else f"--generator: {name}"
-        raise UsageError(f"{where}: {problem}; give a value within these bounds") from None
+    config = generator_config(given.seed, given.tps, given.generator)
     return DatagenOptions(given.events, given.rows_per_batch, config)
 
 

@@ -24,16 +24,24 @@ class OneLineParser(argparse.ArgumentParser):
         raise UsageError(message)
 
 
+def integer(text: str) -> int:
+    """The argument as a number; what is wrong with it in words."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer; e.g. 1") from None
+
+
 def add_generator_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --tps, --seed and --generator."""
     parser.add_argument(
         "--tps",
-        type=int,
+        type=integer,
         default=1000,
         metavar="T",
         help="events per second of event time; spaces events, throttles nothing (default 1000)",
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="S", help="default 1")
+    parser.add_argument("--seed", type=integer, default=1, metavar="S", help="default 1")
     parser.add_argument(
         "--generator",
         action="append",
@@ -55,7 +63,7 @@ def generator_config(seed: int, tps: int, knobs: Sequence[str]) -> GeneratorConf
     except ValueError as error:
         name, _, problem = str(error).partition(": ")
         where = f"--{name}" if name in _OWN_ARGUMENTS else f"--generator: {name}"
-        raise UsageError(f"{where}: {problem}; give another value") from None
+        raise UsageError(f"{where}: {problem}; give a value within these bounds") from None
 
 
 def changed_knobs(config: GeneratorConfig) -> dict[str, int]:

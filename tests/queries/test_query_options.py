@@ -33,7 +33,7 @@ def arguments(tmp_path: Path, **changes: str | None) -> list[str]:
         ({"events": None}, "--events: missing; say how many to generate, e.g. --events 100000"),
         ({"events": "-5"}, "--events: -5 is not positive; give number of events, e.g. 100000"),
         ({"events": "1e6"}, "--events: '1e6' is not an integer; give number of events"),
-        ({"tps": "0"}, "--tps: 0 is not positive; give events per second of event time, e.g."),
+        ({"tps": "0"}, "--tps: 0 is not within 1..1000000000; give a value"),
         ({"tps": "5000000000"}, "--tps: 5000000000 is not within 1..1000000000; give a value"),
         ({"rows_per_batch": "0"}, "--rows-per-batch: 0 is not positive; give events per micro"),
         ({"seed": "x"}, "--seed: 'x' is not an integer"),
@@ -90,8 +90,8 @@ def test_command_reports_in_one_line_and_leaves_nothing(
     assert main(arguments(tmp_path, tps="0")) == 2
     err = capsys.readouterr().err
     assert err == (
-        "run_query.py: error: --tps: 0 is not positive; "
-        "give events per second of event time, e.g. 1000\n"
+        "run_query.py: error: --tps: 0 is not within 1..1000000000; "
+        "give a value within these bounds\n"
     )
     assert list(tmp_path.iterdir()) == []
 
