@@ -161,10 +161,16 @@ def _end_all(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _asked(request: dict[str, Any]) -> dict[Process, str]:
-    """The processes with the mark of the request, or with marks that begin with its prefix."""
+    """The processes with the mark of the request, or with marks that begin with its prefix.
+
+    Of these the one with the `pid` of the request, if it has one.
+    """
     if "prefix" in request:
-        return marked(request["prefix"])
-    return dict.fromkeys(owned(request["mark"]), request["mark"])
+        found = marked(request["prefix"])
+    else:
+        found = dict.fromkeys(owned(request["mark"]), request["mark"])
+    pid = request.get("pid")
+    return {process: mark for process, mark in found.items() if pid in (None, process.pid)}
 
 
 def _described(processes: Mapping[Process, str]) -> list[dict[str, Any]]:
