@@ -30,10 +30,11 @@ env: .venv/.run ## Create .venv with what a run needs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bootstrap.lock
 	@touch $@
 
+# Where the development tools are installed, they stay.
 .venv/.run: .venv/bin/uv requirements.lock pyproject.toml
-	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes $(if $(wildcard .venv/.dev),requirements-dev.lock,requirements.lock)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
-	@rm -f .venv/.dev && touch $@
+	@touch $@
 
 .venv/.dev: .venv/bin/uv requirements-dev.lock pyproject.toml
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.lock
