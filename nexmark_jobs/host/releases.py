@@ -1,0 +1,310 @@
+"""The releases on a host: Spark builds and jobs, each in a directory named after its content.
+
+    <root>/releases/<name>/              a release, whole: it is renamed to this when it is
+    <root>/releases/<name>/.release.json its digest, and size and time of every file; touched on use
+    <root>/releases/.<name>-PID-TICKS/   one that is being unpacked by that process
+    <root>/incoming/<name>.tar.part      one that is on its way; an interrupted copy is resumed
+
+By `do` of the request:
+
+    look    {root, name, digest} -> {whole, part_bytes, part_sha256}
+    receive {root, name, digest, offset, bytes, sha256, unpacked_bytes} and the tar from `offset`
+            on as data -> {}
+    prune   {root, name, keep}   -> {removed: [name]}: of the kind of `name` (spark, jobs)
+    sweep   {root}               -> {removed: [path]}: what interrupted copies left
+
+The digest is that of `nexmark.engines.identity`, made here again from what was unpacked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import select
+import shutil
+import sys
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, identify
+
+_INDEX = ".release.json"
+_PART = ".tar.part"
+_CHUNK = 1 << 20
+#: What stays free beside a release.
+_SPARE_BYTES = 64 << 20
+#: A copy of which nothing has come for so long has lost its sender.
+_IDLE_S = 30.0
+#: So long an earlier copy has to notice that.
+_LOCK_S = _IDLE_S + 10.0
+
+
+def main(request: dict[str, Any]) -> dict[str, Any]:
+    """Do what the request says; see the module."""
+    do, root = request["do"], Path(request["root"])
+    if do == "look":
+        return look(root, request["name"], request["digest"])
+    if do == "receive":
+        return _receive(request, root, sys.stdin.buffer)
+    if do == "prune":
+        return {"removed": prune(root, request["name"], request["keep"])}
+    if do == "sweep":
+        return {"removed": sweep(root)}
+    raise SystemExit(f"releases: cannot {do!r}")
+
+
+def look(root: Path, name: str, digest: str) -> dict[str, Any]:
+    """Whether the release is there and whole (it counts as used then), and what came of it.
+
+    What interrupted copies of other releases left is removed.
+    """
+    sweep(root, but=name)
+    if _is_whole(root / "releases" / name, digest):
+        os.utime(root / "releases" / name / _INDEX)
+        return {"whole": True, "part_bytes": 0, "part_sha256": ""}
+    part = _part(root, name)
+    if not part.is_file():
+        return {"whole": False, "part_bytes": 0, "part_sha256": ""}
+    with part.open("rb") as file:
+        digest_of_part = _hashed(file)
+        return {"whole": False, "part_bytes": file.tell(), "part_sha256": digest_of_part}
+
+
+def prune(root: Path, name: str, keep: int) -> list[str]:
+    """Remove all releases of the kind of `name` but the `keep` that were used last.
+
+    `name` itself and what a living process of ours has in its command or environment stay.
+    """
+    kind = name.rpartition("-")[0]
+    releases = root / "releases"
+    found = [
+        directory
+        for directory in releases.glob(f"{kind}-*")
+        if directory.name.rpartition("-")[0] == kind
+    ]
+    found.sort(key=_last_use, reverse=True)
+    removed = []
+    for directory in found[keep:]:
+        if directory.name != name and not _in_use(directory):
+            _remove(directory)
+            removed.append(directory.name)
+    return removed
+
+
+def sweep(root: Path, but: str = "") -> list[str]:
+    """Remove what interrupted copies left, except those that are under way or of `but`."""
+    removed = []
+    for path in sorted((root / "incoming").glob(f"*{_PART}")):
+        if path == _part(root, but):
+            continue
+        with contextlib.suppress(BlockingIOError, FileNotFoundError), _lock(path, wait_s=0):
+            path.unlink()
+            removed.append(str(path))
+    for path in sorted((root / "releases").glob(".*")):
+        maker = path.name.split("-")[-2:]
+        if all(number.isdigit() for number in maker) and not _process(*maker).alive:
+            shutil.rmtree(path, ignore_errors=True)
+            removed.append(str(path))
+    return removed
+
+
+def _receive(request: dict[str, Any], root: Path, source: BinaryIO) -> dict[str, Any]:
+    name, digest = request["name"], request["digest"]
+    part = _part(root, name)
+    try:
+        for directory in (part.parent, root / "releases"):
+            directory.mkdir(parents=True, exist_ok=True)
+        with _lock(part, _LOCK_S):
+            if _is_whole(root / "releases" / name, digest):  # another copy was first
+                part.unlink()
+                return {}
+            _need(root, request["bytes"] - request["offset"] + request["unpacked_bytes"])
+            _append(part, request["offset"], source)
+            _check(part, request["bytes"], request["sha256"])
+            try:
+                _install(part, root / "releases" / name, digest)
+            finally:
+                part.unlink()
+    except BlockingIOError:
+        raise SystemExit(f"another copy of {name} goes on; wait until it has ended") from None
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise SystemExit(f"{name}: {error}; see {root} and who owns it") from None
+        part.unlink(missing_ok=True)
+        raise SystemExit(f"the disk of {root} is full; make room, then try again") from None
+    return {}
+
+
+def _need(root: Path, size: int) -> None:
+    free = shutil.disk_usage(root).free
+    if free < size + _SPARE_BYTES:
+        needed = (size + _SPARE_BYTES) >> 20
+        raise SystemExit(f"{root} has {free >> 20} MB free and needs {needed} MB; make room")
+
+
+def _append(part: Path, offset: int, source: BinaryIO) -> None:
+    """Write what comes behind the first `offset` bytes, until the sender closes."""
+    with part.open("r+b") as file:
+        file.truncate(offset)
+        file.seek(offset)
+        while select.select([source], [], [], _IDLE_S)[0]:
+            data = source.read1(_CHUNK)  # type: ignore[attr-defined]
+            if not data:
+                return
+            file.write(data)
+    raise SystemExit(f"nothing has come for {_IDLE_S:.0f} s; see the network")
+
+
+def _check(part: Path, size: int, sha256: str) -> None:
+    length = part.stat().st_size
+    if length < size:
+        raise SystemExit(f"the copy was interrupted after {length} of {size} bytes; try again")
+    with part.open("rb") as file:
+        if length == size and _hashed(file) == sha256:
+            return
+    part.unlink()
+    raise SystemExit("what came is not what was sent (SHA-256); try again, then see disk and RAM")
+
+
+def _install(part: Path, target: Path, digest: str) -> None:
+    """Unpack `part`, check it and give it its name."""
+    me = identify(os.getpid())
+    ticks = me.start_ticks if me else 0
+    temporary = target.with_name(f".{target.name}-{os.getpid()}-{ticks}")
+    try:
+        if _unpack(part, temporary) != digest:
+            raise SystemExit(f"{target.name} has another digest here than {digest}; deploy again")
+        files = {path: [x.st_size, x.st_mtime_ns] for path, x in _walk(temporary)}
+        (temporary / _INDEX).write_text(json.dumps({"digest": digest, "files": files}))
+        os.sync()
+        if target.exists():
+            _remove(target)
+        temporary.rename(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _unpack(part: Path, target: Path) -> str:
+    """Write the files of the tar `part` below `target`; the digest of what was written."""
+    hashes = {}
+    with tarfile.open(part, "r:") as archive:
+        for member in archive:
+            path = target / member.name
+            source = archive.extractfile(member) if member.isreg() else None
+            if source is None or ".." in path.parts or Path(member.name).is_absolute():
+                raise SystemExit(f"{member.name}: only files below a release belong into it")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            hashed = hashlib.sha256()
+            with path.open("xb") as file:
+                while data := source.read(_CHUNK):
+                    hashed.update(data)
+                    file.write(data)
+            path.chmod(member.mode & 0o755)
+            hashes[member.name] = hashed.hexdigest()
+    digest = hashlib.sha256()
+    for name, file_hash in sorted(hashes.items()):
+        digest.update(f"{name}\0{file_hash}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _is_whole(release: Path, digest: str) -> bool:
+    try:
+        index = json.loads((release / _INDEX).read_text())
+        if index["digest"] != digest:
+            return False
+        return bool(index["files"] == {p: [x.st_size, x.st_mtime_ns] for p, x in _walk(release)})
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Every file but the index and compiled Python files, which come and go."""
+    for directory, subdirectories, names in os.walk(root):
+        subdirectories[:] = [name for name in subdirectories if name != "__pycache__"]
+        for name in names:
+            path = Path(directory, name)
+            relative = path.relative_to(root).as_posix()
+            if relative != _INDEX:
+                yield relative, path.stat()
+
+
+def _remove(release: Path) -> None:
+    """Remove a release; one that is half removed is not whole, whenever this is interrupted."""
+    (release / _INDEX).unlink(missing_ok=True)
+    shutil.rmtree(release)
+
+
+def _last_use(release: Path) -> float:
+    try:
+        return (release / _INDEX).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _in_use(release: Path) -> bool:
+    """Whether a living process of this package has it in its command or environment."""
+    wanted = str(release).encode()
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            with contextlib.suppress(OSError):
+                environment = (process / "environ").read_bytes()
+                if OWNER_VARIABLE.encode() not in environment:
+                    continue
+                if wanted in environment + (process / "cmdline").read_bytes():
+                    return True
+    return False
+
+
+def _process(pid: str, ticks: str) -> Process:
+    return Process(int(pid), int(ticks))
+
+
+def _part(root: Path, name: str) -> Path:
+    return root / "incoming" / f"{name}{_PART}"
+
+
+def _hashed(file: BinaryIO) -> str:
+    hashed = hashlib.sha256()
+    while data := file.read(_CHUNK):
+        hashed.update(data)
+    return hashed.hexdigest()
+
+
+@contextlib.contextmanager
+def _lock(path: Path, wait_s: float) -> Iterator[None]:
+    """Hold the lock on the file `path`, which is made if it is not there.
+
+    BlockingIOError if another has it for `wait_s`.
+    """
+    deadline = time.monotonic() + wait_s
+    while True:
+        with path.open("ab") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.2)
+                continue
+            if not _is_at(file, path):
+                continue
+            yield
+            return
+
+
+def _is_at(file: BinaryIO, path: Path) -> bool:
+    """Whether `file` is still the one at `path`: who had its lock may have removed it."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+__all__ = ["look", "main", "prune", "sweep"]
