@@ -121,11 +121,11 @@ def _receive(request: dict[str, Any], root: Path, source: BinaryIO) -> dict[str,
     try:
         for directory in (part.parent, root / "releases"):
             directory.mkdir(parents=True, exist_ok=True)
+        _need(root, request["bytes"] - request["offset"] + request["unpacked_bytes"])
         with _lock(part, _LOCK_S):
             if _is_whole(root / "releases" / name, digest):  # another copy was first
                 part.unlink()
                 return {}
-            _need(root, request["bytes"] - request["offset"] + request["unpacked_bytes"])
             _append(part, request["offset"], source)
             _check(part, request["bytes"], request["sha256"])
             try:

@@ -1,0 +1,190 @@
+"""What a night wants to know of a host before anything is started there.
+
+Request: java_home, directories [path], ports {port: address}, mark (prefix of what is ours),
+shared {directory, write: {name: token}, read: [name], remove: [name]}, busy_window_s; every key
+optional. Answer: see `main`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nexmark_jobs.host.ports import is_free, listener
+from nexmark_jobs.host.processes import Process, marked
+
+_BUSY_SHARE = 0.2
+_JAVA_TIMEOUT_S = 20
+
+
+def main(request: dict[str, Any]) -> dict[str, Any]:
+    """The facts; bytes, seconds and shares of one core. What cannot be found out is None.
+
+    Keys: hostname, kernel, python, java {home, version, problem}, cpu_model, cores, governor,
+    load_average (1 minute), free_memory_bytes, directories {path: {free_bytes, writable, problem}},
+    ports {port: None if free, else {pid, command, ours}}, boot_id, shared {tokens: {name: text or
+    None}, problem}, busy [{pid, command, cores}], and wall (s since the epoch), which is read last.
+    """
+    mark = request.get("mark", "")
+    ours = marked(mark) if mark else {}
+    facts = {
+        "hostname": socket.gethostname(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "python_path": sys.executable,
+        "java": _java(request["java_home"]) if "java_home" in request else None,
+        "cpu_model": cpu_model(_text("/proc/cpuinfo")),
+        "cores": len(os.sched_getaffinity(0)),
+        "governor": _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "load_average": os.getloadavg()[0],
+        "free_memory_bytes": free_memory(_text("/proc/meminfo")),
+        "directories": {path: _directory(Path(path)) for path in request.get("directories", [])},
+        "ports": {
+            port: _port(int(port), address, ours)
+            for port, address in request.get("ports", {}).items()
+        },
+        "boot_id": _text("/proc/sys/kernel/random/boot_id"),
+        "shared": _shared(**request["shared"]) if "shared" in request else None,
+        "busy": busy(ours, request.get("busy_window_s", 0.5)),
+    }
+    facts["wall"] = time.time()
+    return facts
+
+
+def cpu_model(cpuinfo: str | None) -> str | None:
+    """The model in the text of /proc/cpuinfo; None where it names none (some ARM hosts)."""
+    found = re.search(r"^(?:model name|CPU part|cpu)\s*:\s*(.+)$", cpuinfo or "", re.MULTILINE)
+    return " ".join(found[1].split()) if found else None
+
+
+def free_memory(meminfo: str | None) -> int | None:
+    """Bytes that programs can still have, from the text of /proc/meminfo."""
+    found = re.search(r"^MemAvailable:\s*(\d+) kB$", meminfo or "", re.MULTILINE)
+    return int(found[1]) * 1024 if found else None
+
+
+def busy(ours: Mapping[Process, str], window_s: float) -> list[dict[str, Any]]:
+    """Who else used more than a fifth of a core during `window_s`, the busiest first."""
+    before, begin = _cpu_times(), time.monotonic()
+    time.sleep(window_s)
+    after, elapsed = _cpu_times(), time.monotonic() - begin
+    apart = {process.pid for process in ours} | {os.getpid()}
+    found = []
+    for (pid, start), seconds in after.items():
+        cores = (seconds - before.get((pid, start), seconds)) / elapsed
+        if pid not in apart and cores > _BUSY_SHARE:
+            found.append(
+                {"pid": pid, "command": Process(pid, start).command, "cores": round(cores, 2)}
+            )
+    return sorted(found, key=lambda x: -x["cores"])
+
+
+def _cpu_times() -> dict[tuple[int, int], float]:
+    """(pid, start in ticks) -> CPU seconds of every process."""
+    tick = os.sysconf("SC_CLK_TCK")
+    times = {}
+    for directory in Path("/proc").iterdir():
+        text = _text(directory / "stat") if directory.name.isdigit() else None
+        if text:
+            fields = text[text.rindex(")") + 2 :].split()
+            used = (int(fields[11]) + int(fields[12])) / tick
+            times[int(directory.name), int(fields[19])] = used
+    return times
+
+
+def _java(home: str) -> dict[str, Any]:
+    java = Path(home, "bin", "java")
+    facts: dict[str, Any] = {"home": home, "version": None, "problem": None}
+    try:
+        done = subprocess.run(
+            [str(java), "-version"],
+            capture_output=True,
+            text=True,
+            timeout=_JAVA_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        facts["problem"] = f"{java} -version did not end within {_JAVA_TIMEOUT_S} s"
+        return facts
+    except OSError as error:
+        facts["problem"] = f"{java}: {error.strerror}"
+        return facts
+    found = re.search(r'version "([^"]+)"', done.stderr + done.stdout)
+    if done.returncode or not found:
+        said = (done.stderr + done.stdout).strip().splitlines() or ["nothing"]
+        facts["problem"] = f"{java} -version said: {said[-1]}"
+    else:
+        facts["version"] = found[1]
+    return facts
+
+
+def _directory(path: Path) -> dict[str, Any]:
+    """Free bytes for the user, and whether `path`, or what it would be made in, can be written."""
+    existing = next(x for x in (path, *path.parents) if x.exists())
+    facts: dict[str, Any] = {"free_bytes": None, "writable": False, "problem": None}
+    try:
+        facts["free_bytes"] = shutil.disk_usage(existing).free
+    except OSError as error:
+        facts["problem"] = f"{existing}: {error.strerror}"
+        return facts
+    if not existing.is_dir():
+        facts["problem"] = f"{existing} is no directory"
+    elif not os.access(existing, os.W_OK | os.X_OK):
+        facts["problem"] = f"{existing} cannot be written"
+    facts["writable"] = facts["problem"] is None
+    return facts
+
+
+def _port(port: int, address: str, ours: Mapping[Process, str]) -> dict[str, Any] | None:
+    try:
+        if is_free(port, address):
+            return None
+    except OSError as error:  # not an address of this host, or not allowed
+        return {"pid": None, "command": None, "ours": False, "problem": error.strerror}
+    holder = listener(port)
+    return {
+        "pid": holder.pid if holder else None,
+        "command": holder.command if holder else None,
+        "ours": holder in ours,
+        "problem": None,
+    }
+
+
+def _shared(
+    directory: str,
+    write: Mapping[str, str] | None = None,
+    read: list[str] | None = None,
+    remove: list[str] | None = None,
+) -> dict[str, Any]:
+    """Write, read and remove small files in the directory that all hosts share."""
+    facts: dict[str, Any] = {"tokens": {}, "problem": None}
+    try:
+        for name, token in (write or {}).items():
+            path = Path(directory, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(token)
+        facts["tokens"] = {name: _text(Path(directory, name)) for name in read or []}
+        for name in remove or []:
+            Path(directory, name).unlink(missing_ok=True)
+    except OSError as error:
+        facts["problem"] = f"{error.filename}: {error.strerror}"
+    return facts
+
+
+def _text(path: Path | str) -> str | None:
+    try:
+        return Path(path).read_text(errors="replace").strip()
+    except OSError:
+        return None
+
+
+__all__ = ["busy", "cpu_model", "free_memory", "main"]
