@@ -121,7 +121,7 @@ def _receive(request: dict[str, Any], root: Path, source: BinaryIO) -> dict[str,
     try:
         for directory in (part.parent, root / "releases"):
             directory.mkdir(parents=True, exist_ok=True)
-        _need(root, request["bytes"] - request["offset"] + request["unpacked_bytes"])
+        _see_room(root, request["bytes"] - request["offset"], request["unpacked_bytes"])
         with _lock(part, _LOCK_S):
             if _is_whole(root / "releases" / name, digest):  # another copy was first
                 part.unlink()
@@ -142,11 +142,17 @@ def _receive(request: dict[str, Any], root: Path, source: BinaryIO) -> dict[str,
     return {}
 
 
-def _need(root: Path, size: int) -> None:
-    free = shutil.disk_usage(root).free
-    if free < size + _SPARE_BYTES:
-        needed = (size + _SPARE_BYTES) >> 20
-        raise SystemExit(f"{root} has {free >> 20} MB free and needs {needed} MB; make room")
+def _see_room(root: Path, incoming_bytes: int, release_bytes: int) -> None:
+    """SystemExit if the archive and the release do not fit beside each other."""
+    incoming, releases = root / "incoming", root / "releases"
+    if incoming.stat().st_dev == releases.stat().st_dev:
+        needs = {root: incoming_bytes + release_bytes}
+    else:
+        needs = {incoming: incoming_bytes, releases: release_bytes}
+    for place, size in needs.items():
+        free, needed = shutil.disk_usage(place).free >> 20, (size + _SPARE_BYTES) >> 20
+        if free < needed:
+            raise SystemExit(f"{place} has {free} MiB free and needs {needed} MiB; make room there")
 
 
 def _append(part: Path, offset: int, source: BinaryIO) -> None:

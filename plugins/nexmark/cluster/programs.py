@@ -28,14 +28,17 @@ _LIBRARY = (processes, ports)
 
 
 def program_command(python: str) -> list[str]:
-    """The command that runs whatever program is on its standard input."""
-    return [python, "-I", "-c", _LOADER]
+    """The command that runs whatever program is on its standard input.
+
+    Without site-packages: nothing but the standard library is imported, whatever is installed.
+    """
+    return [python, "-I", "-S", "-c", _LOADER]
 
 
 def program_input(program: ModuleType, request: Mapping[str, Any]) -> bytes:
     """What `program_command` reads first: one line. The last line of its output is the result."""
-    modules = [module for module in _LIBRARY if module is not program]
-    sources = [[x.__name__, inspect.getsource(x)] for x in (*modules, program)]
+    before = _LIBRARY[: _LIBRARY.index(program)] if program in _LIBRARY else _LIBRARY
+    sources = [[x.__name__, inspect.getsource(x)] for x in (*before, program)]
     return json.dumps({"modules": sources, "request": dict(request)}).encode() + b"\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -78,3 +79,10 @@ def test_the_request_does_not_show_in_the_command_line(mark: str, tmp_path: Path
     found = run(processes, {"do": "owned", "mark": mark})["processes"]
     assert found
     assert not any("hidden-word" in x["command"] for x in found)
+
+
+def test_a_host_has_nothing_of_this_package(tmp_path: Path) -> None:
+    stranger = ModuleType("stranger")
+    stranger.__file__ = str(tmp_path / "stranger.py")
+    (tmp_path / "stranger.py").write_text("def main(request):\n    import nexmark_jobs.host\n")
+    assert b"No module named 'nexmark_jobs" in attempt(stranger, {}).stderr
