@@ -8,13 +8,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from nexmark.cluster.lease import Lease
 from nexmark.config import Cluster
 from nexmark.errors import NexmarkError
 
 _STATUS_TIMEOUT_S = 5
+
+
+Say: TypeAlias = Callable[[str], None]
+
+
+def silent(text: str) -> None:
+    """Say nothing."""
 
 
 class ClusterError(NexmarkError):
@@ -78,11 +85,11 @@ class SparkCluster(ABC):
         """The environment of a driver on this machine: the caller's, without its Spark settings."""
 
     @abstractmethod
-    def problems(self) -> list[str]:
+    def problems(self, say: Say = silent) -> list[str]:
         """What keeps a night from being run here, one line each; nothing is changed."""
 
     @abstractmethod
-    def deploy(self, releases: list[Release], say: Callable[[str], None]) -> None:
+    def deploy(self, releases: list[Release], say: Say) -> None:
         """Bring `releases` to every host; what is there already is not sent again."""
 
     @abstractmethod
@@ -173,4 +180,4 @@ class SparkCluster(ABC):
             return False
 
 
-__all__ = ["ClusterError", "Release", "SparkCluster"]
+__all__ = ["ClusterError", "Release", "Say", "SparkCluster", "silent"]

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nexmark.cluster.base import ClusterError, Release, SparkCluster
+from nexmark.cluster.base import ClusterError, Release, Say, SparkCluster, silent
 from nexmark.cluster.lease import Lease
 from nexmark.config import EmbeddedCluster
 from nexmark_jobs.host.ports import LOOPBACK, is_free, listener
@@ -77,7 +77,7 @@ class LocalCluster(SparkCluster):
             "SPARK_LOCAL_DIRS": str(self.scratch / "local"),
         }
 
-    def problems(self) -> list[str]:
+    def problems(self, say: Say = silent) -> list[str]:
         """One line for each port that is taken by a process that is not of this cluster."""
         ours = set(owned(self.mark))
         problems = []
@@ -95,7 +95,7 @@ class LocalCluster(SparkCluster):
             )
         return problems
 
-    def deploy(self, releases: list[Release], say: Callable[[str], None]) -> None:
+    def deploy(self, releases: list[Release], say: Say) -> None:
         """Nothing: this machine has them."""
 
     def start_samplers(self, jobs: Release, query: str, interval_s: float) -> None:

@@ -26,9 +26,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nexmark.cluster.base import ClusterError, Release, SparkCluster
+from nexmark.cluster.base import ClusterError, Release, Say, SparkCluster, silent
 from nexmark.cluster.deploy import deploy_release
 from nexmark.cluster.host import Host, HostError, SshHost, on_all
+from nexmark.cluster.inspection import inspect
 from nexmark.cluster.lease import Lease
 from nexmark.cluster.samplers import fetch_samples, start_sampler
 from nexmark.config import Machine, SshCluster
@@ -123,13 +124,16 @@ class RemoteCluster(SparkCluster):
         _write_private(target, f"{profile.read_text()}\n{_properties(confs)}")
         return target
 
-    def problems(self) -> list[str]:
-        """What is wrong with a host, one line each."""
-        from nexmark.cluster.inspection import inspect
+    def problems(self, say: Say = silent) -> list[str]:
+        """What is wrong with a host, one line each; `say` is told the table of all hosts."""
+        with self._hosts() as hosts:
+            found = inspect(self.config, hosts, self.mark)
+        say(f"cluster {self.config.name}\n{found}")
+        for warning in found.warnings:
+            say(f"warning: {warning}")
+        return found.problems
 
-        return [finding.line for finding in inspect(self.config, self.mark) if finding.problem]
-
-    def deploy(self, releases: list[Release], say: Callable[[str], None]) -> None:
+    def deploy(self, releases: list[Release], say: Say) -> None:
         """Send what is missing to all hosts at once."""
         with self._hosts() as hosts:
             for release in releases:

@@ -9,7 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nexmark.config import KNOWN_QUERIES, BuildSource, Config, Workload, paths, suggest
+from nexmark.config import (
+    KNOWN_QUERIES,
+    BuildSource,
+    Config,
+    EmbeddedCluster,
+    Workload,
+    paths,
+    suggest,
+)
 from nexmark.engines import BuildError, disk_problem, java_problem, parse_source
 from nexmark.errors import NexmarkError
 from nexmark.tasks.night import Night
@@ -65,11 +73,15 @@ def pick(section: str, name: str, known: Mapping[str, _T]) -> _T:
 
 
 def find_problems(night: Night) -> Iterator[str]:
-    """Each thing that is wrong with this machine or with what is asked, in one line."""
+    """Each thing that is wrong with this machine or with what is asked, in one line.
+
+    Hosts that are reached by SSH are looked at in preflight, which has the connections.
+    """
     yield from filter(None, [_build_problem(night.candidate), _generator_problem(night.workload)])
     yield from filter(None, [java_problem(_major(night.candidate))])
     yield from filter(None, [disk_problem(paths.home(), RUN_BYTES)])
-    yield from night.spark_cluster.problems()
+    if isinstance(night.cluster, EmbeddedCluster):
+        yield from night.spark_cluster.problems()
 
 
 def _build_problem(source: BuildSource) -> str:

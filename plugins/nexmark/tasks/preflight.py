@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow.sdk import BaseHook, get_current_context
 from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
 
-from nexmark.config import Cluster, load
+from nexmark.config import Cluster, SshCluster, load
 from nexmark.errors import NexmarkError
 from nexmark.tasks.checks import find_problems, make_night
 from nexmark.tasks.progress import say
@@ -21,6 +21,8 @@ def preflight(engine: str) -> None:
     try:
         night = make_night(load(), engine, run.dag_id, run.run_id, context["params"])
         problems = [*filter(None, [connection_problem(night.cluster)]), *find_problems(night)]
+        if isinstance(night.cluster, SshCluster):
+            problems += night.spark_cluster.problems(say)
     except NexmarkError as error:
         problems = [str(error)]
     if problems:

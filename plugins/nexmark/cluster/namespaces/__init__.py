@@ -185,4 +185,4 @@ def _connections(cluster: SshCluster, home: Path) -> dict[str, object]:
     }
 
 
-__all__ = ["LOCK", "Host", "client_key", "down", "hosts", "status", "up"]
+__all__ = ["BRIDGE", "LOCK", "Host", "client_key", "down", "hosts", "make_key", "status", "up"]
