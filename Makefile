@@ -17,7 +17,7 @@ PROFILE ?= default
 # Values from the command line reach the shell as quoted environment variables only.
 export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE
 
-.PHONY: help env env-dev run ui accept test lint lock bench-generator bench-queries bench-sampler cluster-up cluster-down clean
+.PHONY: help env env-dev run ui accept test lint lock bench-generator bench-queries bench-sampler check-cluster cluster-up cluster-down clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -73,6 +73,9 @@ bench-queries: .venv/.run ## Events per CPU-second of every query, beside nexmar
 
 bench-sampler: .venv/.run ## CPU time of the sampler itself
 	@$(BIN)/python -m nexmark.measure.sampler_cost
+
+check-cluster: .venv/.run ## Look at the hosts of a cluster: make check-cluster CLUSTER=nexmark
+	@$(BIN)/python -m nexmark.cluster check "$${CLUSTER:-local}"
 
 cluster-up: .venv/.run ## Three hosts to test with, as namespaces of this machine (root)
 	@$(BIN)/python -m nexmark.cluster.namespaces up

@@ -33,13 +33,10 @@ def put_connections(file: Path, connections: Mapping[str, Any]) -> None:
 
 
 def remove_connections(file: Path, ids: Iterable[str]) -> None:
-    """Take these out; the file goes with the last one."""
-    found = read_connections(file)
-    left = {key: value for key, value in found.items() if key not in set(ids)}
-    if left:
-        _write(file, left)
-    else:
-        file.unlink(missing_ok=True)
+    """Take these out; the file stays, since Airflow wants one."""
+    if file.exists():
+        found = read_connections(file)
+        _write(file, {key: value for key, value in found.items() if key not in set(ids)})
 
 
 def _write(file: Path, connections: Mapping[str, Any]) -> None:

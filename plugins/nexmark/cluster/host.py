@@ -230,8 +230,6 @@ class SshHost:
             )
         if status in _NOT_FOUND:
             last += "; correct the paths in include/conf/clusters.yaml, or install it there"
-        if lines and last.startswith("SystemExit: "):
-            last = last.removeprefix("SystemExit: ")
         return HostError(f"host {self.name}: {what}: {last}")
 
     # --- the connection
@@ -255,14 +253,13 @@ class SshHost:
 
     def _hook(self) -> SSHHook:
         """What the Airflow connection says; HostError if it is not there or not safe."""
-        from airflow.exceptions import AirflowException  # type: ignore[attr-defined]
         from airflow.providers.ssh.hooks.ssh import SSHHook
 
         where = f"host {self.name}: Airflow connection {self.connection_id}"
         try:
             with _lookup:
                 hook = SSHHook(self.connection_id)
-        except (AirflowException, ValueError, TypeError) as error:
+        except Exception as error:  # of Airflow, of paramiko, of whatever parses the extra
             raise HostError(f"{where}: {_words(error)}; create or correct it") from None
         if hook.no_host_key_check or hook.allow_host_key_change or hook.host_key is None:
             raise HostError(
@@ -274,11 +271,26 @@ class SshHost:
             raise HostError(f"{where} has no key; give its extra key_file or private_key")
         return hook
 
+    def _key(self, hook: SSHHook) -> paramiko.PKey | None:
+        """The key to log in with; HostError if it cannot be read, None with a password only."""
+        import paramiko
+
+        if hook.pkey or not hook.key_file:
+            return hook.pkey
+        try:
+            return paramiko.PKey.from_path(hook.key_file, (hook.password or "").encode() or None)
+        except Exception as error:  # every library under it has its own
+            raise HostError(
+                f"host {self.name}: key {hook.key_file} cannot be used ({_words(error)}); "
+                f"correct key_file of Airflow connection {self.connection_id}"
+            ) from None
+
     def _connect(self, hook: SSHHook, timeout_s: float) -> paramiko.SSHClient:
         import paramiko
 
         port = hook.port or _SSH_PORT
         where = f"host {self.name}: {hook.username}@{hook.remote_host}:{port}"
+        key = self._key(hook)
         client = paramiko.SSHClient()
         client.set_missing_host_key_policy(paramiko.RejectPolicy())
         known = hook.remote_host if port == _SSH_PORT else f"[{hook.remote_host}]:{port}"
@@ -290,8 +302,7 @@ class SshHost:
                 port,
                 hook.username,
                 password=hook.password,
-                pkey=hook.pkey,
-                key_filename=hook.key_file,
+                pkey=key,
                 sock=hook.host_proxy or _tcp(hook.remote_host, port, timeout_s),
                 allow_agent=False,
                 look_for_keys=False,
@@ -315,11 +326,6 @@ class SshHost:
             ) from None
         except (OSError, EOFError, paramiko.SSHException) as error:
             client.close()
-            if hook.key_file and not Path(hook.key_file).is_file():
-                raise HostError(
-                    f"host {self.name}: there is no key {hook.key_file}; correct key_file of "
-                    f"Airflow connection {self.connection_id}"
-                ) from None
             raise HostUnreachable(
                 f"{where}: no connection ({_words(error) or 'closed by the host'}); "
                 "see that the host, its sshd and the network are up"
