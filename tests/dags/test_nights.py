@@ -7,64 +7,24 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
-import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-import yaml
 
 from nexmark.airflow_home import airflow_command, airflow_environment, prepare
-from nexmark.cluster import LocalCluster
+from nexmark.cluster import open_cluster
 from nexmark.config import load, paths
 from nexmark.engines import Build
 from nexmark.store import open_store
-from nexmark_jobs.host.processes import owned, owner_mark
+from tests.site import DAG_ID, ENGINE, TINY, Site, make_site
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-ENGINE = "spark-4.3.0"
-DAG_ID = "nexmark_spark_4_3_0"
-TINY = {"events": 20_000, "tps": 1_000, "rows_per_batch": 10_000}
-
-
-@dataclass(frozen=True)
-class Site:
-    """A home and a configuration of its own; `engine` edits the engine's entry."""
-
-    home: Path
-    conf: Path
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {**os.environ, "NEXMARK_HOME": str(self.home), "NEXMARK_CONF": str(self.conf)}
-
-    def engine(self, **conf: object) -> None:
-        """Set the engine's confs."""
-        path = self.conf / "engines.yaml"
-        content = yaml.safe_load(path.read_text())
-        content["engines"][ENGINE]["conf"] = conf
-        path.write_text(yaml.safe_dump(content))
-
-    def night(self, *options: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "nexmark.run", "--workload", "tiny", *options],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=900,
-        )
-
-    def leftovers(self) -> list[str]:
-        return [process.command for process in owned(owner_mark(self.home, "local"))]
 
 
 @pytest.fixture(scope="module")
@@ -72,26 +32,11 @@ def site(
     tmp_path_factory: pytest.TempPathFactory, engine_build: Callable[[str], Build]
 ) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("nights")
-    conf = directory / "conf"
-    shutil.copytree(paths.repository() / "include" / "conf", conf)
-    build = {"directory": str(engine_build(ENGINE).spark_home)}
-    tiny = {**TINY, "verify": TINY, "repetitions": 2, "warmup_batches": 1}
-    tiny["sampling_interval_s"] = 0.2
-    engine = {"build": build, "workload": "tiny"}
-    (conf / "engines.yaml").write_text(yaml.safe_dump({"engines": {ENGINE: engine}}))
-    (conf / "workloads.yaml").write_text(yaml.safe_dump({"workloads": {"tiny": tiny}}))
-    (conf / "gate.yaml").write_text(
-        yaml.safe_dump({"version": 1, "metric": "cpu_s_per_mevent", "max_ratio": 2.0})
-    )
-    cluster = yaml.safe_load((conf / "clusters.yaml").read_text())
-    ports = {"master_port": 27077, "master_ui_port": 28080}
-    cluster["clusters"]["local"] |= ports | {"worker_port": 27078, "worker_ui_port": 28081}
-    (conf / "clusters.yaml").write_text(yaml.safe_dump(cluster))
-    made = Site(directory / "home", conf)
+    made = make_site(directory / "home", directory / "conf", engine_build(ENGINE))
     yield made
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NEXMARK_CONF", str(conf))
-        LocalCluster(load().clusters["local"], made.home).stop()
+        patch.setenv("NEXMARK_CONF", str(made.conf))
+        open_cluster(load().clusters["local"], made.home).stop()
 
 
 @pytest.fixture(scope="module")

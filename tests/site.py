@@ -1,0 +1,74 @@
+"""A home and a configuration of its own, to run whole nights in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from nexmark.config import paths
+from nexmark.engines import Build
+from nexmark_jobs.host.processes import owned, owner_mark
+
+ENGINE = "spark-4.3.0"
+DAG_ID = "nexmark_spark_4_3_0"
+TINY = {"events": 20_000, "tps": 1_000, "rows_per_batch": 10_000}
+NIGHT_TIMEOUT_S = 1200
+
+
+@dataclass(frozen=True)
+class Site:
+    """A home and a configuration of its own; `engine` edits the engine's entry."""
+
+    home: Path
+    conf: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "NEXMARK_HOME": str(self.home), "NEXMARK_CONF": str(self.conf)}
+
+    def engine(self, **conf: object) -> None:
+        """Set the engine's confs."""
+        path = self.conf / "engines.yaml"
+        content = yaml.safe_load(path.read_text())
+        content["engines"][ENGINE]["conf"] = conf
+        path.write_text(yaml.safe_dump(content))
+
+    def command(self, *options: str) -> list[str]:
+        """The command that runs a night on the workload `tiny`."""
+        return [sys.executable, "-m", "nexmark.run", "--workload", "tiny", *options]
+
+    def night(self, *options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*options),
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=NIGHT_TIMEOUT_S,
+        )
+
+    def leftovers(self) -> list[str]:
+        return [process.command for process in owned(owner_mark(self.home, "local"))]
+
+
+def make_site(home: Path, conf: Path, build: Build) -> Site:
+    """A site whose only engine has `build`, with a workload of seconds and ports of its own."""
+    shutil.copytree(paths.repository() / "include" / "conf", conf)
+    tiny = {**TINY, "verify": TINY, "repetitions": 2, "warmup_batches": 1}
+    tiny["sampling_interval_s"] = 0.2
+    engine = {"build": {"directory": str(build.spark_home)}, "workload": "tiny"}
+    (conf / "engines.yaml").write_text(yaml.safe_dump({"engines": {ENGINE: engine}}))
+    (conf / "workloads.yaml").write_text(yaml.safe_dump({"workloads": {"tiny": tiny}}))
+    (conf / "gate.yaml").write_text(
+        yaml.safe_dump({"version": 1, "metric": "cpu_s_per_mevent", "max_ratio": 2.0})
+    )
+    cluster = yaml.safe_load((conf / "clusters.yaml").read_text())
+    ports = {"master_port": 27077, "master_ui_port": 28080}
+    cluster["clusters"]["local"] |= ports | {"worker_port": 27078, "worker_ui_port": 28081}
+    (conf / "clusters.yaml").write_text(yaml.safe_dump(cluster))
+    return Site(home, conf)
