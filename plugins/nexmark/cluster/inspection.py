@@ -79,8 +79,8 @@ def inspect(config: SshCluster, hosts: Sequence[Host], mark: str) -> Inspection:
     reached = [host for host in hosts if not isinstance(found[host.name], HostError)]
     expected = {ours: token} | {names[host.name]: token for host in reached}
     seen = on_all(reached, lambda host: _read(config, host, list(expected)))
-    on_all(reached, lambda host: _remove(config, host, names[host.name]))
     here = here or _missing_here(shared, expected)
+    on_all(reached, lambda host: _remove(config, host, names[host.name]))
     (shared / ours).unlink(missing_ok=True)
     reports = []
     for host in hosts:
@@ -242,7 +242,7 @@ def _judge_clock(config: SshCluster, report: HostReport, found: Mapping[str, Any
             f"its clock is {abs(offset):.1f} s {'ahead of' if offset > 0 else 'behind'} this "
             "machine's; keep both by NTP (chrony)"
         )
-    report.note("clock", f"{offset:+.2f} s", problem)
+    report.note("clock", f"{offset:+.2f} s ± {uncertainty:.2f}", problem)
 
 
 def _judge_load(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:

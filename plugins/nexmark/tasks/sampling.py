@@ -35,11 +35,16 @@ def host_samples_path(directory: Path, host: str) -> Path:
 
 
 def clock_offset_s(directory: Path, host: str) -> float:
-    """By how much the clock of another host was ahead of this machine's."""
+    """By how much the clock of another host was ahead of this machine's.
+
+    0 while the readings cannot tell it from 0: hosts that keep time are better than our readings.
+    """
     try:
         readings = json.loads((directory / f"clock-{host}.json").read_text())["readings"]
     except (OSError, ValueError, KeyError):
         raise NexmarkError(f"no reading of the clock of host {host}, so no samples of it") from None
+    if all(abs(reading["offset_s"]) <= reading["uncertainty_s"] for reading in readings):
+        return 0.0
     return float(mean(reading["offset_s"] for reading in readings))
 
 
