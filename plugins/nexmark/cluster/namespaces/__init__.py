@@ -18,7 +18,14 @@ from pathlib import Path, PurePath
 from nexmark.cluster.base import ClusterError
 from nexmark.cluster.connections import CONNECTIONS, put_connections, remove_connections
 from nexmark.cluster.namespaces import system
-from nexmark.cluster.namespaces.host import BRIDGE, PREFIX, Host, interpreter, make_key
+from nexmark.cluster.namespaces.host import (
+    BRIDGE,
+    PREFIX,
+    Host,
+    hardware_address,
+    interpreter,
+    make_key,
+)
 from nexmark.config import SshCluster
 from nexmark.engines.prerequisites import java_problem
 
@@ -141,7 +148,8 @@ def _owner() -> Path | None:
 
 def _bridge(address: str) -> None:
     if system.attempt("ip", "link", "show", BRIDGE).returncode != 0:
-        system.run("ip", "link", "add", BRIDGE, "type", "bridge")
+        mac = hardware_address(address)
+        system.run("ip", "link", "add", BRIDGE, "address", mac, "type", "bridge")
     system.run("ip", "link", "set", BRIDGE, "addrgenmode", "none", "up")
     system.run("ip", "addr", "replace", f"{address}/{PREFIX}", "dev", BRIDGE)
 

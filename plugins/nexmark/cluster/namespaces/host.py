@@ -83,23 +83,32 @@ class Host:
         (self.state / "ssh" / "sshd_config").write_text(config)
         (_NETNS / self.name).mkdir(parents=True, exist_ok=True)
         (_NETNS / self.name / "hosts").write_text(hosts_file)
+        (self.disk / "home").mkdir(exist_ok=True)
+        (_NETNS / self.name / "passwd").write_text(self._passwd())
         shadow = _NETNS / self.name / "shadow"
         shadow.touch(mode=0o600)
         shadow.write_text(_SHADOW)
         Path(self.root).mkdir(parents=True, exist_ok=True)
 
+    def _passwd(self) -> str:
+        """The accounts of this machine, with another home: no dot files of root are run."""
+        lines = Path("/etc/passwd").read_text().splitlines()
+        others = [line for line in lines if not line.startswith("root:")]
+        return "\n".join([f"root:x:0:0:root:{self.root}/home:/bin/sh", *others, ""])
+
     def connect(self) -> None:
         """Make the namespace and its link to the bridge, or put them right."""
         inside = ("ip", "-n", self.name)
         if system.attempt(*inside, "link", "show", "lo").returncode != 0:
+            self._kill_all()
             system.attempt("ip", "netns", "del", self.name)
             system.run("ip", "netns", "add", self.name)
         ends = (*inside, "link", "show", "eth0"), ("ip", "link", "show", self.name)
         if any(system.attempt(*end).returncode != 0 for end in ends):
             system.attempt("ip", "link", "del", self.name)
             system.attempt(*inside, "link", "del", "eth0")
-            peer = ("peer", "name", "eth0", "netns", self.name)
-            system.run("ip", "link", "add", self.name, "type", "veth", *peer)
+            peer = ("peer", "name", "eth0", "address", hardware_address(self.address))
+            system.run("ip", "link", "add", self.name, "type", "veth", *peer, "netns", self.name)
         system.run("ip", "link", "set", self.name, "addrgenmode", "none", "master", BRIDGE, "up")
         system.run(*inside, "link", "set", "lo", "up")
         system.run(*inside, "link", "set", "eth0", "addrgenmode", "none", "up")
@@ -198,16 +207,7 @@ class Host:
     def remove(self) -> None:
         """End all that runs in the namespace, and remove it, its link and its files in /etc."""
 
-        def killed() -> bool:
-            pids = [pid for pid in system.namespace_pids(self.name) if not _ended(pid)]
-            for pid in pids:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            return not pids
-
-        if not _wait(killed):
-            left = system.namespace_pids(self.name)
-            raise ClusterError(f"{self.name}: processes {left} cannot be killed; restart it all")
+        self._kill_all()
         system.attempt("ip", "link", "del", self.name)
         system.attempt("ip", "netns", "del", self.name)
         shutil.rmtree(_NETNS / self.name, ignore_errors=True)
@@ -215,6 +215,28 @@ class Host:
             _NETNS.rmdir()  # unless there are others in it
         with contextlib.suppress(OSError):
             Path(self.root).rmdir()
+
+    def _kill_all(self) -> None:
+        def killed() -> bool:
+            pids = {*system.namespace_pids(self.name), *self._inits()}
+            alive = [pid for pid in pids if not _ended(pid)]
+            for pid in alive:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return not alive
+
+        if not _wait(killed):
+            raise ClusterError(f"{self.name}: its processes cannot be killed; restart this machine")
+
+    def _inits(self) -> list[int]:
+        """Process 1 of this host by its command line, even where the namespace has no name."""
+        words = f"\0{init.__file__}\0{self.name}\0".encode()
+        found = []
+        for file in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                if words in file.read_bytes():
+                    found.append(int(file.parent.name))
+        return found
 
     def _listens(self) -> bool:
         """Whether something listens on the port of SSH; a broken link does not matter."""
@@ -232,6 +254,11 @@ def make_key(file: Path) -> None:
         return
     file.unlink(missing_ok=True)
     system.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "nexmark", "-f", str(file))
+
+
+def hardware_address(address: str) -> str:
+    """The same for an IPv4 address every time, so no cache of a neighbour is wrong."""
+    return "02:00:" + ":".join(f"{int(byte):02x}" for byte in address.split("."))
 
 
 def interpreter() -> str:
@@ -257,4 +284,4 @@ def _wait(condition: Callable[[], bool]) -> bool:
     return True
 
 
-__all__ = ["BRIDGE", "PREFIX", "Host", "interpreter", "make_key"]
+__all__ = ["BRIDGE", "PREFIX", "Host", "hardware_address", "interpreter", "make_key"]

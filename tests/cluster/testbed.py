@@ -1,0 +1,275 @@
+"""The test cluster as tests use it: running on its hosts, looking at them, breaking them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nexmark.cluster import namespaces
+from nexmark.cluster.connections import CONNECTIONS, read_connections
+from nexmark.cluster.namespaces import Host, system
+from nexmark.cluster.namespaces.host import interpreter
+from nexmark.config import SshCluster
+
+_TIMEOUT_S = 60
+_LIBFAKETIME = "/usr/lib/*/faketime/libfaketime.so.1"
+
+
+@dataclass(frozen=True)
+class HostProcess:
+    """A process of a host.
+
+    Attributes:
+        pid: on this machine.
+        inside: its pid on the host.
+        parent: its parent's pid on this machine.
+        state: the letter of /proc/PID/stat; Z is a zombie.
+        command: the command line, its words joined by spaces; in brackets if it has none.
+    """
+
+    pid: int
+    inside: int
+    parent: int
+    state: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Testbed:
+    """A test cluster that is up, with `home` as its NEXMARK_HOME."""
+
+    __test__ = False
+
+    cluster: SshCluster
+    home: Path
+
+    @property
+    def hosts(self) -> dict[str, Host]:
+        """The hosts by name."""
+        return namespaces.hosts(self.cluster, self.home)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of a program that shall use this cluster."""
+        return os.environ | {"NEXMARK_HOME": str(self.home)}
+
+    @property
+    def connections(self) -> dict[str, Any]:
+        """The Airflow connections by id."""
+        return read_connections(self.home / CONNECTIONS)
+
+    def up(self) -> None:
+        """Repair what a test has broken."""
+        namespaces.up(self.cluster, self.home)
+
+    def run(
+        self, name: str, *command: str, check: bool = True, timeout: float = _TIMEOUT_S
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `command` on the host as root, past its sshd."""
+        return subprocess.run(
+            [*self.hosts[name].enter(), *command],
+            env=system.ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=check,
+            timeout=timeout,
+        )
+
+    @contextlib.contextmanager
+    def running(self, name: str, *command: str) -> Iterator[HostProcess]:
+        """`command` runs on the host, its output dropped; it is killed at the end."""
+        entering = subprocess.Popen(
+            [*self.hosts[name].enter(), *command],
+            env=system.ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            yield self._child(name, entering.pid, " ".join(command))
+        finally:
+            for process in self.processes(name):
+                if process.parent == entering.pid:
+                    os.kill(process.pid, signal.SIGKILL)
+            entering.kill()
+            entering.wait()
+
+    def _child(self, name: str, parent: int, command: str) -> HostProcess:
+        deadline = time.monotonic() + _TIMEOUT_S
+        while time.monotonic() < deadline:
+            for process in self.processes(name):
+                if process.parent == parent and process.command == command:
+                    return process
+            time.sleep(0.02)
+        raise AssertionError(f"{command} does not start on {name}")
+
+    def ssh(self, name: str, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run `command` with the system's ssh client, by the connection: its key, its host key."""
+        connection = self.connections[self.cluster.hosts[name].connection]
+        address = connection["host"]
+        known = self.home / f"known_hosts-{name}"
+        known.write_text(f"{address} {connection['extra']['host_key']}\n")
+        options = ("BatchMode=yes", "StrictHostKeyChecking=yes", f"UserKnownHostsFile={known}")
+        return subprocess.run(
+            [
+                *("ssh", "-F", "none", "-i", connection["extra"]["key_file"]),
+                *(word for option in options for word in ("-o", option)),
+                *(f"{connection['login']}@{address}", shlex.join(command)),
+            ],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+        )
+
+    def processes(self, name: str) -> list[HostProcess]:
+        """All processes of the host but process 1: sshd too, and zombies."""
+        found = (_process(pid) for pid in system.namespace_pids(name))
+        return [process for process in found if process and process.inside != 1]
+
+    def kill(
+        self, name: str, pattern: str, number: signal.Signals = signal.SIGKILL
+    ) -> list[HostProcess]:
+        """Signal the processes of the host whose command line has `pattern` (a regular expression).
+
+        Returns those that were signalled.
+        """
+        found = [
+            p for p in self.processes(name) if p.state != "Z" and re.search(pattern, p.command)
+        ]
+        for process in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, number)
+        return found
+
+    def crash(self, name: str) -> None:
+        """Kill process 1 of the host, and with it all that runs there; `up` starts it again."""
+        pid = self.hosts[name].init_pid()
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+
+    def link_down(self, name: str) -> None:
+        """Pull the host's cable."""
+        system.run("ip", "link", "set", name, "down")
+
+    def link_up(self, name: str) -> None:
+        """Plug it in again."""
+        system.run("ip", "link", "set", name, "up")
+
+    @contextlib.contextmanager
+    def small_disk(self, name: str, size: str, directory: str | None = None) -> Iterator[None]:
+        """An empty file system of `size` (as of tmpfs, e.g. 10m) on a directory of the host.
+
+        `directory` is `incoming` below the cluster's root unless it is given.
+        """
+        place = directory or f"{self.cluster.root}/incoming"
+        self.run(name, "mkdir", "-p", place)
+        self.run(name, "mount", "-t", "tmpfs", "-o", f"size={size}", "small_disk", place)
+        try:
+            yield
+        finally:
+            self.run(name, "umount", "--lazy", place, check=False)
+
+    @contextlib.contextmanager
+    def clock_off(self, name: str, seconds: float) -> Iterator[None]:
+        """The host's Python, and what it starts, has a clock that is `seconds` ahead.
+
+        The kernel has no clock per namespace: libfaketime is loaded into the interpreter.
+        """
+        host = self.hosts[name]
+        python = host.disk / Path(self.cluster.python).relative_to(self.cluster.root)
+        library = next(Path("/").glob(_LIBFAKETIME[1:]))
+        wrapper = python.with_name("python3.clock_off")
+        wrapper.write_text(
+            "#!/bin/sh\n"
+            f"LD_PRELOAD={library} FAKETIME={seconds:+f} FAKETIME_DONT_FAKE_MONOTONIC=1 "
+            f'exec {interpreter()} "$@"\n'
+        )
+        wrapper.chmod(0o755)
+        link = python.readlink()
+        wrapper.replace(python)
+        try:
+            yield
+        finally:
+            python.unlink()
+            python.symlink_to(link)
+
+    @contextlib.contextmanager
+    def changed_host_key(self, name: str) -> Iterator[None]:
+        """The host has another host key than the connection says, as after a reinstallation."""
+        directory = self.hosts[name].state / "ssh"
+        aside = directory / "right"
+        keys = [directory / "ssh_host_ed25519_key", directory / "ssh_host_ed25519_key.pub"]
+        aside.mkdir()
+        for key in keys:
+            key.rename(aside / key.name)
+        namespaces.make_key(keys[0])
+        self.restart_sshd(name)
+        try:
+            yield
+        finally:
+            for key in keys:
+                (aside / key.name).replace(key)
+            aside.rmdir()
+            self.restart_sshd(name)
+
+    def restart_sshd(self, name: str) -> None:
+        """Kill the host's sshd with all its sessions and start it anew."""
+        self.kill(name, "^sshd")
+        self.start_sshd(name)
+
+    def start_sshd(self, name: str) -> None:
+        """Start sshd where it was killed, and wait until it answers."""
+        self.hosts[name].start_sshd()
+        self.hosts[name].wait_answer()
+
+
+def netem_problem() -> str:
+    """Why this kernel cannot lose and delay packets, or '' if it can; nothing is changed."""
+    probe = "ip link add a type veth peer name b && tc qdisc add dev a root netem delay 1ms"
+    if system.attempt("unshare", "--net", "sh", "-c", probe).returncode == 0:
+        return ""
+    return "this kernel has no sch_netem (CONFIG_NET_SCH_NETEM)"
+
+
+@contextlib.contextmanager
+def netem(name: str, loss_percent: float = 0, delay_ms: float = 0) -> Iterator[None]:
+    """The host's cable loses and delays packets, the same in both directions."""
+    ends = (("tc",), name), (("tc", "-n", name), "eth0")
+    fault = ("netem", "loss", f"{loss_percent}%", "delay", f"{delay_ms}ms")
+    try:
+        for tc, device in ends:
+            system.run(*tc, "qdisc", "add", "dev", device, "root", *fault)
+        yield
+    finally:
+        for tc, device in ends:
+            system.attempt(*tc, "qdisc", "del", "dev", device, "root")
+
+
+def _process(pid: int) -> HostProcess | None:
+    """The process, None if it ended or is in no PID namespace below ours."""
+    inside = system.pids_of(pid)[1:]
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return None
+    if not inside:
+        return None
+    comm = stat[stat.index("(") + 1 : stat.rindex(")")]
+    fields = stat[stat.rindex(")") + 2 :].split()
+    command = " ".join(words).strip() or f"[{comm}]"
+    return HostProcess(pid, inside[0], int(fields[1]), fields[0], command)
+
+
+__all__ = ["HostProcess", "Testbed", "netem", "netem_problem"]
