@@ -206,7 +206,6 @@ class Host:
 
     def remove(self) -> None:
         """End all that runs in the namespace, and remove it, its link and its files in /etc."""
-
         self._kill_all()
         system.attempt("ip", "link", "del", self.name)
         system.attempt("ip", "netns", "del", self.name)
@@ -230,7 +229,7 @@ class Host:
 
     def _inits(self) -> list[int]:
         """Process 1 of this host by its command line, even where the namespace has no name."""
-        words = f"\0{init.__file__}\0{self.name}\0".encode()
+        words = f"\0{init.__file__}\0{self.name}\0{self.disk}\0".encode()
         found = []
         for file in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
