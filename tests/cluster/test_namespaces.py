@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -232,8 +233,10 @@ def test_a_stopped_process_goes_on_when_told(testbed: Testbed) -> None:
 
 
 def test_a_bad_cable_delays(testbed: Testbed) -> None:
-    if netem_problem():
-        return  # the kernel's lack, not the test's
+    problem = netem_problem()
+    if problem:  # which no CI setup can change: seen in pytest's summary, but no failure
+        warnings.warn(f"not tested: {problem}", stacklevel=1)
+        return
     with netem(WORKER, delay_ms=200):
         begin = time.monotonic()
         assert testbed.hosts[WORKER].answers()
