@@ -189,8 +189,7 @@ class SshHost:
             transport = client.get_transport()
             if transport is None:
                 raise EOFError
-            channel = transport.open_session(window_size=_WINDOW_BYTES, timeout=_CONNECT_S)
-            channel.settimeout(_CONNECT_S)
+            channel = transport.open_session(window_size=_WINDOW_BYTES, timeout=_DEAD_LINK_S + 5)
             channel.exec_command(bounded)
             status, errors = _converse(channel, stdin, sink, deadline)
         except TimeoutError:

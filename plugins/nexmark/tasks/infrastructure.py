@@ -48,11 +48,8 @@ def reap() -> None:
         say(f"reap: ended what an earlier night left: {line}")
 
 
-def deploy() -> dict[str, Any]:
-    """Bring the candidate build and the jobs to where they run from; writes the Deployment.
-
-    Returns what SparkSubmit is given to dump the events of the verification runs.
-    """
+def deploy() -> None:
+    """Bring the candidate build and the jobs to where they run from; writes the Deployment."""
     night = Night.current()
     try:
         build = resolve(night.candidate, paths.builds_dir(), say=say)
@@ -78,7 +75,6 @@ def deploy() -> dict[str, Any]:
     deployment.write(night)
     record_night(night, deployment)
     say(f"deployed Spark {build.version}, build {build.id}, jobs {jobs}")
-    return dump_submission(night, deployment)
 
 
 def deploy_jobs(target: Path) -> tuple[str, Path]:
@@ -104,14 +100,18 @@ def deploy_jobs(target: Path) -> tuple[str, Path]:
     return manifest.id, package
 
 
-def start_cluster() -> None:
-    """Start master and workers and wait until all are ready."""
+def start_cluster() -> dict[str, Any]:
+    """Start master and workers and wait until all are ready.
+
+    Returns what SparkSubmit is given to dump the events of the verification runs.
+    """
     night = Night.current()
     try:
         night.spark_cluster.reap(_lease(night), _is_active)  # an earlier try of this task
     except ClusterError as error:
         raise AirflowException(str(error)) from None
     _start(night)
+    return dump_submission(night, Deployment.read(night))
 
 
 def heal(night: Night) -> None:

@@ -96,7 +96,7 @@ def _wire(engine: Engine) -> None:
     )()
     deploy = _task("deploy", 60, retries=2)(infrastructure.deploy)()
     start = _task("start_cluster", 10, pool=POOL, retries=1)(infrastructure.start_cluster)()
-    dump: Any = _submit("dump_events", 60)(submission=deploy)
+    dump: Any = _submit("dump_events", 60)(submission=start)
     last = _task("select", 5, retries=1)(query.select)()
     check >> reap >> deploy >> start.as_setup() >> dump.as_setup() >> last
     for name in KNOWN_QUERIES:
