@@ -120,7 +120,7 @@ class RemoteCluster(SparkCluster):
     def properties_file(self, profile: Path) -> Path:
         """The confs of `profile` with the secret of this night, for the owner's eyes only."""
         confs = {"spark.authenticate": "true", "spark.authenticate.secret": self._secret()}
-        target = self.state / "conf" / profile.name
+        target = self.state / "private" / profile.name
         _write_private(target, f"{profile.read_text()}\n{_properties(confs)}")
         return target
 
@@ -152,7 +152,9 @@ class RemoteCluster(SparkCluster):
         """Start the master, then all workers; logs are fetched into `logs` if that fails."""
         self.claim(lease)
         _write_private(self._secret_path, secrets.token_hex(32))
-        (self.state / "local").mkdir(parents=True, exist_ok=True)
+        # SPARK_CONF_DIR stays empty: it is on the class path, of which a class archive is made.
+        for directory in ("conf", "local"):
+            (self.state / directory).mkdir(parents=True, exist_ok=True)
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         try:
             with self._hosts() as hosts:
@@ -183,7 +185,7 @@ class RemoteCluster(SparkCluster):
             if not isinstance(lines, HostError):
                 ended += [f"{name}: {line}" for line in lines]
         shutil.rmtree(self.checkpoints, ignore_errors=True)
-        for directory in ("conf", "local"):
+        for directory in ("conf", "local", "private"):
             shutil.rmtree(self.state / directory, ignore_errors=True)
         self.release()
         _raise_first(outcomes)
@@ -234,7 +236,7 @@ class RemoteCluster(SparkCluster):
 
     @property
     def _secret_path(self) -> Path:
-        return self.state / "conf" / "secret"
+        return self.state / "private" / "secret"
 
     def _secret(self) -> str:
         try:
