@@ -125,7 +125,10 @@ def _session(given: argparse.Namespace) -> SparkSession:
             key, value = line.split(maxsplit=1)
             # In local mode the driver is the executor.
             builder = builder.config(key.replace("spark.executor.", "spark.driver."), value)
-    spark = builder.config("spark.sql.shuffle.partitions", given.cores).getOrCreate()
+    builder = builder.config("spark.sql.shuffle.partitions", given.cores)
+    for key, value in given.conf:
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
 
@@ -140,11 +143,26 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--repetitions", type=int, default=1, metavar="N")
     parser.add_argument("--digest", choices=("on", "off"), default="off")
     parser.add_argument("--profile", default="default", help="include/conf/spark/PROFILE.conf")
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        type=_conf,
+        metavar="KEY=VALUE",
+        help="a Spark conf on top of the profile; repeatable",
+    )
     parser.add_argument("--cores", type=int, default=2, metavar="N")
     given = parser.parse_args(arguments)
     if given.events <= WARM_UP * given.rows_per_batch:
         parser.error(f"--events: give more than {WARM_UP} batches, which are the warm-up")
     return given
+
+
+def _conf(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator or not key.startswith("spark."):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a Spark conf; write it like spark.a.b=c")
+    return key, value
 
 
 def _names(text: str) -> list[str]:

@@ -31,7 +31,7 @@ from nexmark.airflow_home import (
     ui_mark,
 )
 from nexmark.cluster import ClusterError, Lease, Process, SparkCluster, identify
-from nexmark.config import Config, load, paths
+from nexmark.config import Config, SshCluster, load, paths
 from nexmark.errors import NexmarkError
 from nexmark.tasks.checks import find_problems, make_night, pick
 from nexmark.tasks.night import Night
@@ -56,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         environment = airflow_environment(config)
         _say("preparing Airflow")
         prepare(environment)
+        os.environ.update(environment)  # the connections to hosts that are to be cleaned are in it
         close_abandoned(config)
         try:
             return _run(night, environment, _run_conf(options))
@@ -184,10 +185,15 @@ def _end(child: subprocess.Popen[bytes], process: Process | None, cluster: Spark
     if process and child.poll() is None:
         end([process], grace_s=0)
         child.poll()
+    remote = isinstance(cluster.config, SshCluster)
+    if remote and cluster.holder() is None:
+        return  # stopped by the night itself
     try:
         cluster.reap(Lease("", ""), lambda _: True)
-    except ClusterError:
-        return  # another night has the cluster; it is not ours to end
+    except ClusterError as error:
+        if remote:
+            _say(str(error))
+        # else another night has the cluster; it is not ours to end
 
 
 def _explain(log: Path) -> None:

@@ -1,0 +1,117 @@
+"""Whole nights on three hosts, through the real DAG: the same results as here, and nothing left."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nexmark.engines import Build
+from nexmark.store import Store, open_store
+from nexmark.store.models import Repetition
+from tests.cluster.testbed import Testbed
+from tests.site import ENGINE, Site, make_site
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+QUERIES = ("q0", "q5", "q9")
+
+
+@pytest.fixture(scope="module")
+def site(
+    session_testbed: Testbed,
+    tmp_path_factory: pytest.TempPathFactory,
+    engine_build: Callable[[str], Build],
+) -> Site:
+    conf = tmp_path_factory.mktemp("cluster") / "conf"
+    return make_site(session_testbed.home, conf, engine_build(ENGINE))
+
+
+@pytest.fixture(scope="module")
+def remote(site: Site, session_testbed: Testbed) -> subprocess.CompletedProcess[str]:
+    session_testbed.up()
+    return site.night("--queries", ",".join(QUERIES), "--cluster", "namespaces")
+
+
+def rows(store: Store, night: subprocess.CompletedProcess[str]) -> list[Repetition]:
+    match = re.search(r"Run (\S+/\S+)", night.stdout)
+    assert match, night.stdout + night.stderr
+    return store.repetitions(match[1])
+
+
+def test_a_night_on_three_hosts_is_green_and_measured_on_both_workers(
+    site: Site, remote: subprocess.CompletedProcess[str]
+) -> None:
+    assert remote.returncode == 0, remote.stdout + remote.stderr
+    with open_store(f"sqlite:///{site.home / 'results.db'}") as store:
+        found = rows(store, remote)
+        assert [(row.query, row.number, row.status) for row in found] == [
+            (query, number, "ok") for query in QUERIES for number in (1, 2)
+        ]
+        for row in found:
+            series = {each.host: each for each in store.sample_series(row.id)}
+            assert {"nexmark01", "nexmark02", "nexmark03"} < set(series)
+            assert row.cpu_executors_s
+            assert row.cpu_driver_s
+
+
+def test_what_the_harness_costs_is_told_and_small(
+    remote: subprocess.CompletedProcess[str],
+) -> None:
+    told = re.search(r"harness: .* ([0-9.]+) s per timed repetition", remote.stdout)
+    assert told, remote.stdout
+    assert float(told[1]) < 30  # 15 s at rest; tests run beside other load
+
+
+def test_the_same_dag_here_has_the_same_digests(
+    site: Site, remote: subprocess.CompletedProcess[str]
+) -> None:
+    here = site.night("--queries", ",".join(QUERIES), "--repetitions", "1")
+    assert here.returncode == 0, here.stdout + here.stderr
+    with open_store(f"sqlite:///{site.home / 'results.db'}") as store:
+        there = {(row.query, row.digest) for row in rows(store, remote)}
+        assert {(row.query, row.digest) for row in rows(store, here)} == there
+
+
+def test_nothing_is_left_on_any_host(
+    remote: subprocess.CompletedProcess[str], session_testbed: Testbed
+) -> None:
+    assert leftovers(session_testbed) == []
+
+
+def test_no_secret_is_in_a_log_or_an_xcom(
+    site: Site, remote: subprocess.CompletedProcess[str]
+) -> None:
+    """`spark.authenticate.secret` is 64 hexadecimal digits; its name may be there, it may not."""
+    files = [
+        path
+        for pattern in ("runs/**/*", "logs/*", "airflow/logs/**/*", "airflow/airflow.db")
+        for path in site.home.glob(pattern)
+        if path.is_file()
+    ]
+    assert len(files) > 20
+    secret = re.compile(rb"authenticate\.secret['\"=: ]+[0-9a-f]{64}")
+    assert [path for path in files if secret.search(path.read_bytes())] == []
+    assert list((site.home / "clusters" / "namespaces").rglob("secret")) == []
+
+
+def leftovers(testbed: Testbed) -> list[str]:
+    """Processes, working directories and shared files of ours on the hosts."""
+    found = []
+    for name in testbed.hosts:
+        found += [
+            f"{name}: {process.command}"
+            for process in testbed.processes(name)
+            if "sshd" not in process.command
+        ]
+        listed = testbed.run(name, "find", "/opt/nexmark/work", "/opt/nexmark/local", "-mindepth",
+                             "1", "-maxdepth", "1", check=False)  # fmt: skip
+        found += [f"{name}: {line}" for line in listed.stdout.split()]
+    shared = Path(testbed.cluster.shared)
+    found += [str(p) for p in shared.glob("*/checkpoints/*")] + [
+        str(p) for p in shared.glob("*/runs/*")
+    ]
+    return found
