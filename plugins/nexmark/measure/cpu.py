@@ -53,8 +53,9 @@ class CpuSeries:
 
     ``executors`` are the JVMs, ``python`` their Python workers, ``driver`` the driver with all its
     children (None where the driver was not on this host), ``executor_count`` how many executors
-    were seen, at once or one after another. ``busy`` and ``steal`` are of the whole machine, None
-    where the sampler sees only part of it.
+    were seen, at once or one after another, ``executor_ends`` when those that ended were first
+    seen to be gone. ``busy`` and ``steal`` are of the whole machine, None where the sampler sees
+    only part of it.
     """
 
     host: str
@@ -67,6 +68,7 @@ class CpuSeries:
     steal: tuple[float, ...] | None
     executor_count: int
     sampler_cores: float | None
+    executor_ends: tuple[float, ...] = ()
 
     def without_driver(self) -> CpuSeries:
         """Return the same without the driver: where another host is known to have it."""
@@ -75,7 +77,9 @@ class CpuSeries:
     def without_executors(self) -> CpuSeries:
         """Return the same without executors: where their own hosts tell of them."""
         nothing = (0.0,) * len(self.times)
-        return replace(self, executors=nothing, python=nothing, executor_count=0)
+        return replace(
+            self, executors=nothing, python=nothing, executor_count=0, executor_ends=()
+        )
 
     def between(self, values: Sequence[float], start: float, end: float) -> float:
         """Return by how much a cumulative series of this host grew from start to end."""
@@ -131,13 +135,14 @@ def application_cpu(samples: HostSamples, app_id: str, label: str | None = None)
             return None
         return seconds([[total(tick.host_cpu) - total(first) for tick in samples.ticks]])
 
+    times = samples.times()
     cost = None
     if samples.sampler_cpu_s is not None and samples.elapsed_s:
         cost = samples.sampler_cpu_s / samples.elapsed_s
     return CpuSeries(
         host=samples.host,
         interval_s=samples.interval_s,
-        times=samples.times(),
+        times=times,
         executors=seconds(x.main for x in executors),
         python=seconds(x.python for x in executors),
         driver=seconds(y for x in drivers for y in (x.main, x.python)) if drivers else None,
@@ -145,6 +150,7 @@ def application_cpu(samples: HostSamples, app_id: str, label: str | None = None)
         steal=machine(lambda x: x[7]),
         executor_count=len(executors),
         sampler_cores=cost,
+        executor_ends=tuple(times[x.last + 1] for x in executors if x.last + 1 < ticks),
     )
 
 

@@ -136,7 +136,8 @@ def measure_series(
 ) -> Measurement:
     """Return the measurements from CPU series that were made (or stored) before.
 
-    MeasurementError too if not as many ``executors`` were seen as the application asked for.
+    MeasurementError too if not as many ``executors`` were seen as the application asked for, or
+    if one of them ended before the run did.
     """
     _check_found(run, series, executors)
     wall_s = run.end - run.start
@@ -258,6 +259,13 @@ def _check_found(run: RunResult, series: Sequence[CpuSeries], executors: int | N
         raise MeasurementError(
             f"{run.query}: {executors} executors were asked for and {seen} were seen ({where});"
             " one was lost or could not start: see the event log and the log of its worker"
+        )
+    lost = [(x.host, run.end - t) for x in series for t in x.executor_ends if t <= run.end]
+    if lost:
+        where = ", ".join(f"on {host} {before:.1f} s before the end" for host, before in lost)
+        raise MeasurementError(
+            f"{run.query}: an executor was lost during the run ({where});"
+            " see the event log and the log of its worker"
         )
     if not seen:
         hosts = ", ".join(x.host for x in series) or "no host at all"

@@ -25,6 +25,7 @@ def pack(series: CpuSeries) -> bytes:
 def unpack(data: bytes) -> CpuSeries:
     """Return what was packed."""
     content = json.loads(zlib.decompress(data))
+    content["executor_ends"] = tuple(content.get("executor_ends", ()))
     return CpuSeries(**{**content, **{column: _sums(content[column]) for column in _COLUMNS}})
 
 

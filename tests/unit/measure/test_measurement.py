@@ -172,3 +172,14 @@ class TestRefusals:
         hosts = [steady_executor(70, 1.5), steady_executor(30, 1.5, host="nexmark03")]
         with pytest.raises(MeasurementError, match="samples of host nexmark03 end before the run"):
             measure(result(), hosts, warmup_batches=1)
+
+    def test_an_executor_that_was_lost_before_the_end(self) -> None:
+        """Two were asked for and two were seen, but the rest was done by one."""
+        ticks = [tick(s, (3, 2, 100 * s, 0)) for s in range(40)]
+        hosts = [
+            steady_executor(70, 1.5),
+            samples(proc(3, "executor"), *ticks, *(tick(s) for s in range(40, 71)), host="other"),
+        ]
+        with pytest.raises(MeasurementError, match=r"lost during the run \(on other 22.0 s before"):
+            measure(result(), hosts, warmup_batches=1)
+        assert measure(result(end=at(39)), hosts, warmup_batches=1).hosts == ("nexmark02", "other")
