@@ -46,7 +46,7 @@ def load(directory: Path | None = None) -> Config:
     clusters = dict(_clusters(read(directory / "clusters.yaml")))
     gate_file = read(directory / "gate.yaml")
     gate = _validate(gate_file, (), Gate, gate_file.data)
-    _check_engines(engines_file, engines, workloads, directory)
+    _check_engines(engines_file, engines, workloads, clusters, directory)
     for name, workload in workloads.items():
         key = ("workloads", name, "conf_profile")
         _check_profile(workloads_file, key, workload.conf_profile, directory)
@@ -144,6 +144,7 @@ def _check_engines(
     document: Document,
     engines: Mapping[str, Engine],
     workloads: Mapping[str, Workload],
+    clusters: Mapping[str, AnyCluster],
     directory: Path,
 ) -> None:
     dag_ids: dict[str, str] = {}
@@ -151,6 +152,9 @@ def _check_engines(
         if engine.workload not in workloads:
             problem = f"unknown workload {engine.workload!r}; {suggest(engine.workload, workloads)}"
             raise document.error(("engines", name, "workload"), problem)
+        if engine.cluster is not None and engine.cluster not in clusters:
+            problem = f"unknown cluster {engine.cluster!r}; {suggest(engine.cluster, clusters)}"
+            raise document.error(("engines", name, "cluster"), problem)
         if engine.conf_profile is not None:
             key = ("engines", name, "conf_profile")
             _check_profile(document, key, engine.conf_profile, directory)

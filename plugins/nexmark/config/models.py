@@ -110,6 +110,7 @@ class Engine(Model):
     build: BuildSource
     schedule: str | None = None
     workload: str = "nightly"
+    cluster: str | None = None
     conf_profile: str | None = None
     conf: SparkConf = Field(default_factory=dict)
 

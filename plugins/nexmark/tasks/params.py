@@ -11,7 +11,7 @@ _NAMES = "|".join(KNOWN_QUERIES)
 
 def nightly_params(engine: Engine, config: Config) -> dict[str, Param]:
     """The params of an engine's DAG, with JSON schema, so that Airflow refuses a bad value."""
-    cluster = next(iter(config.clusters))
+    cluster = engine.cluster or next(iter(config.clusters))
     return {
         "queries": Param(
             None,
