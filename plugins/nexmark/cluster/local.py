@@ -23,6 +23,8 @@ from pathlib import Path
 from nexmark.cluster.base import ClusterError, Release, Say, SparkCluster, silent
 from nexmark.cluster.lease import Lease
 from nexmark.config import EmbeddedCluster
+from nexmark.config.fields import mebibytes
+from nexmark_jobs.host.facts import free_memory
 from nexmark_jobs.host.ports import LOOPBACK, is_free, listener
 from nexmark_jobs.host.processes import Process, end, owned, owner_mark, start_detached
 
@@ -78,9 +80,9 @@ class LocalCluster(SparkCluster):
         }
 
     def problems(self, say: Say = silent) -> list[str]:
-        """One line for each port that is taken by a process that is not of this cluster."""
+        """Too little memory, and each port that a process which is not of this cluster has."""
         ours = set(owned(self.mark))
-        problems = []
+        problems = [*filter(None, [self._memory_problem()])]
         for name in ("master_port", "master_ui_port", "worker_port", "worker_ui_port"):
             port = getattr(self.config, name)
             if is_free(port):
@@ -103,6 +105,18 @@ class LocalCluster(SparkCluster):
 
     def stop_samplers(self, query: str, directory: Path) -> None:
         """None were started."""
+
+    def _memory_problem(self) -> str:
+        config = self.config
+        heaps = config.executors * mebibytes(config.executor_memory)
+        heaps += mebibytes(config.driver_memory) + 2 * mebibytes(config.daemon_memory)
+        free = free_memory(Path("/proc/meminfo").read_text())
+        if free is None or heaps <= free / 2**20 or owned(self.mark):
+            return ""
+        return (
+            f"memory: cluster {config.name} needs {heaps / 1024:.1f} GiB, {free / 2**30:.1f} GiB "
+            "are free; end what uses it, or lower executor_memory in include/conf/clusters.yaml"
+        )
 
     def start(self, spark: Release, logs: Path, lease: Lease) -> None:
         """Start master and worker, logging into `logs`, and wait until both are ready."""

@@ -123,6 +123,15 @@ def test_a_taken_port_names_port_process_and_remedy(
     assert cluster.holder() is None
 
 
+def test_too_little_memory_is_told_before_anything_is_started(cluster: LocalCluster) -> None:
+    huge = LocalCluster(
+        cluster.config.model_copy(update={"executor_memory": "9000g"}), cluster.home
+    )
+    (problem,) = huge.problems()
+    assert problem.startswith("memory: cluster local needs 9000.")
+    assert "lower executor_memory in include/conf/clusters.yaml" in problem
+
+
 def test_a_port_of_our_own_leftovers_is_no_conflict(cluster: LocalCluster, tmp_path: Path) -> None:
     program = (
         "import socket, time; s = socket.socket();"
