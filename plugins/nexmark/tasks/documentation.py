@@ -18,18 +18,18 @@ run, the first red task from the left is the cause.
 
 | red task | what it means | what to do |
 |---|---|---|
-| preflight | something is missing or wrong, here or on a host; nothing was started | do what its lines say |
+| preflight | something is missing or wrong, here or on a host | do what its lines say |
 | reap | another night has used the cluster for hours | wait, or end that DAG run |
-| deploy | the build could not be fetched, verified or brought to a host | check version, URL, checksum, network, the host's disk |
+| deploy | the build could not be fetched, verified or sent | check URL, checksum, network, disk |
 | start_cluster | Spark's master or a worker did not start | see its last words in the log |
 | dump_events | the events for the reference are not there | read the Spark log in the task |
 | *q*.verify, *q*.repetition | the Spark application failed twice | read its log in the task |
-| *q*.plan | a part of the cluster had died and could not be started anew | see the host that its line names |
-| *q*.start_samplers, *q*.stop_samplers | CPU samples of a host are missing; the repetitions are INVALID | see the host that its line names |
+| *q*.plan | the cluster had died and could not be started anew | see the host that it names |
+| *q*.*start/stop*_samplers | samples of a host are missing: INVALID | see the host that it names |
 | *q*.expectations | **the result is wrong** | the log names expectations and rows |
 | *q*.record | a measurement could not be stored | check the results database |
 | verdict | a regression, a wrong result or a missing query | see below |
-| stop_cluster | a host could not be reached to be cleaned | nothing: the next night's `reap` does it |
+| stop_cluster | a host was not reached to be cleaned | nothing: the next `reap` does it |
 
 **A regression**: compare the candidate's build id with the baseline's in the table; run the DAG
 again with `queries` set to the query and more `repetitions`. If it stays, it is real: report it, or
