@@ -17,7 +17,7 @@ PROFILE ?= default
 # Values from the command line reach the shell as quoted environment variables only.
 export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE
 
-.PHONY: help env env-dev run ui accept test lint lock bench-generator bench-queries bench-sampler check-cluster cluster-up cluster-down clean
+.PHONY: help env env-dev run ui accept test faults lint lock bench-generator bench-queries bench-sampler check-cluster cluster-up cluster-down clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -54,6 +54,9 @@ accept: .venv/.run ## Make a run the baseline: make accept RUN=... REASON=...
 
 test: lint ## Everything CI runs
 	$(BIN)/python -m pytest
+
+faults: .venv/.dev ## Break a test cluster in every way and print what came of it (root)
+	@NEXMARK_FAULT_MATRIX=1 $(BIN)/python -m pytest -m fault --durations=0 --durations-min=60 tests/cluster
 
 lint: .venv/.dev ## ruff and mypy
 	$(BIN)/ruff check .

@@ -1,7 +1,14 @@
-"""One test cluster for all tests here."""
+"""One test cluster for all tests here, and the matrix of the faults that they inject.
+
+A test of a fault is marked with it and with what it asserts,
+`@pytest.mark.fault("disk full", outcome="that host fails")`, or tells what came of it with
+`record_property("outcome", ...)`. After each of them nothing may be left on any host. Where
+NEXMARK_FAULT_MATRIX is set (`make faults`), a table of all is printed in the end.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +18,9 @@ from nexmark.cluster import namespaces
 from nexmark.cluster.namespaces import system
 from nexmark.config import SshCluster
 from tests.cluster.testbed import Testbed
+
+_COLUMNS = ("fault", "outcome", "leftovers", "seconds")
+_rows: dict[str, dict[str, str]] = {}
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +52,47 @@ def testbed(session_testbed: Testbed) -> Testbed:
     """The cluster with all its hosts up, whatever the test before did to them."""
     session_testbed.up()
     return session_testbed
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After a fault nothing of a night is on any host, when all else of the test has ended."""
+    if not request.node.get_closest_marker("fault"):
+        yield
+        return
+    testbed: Testbed = request.getfixturevalue("session_testbed")
+    yield
+    left = testbed.leftovers()
+    request.node.user_properties.append(("leftovers", len(left)))
+    assert left == []
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Every report of a test of a fault says which it is."""
+    marker = item.get_closest_marker("fault")
+    if marker:
+        item.user_properties += [("fault", marker.args[0]), *marker.kwargs.items()]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Keep what the matrix tells of the test."""
+    told = {name: str(value) for name, value in report.user_properties}
+    if "fault" not in told:
+        return
+    row = _rows.setdefault(report.nodeid, {"seconds": "0"})
+    seconds = float(row["seconds"]) + report.duration
+    row |= told | {"seconds": told.get("seconds", f"{seconds:.1f}")}
+    if report.failed:
+        row["outcome"] = "THE TEST FAILED"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the matrix."""
+    if not (_rows and os.environ.get("NEXMARK_FAULT_MATRIX")):
+        return
+    table = [_COLUMNS, *(tuple(r.get(c, "-") for c in _COLUMNS) for r in _rows.values())]
+    widths = [max(len(row[i]) for row in table) for i in range(len(_COLUMNS))]
+    terminalreporter.section("faults")
+    for row in table:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        terminalreporter.line("| " + " | ".join(cells) + " |")

@@ -152,6 +152,7 @@ def test_a_file_that_was_changed_on_a_host_brings_it_again_there_only(
     assert is_right(testbed, WORKER, manifest)
 
 
+@pytest.mark.fault("sshd killed in mid-deploy", outcome="resumed, whole")
 @pytest.mark.usefixtures("slowly")
 def test_sshd_killed_in_mid_copy_the_copy_is_resumed(
     testbed: Testbed, send: Send, manifest: Manifest
@@ -168,6 +169,7 @@ def test_sshd_killed_in_mid_copy_the_copy_is_resumed(
     assert leftovers(testbed, WORKER) == []
 
 
+@pytest.mark.fault("link down for good in mid-deploy", outcome="that host fails, resumed later")
 @pytest.mark.usefixtures("slowly")
 def test_a_cable_pulled_for_good_fails_that_host_only_and_the_next_copy_goes_on(
     testbed: Testbed, send: Send, manifest: Manifest
@@ -190,6 +192,7 @@ def test_a_cable_pulled_for_good_fails_that_host_only_and_the_next_copy_goes_on(
     assert is_right(testbed, WORKER, manifest)
 
 
+@pytest.mark.fault("half a copy of other content", outcome="sent anew, whole")
 def test_a_half_copy_with_other_content_is_sent_anew(
     testbed: Testbed, send: Send, manifest: Manifest
 ) -> None:
@@ -202,6 +205,7 @@ def test_a_half_copy_with_other_content_is_sent_anew(
     assert is_right(testbed, WORKER, manifest)
 
 
+@pytest.mark.fault("half a release of an earlier crash", outcome="removed, sent anew, whole")
 def test_what_an_earlier_crash_left_is_removed(
     testbed: Testbed, send: Send, manifest: Manifest
 ) -> None:
@@ -217,6 +221,7 @@ def test_what_an_earlier_crash_left_is_removed(
     assert is_right(testbed, WORKER, manifest)
 
 
+@pytest.mark.fault("disk too small for a deploy", outcome="that host fails, none half made")
 def test_a_disk_with_too_little_room_fails_that_host_only(
     testbed: Testbed, send: Send, manifest: Manifest
 ) -> None:
@@ -230,6 +235,7 @@ def test_a_disk_with_too_little_room_fails_that_host_only(
     assert not release(testbed, WORKER, manifest).exists()
 
 
+@pytest.mark.fault("disk full in mid-deploy", outcome="that host fails, none half made")
 @pytest.mark.usefixtures("slowly")
 def test_a_disk_that_fills_up_in_mid_copy_leaves_nothing(
     testbed: Testbed, send: Send, manifest: Manifest

@@ -6,10 +6,12 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import signal
+import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from nexmark.cluster.connections import CONNECTIONS, read_connections
 from nexmark.cluster.namespaces import Host, system
 from nexmark.cluster.namespaces.host import interpreter
 from nexmark.config import SshCluster
+from nexmark_jobs.host.processes import owned, owner_mark
 
 _TIMEOUT_S = 60
 _LIBFAKETIME = "/usr/lib/*/faketime/libfaketime.so.1"
@@ -142,7 +145,8 @@ class Testbed:
     ) -> list[HostProcess]:
         """Signal the processes of the host whose command line has `pattern` (a regular expression).
 
-        Returns those that were signalled.
+        Returns those that were signalled; those that were killed are gone then, and with them what
+        they listened on.
         """
         found = [
             p for p in self.processes(name) if p.state != "Z" and re.search(pattern, p.command)
@@ -150,6 +154,8 @@ class Testbed:
         for process in found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, number)
+        if number == signal.SIGKILL:
+            _wait_gone(found)
         return found
 
     def crash(self, name: str) -> None:
@@ -157,6 +163,29 @@ class Testbed:
         pid = self.hosts[name].init_pid()
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
+
+    def leftovers(self) -> list[str]:
+        """What a night left on the hosts, here and in the shared directory; sshd is not of it."""
+        found = []
+        for name in self.hosts:
+            running = [p for p in self.processes(name) if "sshd" not in p.command]
+            found += [f"{name}: process {process.command[:120]}" for process in running]
+            found += [f"{name}: {path}" for path in self._temporary(name)]
+        found += [str(path) for path in sorted(Path(self.cluster.shared).iterdir())]
+        ours = f"{socket.gethostname()}:{owner_mark(self.home, self.cluster.name)}"
+        found += [f"here: process {process.command}" for process in owned(ours)]
+        state = self.home / "clusters" / self.cluster.name
+        return found + [str(path) for path in sorted(state.glob("*"))]
+
+    def _temporary(self, name: str) -> list[str]:
+        """What is on the host that is not there for longer than a night or a copy."""
+        root = self.cluster.root
+        local = self.cluster.local_dir
+        places = (f"{root}/work", f"{root}/incoming", local, "/tmp", "/dev/shm")
+        search = ("find", *places, "-mindepth", "1", "-maxdepth", "1", "!", "-name", "hsperfdata_*")
+        hidden = ("find", f"{root}/releases", "-maxdepth", "1", "-name", ".*")
+        listed = [self.run(name, *command, check=False).stdout for command in (search, hidden)]
+        return sorted("".join(listed).splitlines())
 
     def link_down(self, name: str) -> None:
         """Pull the host's cable."""
@@ -182,26 +211,25 @@ class Testbed:
 
     @contextlib.contextmanager
     def clock_off(self, name: str, seconds: float) -> Iterator[None]:
-        """The host's Python, and what it starts, has a clock that is `seconds` ahead.
+        """The host's Python and what it starts, and its `date`, are `seconds` ahead.
 
-        The kernel has no clock per namespace: libfaketime is loaded into the interpreter.
+        The kernel has no clock per namespace: libfaketime is loaded into these programs.
         """
-        host = self.hosts[name]
-        python = host.disk / Path(self.cluster.python).relative_to(self.cluster.root)
-        library = next(Path("/").glob(_LIBFAKETIME[1:]))
-        wrapper = python.with_name("python3.clock_off")
-        wrapper.write_text(
-            "#!/bin/sh\n"
-            f"LD_PRELOAD={library} FAKETIME={seconds:+f} FAKETIME_DONT_FAKE_MONOTONIC=1 "
-            f'exec {interpreter()} "$@"\n'
-        )
-        wrapper.chmod(0o755)
+        there = Path(self.cluster.python).parent
+        here = self.hosts[name].disk / there.relative_to(self.cluster.root)
+        python, wrapper, date = here / "python3", here / "date_off", here / "date"
+        shutil.copy("/usr/bin/date", date)
         link = python.readlink()
-        wrapper.replace(python)
+        python.unlink()
+        _clock_wrapper(python, interpreter(), seconds)
+        _clock_wrapper(wrapper, str(there / date.name), seconds)
+        self.run(name, "mount", "--bind", str(there / wrapper.name), "/usr/bin/date")
         try:
             yield
         finally:
-            python.unlink()
+            self.run(name, "umount", "--lazy", "/usr/bin/date", check=False)
+            for file in (python, wrapper, date):
+                file.unlink()
             python.symlink_to(link)
 
     @contextlib.contextmanager
@@ -224,7 +252,7 @@ class Testbed:
             self.restart_sshd(name)
 
     def restart_sshd(self, name: str) -> None:
-        """Kill the host's sshd with all its sessions and start it anew."""
+        """Kill the host's sshd with all its sessions and start it anew, as its init would."""
         self.kill(name, "^sshd")
         self.start_sshd(name)
 
@@ -232,6 +260,25 @@ class Testbed:
         """Start sshd where it was killed, and wait until it answers."""
         self.hosts[name].start_sshd()
         self.hosts[name].wait_answer()
+
+
+def _clock_wrapper(file: Path, program: str, seconds: float) -> None:
+    library = next(Path("/").glob(_LIBFAKETIME[1:]))
+    file.write_text(f'#!/bin/sh\nLD_PRELOAD={library} FAKETIME={seconds:+f} exec {program} "$@"\n')
+    file.chmod(0o755)
+
+
+def _wait_gone(processes: Iterable[HostProcess]) -> None:
+    deadline = time.monotonic() + _TIMEOUT_S
+    for process in processes:
+        while _runs(process):
+            assert time.monotonic() < deadline, f"{process.command} does not end"
+            time.sleep(0.01)
+
+
+def _runs(process: HostProcess) -> bool:
+    now = _process(process.pid)
+    return now is not None and now.inside == process.inside and now.state not in "ZX"
 
 
 def netem_problem() -> str:

@@ -81,7 +81,8 @@ def inspect(config: SshCluster, hosts: Sequence[Host], mark: str) -> Inspection:
     seen = on_all(reached, lambda host: _read(config, host, list(expected)))
     here = here or _missing_here(shared, expected)
     on_all(reached, lambda host: _remove(config, host, names[host.name]))
-    (shared / ours).unlink(missing_ok=True)
+    for left in (shared / ours, *shared.glob(f".nexmark-check-{token}-*")):
+        left.unlink(missing_ok=True)  # of a host too that was lost meanwhile
     reports = []
     for host in hosts:
         report = HostReport(host.name)

@@ -77,9 +77,7 @@ class CpuSeries:
     def without_executors(self) -> CpuSeries:
         """Return the same without executors: where their own hosts tell of them."""
         nothing = (0.0,) * len(self.times)
-        return replace(
-            self, executors=nothing, python=nothing, executor_count=0, executor_ends=()
-        )
+        return replace(self, executors=nothing, python=nothing, executor_count=0, executor_ends=())
 
     def between(self, values: Sequence[float], start: float, end: float) -> float:
         """Return by how much a cumulative series of this host grew from start to end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import shutil
@@ -159,6 +160,9 @@ def _trim(night: Night) -> None:
     if night.data_dir != night.directory and night.data_dir.is_dir():
         shutil.copytree(night.data_dir, night.directory, dirs_exist_ok=True)
         shutil.rmtree(night.data_dir)
+        for parent in night.data_dir.parents[:2]:  # runs/, and what is this cluster's
+            with contextlib.suppress(OSError):
+                parent.rmdir()
 
 
 def _lease(night: Night) -> Lease:
