@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Generator
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,22 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped, which CI does not accept: {report.longrepr}"
     return report
+
+
+#: Tests that share a session, a port or the test cluster: one process has all of a directory.
+_TOGETHER = ("cluster", "dags", "generator", "queries")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say which tests `pytest -n 2` may not tear apart; the engines' tests are spread one by one."""
+    tests = Path(__file__).parent
+    for item in items:
+        directory, *rest = item.path.relative_to(tests).parts
+        if directory in _TOGETHER:
+            item.add_marker(pytest.mark.xdist_group(directory))
+        elif directory != "engines":
+            item.add_marker(pytest.mark.xdist_group("/".join([directory, *rest])))
 
 
 ENGINES = tuple(config.load().engines)
