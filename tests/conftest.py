@@ -30,16 +30,13 @@ def pytest_runtest_makereport(
 _TOGETHER = ("cluster", "dags", "generator", "queries")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests `pytest -n 2` may not tear apart; the engines' tests are spread one by one."""
-    tests = Path(__file__).parent
-    for item in items:
-        directory, *rest = item.path.relative_to(tests).parts
-        if directory in _TOGETHER:
-            item.add_marker(pytest.mark.xdist_group(directory))
-        elif directory != "engines":
-            item.add_marker(pytest.mark.xdist_group("/".join([directory, *rest])))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Say which tests `pytest -n 2` may not tear apart; the engines' tests are spread singly."""
+    directory, *rest = item.path.relative_to(Path(__file__).parent).parts
+    if directory in _TOGETHER:
+        item.add_marker(pytest.mark.xdist_group(directory))
+    elif directory != "engines":
+        item.add_marker(pytest.mark.xdist_group("/".join([directory, *rest])))
 
 
 ENGINES = tuple(config.load().engines)
