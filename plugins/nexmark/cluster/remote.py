@@ -187,8 +187,8 @@ class RemoteCluster(SparkCluster):
         shutil.rmtree(self.checkpoints, ignore_errors=True)
         for directory in ("conf", "local", "private"):
             shutil.rmtree(self.state / directory, ignore_errors=True)
+        _raise_first(outcomes)  # the lease stays: something of the night may be there still
         self.release()
-        _raise_first(outcomes)
         return ended
 
     def reap(self, mine: Lease, is_active: Callable[[Lease], bool]) -> list[str]:

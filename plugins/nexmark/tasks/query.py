@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow.sdk import get_current_context
-from airflow.sdk.exceptions import AirflowFailException, DownstreamTasksSkipped
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    DownstreamTasksSkipped,
+)
 
 from nexmark.tasks.infrastructure import heal
 from nexmark.tasks.night import Deployment, Night
+from nexmark.tasks.operators import write_failure
 from nexmark.tasks.outcome import Verification
 from nexmark.tasks.progress import say
 from nexmark.tasks.submission import repetition_submission, verify_sink, verify_submission
@@ -36,7 +41,11 @@ def plan(query: str) -> list[dict[str, Any]]:
     The cluster is made whole first: what died under the query before is not to hurt this one.
     """
     night = Night.current()
-    heal(night)
+    try:
+        heal(night)
+    except AirflowException as error:
+        write_failure(night.query_dir(query) / "verify", str(error))
+        raise
     deployment = Deployment.read(night)
     instance = get_current_context()["ti"]
     instance.xcom_push(key=VERIFY_KEY, value=verify_submission(night, deployment, query))

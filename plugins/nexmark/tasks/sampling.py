@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import AirflowException
 from nexmark.cluster import ClusterError
 from nexmark.errors import NexmarkError
 from nexmark.tasks.night import Deployment, Night
+from nexmark.tasks.operators import write_failure
 from nexmark_jobs.host.processes import Process, end, identify, owned, start_detached
 
 #: Far longer than any query's repetitions: the sampler of a forgotten night ends by itself.
@@ -60,6 +61,8 @@ def start_samplers(query: str) -> None:
     try:
         night.spark_cluster.start_samplers(jobs, query, night.workload.sampling_interval_s)
     except ClusterError as error:
+        for number in range(1, night.workload.repetitions + 1):
+            write_failure(night.repetition_dir(query, number), str(error))
         raise AirflowException(str(error)) from None
 
 
