@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -79,7 +78,7 @@ def test_the_same_dag_here_has_the_same_digests(
 def test_nothing_is_left_on_any_host(
     remote: subprocess.CompletedProcess[str], session_testbed: Testbed
 ) -> None:
-    assert leftovers(session_testbed) == []
+    assert session_testbed.leftovers() == []
 
 
 def test_no_secret_is_in_a_log_or_an_xcom(
@@ -96,22 +95,3 @@ def test_no_secret_is_in_a_log_or_an_xcom(
     secret = re.compile(rb"authenticate\.secret['\"=: ]+[0-9a-f]{64}")
     assert [path for path in files if secret.search(path.read_bytes())] == []
     assert list((site.home / "clusters" / "namespaces").rglob("secret")) == []
-
-
-def leftovers(testbed: Testbed) -> list[str]:
-    """Processes, working directories and shared files of ours on the hosts."""
-    found = []
-    for name in testbed.hosts:
-        found += [
-            f"{name}: {process.command}"
-            for process in testbed.processes(name)
-            if "sshd" not in process.command
-        ]
-        listed = testbed.run(name, "find", "/opt/nexmark/work", "/opt/nexmark/local", "-mindepth",
-                             "1", "-maxdepth", "1", check=False)  # fmt: skip
-        found += [f"{name}: {line}" for line in listed.stdout.split()]
-    shared = Path(testbed.cluster.shared)
-    found += [str(p) for p in shared.glob("*/checkpoints/*")] + [
-        str(p) for p in shared.glob("*/runs/*")
-    ]
-    return found

@@ -209,6 +209,19 @@ class Testbed:
         finally:
             self.run(name, "umount", "--lazy", place, check=False)
 
+    def fill_disk(self, name: str, directory: str) -> None:
+        """A small disk of the host has no room from now on; what is there stays."""
+        for _ in range(20):
+            used = self.run(name, "df", "--output=used", "-B4k", directory).stdout.split()[-1]
+            size = f"remount,size={max(int(used), 1) * 4}k"
+            if self.run(name, "mount", "-o", size, directory, check=False).returncode == 0:
+                return  # else there is more in it now
+        raise AssertionError(f"{directory} of {name} grows too fast to be filled")
+
+    def grow_disk(self, name: str, directory: str, size: str) -> None:
+        """A small disk of the host has `size` from now on."""
+        self.run(name, "mount", "-o", f"remount,size={size}", directory)
+
     @contextlib.contextmanager
     def clock_off(self, name: str, seconds: float) -> Iterator[None]:
         """The host's Python and what it starts, and its `date`, are `seconds` ahead.

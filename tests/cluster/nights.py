@@ -1,0 +1,159 @@
+"""A night that is followed while it runs, so that faults hit it where they shall."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nexmark.store import open_store
+from tests.cluster.testbed import Testbed
+from tests.site import Site
+
+_POLL_S = 0.05
+WAIT_S = 300
+
+
+class FollowedNight:
+    """`make run CLUSTER=namespaces QUERIES=...` of a site, and what it has printed so far."""
+
+    def __init__(self, site: Site, testbed: Testbed, *queries: str) -> None:
+        """Start it."""
+        self.site, self.testbed = site, testbed
+        self.process = subprocess.Popen(
+            site.command("--cluster", testbed.cluster.name, "--queries", ",".join(queries)),
+            env=site.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.begin = time.monotonic()
+        self._lines: list[tuple[float, str]] = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def __enter__(self) -> FollowedNight:
+        """The night itself, which is killed at the end if it still runs."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Kill it if it still runs, and show what it printed."""
+        self.kill()
+        print(self.text)
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.append((time.monotonic() - self.begin, line.rstrip()))
+
+    @property
+    def text(self) -> str:
+        """All lines, each with the second it came."""
+        return "\n".join(f"{second:6.1f} {line}" for second, line in self._lines)
+
+    def line(self, pattern: str) -> str | None:
+        """The first line that has `pattern` (a regular expression)."""
+        found = (line for _, line in self._lines if re.search(pattern, line))
+        return next(found, None)
+
+    def wait_line(self, pattern: str) -> str:
+        """Wait for such a line."""
+        self.wait(lambda: self.line(pattern) is not None, f"no line has {pattern!r}")
+        return self.line(pattern) or ""
+
+    def wait_running(self, query: str, batches: int = 2) -> None:
+        """Wait until the first timed repetition of `query` has done so many batches."""
+        self.wait(lambda: under_way(self.testbed, query, batches), f"{query} is not under way")
+
+    def wait(self, condition: Callable[[], object], otherwise: str) -> None:
+        """Wait for `condition`; AssertionError with the night's output if the night ends first."""
+        deadline = time.monotonic() + WAIT_S
+        while not condition():
+            assert self.process.poll() is None, f"the night has ended: {otherwise}\n{self.text}"
+            assert time.monotonic() < deadline, f"{otherwise}\n{self.text}"
+            time.sleep(_POLL_S)
+
+    def driver(self, query: str) -> int:
+        """The pid of the driver of the first timed repetition of `query`."""
+        result = f"{query}/rep-1/result.json".encode()
+        for file in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = file.read_bytes()
+            except OSError:
+                continue
+            if b"deploy.SparkSubmit\0" in words and result in words:
+                return int(file.parent.name)
+        raise AssertionError(f"{query} has no driver\n{self.text}")
+
+    def end(self) -> int:
+        """Wait for its end and return its exit code."""
+        code = self.process.wait(timeout=WAIT_S)
+        self._reader.join()
+        return code
+
+    def kill(self) -> None:
+        """Kill it with the process that its tasks run in, at once."""
+        self.process.kill()
+        self.end()
+
+    @property
+    def verdict(self) -> str:
+        """The line of the task `verdict`."""
+        return self.line(r"^verdict: |the night is green") or ""
+
+    def repetitions(self) -> dict[str, Repetition]:
+        """What was recorded, by query."""
+        match = re.search(r"Run (\S+/\S+)", self.text)
+        assert match, self.text
+        with open_store(f"sqlite:///{self.site.home / 'results.db'}") as store:
+            rows = store.repetitions(match[1])
+            return {row.query: Repetition(row.status, row.reason, row.digest) for row in rows}
+
+
+def under_way(testbed: Testbed, query: str, batches: int = 2) -> bool:
+    """Whether the first timed repetition of `query` runs and has done so many batches."""
+    commit = f"*/checkpoints/{query}-rep-1/*/checkpoint/commits/{batches - 1}"
+    return any(Path(testbed.cluster.shared).glob(commit))
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """A recorded repetition: `status` ok, invalid or failed."""
+
+    status: str
+    reason: str | None
+    digest: str | None
+
+
+def workload(site: Site, **changes: Any) -> None:
+    """One repetition of some ten seconds, in thirty batches, whose rows are verified."""
+    events = {"events": 300_000, "tps": 10_000}
+    content = {
+        **events,
+        "rows_per_batch": 10_000,
+        "verify": {**events, "rows_per_batch": 100_000},
+        "repetitions": 1,
+        "warmup_batches": 1,
+        "sampling_interval_s": 0.5,
+        "conf_profile": "quick",
+        **changes,
+    }
+    path = site.conf / "workloads.yaml"
+    path.write_text(yaml.safe_dump({"workloads": {"tiny": content}}))
+
+
+def kill_process(pid: int) -> None:
+    """Kill a process of this machine."""
+    os.kill(pid, signal.SIGKILL)
+
+
+__all__ = ["WAIT_S", "FollowedNight", "Repetition", "kill_process", "under_way", "workload"]
