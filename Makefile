@@ -53,7 +53,7 @@ accept: .venv/.run ## Make a run the baseline: make accept RUN=... REASON=...
 	@$(BIN)/python -m nexmark.store accept --run "$$RUN" --reason "$$REASON"
 
 test: lint ## Everything CI runs
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
 
 faults: .venv/.dev ## Break a test cluster in every way and print what came of it (root)
 	@NEXMARK_FAULT_MATRIX=1 $(BIN)/python -m pytest -m fault --durations=0 --durations-min=60 tests/cluster

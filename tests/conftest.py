@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Generator
-from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from nexmark import config
 from nexmark.config import paths
@@ -30,13 +31,22 @@ def pytest_runtest_makereport(
 _TOGETHER = ("cluster", "dags", "generator", "queries")
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Say which tests `pytest -n 2` may not tear apart; the engines' tests are spread singly."""
-    directory, *rest = item.path.relative_to(Path(__file__).parent).parts
-    if directory in _TOGETHER:
-        item.add_marker(pytest.mark.xdist_group(directory))
-    elif directory != "engines":
-        item.add_marker(pytest.mark.xdist_group("/".join([directory, *rest])))
+class _ByRoom(LoadScopeScheduling):
+    """What `pytest -n 2` does not tear apart: a directory of these, else a file.
+
+    The tests of the engines, minutes each, are spread one by one.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        directory = file.split("/")[1]
+        if directory == "engines":
+            return nodeid
+        return directory if directory in _TOGETHER else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _ByRoom:
+    return _ByRoom(config, log)
 
 
 ENGINES = tuple(config.load().engines)
