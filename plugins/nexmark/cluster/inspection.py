@@ -3,69 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from platform import python_version
 from typing import Any
 
 from nexmark.cluster.host import Host, HostError, on_all
+from nexmark.cluster.host_report import HostReport, Inspection
+from nexmark.cluster.requirements import judge, judge_alike, judge_shared
 from nexmark.cluster.samplers import clock_offset
 from nexmark.config import SshCluster
-from nexmark.config.fields import mebibytes
 from nexmark_jobs.host import facts
 
-#: Free disk space that a night needs: a build, packed and unpacked; state and shuffle files.
-ROOT_BYTES, LOCAL_BYTES, SHARED_BYTES = 2 * 10**9, 2 * 10**9, 10**9
-#: So many cores that strangers use on a host make its figures worthless.
-BUSY_CORES = 0.5
-JAVA_MAJORS = ("17", "21")
-
 _CALL_S = 40
-_PERFORMANCE = ("performance", None)
-
-
-@dataclass
-class HostReport:
-    """What was found on a host: `cells` by column of the table, and what is wrong, a line each."""
-
-    host: str
-    cells: dict[str, str] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    def note(self, column: str, text: str, problem: str = "") -> None:
-        """Fill a cell; a problem marks it and is told below the table."""
-        self.cells[column] = f"{text} !" if problem else text
-        if problem:
-            self.problems.append(f"host {self.host}: {problem}")
-
-
-@dataclass(frozen=True)
-class Inspection:
-    """The reports of all hosts."""
-
-    reports: tuple[HostReport, ...]
-
-    @property
-    def problems(self) -> list[str]:
-        """What keeps a night from being run."""
-        return [problem for report in self.reports for problem in report.problems]
-
-    @property
-    def warnings(self) -> list[str]:
-        """What makes figures worse than they could be."""
-        return [warning for report in self.reports for warning in report.warnings]
-
-    def __str__(self) -> str:
-        """The table; `!` marks what is wrong."""
-        columns = list(dict.fromkeys(c for report in self.reports for c in report.cells))
-        rows = [["host", *columns]]
-        rows += [[r.host, *(r.cells.get(c, "-") for c in columns)] for r in self.reports]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(columns) + 1)]
-        lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-                 for row in rows]  # fmt: skip
-        return "\n".join(lines)
 
 
 def inspect(config: SshCluster, hosts: Sequence[Host], mark: str) -> Inspection:
@@ -91,10 +40,10 @@ def inspect(config: SshCluster, hosts: Sequence[Host], mark: str) -> Inspection:
             report.note("connection", "no")
             report.problems.append(str(facts_of))
         else:
-            _judge(config, report, facts_of)
-            _judge_shared(config, report, seen[host.name], expected, here)
+            judge(config, report, facts_of)
+            judge_shared(config, report, seen[host.name], expected, here)
         reports.append(report)
-    _judge_alike(reports, {n: f for n, f in found.items() if not isinstance(f, HostError)})
+    judge_alike(reports, {n: f for n, f in found.items() if not isinstance(f, HostError)})
     return Inspection(tuple(reports))
 
 
@@ -145,165 +94,4 @@ def _missing_here(shared: Path, expected: Mapping[str, str]) -> str:
     return f"what hosts write into {shared} is not seen on this machine; mount the same one here"
 
 
-def _judge(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
-    for judge in (
-        _judge_connection,
-        _judge_java,
-        _judge_python,
-        _judge_size,
-        _judge_disk,
-        _judge_ports,
-        _judge_clock,
-        _judge_load,
-    ):
-        judge(config, report, found)
-
-
-def _judge_connection(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
-    report.note("connection", "ok")
-
-
-def _judge_java(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
-    java = found["java"]
-    problem = java["problem"] or ""
-    if not problem and java["version"].split(".")[0] not in JAVA_MAJORS:
-        problem = f"java is {java['version']}"
-    if problem:
-        problem += f"; install a JDK {' or '.join(JAVA_MAJORS)} and set java_home to it"
-    report.note("JDK", java["version"] or "none", problem)
-
-
-def _judge_python(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
-    here, there = python_version(), found["python"]
-    problem = ""
-    if here.split(".")[:2] != there.split(".")[:2]:
-        problem = (
-            f"{config.python} is Python {there}, here it is {here}, and Python workers must be of "
-            "the same minor version; set python to one that is"
-        )
-    report.note("Python", there, problem)
-
-
-def _judge_size(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
-    machine = config.hosts[report.host]
-    cores, free = found["cores"], found["free_memory_bytes"] // 2**20
-    lacking = []
-    if machine.cores and machine.cores > cores:
-        lacking.append(f"its worker offers {machine.cores} cores, it has {cores}")
-    if machine.memory and mebibytes(machine.memory) > free:
-        lacking.append(f"its worker offers {machine.memory}, {free} MiB are free")
-    remedy = "; correct cores and memory of the host, or end what uses its memory"
-    report.note("cores", str(cores))
-    report.note("free memory", f"{free / 1024:.1f} GiB", " and ".join(lacking) and
-                " and ".join(lacking) + remedy)  # fmt: skip
-
-
-def _judge_disk(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
-    least = {config.root: ROOT_BYTES, config.local_dir: LOCAL_BYTES, config.shared: SHARED_BYTES}
-    problems = []
-    for path, needed in least.items():
-        directory = found["directories"][path]
-        free = directory["free_bytes"] or 0
-        if directory["problem"]:
-            problems.append(f"{directory['problem']}; let the user of the connection write there")
-        elif free < needed:
-            problems.append(
-                f"{free / 1e9:.1f} GB are free in {path}, {needed / 1e9:.0f} GB are needed; free "
-                "some or choose another directory"
-            )
-    root = found["directories"][config.root]["free_bytes"] or 0
-    report.note("free disk", f"{root / 1e9:.0f} GB", " | ".join(problems))
-
-
-def _judge_ports(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
-    problems = []
-    for port, holder in found["ports"].items():
-        if holder is None or holder["ours"]:
-            continue
-        if holder["problem"]:
-            address = config.hosts[report.host].address
-            problems.append(
-                f"cannot listen on {address}:{port} ({holder['problem']}); correct its address"
-            )
-            continue
-        who = (
-            f"process {holder['pid']} ({holder['command']})" if holder["pid"] else "another process"
-        )
-        problems.append(
-            f"port {port} is taken by {who}; end it, or give cluster {config.name} another port"
-        )
-    report.note("ports", "taken" if problems else "free", " | ".join(problems))
-
-
-def _judge_clock(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
-    offset, uncertainty = found["clock_offset"], found["clock_uncertainty"]
-    problem = ""
-    if abs(offset) - uncertainty > config.max_clock_offset_s:
-        problem = (
-            f"its clock is {abs(offset):.1f} s {'ahead of' if offset > 0 else 'behind'} this "
-            "machine's; keep both by NTP (chrony)"
-        )
-    report.note("clock", f"{offset:+.2f} s ± {uncertainty:.2f}", problem)
-
-
-def _judge_load(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
-    cores = sum(process["cores"] for process in found["busy"])
-    problem = ""
-    if cores > BUSY_CORES:
-        first = found["busy"][0]
-        problem = (
-            f"others use {cores:.1f} cores, most of all process {first['pid']} "
-            f"({first['command']}); end it or wait until it has ended"
-        )
-    report.note("others' load", f"{cores:.1f}", problem)
-
-
-def _judge_shared(
-    config: SshCluster,
-    report: HostReport,
-    seen: Mapping[str, Any] | HostError,
-    expected: Mapping[str, str],
-    here: str,
-) -> None:
-    if isinstance(seen, HostError):
-        report.note("shared", "no", str(seen))
-        return
-    problem = here
-    if seen["problem"]:
-        problem = f"{seen['problem']}; mount {config.shared} and let the user write there"
-    elif seen["tokens"] != expected and not here:
-        hidden = [name.rsplit("-", 1)[1] for name in expected if name not in seen["tokens"]]
-        hidden += [n.rsplit("-", 1)[1] for n, t in seen["tokens"].items() if t != expected[n]]
-        problem = (
-            f"it does not see what {' and '.join(hidden)} wrote into {config.shared}; "
-            "mount the same directory at this path on every host and here"
-        )
-    report.note("shared", "no" if problem else "yes", problem)
-
-
-def _judge_alike(reports: Sequence[HostReport], found: Mapping[str, Mapping[str, Any]]) -> None:
-    """Hosts that differ, or that change their frequency, measure badly; a night is still run."""
-    describe: Iterator[tuple[str, Callable[[Mapping[str, Any]], str]]] = iter(
-        (
-            ("CPU", lambda f: f"{f['cpu_model'] or '?'}"),
-            ("kernel", lambda f: str(f["kernel"])),
-        )
-    )
-    for what, tell in describe:
-        kinds = {name: tell(facts_of) for name, facts_of in found.items()}
-        for report in reports:
-            if report.host in kinds:
-                report.note(what, kinds[report.host])
-        if len(set(kinds.values())) > 1:
-            reports[0].warnings.append(
-                f"the hosts differ in {what}: " + ", ".join(f"{n} {k}" for n, k in kinds.items())
-            )
-    slow = [n for n, facts_of in found.items() if facts_of["governor"] not in _PERFORMANCE]
-    if slow:
-        reports[0].warnings.append(
-            f"the CPU governor of {', '.join(slow)} is not performance; set it with "
-            "cpupower frequency-set -g performance"
-        )
-
-
-__all__ = ["HostReport", "Inspection", "inspect"]
+__all__ = ["inspect"]
