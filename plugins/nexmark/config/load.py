@@ -45,7 +45,7 @@ def load(directory: Path | None = None) -> Config:
     engines = dict(_entries(engines_file, "engines", Engine))
     clusters = dict(_clusters(read(directory / "clusters.yaml")))
     gate_file = read(directory / "gate.yaml")
-    gate = _validate(gate_file, (), Gate, gate_file.data)
+    gate = _gate(gate_file)
     _check_engines(engines_file, engines, workloads, clusters, directory)
     for name, workload in workloads.items():
         key = ("workloads", name, "conf_profile")
@@ -57,9 +57,21 @@ def load(directory: Path | None = None) -> Config:
     return Config(engines=engines, workloads=workloads, clusters=clusters, gate=gate)
 
 
+def load_gate(path: Path | None = None) -> Gate:
+    """Read and check a gate file by itself (`gate.yaml` of `paths.conf_dir()` unless given).
+
+    Raises ConfigError like `load`; workloads it names are not looked up.
+    """
+    return _gate(read(path or paths.conf_dir() / "gate.yaml"))
+
+
 def profile_path(profile: str, directory: Path | None = None) -> Path:
     """The Spark properties file of a conf profile, e.g. `include/conf/spark/default.conf`."""
     return (directory or paths.conf_dir()) / "spark" / f"{profile}.conf"
+
+
+def _gate(document: Document) -> Gate:
+    return _validate(document, (), Gate, document.data)
 
 
 def _entries(document: Document, section: str, model: type[_M]) -> Iterator[tuple[str, _M]]:
@@ -170,4 +182,4 @@ def _check_profile(document: Document, key: Key, profile: str, directory: Path) 
         raise document.error(key, f"unknown conf profile {profile!r}; {suggest(profile, known)}")
 
 
-__all__ = ["ConfigError", "load", "profile_path"]
+__all__ = ["ConfigError", "load", "load_gate", "profile_path"]

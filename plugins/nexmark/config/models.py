@@ -65,6 +65,8 @@ def _spark_conf_key(key: str) -> str:
 
 QueryName: TypeAlias = Annotated[str, BeforeValidator(_query)]
 Ratio: TypeAlias = Annotated[float, Field(gt=1, le=100, allow_inf_nan=False)]
+Change: TypeAlias = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Deviations: TypeAlias = Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)]
 SparkConf: TypeAlias = Mapping[
     Annotated[str, BeforeValidator(_spark_conf_key)],
     Annotated[str, BeforeValidator(_spark_conf_value)],
@@ -171,13 +173,56 @@ class Workload(Size):
 
 
 class Gate(Model):
-    """When a measurement counts as a regression. `max_ratio` is new / baseline."""
+    """When a measurement counts as a regression; `include/conf/gate.yaml` explains every key.
+
+    `max_ratio` (new / baseline) is the bound of the comparison with the accepted run; the rest is
+    the gate on pairs. Changes are fractions: 0.03 is 3 %.
+    """
 
     version: Annotated[int, Field(ge=1)]
     metric: Literal["cpu_s_per_mevent"]
     max_ratio: Ratio
     workloads: Mapping[str, Ratio] = Field(default_factory=dict)
     queries: Mapping[QueryName, Ratio] = Field(default_factory=dict)
+
+    mode: Literal["paired", "history"] = "paired"
+    pairs: Annotated[int, Field(ge=3, le=100)] = 5
+    confirmation: Annotated[int, Field(ge=1, le=10)] = 2
+    calibration_nights: Annotated[int, Field(ge=3, le=60)] = 10
+    history_nights: Annotated[int, Field(ge=10, le=1000)] = 60
+    noise_floor: Change = 0.004
+    suspect_z: Deviations = 1.45
+    suspect_faster_z: Deviations = 2.2
+    suspect_change: Change = 0.02
+    confirm_z: Deviations = 2.5
+    confirm_change: Change = 0.03
+    suite_z: Deviations = 3.0
+    suite_queries: Annotated[int, Field(ge=5)] = 8
+    inform_z: Deviations = 3.5
+    inform_change: Change = 0.03
+    drift_allowance: Deviations = 0.5
+    drift_bound: Deviations = 5.0
+    canary_bound: Change = 0.10
+    canary_unsteady: Change = 0.05
+    canary_limits: Mapping[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(
+        default_factory=lambda: {"steal_percent": 5.0}
+    )
+    one_arm_z: Deviations = 3.5
+    one_arm_change: Change = 0.03
+    one_arm_nights: Annotated[int, Field(ge=10, le=1000)] = 30
+
+    @model_validator(mode="after")
+    def _checks(self) -> Gate:
+        if self.calibration_nights > min(self.history_nights, self.one_arm_nights):
+            raise ValueError(
+                f"calibration_nights is {self.calibration_nights}, more than the history keeps; "
+                "lower it, or raise history_nights and one_arm_nights"
+            )
+        if self.canary_unsteady > self.canary_bound:
+            raise ValueError(
+                f"canary_unsteady is {self.canary_unsteady:g}, above canary_bound; lower it"
+            )
+        return self
 
     def bound(self, query: str, workload: str) -> float:
         """The bound for `query`: its own, else the workload's, else the default."""

@@ -35,6 +35,12 @@ class Value(StrEnum):
     """Not measured, or not as often as asked. Fails the night."""
     CALIBRATING = "CALIBRATING"
     """Right and measured, but there is nothing yet to compare with. Passes, and says so."""
+    SUSPECT = "SUSPECT"
+    """Looks changed, and the confirmation did not run or is not complete. Never green."""
+    UNCONFIRMED = "UNCONFIRMED"
+    """Looked changed, and the fresh pairs of the same night did not confirm it."""
+    WATCH = "WATCH"
+    """A slow drift, or a metric that informs has changed: for people to look at, not red."""
 
 
 FAILING = frozenset({Value.REGRESSION, Value.INVALID, Value.MISSING})

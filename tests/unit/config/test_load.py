@@ -164,7 +164,7 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: 0.9", "max_ratio", "greater than 1"),
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: .nan", "max_ratio", "finite"),
         ("gate.yaml", "  smoke: 1.5", "  smok: 1.5", "smok", "did you mean 'smoke'?"),
-        ("gate.yaml", "version: 1", "version: 1\nqueries: {q99: 2.0}", "q99", "unknown query"),
+        ("gate.yaml", "version: 2", "version: 2\nqueries: {q99: 2.0}", "q99", "unknown query"),
         ("gate.yaml", "cpu_s_per_mevent", "cpu", "metric", "'cpu_s_per_mevent'"),
     ],
 )

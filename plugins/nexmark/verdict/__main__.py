@@ -1,0 +1,64 @@
+"""Judge stored nights again: ``python -m nexmark.verdict --nights nights.csv [--gate gate.yaml]``.
+
+Prints the verdicts as CSV, the nights in order, each judged with only the earlier ones as history.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from nexmark.config import ConfigError
+from nexmark.config.load import load_gate
+from nexmark.verdict.nightly import replay
+from nexmark.verdict.stored_nights import MalformedError, read_nights, write_verdicts
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; 0 when the nights were judged, 2 after a one-line error on stderr."""
+    options = _parser().parse_args(argv)
+    try:
+        rules = load_gate(options.gate)
+        with options.nights.open(encoding="utf-8", newline="") as lines:
+            nights = read_nights(lines)
+    except MalformedError as error:
+        return _refuse(f"{options.nights}:{error.line}: {error}")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        return _refuse(f"{options.nights}: cannot be read: {reason}")
+    except ConfigError as error:
+        return _refuse(str(error))
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    try:
+        verdicts = (verdict for night in replay(nights, rules) for verdict in night)
+        table.writerows(write_verdicts(verdicts))
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _refuse(problem: str) -> int:
+    print(problem, file=sys.stderr)
+    return 2
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see --help\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="nexmark.verdict", description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--nights", type=Path, required=True, help="CSV of measurements")
+    parser.add_argument("--gate", type=Path, help="settings (default: gate.yaml of include/conf)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

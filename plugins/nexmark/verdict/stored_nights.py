@@ -1,0 +1,246 @@
+"""Nights as CSV: the replay contract of DESIGN ("Verdict replay"), text in and text out.
+
+Columns: night, query, stage (1|2), pair, arm (candidate|baseline), order, metric, value; further
+ones are left alone, and the order of rows does not matter. Rows of the query ``canary`` are
+readings of the host: stage, pair, order and arm (before|after too) may be empty there, and tell
+their order in time. What is not a table of this kind is an error with its line; a number that can
+be no measurement (NaN, 0, below 0) is a fact of its night, which the gate judges.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from nexmark.verdict.nights import SUITE, Canary, Measured, Night, Pair, QueryVerdict
+
+COLUMNS = ("night", "query", "stage", "pair", "arm", "order", "metric", "value")
+OUT = ("night", "query", "metric", "verdict", "ratio", "lo", "hi", "mde", "gate_version")
+CANARY = "canary"
+ARMS = ("candidate", "baseline")
+CANARY_ARMS = ("", "before", "after", *ARMS)
+REMEMBERED = 7
+"""A query that was there in one of so many nights before is expected."""
+
+
+class MalformedError(ValueError):
+    """``line`` (from 1) and what is wrong there, in one line."""
+
+    def __init__(self, line: int, problem: str) -> None:
+        """Keep the line apart: the name of the file is the caller's."""
+        super().__init__(problem)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class _Row:
+    line: int
+    night: str
+    query: str
+    stage: int
+    pair: int
+    arm: str
+    order: float
+    metric: str
+    value: float
+
+
+def read_nights(lines: Iterable[str]) -> list[Night]:
+    """Return the nights of a CSV in order; MalformedError for what is no such table.
+
+    The order is that of the numbers in the names where the names differ in nothing else (dates,
+    run numbers), else that of their first rows.
+    """
+    nights: dict[str, list[_Row]] = {}
+    for row in _rows(lines):
+        nights.setdefault(row.night, []).append(row)
+    if not nights:
+        raise MalformedError(1, "there are no rows; nothing can be judged")
+    made = [_night(name, nights[name]) for name in _in_order(list(nights))]
+    return [replace(night, expected=_expected(made[:index])) for index, night in enumerate(made)]
+
+
+def write_verdicts(verdicts: Iterable[QueryVerdict]) -> Iterator[Sequence[str]]:
+    """Return the table of verdicts as rows, the names of the columns first."""
+    yield OUT
+    for verdict in verdicts:
+        numbers = (verdict.ratio, verdict.lo, verdict.hi, verdict.mde)
+        yield (
+            verdict.night,
+            verdict.query,
+            verdict.metric,
+            verdict.value.value,
+            *("" if number is None else f"{number:.6g}" for number in numbers),
+            str(verdict.gate_version),
+        )
+
+
+def _rows(lines: Iterable[str]) -> Iterator[_Row]:
+    reader = csv.reader(lines, strict=True)
+    places: Mapping[str, int] | None = None
+    seen: dict[tuple[object, ...], int] = {}
+    try:
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if places is None:
+                places = _header(cells, reader.line_num)
+                continue
+            row = _row(cells, places, reader.line_num)
+            if row.query != CANARY:
+                _only_once(row, seen)
+            yield row
+    except csv.Error as error:
+        raise MalformedError(reader.line_num, f"not CSV: {error}") from None
+    if places is None:
+        raise MalformedError(1, f"the file is empty; its first line is {','.join(COLUMNS)}")
+
+
+def _header(cells: Sequence[str], line: int) -> Mapping[str, int]:
+    names = [cell.strip().lstrip("\ufeff") for cell in cells]
+    for column in COLUMNS:
+        if names.count(column) != 1:
+            what = "is missing" if column not in names else "is there twice"
+            raise MalformedError(line, f"column {column!r} {what}; needed: {', '.join(COLUMNS)}")
+    return {column: names.index(column) for column in COLUMNS}
+
+
+def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
+    if len(cells) <= max(places.values()):
+        raise MalformedError(line, f"{len(cells)} cells, the first line has more columns")
+    text = {column: cells[place].strip() for column, place in places.items()}
+    for column in ("night", "query", "metric"):
+        if not text[column]:
+            raise MalformedError(line, f"{column} is empty")
+    if text["query"] == SUITE:
+        raise MalformedError(line, f"query {SUITE!r}: the name is the gate's own; rename the query")
+    canary = text["query"] == CANARY
+    arms = CANARY_ARMS if canary else ARMS
+    if text["arm"] not in arms:
+        known = " or ".join(arm for arm in arms if arm)
+        raise MalformedError(line, f"arm {text['arm']!r} is not known; it is {known}")
+    return _Row(
+        line,
+        text["night"],
+        text["query"],
+        _stage(text["stage"], line, canary),
+        _whole("pair", text["pair"], line, canary),
+        text["arm"],
+        _order(text["order"]),
+        text["metric"],
+        _value(text["value"], line),
+    )
+
+
+def _stage(text: str, line: int, canary: bool) -> int:
+    if text in ("1", "2"):
+        return int(text)
+    if canary and text in ("", "0"):
+        return 0
+    raise MalformedError(line, f"stage {text!r} is not known; it is 1 or 2")
+
+
+def _whole(column: str, text: str, line: int, may_be_empty: bool) -> int:
+    if may_be_empty and not text:
+        return 0
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise MalformedError(line, f"{column} {text!r} is not a whole number")
+    return int(text)
+
+
+def _order(text: str) -> float:
+    """Return the place in time as far as it is a number; only canaries need it."""
+    return float(text) if re.fullmatch(r"[0-9]{1,15}([.][0-9]+)?", text) else 0.0
+
+
+def _value(text: str, line: int) -> float:
+    try:
+        return float(text) if text else math.nan
+    except ValueError:
+        raise MalformedError(line, f"value {text!r} is not a number") from None
+
+
+def _only_once(row: _Row, seen: dict[tuple[object, ...], int]) -> None:
+    key = (row.night, row.query, row.stage, row.pair, row.arm, row.metric)
+    first = seen.setdefault(key, row.line)
+    if first != row.line:
+        problem = (
+            f"{row.metric} of {row.query}, stage {row.stage}, pair {row.pair}, {row.arm} is there "
+            f"twice in night {row.night} (first on line {first}); remove one"
+        )
+        raise MalformedError(row.line, problem)
+
+
+def _in_order(names: list[str]) -> list[str]:
+    if len({re.sub("[0-9]+", "#", name) for name in names}) != 1:
+        return names
+    return sorted(names, key=lambda name: [int(digits) for digits in re.findall("[0-9]+", name)])
+
+
+def _expected(before: Sequence[Night]) -> tuple[str, ...]:
+    lately = {one.query for night in before[-REMEMBERED:] for one in night.measured}
+    return tuple(sorted(lately, key=_natural))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Sort q2 before q10."""
+    return [
+        (int(part), "") if part.isdigit() else (-1, part) for part in re.split("([0-9]+)", name)
+    ]
+
+
+def _night(name: str, rows: Sequence[_Row]) -> Night:
+    figures: dict[tuple[str, str, int], dict[int, dict[str, float]]] = defaultdict(dict)
+    for row in rows:
+        if row.query != CANARY:
+            pairs = figures[row.query, row.metric, row.stage]
+            pairs.setdefault(row.pair, {})[row.arm] = row.value
+    things = dict.fromkeys((query, metric) for query, metric, _ in figures)
+    measured = [
+        Measured(
+            query,
+            metric,
+            _pairs(figures.get((query, metric, 1), {})),
+            _pairs(figures.get((query, metric, 2), {})),
+        )
+        for query, metric in sorted(things, key=lambda thing: (_natural(thing[0]), thing[1]))
+    ]
+    return Night(name, tuple(measured), tuple(_canaries(rows)))
+
+
+def _pairs(found: Mapping[int, Mapping[str, float]]) -> tuple[Pair, ...]:
+    return tuple(
+        Pair(number, arms.get("candidate"), arms.get("baseline"))
+        for number, arms in sorted(found.items())
+    )
+
+
+def _canaries(rows: Sequence[_Row]) -> Iterator[Canary]:
+    """Return each canary metric twice: the night's first half and second, and pair by pair."""
+    metrics: dict[str, list[_Row]] = {}
+    for row in rows:
+        if row.query == CANARY:
+            metrics.setdefault(row.metric, []).append(row)
+    for metric, unordered in metrics.items():
+        ordered = sorted(unordered, key=_moment)
+        values = [row.value for row in ordered]
+        half = len(values) // 2
+        rest = values[half:] if half == 0 else values[-half:]
+        yield Canary(metric, tuple(values[:half]), tuple(rest))
+        groups: dict[tuple[int, int], list[float]] = {}
+        for row in ordered:
+            groups.setdefault((row.stage, row.pair), []).append(row.value)
+        ends = [(group[0], group[-1]) for group in groups.values() if len(group) > 1]
+        if len(groups) > 1 and ends:
+            yield Canary(metric, tuple(x for x, _ in ends), tuple(x for _, x in ends))
+
+
+def _moment(row: _Row) -> tuple[int, int, bool, float, int]:
+    return row.stage, row.pair, row.arm == "after", row.order, row.line
+
+
+__all__ = ["MalformedError", "read_nights", "write_verdicts"]
