@@ -102,7 +102,7 @@ def interval(ratios: Array, confidence: float = 0.95) -> tuple[float, float]:
     return float(averages[skipped]), float(averages[averages.size - 1 - skipped])
 
 
-def agree(ratios: Array, side: Array, level: float = 0.05) -> NDArray[np.bool_]:
+def agree(ratios: Array, side: Array, level: float = 0.1) -> NDArray[np.bool_]:
     """Tell whether the values by themselves lie on a side (+1 above 0, -1 below).
 
     The one-sided exact signed-rank test at ``level``; ``side`` has shape (...). It knows nothing

@@ -13,6 +13,7 @@ class Rules(Protocol):
     """The settings of the gate. Changes are fractions (0.03 is 3 %), ``*_z`` count noise units."""
 
     version: int
+    pairs: int
     confirmation: int
     calibration_nights: int
     history_nights: int
