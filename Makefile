@@ -14,10 +14,12 @@ CLUSTER ?=
 RUN ?=
 REASON ?=
 PROFILE ?= default
+NIGHTS ?=
+SEED ?=
 # Values from the command line reach the shell as quoted environment variables only.
-export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE
+export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE NIGHTS SEED
 
-.PHONY: help env env-dev run ui accept test faults lint lock bench-generator bench-queries bench-sampler check-cluster cluster-up cluster-down clean
+.PHONY: help env env-dev run ui accept test faults lint lock bench-generator bench-queries bench-sampler bench-gate replay check-cluster cluster-up cluster-down clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -76,6 +78,12 @@ bench-queries: .venv/.run ## Events per CPU-second of every query, beside nexmar
 
 bench-sampler: .venv/.run ## CPU time of the sampler itself
 	@$(BIN)/python -m nexmark.measure.sampler_cost
+
+bench-gate: .venv/.run ## What the gate finds and how often it is wrong: make bench-gate NIGHTS=10000 SEED=1
+	@$(BIN)/python -m nexmark.verdict.simulation $${NIGHTS:+--nights "$$NIGHTS"} $${SEED:+--seed "$$SEED"}
+
+replay: .venv/.run ## Judge stored nights again: make replay NIGHTS=nights.csv
+	@$(BIN)/python -m nexmark.verdict --nights "$$NIGHTS"
 
 check-cluster: .venv/.run ## Look at the hosts of a cluster: make check-cluster CLUSTER=nexmark
 	@$(BIN)/python -m nexmark.cluster check "$${CLUSTER:-local}"

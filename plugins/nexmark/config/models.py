@@ -191,11 +191,12 @@ class Gate(Model):
     calibration_nights: Annotated[int, Field(ge=3, le=60)] = 10
     history_nights: Annotated[int, Field(ge=10, le=1000)] = 60
     noise_floor: Change = 0.004
-    suspect_z: Deviations = 1.45
-    suspect_faster_z: Deviations = 2.2
+    suspect_z: Deviations = 1.4
+    suspect_faster_z: Deviations = 2.4
     suspect_change: Change = 0.02
-    confirm_z: Deviations = 2.5
+    confirm_z: Deviations = 2.0
     confirm_change: Change = 0.03
+    together_z: Deviations = 3.2
     suite_z: Deviations = 3.0
     suite_queries: Annotated[int, Field(ge=5)] = 8
     inform_z: Deviations = 3.5

@@ -88,7 +88,7 @@ def look(ratios: Array, history: History, rules: Rules) -> tuple[Noise, NDArray[
 def decide(ratios: Array, history: History, fresh: Fresh, rules: Rules) -> Decision:
     """Judge a night by the first pairs, (..., queries, n), and fresh ones of suspects only."""
     noise, calibrated, first = look(ratios, history, rules)
-    second = _confirm(first, noise, fresh, rules)
+    second = _confirm(ratios, first, noise, fresh, rules)
     confirmed = np.zeros_like(first.side)
     confirmed[second.picked] = first.side[second.picked] * second.confirmed
     known = np.where(calibrated, first.shift, np.nan)
@@ -108,16 +108,22 @@ def decide(ratios: Array, history: History, fresh: Fresh, rules: Rules) -> Decis
     )
 
 
-def _confirm(first: First, noise: Noise, fresh: Fresh, rules: Rules) -> Second:
+def _confirm(ratios: Array, first: First, noise: Noise, fresh: Fresh, rules: Rules) -> Second:
     picked = np.nonzero(first.side)
     if picked[0].size == 0:
         nothing = np.zeros(0)
         return Second(picked, nothing, nothing, nothing, nothing.astype(np.bool_))
-    ratios = fresh(picked)
+    again = fresh(picked)
     own = Noise(noise.pair[picked], noise.nightly[picked], noise.floor, noise.nights[picked])
-    count = np.sum(~np.isnan(ratios), axis=-1).astype(np.float64)
-    confirmed = second_stage(first.side[picked], ratios, own, rules) > 0
-    return Second(picked, hodges_lehmann(ratios), own.of(np.maximum(count, 1)), count, confirmed)
+    suspected = First(first.shift[picked], first.noise[picked], first.side[picked])
+    pairs, count = _count(ratios[picked]), _count(again)
+    confirmed = second_stage(suspected, pairs, again, own, rules) > 0
+    return Second(picked, hodges_lehmann(again), own.of(np.maximum(count, 1)), count, confirmed)
+
+
+def _count(ratios: Array) -> Array:
+    counts: Array = np.sum(~np.isnan(ratios), axis=-1).astype(np.float64)
+    return counts
 
 
 __all__ = ["Decision", "Fresh", "History", "Picked", "Second", "decide", "learned", "look"]

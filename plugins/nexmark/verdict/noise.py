@@ -47,6 +47,14 @@ class Noise:
         result: Array = np.maximum(deviation, self.floor)
         return result
 
+    def of_both(self, pairs: Array, fresh: Array) -> Array:
+        """Return the standard deviation of the mean, by pairs, of two stages of one night."""
+        total = pairs + fresh
+        share = (pairs**2 + fresh**2) / total**2
+        deviation = np.sqrt(share * self.nightly**2 + EFFICIENCY * self.pair**2 / total)
+        result: Array = np.maximum(deviation, self.floor)
+        return result
+
     def tonight(self, ratios: Array) -> Noise:
         """Return the noise scaled up where the pairs of the whole suite spread more than usual."""
         if ratios.shape[-2] < FEWEST_QUERIES:

@@ -23,6 +23,7 @@ class Rules(Protocol):
     suspect_change: float
     confirm_z: float
     confirm_change: float
+    together_z: float
     suite_z: float
     suite_queries: int
     inform_z: float

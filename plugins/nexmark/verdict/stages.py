@@ -40,18 +40,22 @@ def first_stage(ratios: Array, noise: Noise, rules: Rules) -> First:
     return First(shift, deviation, slower.astype(np.float64) - faster)
 
 
-def second_stage(side: Array, fresh: Array, noise: Noise, rules: Rules) -> Array:
+def second_stage(first: First, pairs: Array, fresh: Array, noise: Noise, rules: Rules) -> Array:
     """Tell which suspicions the fresh pairs (..., queries, m) confirm, as 1 or 0.
 
-    Only the fresh pairs count: the first ones were looked at to choose. Three things must hold, on
-    the suspected side: beyond the noise learned, beyond the smallest change that matters, and the
-    fresh pairs agree by themselves.
+    All must hold, on the suspected side: the fresh pairs alone, which nobody has chosen, are beyond
+    the noise learned and beyond the smallest change that matters, and agree among themselves; and
+    the first ``pairs`` and the fresh ones together are beyond a bound that allows for the first
+    having been chosen.
     """
     count = np.sum(~np.isnan(fresh), axis=-1).astype(np.float64)
     deviation = noise.of(np.maximum(count, 1))
+    shift = hodges_lehmann(fresh)
     needed = np.maximum(rules.confirm_z * deviation, np.log1p(rules.confirm_change))
-    beyond: NDArray[np.bool_] = side * hodges_lehmann(fresh) > needed
-    result: Array = (beyond & agree(fresh, side) & (side != 0)).astype(np.float64)
+    together = (pairs * first.shift + count * shift) / (pairs + count)
+    alone: NDArray[np.bool_] = first.side * shift > needed
+    both = first.side * together > rules.together_z * noise.of_both(pairs, count)
+    result: Array = (alone & both & agree(fresh, first.side) & (first.side != 0)).astype(np.float64)
     return result
 
 
@@ -62,15 +66,21 @@ SEEN = 0.84
 def smallest_seen(noise: Noise, pairs: Array, rules: Rules) -> Array:
     """Return the smallest slowdown both stages would have found with a probability of 80 %.
 
-    As a fraction: 0.07 is 7 %. Assumes that as many fresh pairs could be had as the rules ask for.
+    As a fraction: 0.07 is 7 %. Assumes that as many fresh pairs could be had as the rules ask for;
+    of the two bounds on these the one that is harder to pass counts.
     """
-    one, two = noise.of(pairs), noise.of(pairs * rules.confirmation)
+    fresh = pairs * rules.confirmation
+    one, two, both = noise.of(pairs), noise.of(fresh), noise.of_both(pairs, fresh)
     first = np.maximum(rules.suspect_z * one, np.log1p(rules.suspect_change))
     second = np.maximum(rules.confirm_z * two, np.log1p(rules.confirm_change))
-    low, high = np.zeros_like(one), first + second + 4 * one
+    third = rules.together_z * both
+    low, high = np.zeros_like(one), first + second + third + 4 * one
     for _ in range(40):
         middle = (low + high) / 2
-        seen = ndtr((middle - first) / one) * ndtr((middle - second) / two) >= POWER
+        power = ndtr((middle - first) / one) * ndtr(
+            np.minimum((middle - second) / two, (middle - third) / both)
+        )
+        seen = power >= POWER
         low, high = np.where(seen, low, middle), np.where(seen, middle, high)
     result: Array = np.expm1(high)
     return result
