@@ -116,6 +116,9 @@ def _submission(
         for key, value in cluster.driver_environment(spark_home).items()
         if key.startswith("SPARK_")
     }
+    # What a killed driver leaves goes with the cluster, not into /tmp for ever.
+    temporary = spark_environment["SPARK_LOCAL_DIRS"]
+    spark_environment["SPARK_SUBMIT_OPTS"] = f'"-Djava.io.tmpdir={temporary}"'
     return {
         "label": name,
         "night": str(night.directory),

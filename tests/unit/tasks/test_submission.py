@@ -84,6 +84,8 @@ def test_spark_is_the_engines_own(night: Night, deployment: Deployment) -> None:
     assert made["spark_binary"] == f"{deployment.spark_home}/bin/spark-submit"
     assert made["env_vars"]["SPARK_HOME"] == deployment.spark_home
     assert made["env_vars"]["PYTHONPATH"] == ""
+    local = night.spark_cluster.state / "scratch" / "local"
+    assert made["env_vars"]["SPARK_SUBMIT_OPTS"] == f'"-Djava.io.tmpdir={local}"'
     assert made["env_vars"]["NEXMARK_OWNER"] == night.spark_cluster.mark
     assert made["conf"]["spark.nexmark.build"] == "0123456789abcdef"
     assert made["conn_id"] == "nexmark_local"
