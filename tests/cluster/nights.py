@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,10 @@ class FollowedNight:
         self.wait(lambda: self.line(pattern) is not None, f"no line has {pattern!r}")
         return self.line(pattern) or ""
 
-    def wait_running(self, query: str, batches: int = 2) -> None:
-        """Wait until the first timed repetition of `query` has done so many batches."""
-        self.wait(lambda: under_way(self.testbed, query, batches), f"{query} is not under way")
+    def wait_running(self, application: str, batches: int = 2) -> None:
+        """Wait until an application (`q0-verify`, `q0-rep-1`) has done so many batches."""
+        running = partial(under_way, self.testbed, application, batches)
+        self.wait(running, f"{application} is not under way")
 
     def wait(self, condition: Callable[[], object], otherwise: str) -> None:
         """Wait for `condition`; AssertionError with the night's output if the night ends first."""
@@ -119,9 +121,9 @@ class FollowedNight:
             return {row.query: Repetition(row.status, row.reason, row.digest) for row in rows}
 
 
-def under_way(testbed: Testbed, query: str, batches: int = 2) -> bool:
-    """Whether the first timed repetition of `query` runs and has done so many batches."""
-    commit = f"*/checkpoints/{query}-rep-1/*/checkpoint/commits/{batches - 1}"
+def under_way(testbed: Testbed, application: str, batches: int = 2) -> bool:
+    """Whether an application (`q0-rep-1`) runs and has done so many batches."""
+    commit = f"*/checkpoints/{application}/*/checkpoint/commits/{batches - 1}"
     return any(Path(testbed.cluster.shared).glob(commit))
 
 
@@ -136,11 +138,11 @@ class Repetition:
 
 def workload(site: Site, **changes: Any) -> None:
     """One repetition of some ten seconds, in thirty batches, whose rows are verified."""
-    events = {"events": 300_000, "tps": 10_000}
+    events = {"events": 60_000, "tps": 2_000}
     content = {
         **events,
-        "rows_per_batch": 10_000,
-        "verify": {**events, "rows_per_batch": 100_000},
+        "rows_per_batch": 2_000,
+        "verify": {**events, "rows_per_batch": 30_000},
         "repetitions": 1,
         "warmup_batches": 1,
         "sampling_interval_s": 0.5,

@@ -96,10 +96,9 @@ def site(
 
 @pytest.fixture(scope="module")
 def killed(site: Site, session_testbed: Testbed) -> FollowedNight:
-    """A night that is killed while its first query runs."""
+    """A night that is killed while its first query runs, the verification run of q0."""
     with FollowedNight(site, session_testbed, "q0") as night:
-        night.wait_line("^q0 verify: ")
-        night.wait(lambda: any_process(session_testbed, EXECUTOR), "q0 has no executor")
+        night.wait_running("q0-verify", batches=1)
     return night
 
 
@@ -120,7 +119,7 @@ def faulty(site: Site, session_testbed: Testbed, killed: FollowedNight) -> Fault
     try:
         with FollowedNight(site, session_testbed, *queries, AFTER_THE_LOSS) as night:
             for fault in FAULTS:
-                night.wait_running(fault.query)
+                night.wait_running(f"{fault.query}-rep-1")
                 begin = time.monotonic()
                 fault.inject(night, session_testbed)
                 night.wait_line(rf"\] {fault.query} +repetition 1/1: ")
@@ -141,7 +140,7 @@ def last(site: Site, session_testbed: Testbed, faulty: Faulty) -> Iterator[Follo
         session_testbed.small_disk(WORKER, "3g", local),
         FollowedNight(site, session_testbed, "q5") as night,
     ):
-        night.wait_running("q5")
+        night.wait_running("q5-rep-1")
         session_testbed.fill_disk(WORKER, local)
         night.wait_line(r"^q5\.repetition\[0\]: failed, is tried again|repetition 1/1: ")
         session_testbed.grow_disk(WORKER, local, "3g")
@@ -149,19 +148,12 @@ def last(site: Site, session_testbed: Testbed, faulty: Faulty) -> Iterator[Follo
         yield night
 
 
-def any_process(testbed: Testbed, pattern: str) -> bool:
-    return any(pattern in process.command for process in testbed.processes(WORKER))
-
-
 @pytest.mark.fault("the night's process killed", outcome="the next night's reap ends what is left")
 @pytest.mark.usefixtures("last")
 def test_a_killed_night_is_cleaned_up_by_the_next(killed: FollowedNight, faulty: Faulty) -> None:
     assert killed.process.returncode == -9
-    reaped = faulty.night.line(r"^reap: ended what an earlier night left: .*")
-    assert reaped, faulty.night.text
-    found = "\n".join(line for line in faulty.night.text.splitlines() if " reap: " in line)
-    for left in ("master.Master", "worker.Worker", "cpu_sampler"):
-        assert left in found
+    for left in ("Master --host", "/worker spark://", "q0/verify/result.json"):
+        assert faulty.night.line(rf"^reap: ended what an earlier night left: .*{left}")
 
 
 @pytest.mark.parametrize(

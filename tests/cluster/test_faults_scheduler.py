@@ -172,7 +172,7 @@ class Nights:
 def nights(airflow: Airflow, session_testbed: Testbed) -> Nights:
     run = airflow.trigger("q0")
     ended = ("success", "failed")
-    airflow.wait(lambda: under_way(session_testbed, "q0") or airflow.state(run) in ended, run)
+    airflow.wait(lambda: under_way(session_testbed, "q0-rep-1") or airflow.state(run) in ended, run)
     begin = time.monotonic()
     airflow.kill_scheduler()
     time.sleep(2)
