@@ -129,7 +129,7 @@ def _run(night: Night, environment: dict[str, str], conf: dict[str, Any]) -> int
     log = paths.home() / "logs" / f"run-{stamp}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     command = airflow_command(["dags", "test", night.dag_id, "-c", json.dumps(conf)])
-    with tempfile.NamedTemporaryFile(prefix="nexmark-progress-", mode="r") as progress:
+    with tempfile.NamedTemporaryFile("r", dir=log.parent, prefix=f"{log.stem}-") as progress:
         environment = {**environment, PROGRESS_VARIABLE: progress.name}
         with log.open("wb") as output, _terminated_as_interrupt():
             child = subprocess.Popen(
