@@ -42,6 +42,8 @@ def judge_night(night: Night, earlier: Earlier, rules: Rules) -> list[QueryVerdi
     grounds = Grounds(night, rules)
     verdicts = _judge(rules.metric, grounds, earlier, [])
     verdicts += _absent(grounds, {verdict.query for verdict in verdicts})
+    places = {query: place for place, query in enumerate(_all_queries(night))}
+    verdicts.sort(key=lambda verdict: places.get(verdict.query, len(places)))
     deciding = list(verdicts)
     for metric in sorted({one.metric for one in night.measured} - {rules.metric}):
         verdicts += _judge(metric, grounds, earlier, deciding)
@@ -90,13 +92,18 @@ def _judge(
 def _absent(grounds: Grounds, judged: set[str]) -> list[QueryVerdict]:
     """Return verdicts on queries that should be there and have no figure that decides."""
     night, metric = grounds.night, grounds.rules.metric
-    known = {*night.expected, *night.missing, *night.invalid, *(x.query for x in night.measured)}
     return [
         grounds.blank(query, metric, Value.INVALID, night.invalid[query])
         if query in night.invalid
         else grounds.blank(query, metric, Value.MISSING, night.missing.get(query, "not measured"))
-        for query in sorted(known - judged)
+        for query in _all_queries(night)
+        if query not in judged
     ]
+
+
+def _all_queries(night: Night) -> list[str]:
+    measured = (one.query for one in night.measured)
+    return list(dict.fromkeys((*night.expected, *measured, *night.invalid, *night.missing)))
 
 
 __all__ = ["judge_night", "night_is_red", "replay", "suspects"]

@@ -7,7 +7,7 @@ was a change and no noise. What was only suspected stays in.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import median
+from statistics import mean, median
 
 import numpy as np
 
@@ -30,15 +30,18 @@ class Past:
     def __init__(self, earlier: Earlier, metric: str, mode: str) -> None:
         """Keep what was measured; verdicts without numbers teach nothing."""
         self._rows: dict[str, list[QueryVerdict]] = {}
+        self._suite: list[float] = []
         for night in earlier:
-            for verdict in night:
-                if verdict.metric == metric and verdict.mode == mode and _teaches(verdict):
-                    self._rows.setdefault(verdict.query, []).append(verdict)
+            rows = [x for x in night if x.metric == metric and x.mode == mode and _teaches(x)]
+            for row in rows:
+                self._rows.setdefault(row.query, []).append(row)
+            shifts = [_number(row.shift) for row in rows if not _changed(row)]
+            if shifts:
+                self._suite.append(mean(shifts))
 
     def history(self, queries: Sequence[str], baseline: Mapping[str, str], nights: int) -> History:
         """Return the last ``nights`` nights of each query, (queries, nights), NaN in front."""
         series = [self._learnable(query, nights) for query in queries]
-        suite = self._rows.get(SUITE, [])[-nights:]
         slower, faster = zip(
             *(self._drift(query, baseline.get(query, "")) for query in queries), strict=True
         )
@@ -46,7 +49,7 @@ class Past:
             _table([_about_own_level(rows) for rows in series], nights),
             _table([[_number(row.spread) for row in rows] for rows in series], nights),
             _table([[float(row.pairs) for row in rows] for rows in series], nights),
-            _table([[_number(row.shift) for row in suite]], nights)[0],
+            _table([self._suite[-nights:]], nights)[0],
             Drift(np.asarray(slower), np.asarray(faster)),
         )
 
@@ -57,7 +60,7 @@ class Past:
 
     def _learnable(self, query: str, nights: int | None) -> list[QueryVerdict]:
         rows = self._rows.get(query, [])
-        kept = [row for row in rows if not (row.decides and row.value in _CONFIRMED)]
+        kept = [row for row in rows if not _changed(row)]
         return kept[-nights:] if nights else kept
 
     def _drift(self, query: str, baseline: str) -> tuple[float, float]:
@@ -68,7 +71,12 @@ class Past:
 
 
 def _teaches(verdict: QueryVerdict) -> bool:
-    return verdict.shift is not None and verdict.value not in _UNTAUGHT
+    numbers = verdict.shift is not None and verdict.value not in _UNTAUGHT
+    return numbers and verdict.query != SUITE
+
+
+def _changed(verdict: QueryVerdict) -> bool:
+    return verdict.decides and verdict.value in _CONFIRMED
 
 
 def _about_own_level(rows: Sequence[QueryVerdict]) -> list[float]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.config import STANDARD_QUERIES, ConfigError, load
+from nexmark.config.load import load_gate
 from nexmark.config.paths import repository, run_dir, safe_name
 
 
@@ -38,6 +39,14 @@ def test_what_is_shipped_loads() -> None:
     assert config.clusters["local"].master_url == "spark://127.0.0.1:17077"
     assert config.gate.bound("q5", "nightly") == config.gate.max_ratio
     assert config.gate.bound("q5", "smoke") == config.gate.workloads["smoke"]
+
+
+def test_a_gate_file_of_before_pairs_still_loads(conf: Path) -> None:
+    """And is the shipped gate in all that it does not say."""
+    (conf / "gate.yaml").write_text("version: 2\nmetric: cpu_s_per_mevent\nmax_ratio: 1.15\n")
+    old = load(conf).gate
+    assert old == load().gate.model_copy(update={"workloads": {}})
+    assert load_gate(conf / "gate.yaml") == old
 
 
 def test_configuration_cannot_be_changed_after_loading() -> None:
@@ -165,6 +174,11 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: .nan", "max_ratio", "finite"),
         ("gate.yaml", "  smoke: 1.5", "  smok: 1.5", "smok", "did you mean 'smoke'?"),
         ("gate.yaml", "version: 2", "version: 2\nqueries: {q99: 2.0}", "q99", "unknown query"),
+        ("gate.yaml", "mode: paired", "mode: both", "mode", "'paired' or 'history'"),
+        ("gate.yaml", "pairs: 5", "pairs: 2", "pairs", "greater than or equal to 3"),
+        ("gate.yaml", "confirm_z: 2.0", "confirm_zed: 2.0", "confirm_zed", "'confirm_z'?"),
+        ("gate.yaml", "canary_bound: 0.10", "canary_bound: 0.01", None, "canary_unsteady is 0.05"),
+        ("gate.yaml", "calibration_nights: 10", "calibration_nights: 40", None, "lower it"),
         ("gate.yaml", "cpu_s_per_mevent", "cpu", "metric", "'cpu_s_per_mevent'"),
     ],
 )

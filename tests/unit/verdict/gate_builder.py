@@ -1,0 +1,92 @@
+"""Nights for the gate: quiet ones by default, a test states only what differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from nexmark.config import Gate
+from nexmark.config.load import load_gate
+from nexmark.verdict.nightly import judge_night, replay
+from nexmark.verdict.nights import Measured, Night, Pair, QueryVerdict
+
+CPU = "cpu_s_per_mevent"
+QUERIES = tuple(f"q{number}" for number in range(12))
+CV = 0.02
+"""Noise of the log ratio of a pair."""
+CALIBRATED = 15
+
+
+@cache
+def shipped() -> Gate:
+    """The shipped settings."""
+    return load_gate()
+
+
+def rules(**changes: Any) -> Gate:
+    """The shipped settings with changes."""
+    return shipped().model_copy(update=changes)
+
+
+def pairs(ratios: Sequence[float], level: float = 10.0) -> tuple[Pair, ...]:
+    """Pairs of these ratios."""
+    return tuple(Pair(i, level * ratio, level) for i, ratio in enumerate(ratios, 1))
+
+
+def around(ratio: float, count: int, rng: np.random.Generator, cv: float = CV) -> tuple[Pair, ...]:
+    """Pairs that spread about a ratio, their Hodges-Lehmann estimate being just that."""
+    half = np.abs(rng.normal(0, cv, count // 2))
+    logs = [*half, *-half, *([0.0] * (count % 2))]
+    return pairs([ratio * math.exp(x) for x in logs])
+
+
+def noisy(ratio: float, count: int, rng: np.random.Generator, cv: float = CV) -> tuple[Pair, ...]:
+    """Pairs with independent noise."""
+    return pairs([ratio * math.exp(x) for x in rng.normal(0, cv, count)])
+
+
+def night(name: str = "tonight", seed: int = 999, metric: str = CPU, **changes: Any) -> Night:
+    """A quiet night: every query's estimate is 1 exactly."""
+    rng = np.random.default_rng(seed)
+    measured = tuple(Measured(query, metric, around(1.0, 5, rng)) for query in QUERIES)
+    return replace(Night(name, measured), **changes)
+
+
+def with_query(base: Night, query: str, **changes: Any) -> Night:
+    """The night with another q."""
+    rows = tuple(replace(x, **changes) if x.query == query else x for x in base.measured)
+    return replace(base, measured=rows)
+
+
+@cache
+def quiet_nights(count: int, metrics: tuple[str, ...] = (CPU,)) -> tuple[Night, ...]:
+    """Nights with noise only."""
+    rng = np.random.default_rng(17)
+    return tuple(
+        Night(
+            f"night-{number}",
+            tuple(Measured(q, metric, noisy(1.0, 5, rng)) for q in QUERIES for metric in metrics),
+        )
+        for number in range(count)
+    )
+
+
+@cache
+def earlier(
+    count: int = CALIBRATED, metrics: tuple[str, ...] = (CPU,)
+) -> tuple[tuple[QueryVerdict, ...], ...]:
+    """The verdicts of quiet nights."""
+    return tuple(map(tuple, replay(quiet_nights(count, metrics), rules())))
+
+
+def verdict(tonight: Night, query: str = "q5", metric: str = CPU, **options: Any) -> QueryVerdict:
+    """The verdict on one query of a night after quiet ones."""
+    before = options.pop("before", None)
+    found = judge_night(tonight, earlier() if before is None else before, rules(**options))
+    (only,) = [x for x in found if (x.query, x.metric) == (query, metric)]
+    return only

@@ -1,0 +1,108 @@
+"""The canary: a host that cannot be trusted gives no verdict, or none by the clock."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nexmark.verdict import Value
+from nexmark.verdict.canary import Steadiness, grade, level
+from nexmark.verdict.nightly import judge_night, suspects
+from nexmark.verdict.nights import Canary, Night
+from tests.unit.verdict.gate_builder import CPU, around, earlier, night, rules, verdict, with_query
+
+WALL = "wall_s"
+
+
+def timing(after: float, **where: str) -> Canary:
+    return Canary("cpu_s", (1.0,), (after,), **where)
+
+
+@pytest.mark.parametrize(
+    ("canaries", "expected"),
+    [
+        ([], Steadiness.STEADY),
+        ([timing(1.0)], Steadiness.STEADY),
+        ([timing(1.049)], Steadiness.STEADY),
+        ([timing(1.06)], Steadiness.UNSTEADY),
+        ([timing(1 / 1.06)], Steadiness.UNSTEADY),
+        ([timing(1.11)], Steadiness.BROKEN),
+        ([timing(1 / 1.11)], Steadiness.BROKEN),
+        ([timing(1.0), timing(1.5, host="nexmark02")], Steadiness.BROKEN),
+        ([Canary("cpu_s", (1.0,), ())], Steadiness.STEADY),
+        ([Canary("cpu_s", (1.0, 1.0, 9.0), (1.0, 9.0, 1.0))], Steadiness.STEADY),
+        ([timing(math.nan)], Steadiness.BROKEN),
+        ([timing(0.0)], Steadiness.BROKEN),
+        ([Canary("steal_percent", (0.0,), (4.0,))], Steadiness.STEADY),
+        ([Canary("steal_percent", (0.0,), (6.0,))], Steadiness.UNSTEADY),
+        ([Canary("load_1m", (0.0,), (40.0,))], Steadiness.STEADY),
+        ([Canary("psi_cpu", (math.nan,), (0.0,))], Steadiness.BROKEN),
+    ],
+)
+def test_the_worst_reading_grades_the_night(canaries: list[Canary], expected: Steadiness) -> None:
+    found = grade(canaries, rules())
+    assert found.steadiness is expected
+    assert bool(found.reason) == (expected is not Steadiness.STEADY)
+
+
+def test_a_host_that_has_changed_within_the_night_makes_it_invalid() -> None:
+    slow = with_query(night(), "q5", pairs=around(1.5, 5, np.random.default_rng(1)))
+    broken = replace(slow, canary=(timing(1.2, host="nexmark02"),))
+    found = judge_night(broken, earlier(), rules())
+    assert {x.value for x in found} == {Value.INVALID}
+    assert found[0].reason == (
+        "canary cpu_s on nexmark02: before and after are 20.0% apart, more than 10%"
+    )
+    assert suspects(broken, earlier(), rules()) == []
+
+
+def test_the_numbers_of_an_invalid_night_are_shown_but_not_learned_from() -> None:
+    found = verdict(replace(night(), canary=(timing(1.2),)))
+    assert found.ratio == pytest.approx(1.0)
+    assert found.shift is None
+
+
+def wall_too(some: Night) -> Night:
+    walls = tuple(replace(x, metric=WALL) for x in some.measured)
+    return replace(some, measured=(*some.measured, *walls))
+
+
+def test_an_unsteady_host_withholds_the_clock_and_leaves_cpu_time() -> None:
+    before = earlier(15, (CPU, WALL))
+    unsteady = replace(wall_too(night()), canary=(timing(1.07),))
+    assert verdict(unsteady, before=before).value is Value.OK
+    wall = verdict(unsteady, metric=WALL, before=before)
+    assert (wall.value, wall.red) == (Value.INVALID, False)
+    assert "7.0% apart" in wall.reason
+
+
+def test_an_unsteady_host_leaves_the_size_of_the_state() -> None:
+    metrics = (CPU, "state_bytes_max")
+    some = night()
+    states = tuple(replace(x, metric="state_bytes_max") for x in some.measured)
+    unsteady = replace(some, measured=(*some.measured, *states), canary=(timing(1.07),))
+    found = verdict(unsteady, metric="state_bytes_max", before=earlier(15, metrics))
+    assert found.value is Value.OK
+
+
+def test_a_canary_of_a_group_speaks_for_its_queries_only() -> None:
+    groups = {"q5": "joins"}
+    broken = replace(night(), canary=(timing(1.5, group="joins"),), groups=groups)
+    assert verdict(broken, "q5").value is Value.INVALID
+    assert verdict(broken, "q1").value is Value.OK
+
+
+def test_a_host_that_differs_from_other_nights_but_not_within_this_one_is_steady() -> None:
+    assert verdict(replace(night(), canary=(Canary("cpu_s", (9.0,), (9.1,)),))).value is Value.OK
+
+
+def test_the_level_of_the_host_is_the_mean_log_of_its_timings() -> None:
+    found = level(
+        [Canary("a", (1.0,), (4.0,)), Canary("b", (1.0,), (1.0,)), Canary("load", (), ())]
+    )
+    assert found is not None
+    assert found == (pytest.approx(math.log(2.5) / 2), "a+b")
+    assert level([Canary("steal_percent", (0.0,), (0.0,))]) is None

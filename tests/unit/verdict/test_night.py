@@ -1,0 +1,417 @@
+"""A night's verdicts: what turns it red, what never does, and what is never green."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nexmark.verdict import Value
+from nexmark.verdict.nightly import judge_night, night_is_red, replay, suspects
+from nexmark.verdict.nights import SUITE, Measured, Night, Pair, QueryVerdict
+from tests.unit.verdict.gate_builder import (
+    CALIBRATED,
+    CPU,
+    CV,
+    QUERIES,
+    around,
+    earlier,
+    night,
+    noisy,
+    pairs,
+    quiet_nights,
+    rules,
+    verdict,
+    with_query,
+)
+
+RNG_SEED = 3
+
+
+def tonight(ratio: float, fresh: float | None = None, fresh_count: int = 10) -> Night:
+    """A quiet night in which q5 has this ratio at first, and this one in fresh pairs."""
+    rng = np.random.default_rng(RNG_SEED)
+    again = around(fresh, fresh_count, rng) if fresh is not None else ()
+    return with_query(night(), "q5", pairs=around(ratio, 5, rng), fresh=again)
+
+
+class TestValues:
+    def test_no_change_is_ok(self) -> None:
+        found = verdict(tonight(1.0))
+        assert found.value is Value.OK
+        assert found.ratio == pytest.approx(1.0)
+
+    def test_a_slowdown_that_fresh_pairs_confirm_is_a_regression(self) -> None:
+        found = verdict(tonight(1.12, 1.10))
+        assert (found.value, found.red) == (Value.REGRESSION, True)
+
+    def test_a_suspicion_that_fresh_pairs_do_not_confirm_stays_visible_and_is_not_red(self) -> None:
+        found = verdict(tonight(1.12, 1.0))
+        assert (found.value, found.red) == (Value.UNCONFIRMED, False)
+
+    def test_a_suspicion_in_one_direction_is_not_confirmed_by_the_other(self) -> None:
+        assert verdict(tonight(1.12, 0.85)).value is Value.UNCONFIRMED
+
+    def test_a_suspicion_without_fresh_pairs_is_never_green(self) -> None:
+        found = verdict(tonight(1.12))
+        assert (found.value, found.red) == (Value.SUSPECT, True)
+        assert "0 of 10 fresh pairs" in found.reason
+
+    def test_fresh_pairs_that_are_too_few_to_clear_leave_the_suspicion(self) -> None:
+        assert verdict(tonight(1.12, 1.0, fresh_count=6)).value is Value.SUSPECT
+        assert verdict(tonight(1.12, 1.12, fresh_count=6)).value is Value.REGRESSION
+
+    def test_fresh_pairs_that_cannot_be_measurements_do_not_count(self) -> None:
+        broken = tuple(Pair(i, math.nan, 10.0) for i in range(1, 11))
+        found = verdict(with_query(tonight(1.12), "q5", fresh=broken))
+        assert found.value is Value.SUSPECT
+
+    def test_an_improvement_is_found_like_a_slowdown(self) -> None:
+        found = verdict(tonight(1 / 1.12, 1 / 1.10))
+        assert (found.value, found.red) == (Value.FASTER, False)
+        assert verdict(tonight(1 / 1.12, 1.0)).value is Value.UNCONFIRMED
+
+    def test_a_suspect_of_being_faster_is_not_green_but_not_red(self) -> None:
+        found = verdict(tonight(1 / 1.12))
+        assert (found.value, found.red) == (Value.SUSPECT, False)
+
+    def test_a_change_too_small_to_matter_is_ok_however_sure(self) -> None:
+        exact = with_query(night(), "q5", pairs=pairs([1.015] * 5), fresh=pairs([1.015] * 10))
+        assert verdict(exact).value is Value.OK
+
+    def test_fresh_pairs_that_do_not_agree_confirm_nothing(self) -> None:
+        """Six pairs far up and four far down: the middle is up, and yet nothing is known."""
+        split = pairs([1.3] * 6 + [0.7] * 4)
+        assert verdict(with_query(tonight(1.12), "q5", fresh=split)).value is Value.UNCONFIRMED
+
+
+class TestNumbers:
+    def test_the_size_is_that_of_the_fresh_pairs(self) -> None:
+        """The first ones were chosen for being extreme."""
+        found = verdict(tonight(1.20, 1.10))
+        assert found.ratio == pytest.approx(1.10)
+        assert "1.100" in found.reason
+        assert "after ratio 1.200" in found.reason
+        assert (found.pairs, found.fresh_pairs) == (5, 10)
+
+    def test_a_regression_has_one_outside_its_interval(self) -> None:
+        found = verdict(tonight(1.12, 1.10))
+        assert found.lo is not None
+        assert found.hi is not None
+        assert 1 < found.lo < 1.10 < found.hi
+
+    def test_the_interval_is_that_of_the_noise_learned(self) -> None:
+        found = verdict(tonight(1.0))
+        expected = 1.96 * CV * math.sqrt(1.08 / 5)
+        assert found.hi is not None
+        assert math.log(found.hi) == pytest.approx(expected, rel=0.25)
+
+    def test_the_smallest_change_seen_is_seen_in_four_of_five_nights(self) -> None:
+        rng = np.random.default_rng(11)
+        mde = verdict(tonight(1.0)).mde or 0
+        assert 0.02 < mde < 0.08
+        found = [
+            verdict(
+                with_query(
+                    night(seed=1000 + i),
+                    "q5",
+                    pairs=noisy(1 + mde, 5, rng),
+                    fresh=noisy(1 + mde, 10, rng),
+                )
+            ).value
+            for i in range(100)
+        ]
+        assert 0.7 < found.count(Value.REGRESSION) / 100 < 0.92
+
+    def test_every_verdict_says_mode_and_version(self) -> None:
+        found = verdict(tonight(1.0))
+        assert (found.mode, found.gate_version) == ("paired", rules().version)
+
+
+class TestNoGround:
+    @pytest.mark.parametrize("figure", [math.nan, math.inf, 0.0, -1.0])
+    @pytest.mark.parametrize("arm", ["candidate", "baseline"])
+    def test_a_number_that_cannot_be_a_measurement_is_invalid(
+        self, arm: str, figure: float
+    ) -> None:
+        broken = list(around(1.0, 5, np.random.default_rng(1)))
+        broken[2] = replace(broken[2], **{arm: figure})
+        found = verdict(with_query(night(), "q5", pairs=tuple(broken)))
+        assert (found.value, found.red) == (Value.INVALID, True)
+        assert f"pair 2: {arm}" in found.reason or f"pair 3: {arm}" in found.reason
+
+    def test_a_wrong_result_is_never_faster(self) -> None:
+        wrong = replace(tonight(0.5, 0.5), invalid={"q5": "3 rows are missing"})
+        found = verdict(wrong)
+        assert (found.value, found.reason) == (Value.INVALID, "3 rows are missing")
+        assert suspects(wrong, earlier(), rules()) == []
+
+    @pytest.mark.parametrize("arm", ["candidate", "baseline"])
+    def test_a_pair_with_one_arm_is_missing_with_the_numbers_of_the_others(self, arm: str) -> None:
+        broken = list(around(1.2, 5, np.random.default_rng(1)))
+        broken[0] = replace(broken[0], **{arm: None})
+        found = verdict(with_query(night(), "q5", pairs=tuple(broken)))
+        assert (found.value, found.red) == (Value.MISSING, True)
+        assert found.reason == f"pair 1 has no {arm}"
+        assert found.ratio == pytest.approx(1.2, rel=0.05)
+
+    def test_too_few_pairs_are_missing(self) -> None:
+        found = verdict(with_query(night(), "q5", pairs=pairs([1.0, 1.0])))
+        assert (found.value, found.reason) == (Value.MISSING, "2 of 3 pairs measured")
+
+    def test_fewer_pairs_than_asked_are_missing(self) -> None:
+        found = verdict(replace(night(), asked=7))
+        assert (found.value, found.reason) == (Value.MISSING, "5 of 7 pairs measured")
+
+    def test_a_query_that_is_expected_and_not_there_is_missing(self) -> None:
+        without = [x for x in night().measured if x.query != "q5"]
+        absent = replace(night(), measured=tuple(without), expected=QUERIES)
+        found = verdict(absent)
+        assert (found.value, found.reason) == (Value.MISSING, "not measured")
+        known = verdict(replace(absent, missing={"q5": "the executor died"}))
+        assert known.reason == "the executor died"
+
+    def test_a_query_without_the_metric_that_decides_is_missing(self) -> None:
+        only_wall = [
+            replace(x, metric="wall_s") if x.query == "q5" else x for x in night().measured
+        ]
+        assert verdict(replace(night(), measured=tuple(only_wall))).value is Value.MISSING
+
+    def test_a_night_without_verdicts_is_red(self) -> None:
+        assert night_is_red(judge_night(Night("empty", ()), earlier(), rules()))
+
+    def test_a_night_without_ground_teaches_nothing(self) -> None:
+        broken = with_query(night(), "q5", pairs=pairs([9.0, 9.0]))
+        judged = judge_night(broken, earlier(), rules())
+        after = verdict(tonight(1.0), before=[*earlier(), judged])
+        assert after.noise == verdict(tonight(1.0)).noise
+
+
+class TestCalibrating:
+    def test_without_history_nothing_is_red_and_the_numbers_are_there(self) -> None:
+        found = verdict(tonight(1.5), before=())
+        assert (found.value, found.red) == (Value.CALIBRATING, False)
+        assert found.ratio == pytest.approx(1.5)
+        assert None not in (found.lo, found.hi, found.mde)
+        assert "0 of 10 nights" in found.reason
+
+    def test_the_tenth_night_is_the_last_without_a_verdict(self) -> None:
+        judged = replay(quiet_nights(12), rules())
+        values = [x.value for verdicts in judged for x in verdicts if x.query == "q5"]
+        assert values[:10] == [Value.CALIBRATING] * 10
+        assert Value.CALIBRATING not in values[10:]
+
+    def test_without_a_baseline_arm_there_is_nothing_to_compare(self) -> None:
+        alone = tuple(Pair(i, 10.0, None) for i in range(1, 6))
+        found = verdict(with_query(night(), "q5", pairs=alone))
+        assert (found.value, found.reason) == (Value.CALIBRATING, "no baseline was measured")
+
+    def test_a_new_query_calibrates_beside_known_ones(self) -> None:
+        new = Measured("q99", CPU, pairs([1.4] * 5))
+        found = verdict(replace(night(), measured=(*night().measured, new)), "q99")
+        assert found.value is Value.CALIBRATING
+
+    def test_queries_that_calibrate_are_not_measured_again(self) -> None:
+        assert suspects(tonight(1.5), (), rules()) == []
+
+
+class TestSecondStage:
+    def test_suspects_are_named_before_fresh_pairs_are_there(self) -> None:
+        assert suspects(tonight(1.12), earlier(), rules()) == ["q5"]
+        assert suspects(tonight(0.88), earlier(), rules()) == ["q5"]
+        assert suspects(tonight(1.0), earlier(), rules()) == []
+
+    def test_fresh_pairs_of_queries_that_are_no_suspects_are_not_read(self) -> None:
+        """Whatever they say."""
+        wild = tuple(
+            replace(x, fresh=pairs([5.0] * 10)) if x.query != "q5" else x
+            for x in tonight(1.12, 1.10).measured
+        )
+        plain = judge_night(tonight(1.12, 1.10), earlier(), rules())
+        assert judge_night(replace(night(), measured=wild), earlier(), rules()) == plain
+
+    def test_the_verdict_on_a_suspect_needs_no_other_suspicion_than_the_one_named(self) -> None:
+        """``suspects`` and ``judge_night`` mean the same queries."""
+        rng = np.random.default_rng(5)
+        for number in range(20):
+            rows = tuple(Measured(q, CPU, noisy(1.0, 5, rng)) for q in QUERIES)
+            some = Night(f"n{number}", rows)
+            named = suspects(some, earlier(), rules())
+            judged = judge_night(some, earlier(), rules())
+            assert [x.query for x in judged if x.value is Value.SUSPECT] == named
+
+
+class TestDrift:
+    def nights(self, ratio: float, count: int) -> list[Night]:
+        rng = np.random.default_rng(23)
+        return [
+            with_query(quiet, "q5", pairs=around(ratio, 5, rng), fresh=around(1.0, 10, rng))
+            for quiet in (night(f"later-{i}", seed=i) for i in range(count))
+        ]
+
+    def judged(self, ratio: float, count: int) -> list[QueryVerdict]:
+        before = list(map(list, earlier()))
+        for some in self.nights(ratio, count):
+            before.append(judge_night(some, before, rules()))
+        return [x for found in before[CALIBRATED:] for x in found if x.query == "q5"]
+
+    @pytest.mark.parametrize(("ratio", "way"), [(1.015, "slower"), (1 / 1.015, "faster")])
+    def test_a_small_change_that_stays_is_watched_within_weeks(
+        self, ratio: float, way: str
+    ) -> None:
+        found = self.judged(ratio, 14)
+        assert found[0].value is Value.OK
+        assert found[-1].value is Value.WATCH
+        assert f"drifting {way}" in found[-1].reason
+        assert not any(x.red for x in found)
+
+    def test_a_new_baseline_ends_the_drift(self) -> None:
+        before = list(map(list, earlier()))
+        for some in self.nights(1.015, 14):
+            before.append(judge_night(some, before, rules()))
+        moved = replace(night(), baseline={"q5": "another build"})
+        found = verdict(moved, before=before)
+        assert found.value is Value.OK
+        assert found.drift_slower == 0
+        assert found.noise is not None  # the spread is kept
+
+    def test_a_new_baseline_keeps_the_spread_but_not_the_place(self) -> None:
+        """Ten nights 20 % up against the old build are no noise against the new one."""
+        rng = np.random.default_rng(2)
+        before = list(map(list, earlier()))
+        for number in range(10):
+            some = with_query(night(f"new-{number}", seed=number), "q5", pairs=noisy(1.2, 5, rng))
+            some = replace(some, baseline={"q5": "x"})
+            before.append(judge_night(some, before, rules()))
+        found = verdict(replace(tonight(1.0), baseline={"q5": "x"}), before=before)
+        assert found.noise is not None
+        assert found.noise < 1.5 * (verdict(tonight(1.0)).noise or 0)
+
+
+class TestSuite:
+    def all_queries(self, ratio: float, fresh: float | None = None) -> Night:
+        rng = np.random.default_rng(31)
+        again = around(fresh, 10, rng) if fresh is not None else ()
+        rows = tuple(Measured(q, CPU, around(ratio, 5, rng), again) for q in QUERIES)
+        return Night("tonight", rows)
+
+    def test_what_is_small_in_every_query_is_a_regression_of_the_suite(self) -> None:
+        found = judge_night(self.all_queries(1.012), earlier(), rules())
+        by_query = {x.query: x for x in found}
+        assert by_query[SUITE].value is Value.REGRESSION
+        assert by_query[SUITE].ratio == pytest.approx(1.012)
+        assert all(x.value is Value.OK for x in found if x.query != SUITE)
+        assert night_is_red(found)
+
+    def test_a_faster_suite_is_said_too(self) -> None:
+        assert verdict(self.all_queries(1 / 1.012), SUITE).value is Value.FASTER
+
+    def test_one_query_that_is_a_regression_itself_does_not_alarm_twice(self) -> None:
+        assert verdict(tonight(1.4, 1.4), SUITE).value is Value.OK
+
+    def test_one_wild_query_is_not_the_suite(self) -> None:
+        assert verdict(tonight(3.0, 1.0), SUITE).value is Value.OK
+
+    def test_where_all_are_regressions_the_suite_is_one(self) -> None:
+        found = verdict(self.all_queries(1.2, 1.2), SUITE)
+        assert found.value is Value.REGRESSION
+        assert found.ratio == pytest.approx(1.2)
+
+    def test_few_queries_are_no_suite(self) -> None:
+        few = replace(night(), measured=night().measured[:5])
+        assert [x for x in judge_night(few, earlier(), rules()) if x.query == SUITE] == []
+
+
+class TestInforming:
+    METRICS = (CPU, "wall_s")
+
+    def both(self, cpu: float, wall: float) -> Night:
+        rng = np.random.default_rng(4)
+        rows = [*night().measured, *(replace(x, metric="wall_s") for x in night().measured)]
+        made = replace(night(), measured=tuple(rows))
+        figures = {CPU: cpu, "wall_s": wall}
+        rows = [
+            replace(x, pairs=around(figures[x.metric], 5, rng)) if x.query == "q5" else x
+            for x in made.measured
+        ]
+        return replace(made, measured=tuple(rows))
+
+    def wall(self, some: Night) -> QueryVerdict:
+        return verdict(some, metric="wall_s", before=earlier(CALIBRATED, self.METRICS))
+
+    def test_slower_by_the_clock_only_is_watched_and_never_red(self) -> None:
+        found = self.wall(self.both(1.0, 1.5))
+        assert (found.value, found.decides, found.red) == (Value.WATCH, False, False)
+        assert "it waits for something" in found.reason
+
+    def test_no_change_is_ok_and_less_is_faster(self) -> None:
+        assert self.wall(self.both(1.0, 1.0)).value is Value.OK
+        assert self.wall(self.both(1.0, 0.7)).value is Value.FASTER
+
+    def test_only_the_metric_that_decides_makes_suspects(self) -> None:
+        before = earlier(CALIBRATED, self.METRICS)
+        assert suspects(self.both(1.0, 1.5), before, rules()) == []
+
+
+def swapped(some: Night) -> Night:
+    """The night with the arms exchanged."""
+
+    def swap(found: tuple[Pair, ...]) -> tuple[Pair, ...]:
+        return tuple(Pair(x.number, x.baseline, x.candidate) for x in found)
+
+    rows = tuple(replace(x, pairs=swap(x.pairs), fresh=swap(x.fresh)) for x in some.measured)
+    return replace(some, measured=rows)
+
+
+EVEN = {"suspect_faster_z": 1.4}
+MIRROR = {Value.REGRESSION: Value.FASTER, Value.FASTER: Value.REGRESSION}
+
+ratios_of_a_night = st.tuples(
+    st.lists(st.floats(0.6, 1.6), min_size=5, max_size=5),
+    st.lists(st.floats(0.6, 1.6), min_size=10, max_size=10),
+)
+
+
+@settings(deadline=None, derandomize=True, max_examples=25)
+@given(ratios_of_a_night)
+def test_exchanging_the_arms_mirrors_the_verdict(
+    ratios: tuple[list[float], list[float]],
+) -> None:
+    some = with_query(night(), "q5", pairs=pairs(ratios[0]), fresh=pairs(ratios[1]))
+    before = [[x for x in found if x.query != SUITE] for found in earlier()]
+    before = [[replace(x, drift_slower=0.0, drift_faster=0.0) for x in found] for found in before]
+    one = verdict(some, before=before, **EVEN)
+    other = verdict(swapped(some), before=before, **EVEN)
+    assert other.value is MIRROR.get(one.value, one.value)
+    assert other.ratio == pytest.approx(1 / (one.ratio or 0))
+    assert other.lo == pytest.approx(1 / (one.hi or 0))
+    assert other.mde == pytest.approx(one.mde)
+
+
+@settings(deadline=None, derandomize=True, max_examples=25)
+@given(ratios_of_a_night, st.floats(1e-6, 1e6))
+def test_the_unit_of_the_measurements_does_not_matter(
+    ratios: tuple[list[float], list[float]], unit: float
+) -> None:
+    """Milliseconds or hours, a small query or a large one."""
+    found = [
+        verdict(
+            with_query(night(), "q5", pairs=pairs(ratios[0], level), fresh=pairs(ratios[1], level))
+        )
+        for level in (1.0, unit)
+    ]
+    assert found[0].value is found[1].value
+    assert found[0].ratio == pytest.approx(found[1].ratio)
+
+
+@settings(deadline=None, derandomize=True, max_examples=25)
+@given(st.permutations(range(5)))
+def test_the_order_of_pairs_does_not_matter(order: list[int]) -> None:
+    some = tonight(1.12, 1.10)
+    (q5,) = [x for x in some.measured if x.query == "q5"]
+    mixed = with_query(some, "q5", pairs=tuple(q5.pairs[i] for i in order))
+    assert verdict(mixed).ratio == verdict(some).ratio

@@ -1,0 +1,315 @@
+"""`python -m nexmark.verdict`: the replay contract, as others call it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import random
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nexmark.verdict.__main__ import main
+from tests.unit.verdict.gate_builder import CPU, rules
+
+HEAD = "night,query,stage,pair,arm,order,metric,value"
+OUT = "night,query,metric,verdict,ratio,lo,hi,mde,gate_version"
+NIGHTS = 14
+QUERIES = ("q0", "q2", "q10")
+
+
+def rows(
+    night: int, slower: float = 1.0, fresh: float | None = 1.0, query: str = "q2", seed: int = 0
+) -> list[str]:
+    """A night; one query has this ratio, and this one in its fresh pairs."""
+    rng = np.random.default_rng(1000 * seed + night)
+    made = []
+    for name in QUERIES:
+        ratios = (slower, fresh) if name == query else (1.0, 1.0)
+        for stage, ratio, count in ((1, ratios[0], 5), (2, ratios[1], 10)):
+            if ratio is None:
+                continue
+            for pair in range(1, count + 1):
+                half = math.exp(rng.normal(0, 0.01))
+                arms = (("candidate", 10 * ratio * half), ("baseline", 10 / half))
+                made += [
+                    f"2026-01-{night:02d},{name},{stage},{pair},{arm},{order},{CPU},{value:.6f}"
+                    for order, (arm, value) in enumerate(arms, 1)
+                ]
+    return made
+
+
+def quiet(count: int = NIGHTS) -> list[str]:
+    return [row for night in range(1, count + 1) for row in rows(night)]
+
+
+class Replay:
+    """Runs the command in this process."""
+
+    def __init__(self, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.path = directory / "nights.csv"
+        self._capsys = capsys
+
+    def text(self, lines: Iterable[str], *options: str) -> str:
+        self.path.write_text("\n".join((HEAD, *lines)) + "\n")
+        assert main(["--nights", str(self.path), *options]) == 0
+        return self._capsys.readouterr().out
+
+    def table(self, lines: Iterable[str], *options: str) -> list[dict[str, str]]:
+        return list(csv.DictReader(io.StringIO(self.text(lines, *options))))
+
+    def last(self, lines: Iterable[str], query: str = "q2") -> dict[str, str]:
+        return [row for row in self.table(lines) if row["query"] == query][-1]
+
+    def error(self, content: str) -> str:
+        self.path.write_text(content)
+        assert main(["--nights", str(self.path)]) == 2
+        captured = self._capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.count("\n") == 1
+        return captured.err.rstrip().removeprefix(str(self.path))
+
+
+@pytest.fixture
+def replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Replay:
+    return Replay(tmp_path, capsys)
+
+
+def test_the_columns_and_their_order_are_those_of_the_contract(replay: Replay) -> None:
+    text = replay.text([*quiet(), *rows(NIGHTS + 1, 1.2, 1.2)])
+    lines = text.splitlines()
+    assert lines[0] == OUT
+    night, query, metric, verdict, ratio, lo, hi, mde, version = lines[-2].split(",")
+    assert (night, query, metric, verdict) == ("2026-01-15", "q2", CPU, "REGRESSION")
+    assert 1 < float(lo) < float(ratio) < float(hi)
+    assert float(ratio) == pytest.approx(1.2, rel=0.03)
+    assert 0 < float(mde) < 0.2
+    assert version == str(rules().version)
+
+
+def test_nights_are_in_order_and_queries_by_number(replay: Replay) -> None:
+    table = replay.table(quiet())
+    assert [row["night"] for row in table[:: len(QUERIES)]] == [
+        f"2026-01-{night:02d}" for night in range(1, NIGHTS + 1)
+    ]
+    assert [row["query"] for row in table[:3]] == ["q0", "q2", "q10"]
+
+
+def test_the_order_of_rows_does_not_matter(replay: Replay) -> None:
+    lines = [*quiet(), *rows(NIGHTS + 1, 1.2, 1.2)]
+    mixed = lines.copy()
+    random.Random(3).shuffle(mixed)
+    assert replay.text(mixed) == replay.text(lines)
+
+
+def test_run_numbers_are_numbers_and_other_names_are_as_they_come(replay: Replay) -> None:
+    def renamed(names: Sequence[str]) -> list[str]:
+        return [row.replace("2026-01-01", name) for name in names for row in rows(1)]
+
+    assert [row["night"] for row in replay.table(renamed(["run-10", "run-9"]))[::3]] == [
+        "run-9",
+        "run-10",
+    ]
+    assert [row["night"] for row in replay.table(renamed(["monday", "friday"]))[::3]] == [
+        "monday",
+        "friday",
+    ]
+
+
+def test_a_night_is_judged_by_earlier_ones_only(replay: Replay) -> None:
+    """What comes later, however wild, changes no verdict."""
+    before = [*quiet(), *rows(NIGHTS + 1, 1.05, 1.02)]
+    later = [*rows(NIGHTS + 2, 3.0, 3.0), *rows(NIGHTS + 3, 0.2, 0.2)]
+    short = replay.text(before)
+    assert replay.text([*before, *later]).startswith(short)
+
+
+def test_the_first_nights_calibrate(replay: Replay) -> None:
+    values = [row["verdict"] for row in replay.table(quiet()) if row["query"] == "q2"]
+    assert values[:10] == ["CALIBRATING"] * 10
+    assert values[10] != "CALIBRATING"
+
+
+def test_fresh_pairs_of_unsuspected_queries_are_ignored(replay: Replay) -> None:
+    wild = [*quiet(), *rows(NIGHTS + 1, 1.0, 9.0)]
+    plain = [row for row in wild if not row.startswith("2026-01-15,q2,2,")]
+    assert len(plain) == len(wild) - 20
+    assert replay.text(wild) == replay.text(plain)
+
+
+def test_a_suspect_without_fresh_pairs_is_suspect(replay: Replay) -> None:
+    assert replay.last([*quiet(), *rows(NIGHTS + 1, 1.2, None)])["verdict"] == "SUSPECT"
+    assert replay.last([*quiet(), *rows(NIGHTS + 1, 1.2, 1.0)])["verdict"] == "UNCONFIRMED"
+    assert replay.last([*quiet(), *rows(NIGHTS + 1, 0.8, 0.8)])["verdict"] == "FASTER"
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        (lambda row: row.rsplit(",", 1)[0] + ",nan", "INVALID"),
+        (lambda row: row.rsplit(",", 1)[0] + ",0", "INVALID"),
+        (lambda row: row.rsplit(",", 1)[0] + ",-4.5", "INVALID"),
+        (lambda row: row.rsplit(",", 1)[0] + ",inf", "INVALID"),
+        (lambda row: row.rsplit(",", 1)[0] + ",", "INVALID"),
+        (lambda row: None, "MISSING"),
+    ],
+)
+def test_what_is_wrong_with_a_number_is_a_fact_of_its_night(
+    replay: Replay, change: object, verdict: str
+) -> None:
+    last = rows(NIGHTS + 1)
+    place = next(i for i, row in enumerate(last) if ",q2,1,3,candidate," in row)
+    changed = change(last[place])  # type: ignore[operator]
+    broken = [*last[:place], *([changed] if changed else []), *last[place + 1 :]]
+    table = replay.table([*quiet(), *broken])
+    assert [row["verdict"] for row in table[-3:]] == ["OK", verdict, "OK"]
+    # And the next night has not learned from it.
+    after = replay.last([*quiet(), *broken, *rows(NIGHTS + 2)])
+    assert after["verdict"] == "OK"
+
+
+def test_too_few_pairs_are_missing(replay: Replay) -> None:
+    few = [row for row in rows(NIGHTS + 1) if int(row.split(",")[3]) <= 2]
+    assert replay.last([*quiet(), *few])["verdict"] == "MISSING"
+
+
+def test_a_query_of_earlier_nights_that_is_not_there_is_missing(replay: Replay) -> None:
+    without = [row for row in rows(NIGHTS + 1) if ",q2," not in row]
+    found = replay.last([*quiet(), *without])
+    assert (found["night"], found["verdict"], found["ratio"]) == ("2026-01-15", "MISSING", "")
+
+
+def test_one_arm_alone_has_nothing_to_be_compared_with(replay: Replay) -> None:
+    candidates = [row for row in rows(NIGHTS + 1) if ",baseline," not in row]
+    assert replay.last([*quiet(), *candidates])["verdict"] == "CALIBRATING"
+
+
+class TestCanary:
+    @staticmethod
+    def readings(*values: float, night: int = NIGHTS + 1) -> list[str]:
+        return [
+            f"2026-01-{night},canary,1,1,,{order},canary_s,{value}"
+            for order, value in enumerate(values)
+        ]
+
+    def test_a_steady_host_leaves_the_verdicts_and_has_no_row(self, replay: Replay) -> None:
+        lines = [*quiet(), *rows(NIGHTS + 1)]
+        assert replay.text([*lines, *self.readings(1.0, 1.02)]) == replay.text(lines)
+
+    def test_before_and_after_apart_make_the_night_invalid(self, replay: Replay) -> None:
+        lines = [*quiet(), *rows(NIGHTS + 1, 1.3, 1.3), *self.readings(1.0, 1.3)]
+        table = replay.table(lines)
+        assert {row["verdict"] for row in table if row["night"] == "2026-01-15"} == {"INVALID"}
+
+    def test_arms_may_say_before_and_after(self, replay: Replay) -> None:
+        head = "2026-01-15,canary,,,"
+        canary = [f"{head}after,,canary_s,1.3", f"{head}before,,canary_s,1.0"]
+        assert replay.last([*quiet(), *rows(NIGHTS + 1), *canary])["verdict"] == "INVALID"
+
+    def test_pairs_that_each_get_slower_count_although_the_night_ends_as_it_began(
+        self, replay: Replay
+    ) -> None:
+        canary = [
+            f"2026-01-15,canary,1,{pair},,{order},canary_s,{value}"
+            for pair in (1, 2, 3, 4)
+            for order, value in enumerate((1.0, 1.3))
+        ]
+        assert replay.last([*quiet(), *rows(NIGHTS + 1), *canary])["verdict"] == "INVALID"
+
+    def test_a_level_of_the_host_may_be_zero(self, replay: Replay) -> None:
+        canary = ["2026-01-15,canary,,,,,steal_percent,0"]
+        assert replay.last([*quiet(), *rows(NIGHTS + 1), *canary])["verdict"] == "OK"
+
+
+GOOD = "n1,q0,1,1,candidate,1,cpu_s_per_mevent,1.5"
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "says"),
+    [
+        ("", 1, "the file is empty"),
+        (f"{HEAD}\n", 1, "there are no rows"),
+        (f"{HEAD.replace('pair,', '')}\n", 1, "column 'pair' is missing"),
+        (f"{HEAD},pair\n{GOOD},1\n", 1, "column 'pair' is there twice"),
+        (f"{HEAD}\n{GOOD.replace('n1', '')}\n", 2, "night is empty"),
+        (f"{HEAD}\n{GOOD.replace('q0', '')}\n", 2, "query is empty"),
+        (f"{HEAD}\n{GOOD}\n{GOOD.replace('q0,1', 'q0,3')}\n", 3, "stage '3' is not known"),
+        (f"{HEAD}\n{GOOD.replace('candidate', 'kandidat')}\n", 2, "arm 'kandidat' is not known"),
+        (f"{HEAD}\n{GOOD.replace('candidate', 'before')}\n", 2, "arm 'before' is not known"),
+        (f"{HEAD}\n{GOOD.replace('1.5', 'fast')}\n", 2, "value 'fast' is not a number"),
+        (f"{HEAD}\n{GOOD.replace('1,1,', '1,x,')}\n", 2, "pair 'x' is not a whole number"),
+        (f"{HEAD}\n{GOOD}\n\n{GOOD}\n", 4, "is there twice in night n1 (first on line 2)"),
+        (f"{HEAD}\nn1,q0\n", 2, "2 cells"),
+        (f"{HEAD}\n{GOOD.replace('q0', 'suite')}\n", 2, "the name is the gate's own"),
+        (f'{HEAD}\n"{GOOD}\n', 2, "not CSV"),
+    ],
+)
+def test_what_is_no_table_of_nights_is_one_line_with_its_place(
+    replay: Replay, content: str, line: int, says: str
+) -> None:
+    error = replay.error(content)
+    assert error.startswith(f":{line}: ")
+    assert says in error
+
+
+def test_further_columns_spaces_and_a_byte_order_mark_are_left_alone(replay: Replay) -> None:
+    plain = replay.text(quiet(1))
+    lines = [f" {row.replace(',', ' , ')},nexmark02" for row in quiet(1)]
+    replay.path.write_text("\n".join(("\ufeff" + HEAD + ",host", *lines)))
+    assert main(["--nights", str(replay.path)]) == 0
+    assert replay._capsys.readouterr().out == plain
+
+
+def test_a_file_that_is_not_there_or_not_text_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    binary = tmp_path / "nights.csv"
+    binary.write_bytes(b"\xff\xfe\x00")
+    for path in (tmp_path / "none.csv", binary, tmp_path):
+        assert main(["--nights", str(path)]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"{path}: cannot be read: ")
+        assert error.count("\n") == 1
+
+
+def test_the_gate_is_the_one_given(replay: Replay, tmp_path: Path) -> None:
+    gate = tmp_path / "gate.yaml"
+    gate.write_text(
+        "version: 77\nmetric: cpu_s_per_mevent\nmax_ratio: 1.1\ncalibration_nights: 3\n"
+    )
+    table = replay.table(quiet(5), "--gate", str(gate))
+    assert {row["gate_version"] for row in table} == {"77"}
+    assert table[-1]["verdict"] != "CALIBRATING"
+
+
+def test_a_gate_that_is_wrong_is_one_line(
+    replay: Replay, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gate = tmp_path / "gate.yaml"
+    gate.write_text("version: 2\nmetric: cpu_s_per_mevent\nmax_ratio: 1.1\nconfirm_zz: 3\n")
+    replay.text(quiet(1))
+    assert main(["--nights", str(replay.path), "--gate", str(gate)]) == 2
+    assert "gate.yaml:4: confirm_zz: unknown key" in capsys.readouterr().err
+
+
+def test_it_runs_as_a_program(replay: Replay) -> None:
+    lines = quiet(1)
+    text = replay.text(lines)
+    done = subprocess.run(
+        [sys.executable, "-m", "nexmark.verdict", "--nights", str(replay.path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == text
+
+
+def test_without_a_file_it_says_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([])
+    assert "--nights" in capsys.readouterr().err

@@ -1,0 +1,146 @@
+"""The simulation runs the shipped gate, and the shipped settings meet the bars."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nexmark.verdict.decision import History, decide
+from nexmark.verdict.drift import Drift
+from nexmark.verdict.nightly import judge_night, replay
+from nexmark.verdict.nights import SUITE, Measured, Night, Pair
+from nexmark.verdict.simulated_nights import QUERIES as SIMULATED
+from nexmark.verdict.simulated_nights import PairedSuites, World
+from nexmark.verdict.simulation import BAR_WORLD, Tally, bars, main, simulate
+from tests.unit.verdict.gate_builder import CPU, rules
+
+
+def test_what_is_simulated_is_what_judges_a_night() -> None:
+    """The arrays of many suites and the verdicts of one night come to the same."""
+    rng, gate = np.random.default_rng(5), rules()
+    queries, nights = 9, 14
+    logs = rng.normal(0, 0.04, (queries, nights, 5))
+    ratios, again = rng.normal(0, 0.04, (queries, 5)), rng.normal(0, 0.04, (queries, 10))
+    ratios[2] += 0.15
+    again[2] += 0.15
+    ratios[4] -= 0.15
+
+    def pairs(row: np.ndarray) -> tuple[Pair, ...]:
+        return tuple(Pair(i, math.exp(x), 1.0) for i, x in enumerate(row))
+
+    before = [
+        Night(
+            f"n{night}",
+            tuple(Measured(f"q{q}", CPU, pairs(logs[q, night])) for q in range(queries)),
+        )
+        for night in range(nights)
+    ]
+    judged = replay(before, gate)
+    rows = tuple(Measured(f"q{q}", CPU, pairs(ratios[q]), pairs(again[q])) for q in range(queries))
+    verdicts = {x.query: x for x in judge_night(Night("tonight", rows), judged, gate)}
+
+    shift = np.array(
+        [[v.shift for v in found if v.query == f"q{q}"] for q in range(queries) for found in judged]
+    )
+    table = shift.reshape(queries, nights)
+    spreads = np.array(
+        [
+            [next(v.spread for v in found if v.query == f"q{q}") for found in judged]
+            for q in range(queries)
+        ]
+    )
+    last = {v.query: v for v in judged[-1]}
+    drift = Drift(
+        np.array([last[f"q{q}"].drift_slower for q in range(queries)]),
+        np.array([last[f"q{q}"].drift_faster for q in range(queries)]),
+    )
+    changed = np.array(
+        [
+            [next(v.value.value for v in found if v.query == f"q{q}") for found in judged]
+            for q in range(queries)
+        ]
+    )
+    table = np.where(np.isin(changed, ["REGRESSION", "FASTER"]), np.nan, table)
+    spreads = np.where(np.isnan(table), np.nan, spreads)
+    history = History(
+        table, spreads, np.where(np.isnan(table), np.nan, 5.0), np.nanmean(table, axis=0), drift
+    )
+    many = History(
+        *(np.stack([x, x]) for x in (history.shift, history.spread, history.pairs, history.suite)),
+        Drift(np.stack([drift.slower] * 2), np.stack([drift.faster] * 2)),
+    )
+    decision = decide(np.stack([ratios, ratios]), many, lambda picked: again[picked[-1]], gate)
+    for suite in (0, 1):
+        for q in range(queries):
+            value = verdicts[f"q{q}"].value
+            assert (decision.confirmed[suite, q] > 0) == (value == "REGRESSION")
+            assert decision.first.noise[suite, q] == pytest.approx(verdicts[f"q{q}"].noise)
+        assert decision.suite_noise[suite] == pytest.approx(verdicts[SUITE].noise)
+        assert decision.suite_shift[suite] == pytest.approx(verdicts[SUITE].shift)
+    assert verdicts["q2"].value == "REGRESSION"
+
+
+def test_the_shipped_settings_meet_the_bars() -> None:
+    found = simulate(World(BAR_WORLD, 0.05), rules(), 2000, 1, PairedSuites)
+    assert [str(bar) for bar in bars(found) if not bar.met] == []
+
+
+def test_a_careless_gate_misses_them() -> None:
+    careless = rules(suspect_z=0.5, confirm_z=0.5, together_z=0.5, suite_z=1.0)
+    found = simulate(World(BAR_WORLD, 0.05), careless, 80, 1, PairedSuites)
+    assert {bar.text for bar in bars(found) if not bar.met} == {
+        "false alarms per night",
+        "machine time, one arm = 1",
+        "alarms in the night the host becomes 8 % slower",
+    }
+
+
+def test_a_deaf_gate_misses_them() -> None:
+    deaf = rules(confirm_z=20.0)
+    found = simulate(World(BAR_WORLD, 0.05), deaf, 80, 1, PairedSuites)
+    assert sum(not bar.met for bar in bars(found)) == 2
+    assert found.alarms == 0
+
+
+def test_runs_have_the_spread_that_their_world_says() -> None:
+    rng = np.random.default_rng(1)
+    world = World("plain", 0.05, spikes=0.0)
+    times = world.runs(np.full((4000,), 0.05), 5, rng)
+    assert times.std() == pytest.approx(0.05 * math.sqrt(1.09), rel=0.03)
+    ratios = times[..., 0] - times[..., 1]
+    assert ratios.std() == pytest.approx(0.05 * math.sqrt(2 * (0.5 + 0.09)), rel=0.03)
+    shared = replace(world, fresh_jvm=False).runs(np.full((4000,), 0.05), 5, rng)
+    nightly = (shared[..., 0] - shared[..., 1]).mean(axis=-1)
+    assert nightly.std() > 1.15 * ratios.mean(axis=-1).std()
+    assert world.scale().shape == (SIMULATED,)
+
+
+def test_the_table_and_the_bars_are_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nexmark.verdict.simulation.WORLDS", (World(BAR_WORLD, 0.05),))
+    code = main(["--nights", "40", "--seed", "3"])
+    text = capsys.readouterr().out
+    assert f"gate version {rules().version}" in text
+    for words in (BAR_WORLD, "one arm (mode: history)", "10% slower", "(bar: <= 0.02)"):
+        assert words in text
+    assert code == (1 if "MISSED" in text else 0)
+
+
+@pytest.mark.parametrize("arguments", [["--nights", "0"], ["--nights", "x"], ["--seed", "-1"]])
+def test_a_wrong_argument_is_one_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_bars_say_what_was_measured() -> None:
+    found = ((0.1, 0.5, 0.6), (0.3, 0.9, 0.9), (0.85, 1.0, 1.0), (0.99, 1.0, 1.0))
+    tally = Tally(BAR_WORLD, 100, 0.01, 0.02, 0.0, 0.0, 2.4, 0.05, found)
+    assert [bar.met for bar in bars(tally)] == [False, False, True, True, True]
+    assert "MISSED  false alarms per night: 0.030 (bar: <= 0.02)" in str(bars(tally)[0])
