@@ -107,18 +107,16 @@ class FollowedNight:
         self.process.kill()
         self.end()
 
-    @property
-    def verdict(self) -> str:
-        """The line of the task `verdict`."""
-        return self.line(r"^verdict: |the night is green") or ""
-
-    def repetitions(self) -> dict[str, Repetition]:
-        """What was recorded, by query."""
+    def outcomes(self) -> dict[str, Outcome]:
+        """What was recorded of each query, which has one repetition."""
         match = re.search(r"Run (\S+/\S+)", self.text)
         assert match, self.text
         with open_store(f"sqlite:///{self.site.home / 'results.db'}") as store:
-            rows = store.repetitions(match[1])
-            return {row.query: Repetition(row.status, row.reason, row.digest) for row in rows}
+            verdicts = {row.query: row.value for row in store.verdicts(match[1])}
+            return {
+                row.query: Outcome(row.status, verdicts[row.query], row.reason, row.digest)
+                for row in store.repetitions(match[1])
+            }
 
 
 def under_way(testbed: Testbed, application: str, batches: int = 2) -> bool:
@@ -128,10 +126,11 @@ def under_way(testbed: Testbed, application: str, batches: int = 2) -> bool:
 
 
 @dataclass(frozen=True)
-class Repetition:
-    """A recorded repetition: `status` ok, invalid or failed."""
+class Outcome:
+    """Of a query: `status` of its repetition (ok, invalid, failed), and its verdict."""
 
     status: str
+    verdict: str
     reason: str | None
     digest: str | None
 
@@ -158,4 +157,4 @@ def kill_process(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-__all__ = ["WAIT_S", "FollowedNight", "Repetition", "kill_process", "under_way", "workload"]
+__all__ = ["WAIT_S", "FollowedNight", "Outcome", "kill_process", "under_way", "workload"]

@@ -75,14 +75,20 @@ def start_sampler(
 
 
 def fetch_samples(host: Host, directory: str, query: str, mark: str, target: Path) -> None:
-    """End the sampler, which writes a last reading first, and fetch what it wrote."""
+    """End the sampler, which writes a last reading first, and fetch what it wrote.
+
+    Where that was done before, as in an earlier try that another host let fail, it is kept.
+    """
+    clock = target / f"clock-{host.name}.json"
+    if clock.exists():
+        return
     _end(host, f"{directory}/{query}.pid", mark)
     host.fetch(f"{directory}/{query}.jsonl", target / f"samples-{host.name}.jsonl")
     start = "".join(_tail(host, f"{directory}/{query}.clock"))
     offset, uncertainty = clock_offset(host)
     readings = [*([json.loads(start)] if start else [])]
     readings.append({"offset_s": offset, "uncertainty_s": uncertainty})
-    (target / f"clock-{host.name}.json").write_text(json.dumps({"readings": readings}))
+    clock.write_text(json.dumps({"readings": readings}))
     names = [f"{directory}/{query}.{end}" for end in ("jsonl", "clock", "log", "pid")]
     host.call(files, {"remove": names}, timeout_s=_CALL_S)
 
