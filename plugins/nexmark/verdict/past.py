@@ -20,7 +20,6 @@ from nexmark.verdict.nights import SUITE, QueryVerdict
 Earlier = Sequence[Sequence[QueryVerdict]]
 """The verdicts of earlier nights, oldest first."""
 
-_UNTAUGHT = frozenset({Value.INVALID, Value.MISSING})
 _CONFIRMED = frozenset({Value.REGRESSION, Value.FASTER})
 
 
@@ -71,8 +70,7 @@ class Past:
 
 
 def _teaches(verdict: QueryVerdict) -> bool:
-    numbers = verdict.shift is not None and verdict.value not in _UNTAUGHT
-    return numbers and verdict.query != SUITE
+    return verdict.shift is not None and verdict.query != SUITE
 
 
 def _changed(verdict: QueryVerdict) -> bool:

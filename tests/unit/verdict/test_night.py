@@ -84,8 +84,8 @@ class TestValues:
         assert verdict(exact).value is Value.OK
 
     def test_fresh_pairs_that_do_not_agree_confirm_nothing(self) -> None:
-        """Six pairs far up and four far down: the middle is up, and yet nothing is known."""
-        split = pairs([1.3] * 6 + [0.7] * 4)
+        """Seven pairs are up, three far down: the middle is up, and yet nothing is known."""
+        split = pairs([1.10] * 7 + [0.6] * 3)
         assert verdict(with_query(tonight(1.12), "q5", fresh=split)).value is Value.UNCONFIRMED
 
 
@@ -245,6 +245,23 @@ class TestSecondStage:
             assert [x.query for x in judged if x.value is Value.SUSPECT] == named
 
 
+def test_confirmed_changes_are_not_learned_as_noise() -> None:
+    before = list(map(list, earlier()))
+    for number in range(2 * CALIBRATED):
+        rng = np.random.default_rng(number)
+        ratio = 1.2 + 0.05 * (number % 7)
+        some = with_query(
+            night(f"slow-{number}", seed=number),
+            "q5",
+            pairs=around(ratio, 5, rng),
+            fresh=around(ratio, 10, rng),
+        )
+        before.append(judge_night(some, before, rules()))
+    found = verdict(tonight(1.12, 1.10), before=before)
+    assert found.value is Value.REGRESSION
+    assert found.noise == pytest.approx(verdict(tonight(1.0)).noise, rel=0.2)
+
+
 class TestDrift:
     def nights(self, ratio: float, count: int) -> list[Night]:
         rng = np.random.default_rng(23)
@@ -280,16 +297,16 @@ class TestDrift:
         assert found.noise is not None  # the spread is kept
 
     def test_a_new_baseline_keeps_the_spread_but_not_the_place(self) -> None:
-        """Ten nights 20 % up against the old build are no noise against the new one."""
+        """As many nights 20 % up against the old build are no noise against the new one."""
         rng = np.random.default_rng(2)
         before = list(map(list, earlier()))
-        for number in range(10):
+        for number in range(CALIBRATED):
             some = with_query(night(f"new-{number}", seed=number), "q5", pairs=noisy(1.2, 5, rng))
             some = replace(some, baseline={"q5": "x"})
             before.append(judge_night(some, before, rules()))
         found = verdict(replace(tonight(1.0), baseline={"q5": "x"}), before=before)
         assert found.noise is not None
-        assert found.noise < 1.5 * (verdict(tonight(1.0)).noise or 0)
+        assert found.noise < 1.3 * (verdict(tonight(1.0)).noise or 0)
 
 
 class TestSuite:
@@ -312,6 +329,15 @@ class TestSuite:
 
     def test_one_query_that_is_a_regression_itself_does_not_alarm_twice(self) -> None:
         assert verdict(tonight(1.4, 1.4), SUITE).value is Value.OK
+
+    def test_some_queries_that_are_regressions_themselves_are_not_the_suite(self) -> None:
+        rng = np.random.default_rng(31)
+        some = night()
+        for query in QUERIES[:5]:
+            some = with_query(some, query, pairs=around(1.4, 5, rng), fresh=around(1.4, 10, rng))
+        found = {x.query: x.value for x in judge_night(some, earlier(), rules())}
+        assert [found[query] for query in QUERIES[:5]] == [Value.REGRESSION] * 5
+        assert found[SUITE] is Value.OK
 
     def test_one_wild_query_is_not_the_suite(self) -> None:
         assert verdict(tonight(3.0, 1.0), SUITE).value is Value.OK

@@ -105,6 +105,13 @@ def test_a_deaf_gate_misses_them() -> None:
     assert found.alarms == 0
 
 
+def test_the_cost_counts_both_arms_of_every_pair() -> None:
+    """Who suspects everybody pays 2 + 2 * 2 nights of one arm."""
+    jumpy = rules(suspect_z=1e-6, suspect_faster_z=1e-6, suspect_change=1e-9)
+    found = simulate(World("jumpy", 0.05), jumpy, 40, 1, PairedSuites)
+    assert found.cost == pytest.approx(6.0)
+
+
 def test_runs_have_the_spread_that_their_world_says() -> None:
     rng = np.random.default_rng(1)
     world = World("plain", 0.05, spikes=0.0)
