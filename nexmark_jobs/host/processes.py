@@ -72,7 +72,11 @@ def owned(mark: str) -> list[Process]:
 
 
 def marked(prefix: str = "") -> dict[Process, str]:
-    """The living processes whose mark begins with `prefix`, with it; see `owned`."""
+    """The living processes whose mark begins with `prefix`, with it; see `owned`.
+
+    Of this PID namespace only: those of another, as of a container or a host of the test cluster,
+    are seen from here, but they are not of this host.
+    """
     entry = f"{OWNER_VARIABLE}={prefix}".encode()
     ours = _ancestors(os.getpid())
     found = {}
@@ -82,6 +86,8 @@ def marked(prefix: str = "") -> dict[Process, str]:
         try:
             environment = (directory / "environ").read_bytes()
         except OSError:  # ended meanwhile, or another user's
+            continue
+        if entry not in environment or not _is_of_this_host(directory):
             continue
         process = identify(int(directory.name))
         for variable in environment.split(b"\0"):
@@ -192,6 +198,13 @@ def _collect(process: Process) -> None:
     """Take the exit status if it was our own child, so that no zombie stays."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(process.pid, os.WNOHANG)
+
+
+def _is_of_this_host(directory: Path) -> bool:
+    try:
+        return (directory / "ns" / "pid").readlink() == (_PROC / "self" / "ns" / "pid").readlink()
+    except OSError:  # ended meanwhile
+        return False
 
 
 def _ancestors(pid: int) -> set[int]:

@@ -89,6 +89,7 @@ def test_our_own_master_on_the_port(cluster: RemoteCluster, listen: list[str]) -
     (Path(cluster.shared) / "runs").mkdir(parents=True)
     assert cluster.problems() == []
     (ended,) = cluster.reap(NIGHT, lambda _: False)
+    assert ended.startswith(f"{MASTER}: ")  # found there, not from here
     assert "create_server" in ended
 
 

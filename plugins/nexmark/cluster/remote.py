@@ -288,6 +288,9 @@ class RemoteCluster(SparkCluster):
             "SPARK_LOCAL_DIRS": self.local,
             "SPARK_DAEMON_MEMORY": self.config.daemon_memory,
             "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC",
+            # Executors inherit these two: what a killed one leaves is removed with `local`.
+            "JAVA_TOOL_OPTIONS": f'"-Djava.io.tmpdir={self.local}"',
+            "TMPDIR": self.local,
         }
         command = [
             f"{spark_home}/bin/spark-class",
