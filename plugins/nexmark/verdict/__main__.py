@@ -55,9 +55,15 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="nexmark.verdict", description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--nights", type=Path, required=True, help="CSV of measurements")
+    parser.add_argument("--nights", type=_file, required=True, help="CSV of measurements")
     parser.add_argument("--gate", type=Path, help="settings (default: gate.yaml of include/conf)")
     return parser
+
+
+def _file(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("which file? name a CSV of measurements")
+    return Path(text)
 
 
 if __name__ == "__main__":

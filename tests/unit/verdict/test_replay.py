@@ -310,7 +310,10 @@ def test_it_runs_as_a_program(replay: Replay) -> None:
     assert done.stdout == text
 
 
-def test_without_a_file_it_says_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("arguments", [[], ["--nights", ""]])
+def test_without_a_file_it_says_what_it_needs(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit, match="2"):
-        main([])
+        main(arguments)
     assert "--nights" in capsys.readouterr().err
