@@ -11,7 +11,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -185,7 +184,7 @@ def test_the_command_refuses_at_once_and_in_one_line(
 
 def test_ctrl_c_ends_everything_and_a_second_night_has_to_wait(site: Site) -> None:
     night = subprocess.Popen(
-        [sys.executable, "-m", "nexmark.run", "--workload", "tiny", "--queries", "q0"],
+        site.command("--queries", "q0", "--repetitions", "30"),  # longer than the second one needs
         env=site.environment,
         stdout=subprocess.PIPE,
         text=True,
