@@ -54,8 +54,11 @@ ui: .venv/.run ## Start Airflow with these DAGs on 127.0.0.1 (Ctrl-C ends it)
 accept: .venv/.run ## Make a run the baseline: make accept RUN=... REASON=...
 	@$(BIN)/python -m nexmark.store accept --run "$$RUN" --reason "$$REASON"
 
+# Whole nights under faults take too long for every change: make faults runs them.
+FAULT_NIGHTS := tests/cluster/test_faults_nights.py tests/cluster/test_faults_scheduler.py
+
 test: lint ## Everything CI runs
-	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder $(FAULT_NIGHTS:%=--ignore=%)
 
 faults: .venv/.dev ## Break a test cluster in every way and print what came of it (root)
 	@NEXMARK_FAULT_MATRIX=1 $(BIN)/python -m pytest -m fault --durations=0 --durations-min=60 tests/cluster
