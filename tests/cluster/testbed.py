@@ -181,7 +181,7 @@ class Testbed:
         """What is on the host that is not there for longer than a night or a copy."""
         root = self.cluster.root
         local = self.cluster.local_dir
-        places = (f"{root}/work", f"{root}/incoming", local, "/tmp", "/dev/shm")
+        places = (f"{root}/nights", f"{root}/incoming", local, "/tmp", "/dev/shm")
         search = ("find", *places, "-mindepth", "1", "-maxdepth", "1", "!", "-name", "hsperfdata_*")
         hidden = ("find", f"{root}/releases", "-maxdepth", "1", "-name", ".*")
         listed = [self.run(name, *command, check=False).stdout for command in (search, hidden)]

@@ -3,8 +3,8 @@
 On every host, with KEY = <cluster>-<hash of who started it>:
 
     <root>/releases/                 Spark builds and jobs, by content (see `deploy`)
-    <root>/work/KEY/conf             what configures the daemons: the secret of this night
-    <root>/work/KEY/logs, worker, samplers
+    <root>/nights/KEY/conf             what configures the daemons: the secret of this night
+    <root>/nights/KEY/logs, worker, samplers
     <local>/KEY                      state and shuffle files
     <shared>/KEY/checkpoints, runs   the same on every host and on this machine
 
@@ -75,7 +75,7 @@ class RemoteCluster(SparkCluster):
     @property
     def work(self) -> str:
         """On a host: configuration, logs, the worker's directory, samples."""
-        return f"{self.config.root}/work/{self.key}"
+        return f"{self.config.root}/nights/{self.key}"
 
     @property
     def local(self) -> str:

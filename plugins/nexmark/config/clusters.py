@@ -130,7 +130,7 @@ class SshCluster(Cluster):
 
     Attributes:
         driver_at: the address of this machine as the hosts reach it.
-        root: the package's own directory on every host: releases/, incoming/, work/.
+        root: the package's own directory on every host: releases/, incoming/, nights/.
         local: on every host, a directory on a local disk for state and shuffle files.
         shared: a directory with the same content and path on every host and on this machine.
         python, java_home: on every host.
