@@ -1,8 +1,11 @@
-"""Look at recorded runs and accept one as the baseline: ``python -m nexmark.store``.
+"""Look at recorded runs, accept one as the baseline, export all: ``python -m nexmark.store``.
 
-    accept --run RUN [--by NAME] [--reason TEXT] [--query Q ...]
+    accept --run RUN --reason TEXT [--by NAME] [--query Q ...] [--expires DAY|30d] [--link URL]
+    withdraw --id N --reason TEXT [--by NAME]
+    acks [--limit N]
     list [--limit N]
     show --run RUN
+    export --out DIR [--format parquet|csv]
 
 RUN is a run's name as ``list`` prints it, or any part of it that is unique.
 """
@@ -15,14 +18,23 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import NoReturn
 
 from nexmark.config import paths
 from nexmark.errors import NexmarkError
 from nexmark.store import Store, open_store
-from nexmark.store.models import Night
+from nexmark.store.accepting import parse_expiry, states
+from nexmark.store.models import Acceptance, Night
+from nexmark.store.tables import FORMATS
 
 TIME = "%Y-%m-%d %H:%M UTC"
+BUILD = 19
+"""Characters of a build's name that are shown: enough to tell it by."""
+ACKS = tuple(
+    "id accepted state query of metric ratio build run by until reason link".split()  # noqa: SIM905
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,8 +42,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     commands: dict[str, Callable[[Store, argparse.Namespace], None]] = {
         "accept": _accept,
+        "acks": _acks,
+        "export": _export,
         "list": _list,
         "show": _show,
+        "withdraw": _withdraw,
     }
     try:
         with open_store(options.db or paths.database_url()) as store:
@@ -55,7 +70,24 @@ def _parser() -> argparse.ArgumentParser:
     accept.add_argument("--run", required=True)
     accept.add_argument("--by", help="who accepts (default: the user of this process)")
     accept.add_argument("--reason", default="", help="why, for those who ask later")
-    accept.add_argument("--query", action="append", help="only this query; repeat for more")
+    accept.add_argument(
+        "--query", action="append", help="only this query, or q1,q5; repeat for more"
+    )
+    accept.add_argument(
+        "--expires",
+        type=_moment,
+        help="it counts until this day (2027-01-31, UTC), or for so many days (30d)",
+    )
+    accept.add_argument("--link", help="where it was decided")
+    withdraw = commands.add_parser("withdraw", help="take an acceptance back; it stays on record")
+    withdraw.add_argument("--id", required=True, type=int, help="as `acks` prints it")
+    withdraw.add_argument("--by", help="who takes it back (default: the user of this process)")
+    withdraw.add_argument("--reason", default="", help="why, for those who ask later")
+    acks = commands.add_parser("acks", help="what was accepted, and what of it counts")
+    acks.add_argument("--limit", type=int, default=50)
+    exporting = commands.add_parser("export", help="write every table, and the nights for replay")
+    exporting.add_argument("--out", required=True, type=_directory, help="new or empty directory")
+    exporting.add_argument("--format", choices=FORMATS, default=FORMATS[0])
     listing = commands.add_parser("list", help="the newest runs")
     listing.add_argument("--limit", type=int, default=20)
     show = commands.add_parser("show", help="one run, and what is accepted for its engine")
@@ -64,11 +96,27 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _accept(store: Store, options: argparse.Namespace) -> None:
-    done = store.accept(options.run, options.by or _user(), options.reason, options.query)
+    done = store.accept(
+        options.run,
+        options.by or _user(),
+        options.reason,
+        [name.strip() for text in options.query or () for name in text.split(",") if name.strip()],
+        expires=options.expires,
+        link=options.link,
+    )
     night = store.night(done.run)
-    print(f"{done.run} is now the baseline of {_place(night)} for {_queries(done.queries)}.")
+    until = f" until {options.expires:{TIME}}" if options.expires else ""
+    print(f"{done.run} is now the baseline of {_place(night)} for {_queries(done.queries)}{until}.")
     for query, why in done.left_out.items():
         print(f"  not {query}: {why}")
+
+
+def _withdraw(store: Store, options: argparse.Namespace) -> None:
+    row = store.withdraw(options.id, options.by or _user(), options.reason)
+    place = (row.engine, row.workload, row.cluster)
+    before = store.accepted(*place, datetime.now(UTC)).get(row.query)
+    now = f"the baseline is {before.night_id} again" if before else "it has no baseline now"
+    print(f"Acceptance {row.id} of {row.query} ({row.night_id}) is withdrawn; {now}.")
 
 
 def _user() -> str:
@@ -76,6 +124,54 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name
         return f"uid {os.getuid()}"
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = parse_expiry(text, datetime.now(UTC))
+    except NexmarkError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if moment is None:
+        raise argparse.ArgumentTypeError("until when? give a day (2027-01-31) or 30d")
+    return moment
+
+
+def _directory(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("where to? give OUT=DIR")
+    return Path(text)
+
+
+def _acks(store: Store, options: argparse.Namespace) -> None:
+    found = states(store.acceptances(), datetime.now(UTC))
+    if not found:
+        print("Nothing is accepted yet.")
+        return
+    _print_table(ACKS, [_ack(row, state) for row, state in found[::-1][: max(options.limit, 1)]])
+
+
+def _ack(row: Acceptance, state: str) -> tuple[str, ...]:
+    return (
+        str(row.id),
+        f"{row.accepted:{TIME}}",
+        state,
+        row.query,
+        f"{row.engine}, {row.workload}, {row.cluster}",
+        row.metric,
+        "-" if row.size is None else f"{row.size:.3f}",
+        (row.build_id or "-")[:BUILD],
+        row.night_id,
+        row.who,
+        f"{row.expires:{TIME}}" if row.expires else "-",
+        row.reason,
+        row.link or "-",
+    )
+
+
+def _export(store: Store, options: argparse.Namespace) -> None:
+    for name, count in store.export(options.out, options.format).items():
+        what = "nights" if name.startswith("nights") else "rows"
+        print(f"{count:>10} {what:<6} {options.out / name}")
 
 
 def _list(store: Store, options: argparse.Namespace) -> None:
@@ -110,6 +206,13 @@ def _show(store: Store, options: argparse.Namespace) -> None:
         )
     if not history:
         print("  nothing yet")
+
+
+def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in columns as wide as they have to be; the last column has no end."""
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    for row in (heads, *rows):
+        print("  ".join(f"{x:<{width}}" for x, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _place(night: Night) -> str:

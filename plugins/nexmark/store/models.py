@@ -2,65 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    DateTime,
-    Dialect,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Text,
-    TypeDecorator,
-    UniqueConstraint,
-)
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy import ForeignKey, Index, Integer, LargeBinary, String, Text, UniqueConstraint, true
+from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-RUN = String(400)
-NAME = String(100)
-
-
-class Utc(TypeDecorator[datetime]):
-    """A moment; always UTC, also where the database keeps no time zone (SQLite)."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Store UTC."""
-        return value.astimezone(UTC) if value is not None else None
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return UTC."""
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-class Base(DeclarativeBase):
-    """Base of all tables; constraint names are the same on every database."""
-
-    metadata = MetaData(
-        naming_convention={
-            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-            "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
-            "pk": "pk_%(table_name)s",
-        }
-    )
-    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy reads it from the class
-        datetime: Utc,
-        dict[str, Any]: JSON,
-        list[Any]: JSON,
-        int: BigInteger,
-        str: String(255),
-    }
+from nexmark.store.base import NAME, RUN, Base
+from nexmark.store.records import BOUNDS, CPU, FIRST
+from nexmark.verdict import FAILING, Value
 
 
 class Build(Base):
@@ -77,7 +27,10 @@ class Build(Base):
 class Night(Base):
     """One DAG run; ``id`` is ``<dag_id>/<run_id>``, the name a user gives it by.
 
-    ``shape`` is the hash of what must be the same for two nights to be compared.
+    ``shape`` is the hash of what must be the same for two nights to be compared. ``mode`` is how it
+    is judged: bounds, paired or history. ``baselines`` has the build of the baseline arm by query,
+    ``seed`` is that of the order of the pairs, ``gate_spec`` the gate as configured, ``grade`` how
+    far the hosts can be trusted.
     """
 
     __tablename__ = "night"
@@ -97,6 +50,12 @@ class Night(Base):
     repetitions: Mapped[int]
     directory: Mapped[str] = mapped_column(Text)
     started: Mapped[datetime] = mapped_column(index=True)
+    mode: Mapped[str] = mapped_column(NAME, default=BOUNDS, server_default=BOUNDS)
+    baselines: Mapped[dict[str, Any] | None]
+    seed: Mapped[int | None]
+    gate_spec: Mapped[dict[str, Any] | None]
+    grade: Mapped[str | None]
+    grade_reason: Mapped[str | None] = mapped_column(Text)
 
 
 class Plan(Base):
@@ -113,18 +72,23 @@ class Plan(Base):
 class Repetition(Base):
     """One fresh application run of a query. Every figure of ``measure.Measurement`` is a column.
 
+    ``arm``: candidate, baseline; of the self-test control (the baseline build once more) and slowed
+    (the same with a seeded slowdown). ``stage``: 1 for the first pairs, 2 for the fresh ones of the
+    confirmation. ``number`` is the pair's, ``position`` the application's within the night.
     ``status``: ok; invalid (its result is wrong); failed (it did not end, or was not measured).
     ``reason`` says why it is not ok, and then figures may be NULL.
     """
 
     __tablename__ = "repetition"
-    __table_args__ = (UniqueConstraint("night_id", "query", "arm", "number"),)
+    __table_args__ = (UniqueConstraint("night_id", "query", "arm", "stage", "number"),)
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
     night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
     query: Mapped[str] = mapped_column(NAME)
     arm: Mapped[str] = mapped_column(NAME)
+    stage: Mapped[int] = mapped_column(default=FIRST, server_default="1")
     number: Mapped[int]
+    position: Mapped[int | None]
     status: Mapped[str] = mapped_column(NAME)
     reason: Mapped[str | None] = mapped_column(Text)
     recorded: Mapped[datetime]
@@ -223,7 +187,12 @@ class Validation(Base):
 
 
 class VerdictRow(Base):
-    """A verdict as it was given, with the version of the gate that gave it."""
+    """A verdict as it was given, with the version of the gate that gave it.
+
+    Of a paired night ``candidate`` and ``baseline`` are medians over the pairs that ``ratio`` is
+    of, ``baseline_build`` is the build they were compared with. ``acceptance_id`` is the acceptance
+    that covers the verdict.
+    """
 
     __tablename__ = "verdict"
     __table_args__ = (UniqueConstraint("night_id", "query", "metric", "gate_version"),)
@@ -235,21 +204,46 @@ class VerdictRow(Base):
     gate_version: Mapped[int]
     value: Mapped[str] = mapped_column(NAME)
     reason: Mapped[str] = mapped_column(Text)
-    bound: Mapped[float]
+    mode: Mapped[str] = mapped_column(NAME, default=BOUNDS, server_default=BOUNDS)
+    decides: Mapped[bool] = mapped_column(default=True, server_default=true())
+    bound: Mapped[float | None]
     ratio: Mapped[float | None]
     candidate: Mapped[float | None]
     baseline: Mapped[float | None]
     basis: Mapped[str | None]
     baseline_run: Mapped[str | None] = mapped_column(RUN)
     repetitions: Mapped[int]
+    lo: Mapped[float | None]
+    hi: Mapped[float | None]
+    mde: Mapped[float | None]
+    shift: Mapped[float | None]
+    spread: Mapped[float | None]
+    noise: Mapped[float | None]
+    pairs: Mapped[int | None]
+    fresh_pairs: Mapped[int | None]
+    drift_slower: Mapped[float] = mapped_column(default=0.0, server_default="0")
+    drift_faster: Mapped[float] = mapped_column(default=0.0, server_default="0")
+    baseline_build: Mapped[str | None] = mapped_column(Text)
+    acceptance_id: Mapped[int | None] = mapped_column(Integer, ForeignKey("acceptance.id"))
     judged: Mapped[datetime]
+
+    @property
+    def red(self) -> bool:
+        """Tell whether the verdict fails the night: it decides, is bad, and nobody accepted it."""
+        if not self.decides or self.acceptance_id is not None:
+            return False
+        if self.value == Value.SUSPECT:
+            return self.ratio is None or self.ratio > 1
+        return self.value in FAILING
 
 
 class Acceptance(Base):
     """A person's acceptance of a night's figures of one query as the baseline from then on.
 
-    Rows are only ever added: the newest one of an engine, workload, cluster and query counts, the
-    older ones tell how it came to that.
+    Rows are only ever added: the newest one of an engine, workload, cluster and query that has not
+    expired and was not withdrawn counts, the older ones tell how it came to that. ``build_id`` is
+    the build that was accepted, ``size`` the ratio that its verdict had, ``link`` where it was
+    decided.
     """
 
     __tablename__ = "acceptance"
@@ -264,3 +258,87 @@ class Acceptance(Base):
     who: Mapped[str]
     reason: Mapped[str] = mapped_column(Text)
     accepted: Mapped[datetime]
+    metric: Mapped[str] = mapped_column(NAME, default=CPU, server_default=CPU)
+    build_id: Mapped[str | None] = mapped_column(ForeignKey("build.id"))
+    size: Mapped[float | None]
+    expires: Mapped[datetime | None]
+    link: Mapped[str | None] = mapped_column(Text)
+    withdrawal: Mapped[Withdrawal | None] = relationship(lazy="joined")
+
+    def over(self, at: datetime) -> bool:
+        """Tell whether it counts no more at a moment: expired, or withdrawn."""
+        return self.expired(at) or self.withdrawn(at)
+
+    def expired(self, at: datetime) -> bool:
+        """Tell whether its time was over at a moment."""
+        return self.expires is not None and self.expires <= at
+
+    def withdrawn(self, at: datetime) -> bool:
+        """Tell whether it had been taken back at a moment."""
+        return self.withdrawal is not None and self.withdrawal.withdrawn <= at
+
+
+class Withdrawal(Base):
+    """That a person took an acceptance back, and why. Rows are only ever added."""
+
+    __tablename__ = "withdrawal"
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    acceptance_id: Mapped[int] = mapped_column(Integer, ForeignKey("acceptance.id"), unique=True)
+    who: Mapped[str]
+    reason: Mapped[str] = mapped_column(Text)
+    withdrawn: Mapped[datetime]
+
+
+class CanaryRow(Base):
+    """One reading of the canary on one host, before or after a group of queries (``""``: all).
+
+    ``value`` is NULL where it could not be read.
+    """
+
+    __tablename__ = "canary"
+    __table_args__ = (Index(None, "night_id"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
+    host: Mapped[str]
+    group: Mapped[str] = mapped_column(NAME)
+    moment: Mapped[str] = mapped_column(NAME)
+    metric: Mapped[str] = mapped_column(NAME)
+    value: Mapped[float | None]
+    taken: Mapped[datetime]
+
+
+class SelfTest(Base):
+    """What the gate said of a known change: none (``aa``) or a seeded ``size`` (``slowdown``)."""
+
+    __tablename__ = "self_test"
+    __table_args__ = (UniqueConstraint("night_id", "kind", "query", "gate_version"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
+    kind: Mapped[str] = mapped_column(NAME)
+    query: Mapped[str] = mapped_column(NAME)
+    size: Mapped[float]
+    value: Mapped[str] = mapped_column(NAME)
+    ratio: Mapped[float | None]
+    lo: Mapped[float | None]
+    hi: Mapped[float | None]
+    gate_version: Mapped[int]
+    judged: Mapped[datetime]
+
+
+__all__ = [
+    "Acceptance",
+    "Base",
+    "Build",
+    "CanaryRow",
+    "Night",
+    "Plan",
+    "Repetition",
+    "SampleSeries",
+    "SelfTest",
+    "Validation",
+    "VerdictRow",
+    "Withdrawal",
+]

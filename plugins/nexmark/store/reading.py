@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Self
 
 from sqlalchemy import Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from nexmark.store import judged
+from nexmark.store.accepting import counting
+from nexmark.store.connecting import snapshot
+from nexmark.store.errors import StoreError, database_error
+from nexmark.store.export import export
 from nexmark.store.models import (
     Acceptance,
+    Build,
+    CanaryRow,
     Night,
     Repetition,
     SampleSeries,
+    SelfTest,
     Validation,
     VerdictRow,
 )
-from nexmark.store.records import CANDIDATE, FAILED, INVALID
-from nexmark.store.schema import StoreError, database_error
+from nexmark.store.paired import ARMS, read_night
+from nexmark.store.records import CANDIDATE, FAILED, FIRST, INVALID
 from nexmark.verdict import Arm
 from nexmark.verdict import Repetition as Figures
+from nexmark.verdict.nights import Night as JudgedNight
+from nexmark.verdict.nights import QueryVerdict
 
 LISTED = 5
 
@@ -49,21 +61,24 @@ class Reader:
         """Close all connections."""
         self.close()
 
-    def baseline(self, engine: str, workload: str, cluster: str = "local") -> dict[str, Arm]:
-        """Return the accepted baseline of each query that has one.
+    def baseline(
+        self, engine: str, workload: str, cluster: str = "local", at: datetime | None = None
+    ) -> dict[str, Arm]:
+        """Return the accepted baseline of each query that has one (at a moment; now).
 
-        Every query has its own: the run accepted for it last.
+        Every query has its own: the run accepted for it last, where that has not expired.
         """
-        newest = {x.query: x.night_id for x in self.acceptances(engine, workload, cluster)}
+        rows = self.accepted(engine, workload, cluster, at or datetime.now(UTC))
+        newest = {query: row.night_id for query, row in rows.items()}
         arms = {run: self.arms(run) for run in set(newest.values())}
         return {query: arms[run][query] for query, run in newest.items() if query in arms[run]}
 
     def arms(self, run: str, arm: str = CANDIDATE) -> dict[str, Arm]:
-        """Return the figures of the right repetitions of a run by query, ready to be judged."""
+        """Return the figures of the right first repetitions of a run by query, to be judged."""
         night = self.night(run)
         rows: dict[str, list[Repetition]] = {}
         for row in self.repetitions(run):
-            if row.arm == arm and row.ok:
+            if row.arm == arm and row.ok and row.stage == FIRST:
                 rows.setdefault(row.query, []).append(row)
         return {query: Arm(run, night.shape, _figures(own)) for query, own in rows.items()}
 
@@ -86,8 +101,9 @@ class Reader:
         return reasons
 
     def missing(self, run: str, arm: str = CANDIDATE) -> dict[str, str]:
-        """Return why there is no measurement where a repetition failed, by query."""
-        failed = [x for x in self.repetitions(run) if x.arm == arm and x.status == FAILED]
+        """Return why there is no measurement where a first repetition failed, by query."""
+        rows = [x for x in self.repetitions(run) if x.arm == arm and x.stage == FIRST]
+        failed = [x for x in rows if x.status == FAILED]
         return {x.query: f"repetition {x.number}: {x.reason}" for x in reversed(failed)}
 
     def night(self, run: str) -> Night:
@@ -125,8 +141,8 @@ class Reader:
         raise StoreError(f"run {name!r} is not known; the nearest are: {_names(near or nights)}")
 
     def repetitions(self, run: str) -> list[Repetition]:
-        """Return all repetitions of a run, as asked for: by query, arm and number."""
-        order = (Repetition.query, Repetition.arm, Repetition.number)
+        """Return all repetitions of a run, as asked for: by query, arm, stage and number."""
+        order = (Repetition.query, Repetition.arm, Repetition.stage, Repetition.number)
         where = Repetition.night_id == run
         with self._reading() as session:
             return list(session.scalars(select(Repetition).where(where).order_by(*order)))
@@ -161,6 +177,75 @@ class Reader:
         query = query.filter_by(**{name: x for name, x in wanted.items() if x is not None})
         with self._reading() as session:
             return list(session.scalars(query))
+
+    def accepted(
+        self, engine: str, workload: str, cluster: str, at: datetime
+    ) -> dict[str, Acceptance]:
+        """Return the acceptance that counts at a moment, by query.
+
+        The newest one that is neither expired nor withdrawn: where one ends, the one before counts
+        again.
+        """
+        return counting(self.acceptances(engine, workload, cluster), at)
+
+    def paired_night(
+        self,
+        run: str,
+        arms: tuple[str, str] = ARMS,
+        queries: Sequence[str] | None = None,
+    ) -> JudgedNight:
+        """Return a run as the gate takes it, the first of ``arms`` as candidate.
+
+        ``("control", "baseline")`` and ``("slowed", "baseline")`` are the pairs of the self-test.
+        """
+        with self._reading() as session:
+            return read_night(session, self._known(session, run), arms, queries).night
+
+    def query_verdicts(self, run: str) -> list[QueryVerdict]:
+        """Return the verdicts on a run as the gate gave them, by its newest version."""
+        with self._reading() as session:
+            night = self._known(session, run)
+            return judged.verdicts_of(session, [run], night.mode)[run]
+
+    def earlier(self, run: str, limit: int) -> list[list[QueryVerdict]]:
+        """Return the verdicts of the last comparable nights before a run, oldest first.
+
+        Comparable: the same engine, workload, cluster, shape and mode. Nights that were not judged
+        are left out and not counted.
+        """
+        with self._reading() as session:
+            return judged.earlier(session, self._known(session, run), limit)
+
+    def build(self, build: str) -> Build:
+        """Return a build by its id; StoreError when it is not recorded."""
+        with self._reading() as session:
+            found = session.get(Build, build)
+        if found is None:
+            raise StoreError(f"build {build!r} is not recorded")
+        return found
+
+    def canaries(self, run: str) -> list[CanaryRow]:
+        """Return the readings of the canary in a run, in the order they were taken."""
+        query = select(CanaryRow).where(CanaryRow.night_id == run)
+        with self._reading() as session:
+            return list(session.scalars(query.order_by(CanaryRow.taken, CanaryRow.id)))
+
+    def self_tests(self, engine: str | None = None, limit: int | None = None) -> list[SelfTest]:
+        """Return what the gate said of known changes, of an engine or of all, newest first."""
+        query = select(SelfTest).join(Night, Night.id == SelfTest.night_id)
+        if engine is not None:
+            query = query.where(Night.engine == engine)
+        order = (Night.started.desc(), SelfTest.id.desc())
+        with self._reading() as session:
+            return list(session.scalars(query.order_by(*order).limit(limit)))
+
+    def export(self, directory: Path, form: str = "parquet") -> Mapping[str, int]:
+        """Write everything into a new or empty directory as it is at this moment.
+
+        ``form`` is parquet or csv. Returns the number of rows (of nights) by file.
+        """
+        with self._session(snapshot(self._engine)) as session:
+            return export(session, directory, form)
 
     @contextmanager
     def _reading(self) -> Iterator[Session]:

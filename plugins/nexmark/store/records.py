@@ -6,12 +6,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from nexmark.measure.cpu import CpuSeries
 from nexmark.measure.measurement import Measurement
 
 CANDIDATE = "candidate"
+BASELINE = "baseline"
+CONTROL = "control"
+"""The baseline build once more."""
+SLOWED = "slowed"
+"""The baseline build with a seeded slowdown."""
+
+FIRST, FRESH = 1, 2
+"""The stages of a night: first pairs, and fresh ones that confirm."""
+
+BOUNDS = "bounds"
+PAIRED = "paired"
+HISTORY = "history"
+
+CPU = "cpu_s_per_mevent"
 
 OK = "ok"
 INVALID = "invalid"
@@ -32,7 +46,9 @@ class NightRecord:
     """One DAG run. ``workload_spec`` and ``cluster_spec`` are the configured objects as JSON.
 
     ``jobs`` is the content hash of the deployed ``nexmark_jobs``, ``queries`` what was asked for
-    in order, ``repetitions`` how many of each, ``directory`` the run directory.
+    in order, ``repetitions`` how many of each (pairs, where the night has both arms), ``directory``
+    the run directory. ``mode`` is how the night is judged, ``baselines`` the build of the baseline
+    arm by query, ``seed`` that of the order of the pairs, ``gate_spec`` the gate as JSON.
     """
 
     dag_id: str
@@ -48,6 +64,10 @@ class NightRecord:
     repetitions: int
     directory: Path
     started: datetime
+    mode: str = BOUNDS
+    baselines: Mapping[str, str] | None = None
+    seed: int | None = None
+    gate_spec: Mapping[str, Any] | None = None
 
     @property
     def run(self) -> str:
@@ -70,7 +90,8 @@ class RepetitionRecord:
     ``invalid`` says why it does not count although it ran (its result is wrong, or it could not be
     measured), ``failed`` why it did not run to its end; at most one of them, and ``measurement``
     may only be None with one of them. ``result`` is the content of the result file; its batches,
-    plan and confs are kept.
+    plan and confs are kept. ``number`` is the pair's within its ``stage``, ``position`` the running
+    number of the application within the night.
     """
 
     run: str
@@ -85,6 +106,8 @@ class RepetitionRecord:
     event_log_path: Path | None = None
     event_log_bytes: int | None = None
     series: Sequence[SeriesRecord] = ()
+    stage: int = FIRST
+    position: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse a repetition that is nothing, or two things at once."""
@@ -112,6 +135,32 @@ class ValidationRecord:
     evaluated: int = 0
     statistics: Mapping[str, Any] = field(default_factory=dict)
     arm: str = CANDIDATE
+
+
+@dataclass(frozen=True)
+class CanaryRecord:
+    """One reading of the canary; ``group`` is "" where it is of the whole night."""
+
+    metric: str
+    value: float
+    moment: Literal["before", "after"]
+    taken: datetime
+    host: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class SelfTestRecord:
+    """What the gate said of a change that is known: ``size`` is the seeded ratio, 1 for aa."""
+
+    kind: Literal["aa", "slowdown"]
+    query: str
+    size: float
+    value: str
+    gate_version: int
+    ratio: float | None = None
+    lo: float | None = None
+    hi: float | None = None
 
 
 @dataclass(frozen=True)

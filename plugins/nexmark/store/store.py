@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
+from types import MappingProxyType
 
-from sqlalchemy import delete, select
-from sqlalchemy.orm import Session
+from sqlalchemy import delete
 
-from nexmark.measure.measurement import Measurement
-from nexmark.store.models import (
-    Acceptance,
-    Build,
-    Night,
-    Plan,
-    Repetition,
-    SampleSeries,
-    Validation,
-    VerdictRow,
-)
-from nexmark.store.reading import Reader
-from nexmark.store.records import (
-    Accepted,
-    NightRecord,
-    RepetitionRecord,
-    ValidationRecord,
-)
-from nexmark.store.schema import StoreError, open_engine, writing
-from nexmark.store.series import pack
-from nexmark.store.shape import shape
+from nexmark.store.accepting import check_request, check_withdrawal
+from nexmark.store.errors import StoreError
+from nexmark.store.judged import columns_of
+from nexmark.store.models import Acceptance, CanaryRow, Night, SelfTest, VerdictRow, Withdrawal
+from nexmark.store.paired import read_night
+from nexmark.store.recording import Recorder, now
+from nexmark.store.records import CPU, Accepted, CanaryRecord, SelfTestRecord
+from nexmark.store.schema import open_engine
 from nexmark.verdict import Verdict
+from nexmark.verdict.nights import QueryVerdict
 
 
 def open_store(url: str) -> Store:
@@ -45,114 +30,66 @@ def open_store(url: str) -> Store:
     return Store(open_engine(url))
 
 
-class Store(Reader):
-    """Records nights and gives them back; every method that records is one transaction."""
+class Store(Recorder):
+    """Records nights and what came of them; every method that records is one transaction."""
 
-    def record_night(self, record: NightRecord) -> None:
-        """Record a run, or bring what is recorded of it up to date.
-
-        StoreError when repetitions are already recorded and the workload or cluster is another
-        one by now: a night is measured on one.
-        """
-        night = Night(
-            id=record.run,
-            dag_id=record.dag_id,
-            run_id=record.run_id,
-            engine=record.engine,
-            workload=record.workload,
-            cluster=record.cluster,
-            build_id=record.build.id,
-            jobs=record.jobs,
-            shape=shape(record.workload_spec, record.cluster_spec),
-            workload_spec=dict(record.workload_spec),
-            cluster_spec=dict(record.cluster_spec),
-            queries=list(record.queries),
-            repetitions=record.repetitions,
-            directory=str(record.directory),
-            started=record.started,
-        )
-        with self._writing() as session:
-            before = session.get(Night, record.run)
-            if before is not None and before.shape != night.shape and self._rows(session, night.id):
-                raise StoreError(
-                    f"run {record.run}: it was measured on another workload or cluster before;"
-                    " start a new run"
-                )
-            if session.get(Build, record.build.id) is None:
-                session.add(Build(**asdict(record.build), first_seen=_now()))
-                session.flush()
-            session.merge(night)
-
-    def record_repetition(self, record: RepetitionRecord) -> None:
-        """Record a repetition; one recorded before under the same number is replaced.
-
-        StoreError when the run is unknown, or when it is the accepted baseline of the query and
-        the figures are others: a baseline does not change under the nights compared with it.
-        """
-        row = _row(record)
-        with self._writing() as session:
-            self._known(session, record.run)
-            where = (
-                Repetition.night_id == record.run,
-                Repetition.query == record.query,
-                Repetition.arm == record.arm,
-                Repetition.number == record.number,
-            )
-            before = session.scalar(select(Repetition).where(*where))
-            if self._is_baseline(session, record.run, record.query):
-                if before is not None and _same(before, row):
-                    return
-                raise StoreError(
-                    f"run {record.run} is an accepted baseline of {record.query} and is not"
-                    " measured again; start a new run"
-                )
-            row.plan_id = self._plan(session, record.result)
-            session.execute(delete(Repetition).where(*where))
-            session.add(row)
-            session.flush()
-            for item in record.series:
-                session.add(
-                    SampleSeries(
-                        repetition_id=row.id,
-                        host=item.series.host,
-                        path=str(item.path),
-                        interval_s=item.series.interval_s,
-                        readings=len(item.series.times),
-                        series=pack(item.series),
-                    )
-                )
-
-    def record_validation(self, record: ValidationRecord) -> None:
-        """Record what the expectations said of a query, replacing what they said before."""
-        with self._writing() as session:
-            self._known(session, record.run)
-            session.execute(
-                delete(Validation).where(
-                    Validation.night_id == record.run,
-                    Validation.query == record.query,
-                    Validation.arm == record.arm,
-                )
-            )
-            session.add(
-                Validation(
-                    night_id=record.run,
-                    query=record.query,
-                    arm=record.arm,
-                    success=record.success,
-                    evaluated=record.evaluated,
-                    failures=list(record.failures),
-                    statistics=dict(record.statistics),
-                    recorded=_now(),
-                )
-            )
-
-    def record_verdicts(self, run: str, verdicts: Sequence[Verdict]) -> None:
-        """Record verdicts; those of the same version of the gate are replaced, others kept."""
+    def record_canary(self, run: str, records: Sequence[CanaryRecord]) -> None:
+        """Record readings, in place of those of the same host, group, moment and metric."""
         with self._writing() as session:
             self._known(session, run)
+            for host, group, moment, metric in {
+                (x.host, x.group, x.moment, x.metric) for x in records
+            }:
+                session.execute(
+                    delete(CanaryRow).where(
+                        CanaryRow.night_id == run,
+                        CanaryRow.host == host,
+                        CanaryRow.group == group,
+                        CanaryRow.moment == moment,
+                        CanaryRow.metric == metric,
+                    )
+                )
+            session.add_all(CanaryRow(night_id=run, **asdict(record)) for record in records)
+
+    def record_grade(self, run: str, grade: str, reason: str = "") -> None:
+        """Record how far the hosts of a night can be trusted, and why not further."""
+        with self._writing() as session:
+            night = self._known(session, run)
+            night.grade, night.grade_reason = grade, reason or None
+
+    def record_self_test(self, run: str, record: SelfTestRecord) -> None:
+        """Record what a version of the gate said of a known change, in place of what it had."""
+        with self._writing() as session:
+            self._known(session, run)
+            session.execute(
+                delete(SelfTest).where(
+                    SelfTest.night_id == run,
+                    SelfTest.kind == record.kind,
+                    SelfTest.query == record.query,
+                    SelfTest.gate_version == record.gate_version,
+                )
+            )
+            session.add(SelfTest(night_id=run, judged=now(), **asdict(record)))
+
+    def record_verdicts(
+        self,
+        run: str,
+        verdicts: Sequence[Verdict | QueryVerdict],
+        *,
+        covered: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """Record verdicts; those of the same version of the gate are replaced, others kept.
+
+        ``covered`` has the id of the acceptance that covers the deciding verdict, by query.
+        """
+        with self._writing() as session:
+            night = self._known(session, run)
+            paired = any(isinstance(verdict, QueryVerdict) for verdict in verdicts)
+            figures = read_night(session, night) if paired else None
             for verdict in verdicts:
-                fields = asdict(verdict)
-                fields["value"] = verdict.value.value
+                row = VerdictRow(night_id=run, judged=now(), **columns_of(verdict, figures))
+                if row.decides is not False:
+                    row.acceptance_id = covered.get(verdict.query)
                 session.execute(
                     delete(VerdictRow).where(
                         VerdictRow.night_id == run,
@@ -161,32 +98,68 @@ class Store(Reader):
                         VerdictRow.gate_version == verdict.gate_version,
                     )
                 )
-                session.add(VerdictRow(night_id=run, judged=_now(), **fields))
+                session.add(row)
 
     def accept(
-        self, run: str, who: str, reason: str, queries: Sequence[str] | None = None
+        self,
+        run: str,
+        who: str,
+        reason: str,
+        queries: Sequence[str] | None = None,
+        *,
+        expires: datetime | None = None,
+        link: str | None = None,
     ) -> Accepted:
         """Make a run the baseline of its engine, workload and cluster, query by query.
 
         Only queries that were measured and proven right are accepted, all of them unless
         ``queries`` names some; the baselines of other queries stay. ``run`` may be any name that
-        ``find_run`` knows. StoreError when nothing of it can be accepted.
+        ``find_run`` knows. At ``expires`` the baseline before counts again; ``link`` is where it
+        was decided. StoreError when nothing of it can be accepted.
         """
         night = self.find_run(run)
-        asked = list(queries) if queries else list(night.queries)
+        measured = [row.query for row in self.repetitions(night.id)]
+        check_request(night, measured, queries or (), reason, expires, now())
+        asked = list(dict.fromkeys(queries or night.queries))
         left_out = self._not_acceptable(night, asked)
         accepted = tuple(query for query in asked if query not in left_out)
         if not accepted:
             why = "; ".join(f"{query}: {text}" for query, text in left_out.items())
             raise StoreError(f"run {night.id}: nothing to accept: {why}; accept another run")
+        verdicts = {row.query: row for row in self.verdicts(night.id) if row.decides}
         with self._writing() as session:
-            moment = _now()
+            moment = now()
             for query in accepted:
-                place = {"workload": night.workload, "cluster": night.cluster, "query": query}
-                person = {"who": who, "reason": reason, "accepted": moment}
-                row = Acceptance(engine=night.engine, night_id=night.id, **place, **person)
+                verdict = verdicts.get(query)
+                row = Acceptance(
+                    engine=night.engine,
+                    workload=night.workload,
+                    cluster=night.cluster,
+                    query=query,
+                    night_id=night.id,
+                    who=who,
+                    reason=reason,
+                    accepted=moment,
+                    metric=verdict.metric if verdict else CPU,
+                    build_id=night.build_id,
+                    size=verdict.ratio if verdict else None,
+                    expires=expires,
+                    link=link or None,
+                )
                 session.add(row)
         return Accepted(night.id, accepted, left_out)
+
+    def withdraw(self, number: int, who: str, reason: str) -> Acceptance:
+        """Take an acceptance back, by its id, from now on; it stays on record, with the reason.
+
+        The one before it counts again. StoreError when there is none, or it was taken back before.
+        """
+        with self._writing() as session:
+            row = session.get(Acceptance, number)
+            check_withdrawal(row, number, reason)
+            assert row is not None
+            row.withdrawal = Withdrawal(who=who, reason=reason, withdrawn=now())
+        return row
 
     def _not_acceptable(self, night: Night, queries: Sequence[str]) -> dict[str, str]:
         """Return why a query of a run cannot be a baseline."""
@@ -198,60 +171,5 @@ class Store(Reader):
                 problems.setdefault(query, f"{done} of {night.repetitions} repetitions measured")
         return {query: problems[query] for query in queries if query in problems}
 
-    @contextmanager
-    def _writing(self) -> Iterator[Session]:
-        with self._session(writing(self._engine)) as session:
-            yield session
 
-    @staticmethod
-    def _rows(session: Session, run: str) -> bool:
-        where = Repetition.night_id == run
-        return session.scalar(select(Repetition.id).where(where).limit(1)) is not None
-
-    @staticmethod
-    def _is_baseline(session: Session, run: str, query: str) -> bool:
-        where = (Acceptance.night_id == run, Acceptance.query == query)
-        return session.scalar(select(Acceptance.id).where(*where).limit(1)) is not None
-
-    @staticmethod
-    def _plan(session: Session, result: Mapping[str, Any]) -> str | None:
-        plan = result.get("plan")
-        if not plan:
-            return None
-        key = hashlib.sha256(plan["text"].encode()).hexdigest()
-        if session.get(Plan, key) is None:
-            fields = {name: plan[name] for name in ("text", "skeleton", "skeleton_hash")}
-            session.add(Plan(id=key, **fields))
-            session.flush()
-        return key
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-def _row(record: RepetitionRecord) -> Repetition:
-    fields: dict[str, Any] = asdict(record.measurement) if record.measurement else {}
-    fields.pop("query", None)
-    if "hosts" in fields:
-        fields["hosts"] = list(fields["hosts"])
-    paths = {"result_path": record.result_path, "event_log_path": record.event_log_path}
-    return Repetition(
-        night_id=record.run,
-        query=record.query,
-        arm=record.arm,
-        number=record.number,
-        status=record.status,
-        reason=record.failed or record.invalid,
-        recorded=_now(),
-        **{name: str(path) if path else None for name, path in paths.items()},
-        event_log_bytes=record.event_log_bytes,
-        batch_list=record.result.get("batches"),
-        confs=record.result.get("confs"),
-        **fields,
-    )
-
-
-def _same(before: Repetition, after: Repetition) -> bool:
-    names = ["status", *Measurement.__dataclass_fields__]
-    return all(getattr(before, name) == getattr(after, name) for name in names)
+__all__ = ["Store", "open_store"]

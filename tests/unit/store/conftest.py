@@ -7,25 +7,68 @@ from pathlib import Path
 import pytest
 
 from nexmark.store import Store, open_store
+from tests.unit.store.postgresql import Postgresql, server
 
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'home' / 'results.db'}"
+SQLITE, POSTGRESQL = "sqlite", "postgresql"
 
 
 @pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def postgresql() -> Iterator[Postgresql]:
+    """A PostgreSQL server."""
+    with server() as running:
+        if running is None:
+            pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
+        yield running
+
+
+@pytest.fixture(params=[SQLITE, POSTGRESQL])
+def backend(request: pytest.FixtureRequest) -> str:
+    """Every test that asks for a database runs on both."""
+    return str(request.param)
+
+
+@pytest.fixture
+def url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where there is no database of ours yet."""
+    if backend == SQLITE:
+        yield f"sqlite:///{tmp_path / 'home' / 'results.db'}"
+        return
+    running: Postgresql = request.getfixturevalue("postgresql")
+    with running.database() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def empty_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database as the migrations make it; made once, for it takes a while."""
     path = tmp_path_factory.mktemp("database") / "results.db"
     open_store(f"sqlite:///{path}").close()
     return path
 
 
+@pytest.fixture(scope="session")
+def empty_postgresql(postgresql: Postgresql) -> str:
+    """The name of a database as the migrations make it."""
+    postgresql.execute("CREATE DATABASE empty")
+    open_store(postgresql.url("empty")).close()
+    return "empty"
+
+
 @pytest.fixture
-def store(url: str, empty_database: Path) -> Iterator[Store]:
-    path = Path(url.removeprefix("sqlite:///"))
-    path.parent.mkdir(exist_ok=True)
-    shutil.copy(empty_database, path)
-    with open_store(url) as opened:
+def database(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """An empty database with our schema."""
+    if backend == SQLITE:
+        path = tmp_path / "home" / "results.db"
+        path.parent.mkdir(exist_ok=True)
+        shutil.copy(request.getfixturevalue("empty_sqlite"), path)
+        yield f"sqlite:///{path}"
+        return
+    running: Postgresql = request.getfixturevalue("postgresql")
+    with running.database(template=request.getfixturevalue("empty_postgresql")) as made:
+        yield made
+
+
+@pytest.fixture
+def store(database: str) -> Iterator[Store]:
+    with open_store(database) as opened:
         yield opened

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
 import pytest
 
 from nexmark.store import Store
@@ -13,8 +16,8 @@ RUN = night().run
 
 
 @pytest.fixture(autouse=True)
-def database(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    monkeypatch.setenv("NEXMARK_DB", url)
+def setting(monkeypatch: pytest.MonkeyPatch, database: str) -> None:
+    monkeypatch.setenv("NEXMARK_DB", database)
 
 
 def test_accept_tells_what_is_baseline_now_and_what_is_not(
@@ -34,8 +37,8 @@ def test_without_a_name_the_user_of_the_process_accepts(
 ) -> None:
     monkeypatch.setenv("LOGNAME", "grace")
     record(store, night())
-    assert main(["accept", "--run", RUN, "--query", "q5"]) == 0
-    assert [(x.query, x.who, x.reason) for x in store.acceptances()] == [("q5", "grace", "")]
+    assert main(["accept", "--run", RUN, "--query", "q5", "--reason", "right"]) == 0
+    assert [(x.query, x.who) for x in store.acceptances()] == [("q5", "grace")]
 
 
 @pytest.mark.parametrize("name", ["manual__2025-11-21", ""])
@@ -56,7 +59,7 @@ def test_list_shows_runs_verdicts_and_baselines(
     record(store, night(1))
     record(store, night(2))
     store.record_verdicts(RUN, [Verdict("q5", Value.OK, "m", "r", 1, 1.1)])
-    store.accept(RUN, "ada", "")
+    store.accept(RUN, "ada", "right")
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"2026-11-23 04:00 UTC  {night(2).run}"
@@ -76,7 +79,110 @@ def test_show_tells_the_verdicts_and_the_history_of_acceptance(
     assert f"{RUN}  2 queries (q0, q5), by ada: new JDK" in out
 
 
-@pytest.mark.parametrize("arguments", [[], ["accept"], ["remove", "--run", "x"], ["list", "--no"]])
+def accept(*options: str) -> int:
+    return main(["accept", "--run", RUN, "--by", "ada", "--reason", "right", *options])
+
+
+class TestExpiry:
+    @pytest.mark.parametrize(
+        ("text", "least", "most"), [("30d", 29.9, 30.1), ("2999-01-31", 355_000, 365_000)]
+    )
+    def test_an_acceptance_may_be_for_a_while(
+        self, store: Store, text: str, least: float, most: float
+    ) -> None:
+        record(store, night())
+        assert accept("--expires", text, "--query", "q5", "--link", "https://x/1") == 0
+        (row,) = store.acceptances()
+        assert row.expires is not None
+        assert least < (row.expires - row.accepted) / timedelta(days=1) < most
+        assert row.link == "https://x/1"
+
+    def test_a_day_begins_at_midnight_utc(self, store: Store) -> None:
+        record(store, night())
+        accept("--expires", "2999-01-31")
+        assert store.acceptances()[0].expires == datetime(2999, 1, 31, tzinfo=UTC)
+
+    def test_the_past_is_one_line(self, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+        record(store, night())
+        assert accept("--expires", "2020-01-31") == 1
+        assert capsys.readouterr().err.count("\n") == 1
+
+    @pytest.mark.parametrize("text", ["soon", "2999-02-31", "-1d", "30 d"])
+    def test_what_is_no_day_is_told(self, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit):
+            accept(f"--expires={text}")
+        assert "neither a day (2027-01-31) nor a number of days (30d)" in capsys.readouterr().err
+
+
+class TestAcks:
+    def test_each_is_listed_with_what_became_of_it(
+        self, store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        record(store, night())
+        accept("--query", "q5")
+        accept("--query", "q5", "--expires", "1d", "--link", "https://x/1")
+        accept("--query", "q0")
+        capsys.readouterr()
+
+        def listed() -> list[str]:
+            assert main(["acks"]) == 0
+            head, *lines = capsys.readouterr().out.splitlines()
+            assert head.split()[:4] == ["id", "accepted", "state", "query"]
+            return [" ".join(line.split()[4:6]) for line in lines]
+
+        assert listed() == ["counts q0", "counts q5", "superseded q5"]
+
+        class Later(datetime):
+            @classmethod
+            def now(cls, tz: object = None) -> datetime:
+                return datetime.now(UTC) + timedelta(days=2)
+
+        monkeypatch.setattr("nexmark.store.__main__.datetime", Later)
+        assert listed() == ["counts q0", "expired q5", "counts q5"]
+
+    def test_one_is_taken_back_and_stays_on_the_list(
+        self, store: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        record(store, night())
+        accept("--query", "q0,q5")
+        number = str(store.acceptances()[-1].id)
+        capsys.readouterr()
+        assert main(["withdraw", "--id", number, "--by", "bob", "--reason", "no"]) == 0
+        assert f"{number} of q5" in (out := capsys.readouterr().out)
+        assert "is withdrawn; it has no baseline now" in out
+        assert main(["acks"]) == 0
+        assert "withdrawn" in capsys.readouterr().out.splitlines()[1]
+
+    def test_nothing_accepted_says_so(
+        self, store: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["acks"]) == 0
+        assert capsys.readouterr().out == "Nothing is accepted yet.\n"
+
+
+def test_export_tells_what_it_wrote(
+    store: Store, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    record(store, night())
+    out = tmp_path / "out"
+    assert main(["export", "--out", str(out), "--format", "csv"]) == 0
+    assert f"2 rows   {out / 'repetition.csv'}" in capsys.readouterr().out
+    assert main(["export", "--out", str(out)]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["accept"],
+        ["remove", "--run", "x"],
+        ["list", "--no"],
+        ["export"],
+        ["export", "--out", ""],
+        ["export", "--out", "x", "--format", "xml"],
+    ],
+)
 def test_a_wrong_argument_is_one_line(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,6 +61,15 @@ class TestRepetition:
         assert {name: getattr(row, name) for name in expected} == expected
         assert (row.arm, row.number, row.status, row.reason) == ("candidate", 1, "ok", None)
 
+    def test_a_reason_may_quote_a_log_that_was_cut_off(self, recorded: Store) -> None:
+        recorded.record_repetition(
+            repetition(RUN, "q5", failed="killed\0\0", result={"confs": {"a": "b\0"}})
+        )
+        (row,) = recorded.repetitions(RUN)
+        assert row.reason is not None
+        assert row.reason.rstrip("\0") == "killed"
+        assert row.confs == {"a": "b\0"}
+
     def test_a_retried_task_replaces_its_repetition(self, recorded: Store) -> None:
         recorded.record_repetition(repetition(RUN, "q5", series=[series()]))
         recorded.record_repetition(repetition(RUN, "q5", failed="executor lost"))

@@ -1,11 +1,10 @@
-"""Opening the database: made, migrated, shared and refused."""
+"""Opening the database: made and migrated, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
-import sqlite3
-import subprocess
-import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,30 +12,33 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from nexmark.store import Store, StoreError, open_store, schema
+from nexmark.store.connecting import connect, make_directory
 from nexmark.store.models import Base
 from tests.unit.store.store_builder import night, repetition
 
 MIGRATIONS = Path(schema.__file__).with_name("migrations")
 
-WRITER = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from nexmark.store import open_store
-from tests.unit.store.store_builder import night, repetition
-number = int(sys.argv[3])
-with open_store(sys.argv[2]) as store:
-    store.record_night(night())
-    for repeat in range(3):
-        for query in ("q0", "q5"):
-            store.record_repetition(repetition(night().run, query, number))
-"""
+FIRST_SCHEMA = (
+    "INSERT INTO build VALUES ('sha', '4.3.0', 'pypi', '2026-11-01 00:00:00+00')",
+    "INSERT INTO night VALUES ('d/1', 'd', '1', 'e', 'w', 'c', 'sha', 'jobs', 'shape', '{}', '{}',"
+    " '[\"q5\"]', 1, 'runs/1', '2026-11-01 00:00:00+00')",
+    "INSERT INTO repetition (id, night_id, query, arm, number, status, recorded, cpu_s_per_mevent)"
+    " VALUES (7, 'd/1', 'q5', 'candidate', 1, 'ok', '2026-11-01 00:00:00+00', 9.5)",
+    "INSERT INTO sample_series (id, repetition_id, host, path, interval_s, readings, series)"
+    " VALUES (1, 7, 'nexmark02', 'samples', 1.0, 0, '')",
+    "INSERT INTO verdict (night_id, query, metric, gate_version, value, reason, bound, repetitions,"
+    " judged, id) VALUES ('d/1', 'q5', 'm', 1, 'OK', 'r', 1.15, 1, '2026-11-01 00:00:00+00', 1)",
+    "INSERT INTO acceptance VALUES (1, 'e', 'w', 'c', 'q5', 'd/1', 'ada', 'right',"
+    " '2026-11-02 00:00:00+00')",
+)
+"""Rows as the first schema had them."""
 
 
-def test_the_migrations_make_what_the_models_say(store: Store, url: str) -> None:
-    with create_engine(url).connect() as connection:
+def test_the_migrations_make_what_the_models_say(store: Store, database: str) -> None:
+    with connect(database).connect() as connection:
         context = MigrationContext.configure(connection, opts={"render_as_batch": True})
         assert compare_metadata(context, Base.metadata) == []
 
@@ -54,17 +56,6 @@ def test_what_was_recorded_is_there_after_a_restart(url: str) -> None:
         assert [x.id for x in second.nights()] == [night().run]
 
 
-def test_many_processes_open_and_write_at_once(url: str) -> None:
-    """None is turned away, none loses or doubles a row, the database is made once."""
-    command = [sys.executable, "-c", WRITER, str(Path(__file__).parent), url]
-    writers = [subprocess.Popen([*command, str(n)], stderr=subprocess.PIPE) for n in range(1, 4)]
-    errors = [writer.communicate(timeout=60)[1] for writer in writers]
-    assert [writer.returncode for writer in writers] == [0] * 3, errors
-    with open_store(url) as store:
-        rows = [(x.query, x.number) for x in store.repetitions(night().run)]
-    assert rows == [(query, number) for query in ("q0", "q5") for number in range(1, 4)]
-
-
 def test_threads_may_share_a_store(store: Store) -> None:
     store.record_night(night())
     with ThreadPoolExecutor(4) as pool:
@@ -76,14 +67,6 @@ def test_threads_may_share_a_store(store: Store) -> None:
     assert len(store.repetitions(night().run)) == 20
 
 
-def test_readers_do_not_wait_for_a_writer(store: Store, url: str) -> None:
-    store.record_night(night())
-    writer = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
-    writer.execute("BEGIN IMMEDIATE")
-    assert [x.id for x in store.nights()] == [night().run]
-    writer.close()
-
-
 def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:
     store.record_night(night())
     broken = repetition(night().run, "q5", result={"plan": {"text": "t", "skeleton": "s"}})
@@ -93,32 +76,77 @@ def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:
     store.record_repetition(repetition(night().run, "q5"))
 
 
-class TestRefusals:
-    def test_a_newer_schema(self, url: str) -> None:
-        open_store(url).close()
-        with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
-            connection.execute("UPDATE alembic_version SET version_num = '0099'")
-        with pytest.raises(StoreError, match=r"its schema 0099 is newer .* update the package"):
-            open_store(url)
+class TestMigration:
+    """What the first schema held is there in the second, and means the same."""
 
-    def test_a_file_that_is_no_database(self, tmp_path: Path) -> None:
-        (tmp_path / "results.db").write_text("not a database, but quite some text" * 99)
-        with pytest.raises(StoreError, match="file is not a database"):
-            open_store(f"sqlite:///{tmp_path / 'results.db'}")
+    @pytest.fixture
+    def migrated(self, url: str) -> Iterator[Store]:
+        engine = connect(url)
+        make_directory(engine)
+        with engine.connect() as connection:
+            schema.upgrade(connection, "0001")
+            for statement in FIRST_SCHEMA:
+                connection.exec_driver_sql(statement)
+            connection.commit()
+        engine.dispose()
+        with open_store(url) as store:
+            yield store
 
-    def test_a_directory_that_cannot_be_made(self, tmp_path: Path) -> None:
-        (tmp_path / "file").write_text("")
-        with pytest.raises(StoreError, match=r"Not a directory|File exists"):
-            open_store(f"sqlite:///{tmp_path / 'file' / 'results.db'}")
+    def test_a_night_is_one_of_bounds(self, migrated: Store) -> None:
+        night = migrated.night("d/1")
+        assert (night.mode, night.baselines, night.grade) == ("bounds", None, None)
 
-    @pytest.mark.parametrize("url", ["results.db", "oracel://x/y", "://"])
-    def test_a_url_that_is_none(self, url: str) -> None:
-        with pytest.raises(StoreError, match="set NEXMARK_DB to a URL as sqlite:"):
-            open_store(url)
+    def test_repetitions_keep_their_samples(self, migrated: Store) -> None:
+        (row,) = migrated.repetitions("d/1")
+        assert (row.stage, row.number, row.position, row.cpu_s_per_mevent) == (1, 1, None, 9.5)
+        assert [x.host for x in migrated.sample_series(row.id)] == ["nexmark02"]
 
-    def test_a_database_that_went_away_is_one_line(self, store: Store, url: str) -> None:
-        with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
-            connection.execute("DROP TABLE sample_series")
-        with pytest.raises(StoreError, match="no such table: sample_series") as caught:
-            store.sample_series(1)
-        assert "\n" not in str(caught.value)
+    def test_a_verdict_keeps_its_bound_and_decides(self, migrated: Store) -> None:
+        (row,) = migrated.verdicts("d/1")
+        assert (row.mode, row.decides, row.bound, row.value) == ("bounds", True, 1.15, "OK")
+        assert (row.drift_slower, row.drift_faster, row.lo, row.baseline_build) == (
+            0,
+            0,
+            None,
+            None,
+        )
+
+    def test_an_acceptance_is_of_the_build_of_its_night_and_never_expires(
+        self, migrated: Store
+    ) -> None:
+        row = migrated.accepted("e", "w", "c", datetime(2030, 1, 1, tzinfo=UTC))["q5"]
+        assert (row.build_id, row.metric, row.expires) == ("sha", "cpu_s_per_mevent", None)
+        assert row.accepted == datetime(2026, 11, 2, tzinfo=UTC)
+
+    def test_acceptances_are_still_only_ever_added(self, migrated: Store, url: str) -> None:
+        for change in ("UPDATE acceptance SET who='eve'", "DELETE FROM acceptance"):
+            with connect(url).connect() as connection, pytest.raises(SQLAlchemyError, match="only"):
+                connection.exec_driver_sql(change)
+
+    def test_a_second_stage_has_its_own_numbers(self, migrated: Store) -> None:
+        migrated.record_night(night())
+        for stage in (1, 2):
+            migrated.record_repetition(repetition(night().run, "q5", stage=stage))
+        assert [x.stage for x in migrated.repetitions(night().run)] == [1, 2]
+
+
+def test_a_migration_that_fails_leaves_the_database_as_it_was(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = connect(url)
+    make_directory(engine)
+    with engine.connect() as connection:
+        schema.upgrade(connection, "0001")
+        for statement in FIRST_SCHEMA:
+            connection.exec_driver_sql(statement)
+        connection.exec_driver_sql("CREATE TABLE self_test (in_the_way INTEGER)")
+        connection.commit()
+    with pytest.raises(StoreError, match="self_test"):
+        open_store(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE self_test")
+        assert connection.exec_driver_sql("SELECT number FROM repetition").scalar() == 1
+        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() == (
+            "0001"
+        )
+    open_store(url).close()

@@ -1,0 +1,106 @@
+"""Paired nights in the store: quiet ones by default, a test states only what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from nexmark.config import Gate
+from nexmark.config.load import load_gate
+from nexmark.store import (
+    FIRST,
+    FRESH,
+    CanaryRecord,
+    NightRecord,
+    RepetitionRecord,
+    Store,
+    ValidationRecord,
+)
+from nexmark.verdict.nightly import judge_night, suspects
+from nexmark.verdict.nights import QueryVerdict
+from tests.unit.store.store_builder import STARTED, measurement, night
+
+QUERIES = ("q0", "q5", "q10")
+PAIRS = 3
+RULES: Gate = load_gate().model_copy(update={"calibration_nights": 4, "pairs": PAIRS})
+NOISE = 0.01
+
+
+def paired(number: int = 1, **changes: Any) -> NightRecord:
+    """A night with both arms."""
+    values: dict[str, Any] = {
+        "mode": "paired",
+        "queries": QUERIES,
+        "repetitions": PAIRS,
+        "baselines": dict.fromkeys(QUERIES, "sha-429"),
+        "seed": 7,
+    }
+    return night(number, **{**values, **changes})
+
+
+def record_pair(
+    store: Store, run: str, query: str, number: int = 1, *, stage: int = FIRST, **arms: Any
+) -> None:
+    """Record a pair: a figure for an arm, or fields of its repetition."""
+    for arm, given in arms.items():
+        fields = dict(given) if isinstance(given, Mapping) else {"measurement": cpu(float(given))}
+        store.record_repetition(
+            RepetitionRecord(run, query, number, arm=arm, stage=stage, **fields)
+        )
+
+
+def cpu(figure: float, **changes: Any) -> Any:
+    """A measurement whose other metrics follow the CPU time, without state."""
+    others = {"wall_s": figure / 3, "batch_ms_p99": figure * 40, "state_bytes_max": 0}
+    return measurement(figure, **{**others, **changes})
+
+
+def validate(store: Store, run: str, queries: Sequence[str] = QUERIES) -> None:
+    for query in queries:
+        store.record_validation(ValidationRecord(run, query, True))
+
+
+def record_night(
+    store: Store, record: NightRecord, slower: Mapping[str, float] | None = None
+) -> str:
+    """Record a night with noise; ``slower`` has the ratio of queries that are not the same."""
+    rng = np.random.default_rng(record.started.toordinal())
+    store.record_night(record)
+    validate(store, record.run, record.queries)
+    for query in record.queries:
+        ratio = (slower or {}).get(query, 1.0)
+        for stage, count in ((FIRST, record.repetitions), (FRESH, 2 * record.repetitions)):
+            if stage == FRESH and ratio == 1.0:
+                continue
+            for pair in range(1, count + 1):
+                noise = float(np.exp(rng.normal(0, NOISE)))
+                record_pair(
+                    store,
+                    record.run,
+                    query,
+                    pair,
+                    stage=stage,
+                    candidate=10.0 * ratio * noise,
+                    baseline=10.0,
+                )
+    return record.run
+
+
+def canary(moment: Any, value: float, **changes: Any) -> CanaryRecord:
+    taken = STARTED + timedelta(hours=1 if moment == "before" else 2)
+    values = {"metric": "spin_ms", "value": value, "moment": moment, "taken": taken}
+    return CanaryRecord(**{**values, **changes})
+
+
+def judge(store: Store, run: str, rules: Gate = RULES) -> list[QueryVerdict]:
+    """Judge a night by what the store has, as the tasks of a night do; record what was said."""
+    verdicts = judge_night(store.paired_night(run), store.earlier(run, 60), rules)
+    store.record_verdicts(run, verdicts)
+    return verdicts
+
+
+def suspected(store: Store, run: str, rules: Gate = RULES) -> list[str]:
+    return suspects(store.paired_night(run), store.earlier(run, 60), rules)

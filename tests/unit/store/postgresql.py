@@ -1,0 +1,131 @@
+"""A PostgreSQL server of the tests' own: a directory, a socket in it, and no port."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+#: Nothing of it has to outlive the tests, but for the one that crashes the server.
+FAST = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "shared_buffers": "16MB",
+    "max_connections": "40",
+    "autovacuum": "off",
+    "listen_addresses": "",
+    "logging_collector": "off",
+}
+START_S = 30
+
+
+class Postgresql:
+    """A server; ``url`` gives that of a database of it."""
+
+    def __init__(self, programs: Path, directory: Path) -> None:
+        self._programs, self._directory = programs, directory
+        self._server: subprocess.Popen[bytes] | None = None
+        self._databases = 0
+
+    def url(self, database: str) -> str:
+        return f"postgresql://postgres@/{database}?host={self._directory}"
+
+    def make(self) -> None:
+        """Make the data directory; the server does not run as root."""
+        if os.geteuid() == 0:
+            user = pwd.getpwnam(_user())
+            os.chown(self._directory, user.pw_uid, user.pw_gid)
+        options = ["--username=postgres", "--auth=trust", "--no-sync", "--no-locale"]
+        command = [self._program("initdb"), "--encoding=UTF8", *options, "-D", str(self._data)]
+        subprocess.run(_unprivileged(command), check=True, stdout=subprocess.DEVNULL, cwd="/")
+
+    def start(self, **settings: str) -> None:
+        changes = {**FAST, "unix_socket_directories": str(self._directory), **settings}
+        command = [self._program("postgres"), "-D", str(self._data)]
+        command += [part for name, x in changes.items() for part in ("-c", f"{name}={x}")]
+        with (self._directory / "log").open("ab") as log:
+            self._server = subprocess.Popen(_unprivileged(command), stderr=log, stdout=log, cwd="/")
+        check = [self._program("pg_isready"), "-q", "-h", str(self._directory), "-t", "1"]
+        for _ in range(START_S * 20):
+            if subprocess.run(check, check=False).returncode == 0:
+                return
+            try:
+                self._server.wait(0.05)
+            except subprocess.TimeoutExpired:
+                continue
+            break
+        raise RuntimeError((self._directory / "log").read_text(errors="replace")[-2000:])
+
+    def stop(self, how: str) -> None:
+        """End it: ``fast`` in order, ``immediate`` as a crash does, writing nothing more."""
+        assert self._server is not None
+        stop = [self._program("pg_ctl"), "stop", "-m", how, "-D", str(self._data)]
+        subprocess.run(_unprivileged(stop), check=True, stdout=subprocess.DEVNULL, cwd="/")
+        self._server.wait(START_S)
+
+    @contextmanager
+    def database(self, template: str = "template0") -> Iterator[str]:
+        """The URL of another database, which is dropped at the end."""
+        self._databases += 1
+        name = f"results_{self._databases}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
+        yield self.url(name)
+        self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def execute(self, statement: str) -> None:
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(statement)
+
+    @property
+    def _data(self) -> Path:
+        return self._directory / "data"
+
+    def _program(self, name: str) -> str:
+        return str(self._programs / name)
+
+
+@contextmanager
+def server() -> Iterator[Postgresql | None]:
+    """A running server; None where PostgreSQL is not installed."""
+    programs = _programs()
+    if programs is None:
+        yield None
+        return
+    directory = Path(tempfile.mkdtemp(prefix="nexmark-pg-", dir="/tmp"))  # a short path: a socket
+    made = Postgresql(programs, directory)
+    try:
+        made.make()
+        made.start()
+        yield made
+        made.stop("immediate")
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _programs() -> Path | None:
+    known = shutil.which("initdb")
+    found = [Path(known)] if known else []
+    found += sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
+    return found[0].resolve().parent if found else None
+
+
+def _user() -> str:
+    names = {user.pw_name for user in pwd.getpwall()}
+    return "postgres" if "postgres" in names else "nobody"
+
+
+def _unprivileged(command: Sequence[str]) -> list[str]:
+    """Let it run as another user than root, and end with the process of the tests."""
+    wrapper = ["setpriv", "--pdeathsig", "QUIT"]
+    if os.geteuid() == 0:
+        user = pwd.getpwnam(_user())
+        wrapper += [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    return [*wrapper, *command]

@@ -1,0 +1,161 @@
+"""Verdicts of paired nights come back as they were given, and teach the nights after."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import insert
+
+from nexmark.config import BUILD_DAG_ID
+from nexmark.store import SelfTestRecord, Store
+from nexmark.store.judged import columns_of
+from nexmark.store.models import VerdictRow
+from nexmark.verdict import Value
+from nexmark.verdict.nights import SUITE, QueryVerdict
+from tests.unit.store.night_builder import judge, paired, record_night, record_pair, suspected
+from tests.unit.store.store_builder import STARTED, night
+
+RUN = paired().run
+CPU = "cpu_s_per_mevent"
+FULL = QueryVerdict(
+    RUN, "q5", CPU, Value.REGRESSION, "slower", "paired", 2, True, 1.2, 1.1, 1.3, 0.07, 0.18,
+    0.01, 5, 10, 0.02, 1.5, 0.25, "sha-429",
+)  # fmt: skip
+
+
+def given(run: str, query: str = "q5", metric: str = CPU, version: int = 2) -> QueryVerdict:
+    return replace(FULL, night=run, query=query, metric=metric, gate_version=version)
+
+
+class TestVerdicts:
+    def test_every_number_comes_back(self, store: Store) -> None:
+        for number in (1, 2):
+            store.record_night(paired(number))
+        blank = QueryVerdict(RUN, "q0", CPU, Value.MISSING, "not measured", "paired", 2)
+        informs = replace(given(RUN, metric="wall_s"), decides=False)
+        store.record_verdicts(RUN, [FULL, blank, informs])
+        assert store.earlier(paired(2).run, 60) == [[FULL, blank, informs]]
+
+    def test_medians_are_of_the_pairs_that_the_ratio_is_of(self, store: Store) -> None:
+        store.record_night(paired(queries=["q5"]))
+        for number, figure in enumerate((10, 11, 15), 1):
+            record_pair(store, RUN, "q5", number, candidate=figure, baseline=figure - 1)
+        record_pair(store, RUN, "q5", 1, stage=2, candidate=30, baseline=20)
+        store.record_verdicts(RUN, [replace(FULL, fresh_pairs=0), given(RUN, SUITE)])
+        first, suite = store.verdicts(RUN)
+        assert (first.candidate, first.baseline, first.basis) == (11, 10, "steady")
+        assert (first.baseline_build, first.bound, first.pairs) == ("sha-429", None, 5)
+        assert (suite.candidate, suite.baseline, suite.basis) == (None, None, None)
+        store.record_verdicts(RUN, [FULL])
+        assert [x.candidate for x in store.verdicts(RUN) if x.query == "q5"] == [30]
+
+    def test_the_acceptance_that_covers_a_verdict_is_kept_with_it(self, store: Store) -> None:
+        run = record_night(store, paired(queries=["q5"]))
+        store.accept(run, "ada", "wanted")
+        (row,) = store.acceptances()
+        informs = replace(given(RUN, metric="wall_s"), decides=False)
+        store.record_verdicts(RUN, [FULL, informs], covered={"q5": row.id})
+        assert [x.acceptance_id for x in store.verdicts(RUN)] == [row.id, None]
+
+    def test_a_slowdown_is_confirmed_by_what_the_store_has(self, store: Store) -> None:
+        for number in range(1, 6):
+            judge(store, record_night(store, paired(number)))
+        tonight = record_night(store, paired(6), {"q5": 1.2})
+        assert suspected(store, tonight) == ["q5"]
+        values = {x.query: x.value for x in judge(store, tonight) if x.metric == CPU}
+        assert values == {"q0": Value.OK, "q5": Value.REGRESSION, "q10": Value.OK}
+
+
+class TestEarlier:
+    def test_the_last_ones_oldest_first_and_none_of_later_nights(self, store: Store) -> None:
+        for number in (3, 1, 2, 4, 5):
+            run = paired(number).run
+            store.record_night(paired(number))
+            store.record_verdicts(run, [given(run)])
+        found = store.earlier(paired(4).run, 2)
+        assert [[x.night for x in rows] for rows in found] == [[paired(2).run], [paired(3).run]]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"engine": "spark-3.5.9"},
+            {"workload": "big"},
+            {"cluster": "x"},
+            {"mode": "history"},
+            {"workload_spec": {"events": 7}},
+        ],
+    )
+    def test_only_comparable_nights(self, store: Store, change: dict[str, object]) -> None:
+        store.record_night(paired(1, **change))
+        mode = str(change.get("mode", "paired"))
+        store.record_verdicts(RUN, [replace(FULL, mode=mode)])
+        store.record_night(paired(2))
+        assert store.earlier(paired(2).run, 9) == []
+
+    def test_builds_on_demand_are_nothing_to_learn_from(self, store: Store) -> None:
+        tried = paired(1, dag_id=BUILD_DAG_ID)
+        store.record_night(tried)
+        store.record_verdicts(tried.run, [given(tried.run)])
+        for later in (paired(2), paired(3, dag_id=BUILD_DAG_ID)):
+            store.record_night(later)
+            assert store.earlier(later.run, 9) == []
+
+    def test_nights_that_were_not_judged_take_no_place(self, store: Store) -> None:
+        for number in (1, 2, 3):
+            store.record_night(paired(number))
+        store.record_verdicts(RUN, [FULL])
+        assert store.earlier(paired(3).run, 1) == [[FULL]]
+
+    def test_the_newest_gate_that_judged_a_night_is_believed(self, store: Store) -> None:
+        for number in (1, 2):
+            store.record_night(paired(number))
+        store.record_verdicts(RUN, [given(RUN, version=3), given(RUN, "q0", version=2)])
+        assert [[x.query for x in rows] for rows in store.earlier(paired(2).run, 9)] == [["q5"]]
+
+    def test_a_season_is_read_in_no_time(self, store: Store) -> None:
+        """75 nights of 23 queries and 4 metrics: every repetition of it waits for that."""
+        metrics = (CPU, "wall_s", "batch_ms_p99", "state_bytes_max")
+        tonight = paired(0, run_id="tonight", started=STARTED + timedelta(days=90))
+        rows = []
+        for number in range(75):
+            record = paired(
+                run_id=f"night {number}", started=STARTED + timedelta(days=number), queries=[]
+            )
+            store.record_night(record)
+            for verdict in (
+                given(record.run, f"q{q}", metric) for q in range(23) for metric in metrics
+            ):
+                columns = {**columns_of(verdict, None), "judged": STARTED}
+                rows.append({**columns, "night_id": record.run})
+        with store._writing() as session:
+            session.execute(insert(VerdictRow), rows)
+        store.record_night(tonight)
+        begin = time.process_time()
+        found = store.earlier(tonight.run, 75)
+        assert time.process_time() - begin < 1
+        assert sum(map(len, found)) == 75 * 23 * 4
+
+
+class TestSelfTests:
+    def test_the_newest_is_first_and_the_same_gate_replaces_its_own(self, store: Store) -> None:
+        for number in (1, 2):
+            store.record_night(paired(number))
+        record = SelfTestRecord("slowdown", "q5", 1.1, "REGRESSION", 2, 1.11, 1.05, 1.2)
+        for value in ("OK", "REGRESSION"):
+            store.record_self_test(RUN, replace(record, value=value))
+        store.record_self_test(paired(2).run, SelfTestRecord("aa", "q0", 1.0, "OK", 2))
+        assert [(x.kind, x.value, x.ratio) for x in store.self_tests()] == [
+            ("aa", "OK", None),
+            ("slowdown", "REGRESSION", 1.11),
+        ]
+        assert [x.kind for x in store.self_tests("spark-4.3.0", limit=1)] == ["aa"]
+        assert store.self_tests("spark-3.5.9") == []
+
+
+def test_a_night_of_bounds_is_not_among_paired_ones(store: Store) -> None:
+    store.record_night(night())
+    store.record_night(paired(2))
+    assert store.earlier(paired(2).run, 5) == []
