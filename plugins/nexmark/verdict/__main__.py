@@ -24,6 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     try:
         rules = load_gate(options.gate)
+        if rules.mode == "bounds":  # which judges no pairs; these are
+            rules = rules.model_copy(update={"mode": "paired"})
         with options.nights.open(encoding="utf-8", newline="") as lines:
             nights = read_nights(lines)
     except MalformedError as error:

@@ -18,6 +18,10 @@ from nexmark.verdict.rules import Rules
 LEVELS = ("steal", "psi", "load", "throttl", "mhz", "freq")
 """A canary metric that starts so is a level of the host, which may be 0; all others are timings."""
 
+WAITING = ("fsync", "wall_")
+"""A canary timing that starts so is mostly waiting, for a disk or a turn: it may be far apart on a
+host whose CPU is as fast as ever. It says nothing against CPU time, nor how fast the host is."""
+
 UNTOUCHED = ("cpu_", "state_")
 """A metric that starts so does not wait: an unsteady host leaves it its meaning."""
 
@@ -53,11 +57,11 @@ def grade(canaries: Iterable[Canary], rules: Rules) -> Grade:
 def level(canaries: Sequence[Canary]) -> tuple[float, str] | None:
     """Return the mean log timing of the canaries and the names of what it is made of.
 
-    None without timings; levels of different names cannot be compared.
+    Without those that wait. None without timings; levels of different names cannot be compared.
     """
     timings: dict[str, list[float]] = {}
     for canary in canaries:
-        if not is_level(canary.metric):
+        if not is_level(canary.metric) and not canary.metric.startswith(WAITING):
             name = f"{canary.host}:{canary.metric}" if canary.host else canary.metric
             timings.setdefault(name, []).extend((*canary.before, *canary.after))
     if not timings or not all(map(possible, (x for values in timings.values() for x in values))):
@@ -84,8 +88,12 @@ def _grade(canary: Canary, rules: Rules) -> Grade:
     ratio = median(canary.after) / median(canary.before)
     apart = max(ratio, 1 / ratio) - 1
     said = f"{name}: before and after are {apart:.1%} apart"
+    waits = canary.metric.startswith(WAITING)
     if apart > rules.canary_bound:
-        return Grade(Steadiness.BROKEN, f"{said}, more than {rules.canary_bound:.0%}")
+        worst = Steadiness.UNSTEADY if waits else Steadiness.BROKEN
+        return Grade(worst, f"{said}, more than {rules.canary_bound:.0%}")
+    if waits:
+        return Grade(Steadiness.STEADY)
     if apart > rules.canary_unsteady:
         return Grade(Steadiness.UNSTEADY, f"{said}, more than {rules.canary_unsteady:.0%}")
     return Grade(Steadiness.STEADY)
@@ -100,4 +108,4 @@ def _grade_level(name: str, values: Sequence[float], limit: float | None) -> Gra
     return Grade(Steadiness.STEADY)
 
 
-__all__ = ["Grade", "Steadiness", "grade", "is_level", "level"]
+__all__ = ["WAITING", "Grade", "Steadiness", "grade", "is_level", "level"]

@@ -72,6 +72,10 @@ class Grounds:
             self._grades[group] = grade(seen, self.rules)
         return self._grades[group]
 
+    def worst_grade(self) -> Grade:
+        """Return the worst grade of the host in all of the night."""
+        return grade(self.night.canary, self.rules)
+
     def _of_pairs(self, pairs: tuple[Pair, ...]) -> tuple[Value, str] | None:
         one_arm = self.rules.mode == "history"
         for pair in pairs:

@@ -1,10 +1,13 @@
 """Nights as CSV: the replay contract of DESIGN ("Verdict replay"), text in and text out.
 
-Columns: night, query, stage (1|2), pair, arm (candidate|baseline), order, metric, value; further
-ones are left alone, and the order of rows does not matter. Rows of the query ``canary`` are
-readings of the host: stage, pair, order and arm (before|after too) may be empty there, and tell
-their order in time. What is not a table of this kind is an error with its line; a number that can
-be no measurement (NaN, 0, below 0) is a fact of its night, which the gate judges.
+Columns: night, query, stage (1|2), pair, arm (candidate|baseline), order, metric, value, in rows
+of any order. Rows of the query ``canary`` are readings of the host: stage, pair, order and arm
+(before|after too) may be empty there, and tell their order in time. Columns that may be there:
+asked (pairs that were to be measured) and queries (that were to run, with spaces between), baseline
+(the accepted build of the query), and of a canary host and group; further ones are left alone.
+
+What is not a table of this kind is an error with its line; a number that can be no measurement
+(NaN, 0, below 0) is a fact of its night, which the gate judges.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from nexmark.verdict.nights import SUITE, Canary, Measured, Night, Pair, QueryVe
 
 COLUMNS = ("night", "query", "stage", "pair", "arm", "order", "metric", "value")
 OUT = ("night", "query", "metric", "verdict", "ratio", "lo", "hi", "mde", "gate_version")
+OPTIONAL = ("asked", "queries", "baseline", "host", "group")
 CANARY = "canary"
 ARMS = ("candidate", "baseline")
 CANARY_ARMS = ("", "before", "after", *ARMS)
@@ -47,6 +51,16 @@ class _Row:
     order: float
     metric: str
     value: float
+    asked: int
+    queries: tuple[str, ...]
+    baseline: str
+    host: str | None
+    group: str
+
+    @property
+    def of_host(self) -> bool:
+        """Whether this is a canary's reading that says of which host and moment it is."""
+        return self.query == CANARY and self.host is not None and self.arm in ("before", "after")
 
 
 def read_nights(lines: Iterable[str]) -> list[Night]:
@@ -61,7 +75,10 @@ def read_nights(lines: Iterable[str]) -> list[Night]:
     if not nights:
         raise MalformedError(1, "there are no rows; nothing can be judged")
     made = [_night(name, nights[name]) for name in _in_order(list(nights))]
-    return [replace(night, expected=_expected(made[:index])) for index, night in enumerate(made)]
+    return [
+        night if night.expected else replace(night, expected=_expected(made[:index]))
+        for index, night in enumerate(made)
+    ]
 
 
 def write_verdicts(verdicts: Iterable[QueryVerdict]) -> Iterator[Sequence[str]]:
@@ -106,7 +123,8 @@ def _header(cells: Sequence[str], line: int) -> Mapping[str, int]:
         if names.count(column) != 1:
             what = "is missing" if column not in names else "is there twice"
             raise MalformedError(line, f"column {column!r} {what}; needed: {', '.join(COLUMNS)}")
-    return {column: names.index(column) for column in COLUMNS}
+    known = (*COLUMNS, *(column for column in OPTIONAL if column in names))
+    return {column: names.index(column) for column in known}
 
 
 def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
@@ -133,6 +151,11 @@ def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
         _order(text["order"]),
         text["metric"],
         _value(text["value"], line),
+        _whole("asked", text.get("asked", ""), line, may_be_empty=True),
+        tuple(text.get("queries", "").split()),
+        text.get("baseline", ""),
+        text.get("host"),
+        text.get("group", ""),
     )
 
 
@@ -209,7 +232,18 @@ def _night(name: str, rows: Sequence[_Row]) -> Night:
         )
         for query, metric in sorted(things, key=lambda thing: (_natural(thing[0]), thing[1]))
     ]
-    return Night(name, tuple(measured), tuple(_canaries(rows)))
+    of_hosts = list(_canaries_of_hosts([row for row in rows if row.of_host]))
+    groups = {canary.group for canary in of_hosts}
+    expected = tuple(dict.fromkeys(query for row in rows for query in row.queries))
+    return Night(
+        name,
+        tuple(measured),
+        (*_canaries([row for row in rows if not row.of_host]), *of_hosts),
+        expected=expected,
+        asked=max(row.asked for row in rows) or None,
+        baseline={row.query: row.baseline for row in rows if row.baseline},
+        groups={one.query: one.query for one in measured if one.query in groups},
+    )
 
 
 def _pairs(found: Mapping[int, Mapping[str, float]]) -> tuple[Pair, ...]:
@@ -239,8 +273,19 @@ def _canaries(rows: Sequence[_Row]) -> Iterator[Canary]:
             yield Canary(metric, tuple(x for x, _ in ends), tuple(x for _, x in ends))
 
 
+def _canaries_of_hosts(rows: Sequence[_Row]) -> Iterator[Canary]:
+    """Return each canary metric of each host and group, before and after."""
+    readings: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    for row in sorted(rows, key=_moment):
+        moments = readings.setdefault((row.metric, row.host or "", row.group), {})
+        moments.setdefault(row.arm, []).append(row.value)
+    for (metric, host, group), own in sorted(readings.items()):
+        before, after = tuple(own.get("before", ())), tuple(own.get("after", ()))
+        yield Canary(metric, before, after, host, group)
+
+
 def _moment(row: _Row) -> tuple[int, int, bool, float, int]:
     return row.stage, row.pair, row.arm == "after", row.order, row.line
 
 
-__all__ = ["MalformedError", "read_nights", "write_verdicts"]
+__all__ = ["CANARY", "COLUMNS", "OPTIONAL", "MalformedError", "read_nights", "write_verdicts"]

@@ -65,6 +65,25 @@ def test_the_numbers_of_an_invalid_night_are_shown_but_not_learned_from() -> Non
     assert found.shift is None
 
 
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [(1.09, Steadiness.STEADY), (1.11, Steadiness.UNSTEADY), (9.0, Steadiness.UNSTEADY)],
+)
+def test_a_disk_that_others_use_leaves_cpu_time_its_verdict(
+    after: float, expected: Steadiness
+) -> None:
+    disk = Canary("fsync_s", (1.0,), (after,))
+    assert grade([disk], rules()).steadiness is expected
+    assert verdict(replace(night(), canary=(disk,))).value is Value.OK
+
+
+def test_waiting_does_not_tell_how_fast_a_host_is() -> None:
+    waiting = [Canary("fsync_s", (1.0,), (9.0,)), Canary("wall_cpu_s", (1.0,), (9.0,))]
+    cpu = Canary("cpu_s", (2.0,), (2.0,))
+    assert level([cpu, *waiting]) == level([cpu])
+    assert level(waiting) is None
+
+
 def wall_too(some: Night) -> Night:
     walls = tuple(replace(x, metric=WALL) for x in some.measured)
     return replace(some, measured=(*some.measured, *walls))

@@ -1,0 +1,184 @@
+"""Which build brought the regression: bisection with pairs of runs as a noisy oracle.
+
+Plain bisection believes every answer, and one wrong one leads it to a wrong build. Here every
+build has a probability of being the first bad one, every measurement moves all of them by as much
+as it is worth, and the search ends when one has 95 %. Research/regression-gates.md section 4,
+point 8; M. Horstein, "Sequential transmission using noiseless feedback" (1963) and R. Waeber,
+P. Frazier and S. Henderson, "Bisection search with noisy responses" (2013) for measuring at the
+median of the probabilities, where an answer tells most.
+
+A measurement is the log ratio of a build to the good one, as the Hodges-Lehmann estimate of its
+pairs, with its standard deviation (``location``, ``noise``). One change is looked for: where a
+slowdown came in two steps, intermediate builds fit neither side and the search does not end, so
+the caller bounds the number of measurements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nexmark.verdict.location import Array
+
+CONFIDENCE = 0.95
+"""With this probability the search ends."""
+
+OUTLIERS = 0.01
+"""Share of measurements that mean nothing: no single one can count for more than about 100 to 1."""
+
+
+KNOWN = 3.0
+"""The bad build is measured until the size is so many times its standard deviation."""
+
+
+WIDER = 1.1
+"""Deviations are taken so many times: noise is learned without the spikes that pairs have."""
+
+
+class Bisection:
+    """The search for the first bad build of a sequence.
+
+    ``builds``: names, oldest first, the first known to be good, the last known to be bad. ``size``:
+    log ratio of the last to the first, ``noise`` its standard deviation; take both from pairs that
+    did not raise the alarm, which are too large on average. A negative size looks for a speed-up.
+    ValueError: fewer than two builds, a name twice, a size of 0 or a noise below 0.
+    """
+
+    def __init__(self, builds: Sequence[str], size: float, noise: float) -> None:
+        """Begin with all builds but the first equally probable."""
+        if len(builds) < 2 or len(set(builds)) < len(builds):
+            raise ValueError(f"builds: {len(builds)} names; give two or more, each once")
+        if not (np.isfinite(size) and np.isfinite(noise)) or size == 0 or noise < 0:
+            raise ValueError(f"size {size}, noise {noise}: give a size that is not 0")
+        self._builds = tuple(builds)
+        self._place = {build: place for place, build in enumerate(builds)}
+        self._size = size
+        hypotheses = len(builds)
+        self._log = np.zeros(hypotheses)
+        self._log[0] = -np.inf
+        # What each hypothesis makes of the size: its bad builds all have the same one.
+        self._mean = np.full(hypotheses, float(size))
+        self._variance = np.full(hypotheses, noise**2)
+        self._counts = np.zeros(hypotheses, dtype=np.int64)
+        self._skipped = np.zeros(hypotheses, dtype=np.bool_)
+
+    @property
+    def posterior(self) -> dict[str, float]:
+        """The probability of each build to be the first bad one; their sum is 1."""
+        return dict(zip(self._builds, self._probabilities().tolist(), strict=True))
+
+    @property
+    def measurements(self) -> int:
+        """How many observations there were."""
+        return int(self._counts.sum())
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """The first bad build, once it has 95 %; () before.
+
+        More than one build, in order, where those between could not be measured: one of them.
+        """
+        starts, ends = self._groups()
+        likely = np.add.reduceat(self._probabilities(), starts)
+        best = int(np.argmax(likely))
+        if likely[best] >= CONFIDENCE:
+            return self._builds[starts[best] : ends[best]]
+        return ()
+
+    @property
+    def credible(self) -> tuple[str, ...]:
+        """The shortest run of builds that has 95 % by now."""
+        total = np.concatenate(([0.0], np.cumsum(self._probabilities())))
+        ends = np.searchsorted(total, total[:-1] + CONFIDENCE - 1e-9)
+        starts = np.nonzero(ends < len(total))[0]
+        start = starts[np.argmin(ends[starts] - starts)]
+        return self._builds[start : ends[start]]
+
+    def next(self) -> str | None:
+        """Return the build to measure next, against the good one; None when that would not help.
+
+        The bad one, as long as its size is not known well enough to tell the two sides apart; then
+        the one for which good and bad are closest to equally probable.
+        """
+        if self.found:
+            return None
+        if self._size_is_vague():
+            return self._builds[-1]
+        bad = np.cumsum(self._probabilities())
+        open_ = ~self._skipped
+        open_[[0, -1]] = False  # they are known
+        if not open_.any():
+            return None
+        away = np.where(open_, np.abs(bad - 0.5), np.inf)
+        return self._builds[int(np.argmin(away))]
+
+    def observe(self, build: str, shift: float, deviation: float) -> None:
+        """Take in a measurement; the same build may come again.
+
+        ``shift``: log ratio of the build to the good one, ``deviation`` its standard deviation.
+        KeyError: not one of the builds. ValueError: not finite, or a deviation of 0 or less.
+        """
+        place = self._place[build]
+        if not (np.isfinite(shift) and np.isfinite(deviation) and deviation > 0):
+            raise ValueError(f"{build}: {shift} +- {deviation} is no measurement")
+        self._counts[place] += 1
+        bad = np.arange(len(self._builds)) <= place
+        mean = np.where(bad, self._mean, 0.0)
+        deviation *= WIDER
+        variance = np.where(bad, self._variance, 0.0) + deviation**2
+        plain = (1 - OUTLIERS) * _normal(shift, mean, variance)
+        wild = OUTLIERS * _normal(0.0, np.zeros(1), np.asarray([deviation**2]))
+        self._log += np.log(plain + wild)
+        self._log -= self._log.max()
+        self._learn_size(shift, bad, variance, plain / (plain + wild))
+
+    def skip(self, build: str) -> None:
+        """Leave a build out that cannot be measured (not there, does not start)."""
+        self._skipped[self._place[build]] = True
+
+    def _learn_size(
+        self, shift: float, bad: NDArray[np.bool_], variance: Array, trusted: Array
+    ) -> None:
+        """Move what the hypotheses that hold the build for bad believe of the size (Kalman).
+
+        ``trusted`` is the probability that the measurement is none of the wild ones.
+        """
+        gain = np.where(bad, self._variance / variance, 0.0)
+        step = gain * (shift - self._mean)
+        self._mean += trusted * step
+        self._variance = (1 - trusted * gain) * self._variance + trusted * (1 - trusted) * step**2
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """What the size is believed to be by now (log), and its standard deviation."""
+        weights = self._probabilities()
+        mean = float(weights @ self._mean)
+        variance = float(weights @ (self._variance + (self._mean - mean) ** 2))
+        return mean, math.sqrt(variance)
+
+    def _size_is_vague(self) -> bool:
+        mean, deviation = self.size
+        return deviation > abs(mean) / KNOWN
+
+    def _probabilities(self) -> Array:
+        weights = np.exp(self._log - self._log.max())
+        result: Array = weights / weights.sum()
+        return result
+
+    def _groups(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Starts and ends of runs that no measurement tells apart: skipped builds and the next."""
+        told = ~self._skipped | (self._counts > 0)
+        told[[0, -1]] = False, True
+        ends = np.nonzero(told)[0] + 1
+        return np.concatenate(([1], ends[:-1])), ends
+
+
+def _normal(value: float, mean: Array, variance: Array) -> Array:
+    density: Array = np.exp(-((value - mean) ** 2) / (2 * variance)) / np.sqrt(variance)
+    return density
+
+
+__all__ = ["CONFIDENCE", "OUTLIERS", "Bisection"]

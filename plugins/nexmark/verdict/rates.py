@@ -1,0 +1,104 @@
+"""How often the nightly self-test of the gate was right: false alarms and recall, with intervals.
+
+Every night one query has an A/A pair set, which must be silent, and one a seeded slowdown, which
+must fire (research/regression-gates.md section 4, item 6). The interval is Wilson's (E. B. Wilson,
+"Probable inference, the law of succession, and statistical inference", 1927): it is right near 0
+and 1 too, where these rates are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from scipy.stats import binomtest
+
+CONFIDENCE = 0.95
+
+
+class Test(StrEnum):
+    """What was measured to test the gate."""
+
+    __test__ = False  # for pytest: this is no class of tests
+
+    AA = "aa"
+    """Pairs of one and the same build."""
+    SLOWDOWN = "slowdown"
+    """Pairs of a build and the same one made slower."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one self-test: whether the gate alarmed (REGRESSION) on it.
+
+    ``alarmed`` is None where it came to no verdict, as in a night that is INVALID: not counted.
+    """
+
+    night: str
+    query: str
+    test: Test
+    alarmed: bool | None
+
+
+@dataclass(frozen=True)
+class Rate:
+    """``hits`` of ``count``; ``rate`` and its 95 % interval are shares, None without any."""
+
+    count: int
+    hits: int
+    rate: float | None = None
+    lo: float | None = None
+    hi: float | None = None
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The rates of a number of nights: alarms of A/A pairs, slowdowns found; ``words`` of both."""
+
+    false_alarms: Rate
+    recall: Rate
+
+    @property
+    def words(self) -> str:
+        """One line: the rates and how bad they may be in truth."""
+        alarms, found = self.false_alarms, self.recall
+        parts = [f"{alarms.hits} of {alarms.count} A/A pair sets alarmed"]
+        if alarms.rate is not None:
+            parts[0] += f" ({_percent(alarms.rate)}, at most {_percent(alarms.hi)})"
+        parts.append(f"{found.hits} of {found.count} seeded slowdowns found")
+        if found.rate is not None:
+            parts[1] += f" ({_percent(found.rate)}, at least {_percent(found.lo)})"
+        return f"self-test: {', '.join(parts)}"
+
+
+def rates(results: Iterable[Result], nights: int | None = None) -> Rates:
+    """Return the rates of results, oldest night first; of the last ``nights`` only if given."""
+    rows = list(results)
+    if nights is not None:
+        names = list(dict.fromkeys(row.night for row in rows))
+        last = set(names[max(len(names) - nights, 0) :])
+        rows = [row for row in rows if row.night in last]
+    return Rates(_of(rows, Test.AA), _of(rows, Test.SLOWDOWN))
+
+
+def rate(count: int, hits: int) -> Rate:
+    """Return hits of count with the Wilson interval; ValueError for more hits than count."""
+    if not 0 <= hits <= count:
+        raise ValueError(f"{hits} of {count}: give from 0 to {count} hits")
+    if count == 0:
+        return Rate(0, 0)
+    interval = binomtest(hits, count).proportion_ci(CONFIDENCE, method="wilson")
+    return Rate(count, hits, hits / count, float(interval.low), float(interval.high))
+
+
+def _of(rows: Iterable[Result], test: Test) -> Rate:
+    alarmed = [row.alarmed for row in rows if row.test is test and row.alarmed is not None]
+    return rate(len(alarmed), sum(alarmed))
+
+
+def _percent(share: float | None) -> str:
+    return "?" if share is None else f"{100 * share:.1f} %"
+
+
+__all__ = ["CONFIDENCE", "Rate", "Rates", "Result", "Test", "rate", "rates"]

@@ -1,0 +1,59 @@
+"""The rates of the self-test and how sure they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexmark.verdict.rates import Rate, Result, Test, rate, rates
+
+
+def results(test: Test, *alarmed: bool | None) -> list[Result]:
+    return [Result(f"night-{i}", f"q{i % 23}", test, x) for i, x in enumerate(alarmed)]
+
+
+def test_the_line_of_the_report() -> None:
+    silent = results(Test.AA, *[False] * 40)
+    fired = results(Test.SLOWDOWN, *[True] * 38, False, False)
+    assert rates(silent + fired).words == (
+        "self-test: 0 of 40 A/A pair sets alarmed (0.0 %, at most 8.8 %), "
+        "38 of 40 seeded slowdowns found (95.0 %, at least 83.5 %)"
+    )
+
+
+def test_without_results_no_rate_is_told() -> None:
+    assert rates([]).words == (
+        "self-test: 0 of 0 A/A pair sets alarmed, 0 of 0 seeded slowdowns found"
+    )
+    assert rates([]).recall == Rate(0, 0)
+
+
+def test_intervals_are_wilsons() -> None:
+    """81 of 263, as in R. Newcombe, "Intervals for the single proportion" (1998), method 3."""
+    found = rate(263, 81)
+    assert (found.lo, found.hi) == (
+        pytest.approx(0.2553, abs=1e-4),
+        pytest.approx(0.3662, abs=1e-4),
+    )
+    assert found.rate == pytest.approx(81 / 263)
+    assert rate(10, 10).hi == 1.0
+    assert rate(10, 0).lo == 0.0
+
+
+def test_a_test_without_a_verdict_does_not_count() -> None:
+    found = rates(results(Test.AA, False, None, True))
+    assert (found.false_alarms.count, found.false_alarms.hits) == (2, 1)
+
+
+def test_only_the_last_nights_are_counted_if_so_asked() -> None:
+    rows = results(Test.AA, True, True, False, False) + results(Test.SLOWDOWN, *[True] * 4)
+    by_night = sorted(rows, key=lambda row: row.night)
+    found = rates(by_night, nights=2)
+    assert (found.false_alarms.count, found.false_alarms.hits) == (2, 0)
+    assert found.recall.count == 2
+    assert rates(by_night, nights=0).recall.count == 0
+    assert rates(by_night, nights=99) == rates(by_night)
+
+
+def test_impossible_counts_are_refused() -> None:
+    with pytest.raises(ValueError, match="3 of 2"):
+        rate(2, 3)
