@@ -4,6 +4,8 @@ every parse of a DAG file comes through here."""
 from __future__ import annotations
 
 from nexmark.config.clusters import (
+    BASELINE,
+    CANDIDATE,
     LOOPBACK,
     AnyCluster,
     Cluster,
@@ -13,10 +15,24 @@ from nexmark.config.clusters import (
 )
 from nexmark.config.errors import ConfigError, suggest
 from nexmark.config.load import load, profile_path
-from nexmark.config.models import BuildSource, Config, Engine, Gate, Size, Workload
+from nexmark.config.models import (
+    BUILD_DAG_ID,
+    BuildSource,
+    Config,
+    Engine,
+    Gate,
+    Mode,
+    Size,
+    Snapshots,
+    SparkConf,
+    Workload,
+)
 from nexmark.config.queries import KNOWN_QUERIES, STANDARD_QUERIES
 
 __all__ = [
+    "BASELINE",
+    "BUILD_DAG_ID",
+    "CANDIDATE",
     "KNOWN_QUERIES",
     "LOOPBACK",
     "STANDARD_QUERIES",
@@ -29,7 +45,10 @@ __all__ = [
     "Engine",
     "Gate",
     "Machine",
+    "Mode",
     "Size",
+    "Snapshots",
+    "SparkConf",
     "SshCluster",
     "Workload",
     "load",

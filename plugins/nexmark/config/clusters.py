@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -18,6 +18,10 @@ from nexmark.config.fields import (
 )
 
 LOOPBACK = "127.0.0.1"
+CANDIDATE, BASELINE = "candidate", "baseline"
+
+PORTS = ("master_port", "master_ui_port", "worker_port", "worker_ui_port")
+LAST_PORT = 65535
 
 _Name: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 _Connection: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
@@ -33,6 +37,7 @@ class Cluster(Model):
     master_ui_port: Port = 8080
     worker_port: Port = 7078
     worker_ui_port: Port = 8081
+    baseline_ports: Annotated[int, Field(ge=1, le=10_000)] = 10
     executors: Positive = 1
     executor_cores: Positive
     shuffle_partitions: Positive
@@ -43,10 +48,29 @@ class Cluster(Model):
 
     @model_validator(mode="after")
     def _ports_differ(self) -> Cluster:
-        ports = (self.master_port, self.master_ui_port, self.worker_port, self.worker_ui_port)
-        if len(set(ports)) != len(ports):
-            raise ValueError("the four ports must differ; give each its own")
+        ports = [getattr(self, name) for name in PORTS]
+        both = {*ports, *(port + self.baseline_ports for port in ports)}
+        if len(both) != 2 * len(ports):
+            raise ValueError(
+                "the four ports, and these plus baseline_ports, must differ; give each its own"
+            )
+        if max(both) > LAST_PORT:
+            raise ValueError(f"a port plus baseline_ports is above {LAST_PORT}; lower it")
         return self
+
+    def of_arm(self, arm: str) -> Self:
+        """The cluster that `arm` runs on: the candidate on this one, the baseline on its twin.
+
+        Both are on the same hosts at the same time; they share no port, directory or connection.
+        """
+        if arm == CANDIDATE:
+            return self
+        changes: dict[str, object] = {
+            name: getattr(self, name) + self.baseline_ports for name in PORTS
+        }
+        changes["name"] = f"{self.name}-{BASELINE}"
+        changes["spark_connection"] = f"{self.spark_connection}_{BASELINE}"
+        return self.model_copy(update=changes)
 
     @property
     def master_address(self) -> str:
@@ -205,8 +229,11 @@ AnyCluster: TypeAlias = Annotated[EmbeddedCluster | SshCluster, Field(discrimina
 KINDS: Mapping[str, type[Cluster]] = {"embedded": EmbeddedCluster, "ssh": SshCluster}
 
 __all__ = [
+    "BASELINE",
+    "CANDIDATE",
     "KINDS",
     "LOOPBACK",
+    "PORTS",
     "AnyCluster",
     "Cluster",
     "EmbeddedCluster",

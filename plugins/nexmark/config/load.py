@@ -14,7 +14,7 @@ from nexmark.config import paths
 from nexmark.config.clusters import KINDS, AnyCluster
 from nexmark.config.document import Document, Key, read
 from nexmark.config.errors import ConfigError, suggest
-from nexmark.config.models import Config, Engine, Gate, Workload
+from nexmark.config.models import BUILD_DAG_ID, Config, Engine, Gate, Workload
 
 _M = TypeVar("_M", bound=BaseModel)
 
@@ -29,6 +29,13 @@ _EXPECTED = {
     "dict_type": "keys and values",
     "model_type": "keys and values",
     "none_required": "nothing",
+}
+
+#: DAGs that are there beside those of the engines, by id.
+RESERVED_DAG_IDS = {
+    BUILD_DAG_ID: "a build on demand",
+    "nexmark_accept": "accept a run",
+    "nexmark_signoff": "sign a release off",
 }
 
 
@@ -159,7 +166,7 @@ def _check_engines(
     clusters: Mapping[str, AnyCluster],
     directory: Path,
 ) -> None:
-    dag_ids: dict[str, str] = {}
+    dag_ids = dict(RESERVED_DAG_IDS)
     for name, engine in engines.items():
         if engine.workload not in workloads:
             problem = f"unknown workload {engine.workload!r}; {suggest(engine.workload, workloads)}"

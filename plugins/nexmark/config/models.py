@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -63,7 +64,11 @@ def _spark_conf_key(key: str) -> str:
     return key
 
 
+#: The DAG that tests any build; those of the engines are named after them.
+BUILD_DAG_ID = "nexmark_build"
+
 QueryName: TypeAlias = Annotated[str, BeforeValidator(_query)]
+Mode: TypeAlias = Literal["bounds", "paired", "history"]
 Ratio: TypeAlias = Annotated[float, Field(gt=1, le=100, allow_inf_nan=False)]
 Change: TypeAlias = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Deviations: TypeAlias = Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)]
@@ -105,11 +110,49 @@ class BuildSource(Model):
         return f"directory:{self.directory}"
 
 
+def _dated(value: object) -> object:
+    """Refuse a template that is the same for every date, or that has anything else in it."""
+    if not isinstance(value, str):
+        return value  # pydantic says what is wrong with it
+    for found in re.findall(r"\{\{.*?\}\}|\{[%#].*?[%#]\}|\{\{|\}\}", value):
+        if not _DATE.fullmatch(found):
+            raise ValueError(f"{found} is not known; write {{{{ ds }}}} or {{{{ ds_nodash }}}}")
+    if not _DATE.search(value):
+        raise ValueError(
+            f"{value!r} is the same for every date; write {{{{ ds }}}} (2026-11-03) or "
+            "{{ ds_nodash }} (20261103) where the date is"
+        )
+    return value
+
+
+_DATE = re.compile(r"\{\{\s*(ds|ds_nodash)\s*\}\}")
+Dated: TypeAlias = Annotated[str, BeforeValidator(_dated)]
+
+
+class Snapshots(Model):
+    """Builds named by their date: paths or URLs with `{{ ds }}` or `{{ ds_nodash }}` in them."""
+
+    tarball: Dated
+    sha512: Dated
+
+    def of(self, day: date) -> tuple[str, str]:
+        """Where the tarball of `day` is, and the file with its SHA-512."""
+        dates = {"ds": day.isoformat(), "ds_nodash": day.strftime("%Y%m%d")}
+        tarball, sha512 = (
+            _DATE.sub(lambda found: dates[found[1]], text) for text in (self.tarball, self.sha512)
+        )
+        return tarball, sha512
+
+
 class Engine(Model):
-    """A Spark version line with its own DAG."""
+    """A Spark version line with its own DAG.
+
+    With `snapshots`, its nights test the build of their date instead of `build`.
+    """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
     build: BuildSource
+    snapshots: Snapshots | None = None
     schedule: str | None = None
     workload: str = "nightly"
     cluster: str | None = None
@@ -185,7 +228,11 @@ class Gate(Model):
     workloads: Mapping[str, Ratio] = Field(default_factory=dict)
     queries: Mapping[QueryName, Ratio] = Field(default_factory=dict)
 
-    mode: Literal["paired", "history"] = "paired"
+    mode: Mode = "paired"
+    modes: Mapping[str, Mode] = Field(default_factory=dict)
+    order_seed: Annotated[int, Field(ge=0, lt=2**31)] | None = 1
+    canary: Annotated[int, Field(ge=0, le=20)] = 3
+    self_test: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] = 0.2
     pairs: Annotated[int, Field(ge=3, le=100)] = 5
     confirmation: Annotated[int, Field(ge=1, le=10)] = 2
     calibration_nights: Annotated[int, Field(ge=3, le=60)] = 10
@@ -225,6 +272,15 @@ class Gate(Model):
             )
         return self
 
+    @property
+    def remembered(self) -> int:
+        """How many earlier nights a verdict is made with: some are no ground to learn from."""
+        return max(self.history_nights, self.one_arm_nights) * 5 // 4
+
+    def mode_of(self, workload: str) -> Mode:
+        """How a night of `workload` is judged."""
+        return self.modes.get(workload, self.mode)
+
     def bound(self, query: str, workload: str) -> float:
         """The bound for `query`: its own, else the workload's, else the default."""
         return self.queries.get(query, self.workloads.get(workload, self.max_ratio))
@@ -238,13 +294,25 @@ class Config(Model):
     clusters: Mapping[str, AnyCluster]
     gate: Gate
 
+    @property
+    def newest(self) -> Engine:
+        """The engine with the highest version in its name."""
+        versions = {name: [int(n) for n in re.findall(r"\d+", name)] for name in self.engines}
+        return self.engines[max(versions, key=lambda name: versions[name])]
+
+    def cluster_of(self, engine: Engine) -> str:
+        """The name of the cluster that an engine's nights run on."""
+        return engine.cluster or next(iter(self.clusters))
+
 
 __all__ = [
+    "BUILD_DAG_ID",
     "BuildSource",
     "Config",
     "Engine",
     "Gate",
     "Model",
     "Size",
+    "Snapshots",
     "Workload",
 ]

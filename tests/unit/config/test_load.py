@@ -43,9 +43,9 @@ def test_what_is_shipped_loads() -> None:
 
 def test_a_gate_file_of_before_pairs_still_loads(conf: Path) -> None:
     """And is the shipped gate in all that it does not say."""
-    (conf / "gate.yaml").write_text("version: 2\nmetric: cpu_s_per_mevent\nmax_ratio: 1.15\n")
+    (conf / "gate.yaml").write_text("version: 3\nmetric: cpu_s_per_mevent\nmax_ratio: 1.15\n")
     old = load(conf).gate
-    assert old == load().gate.model_copy(update={"workloads": {}})
+    assert old == load().gate.model_copy(update={"workloads": {}, "modes": {}})
     assert load_gate(conf / "gate.yaml") == old
 
 
@@ -85,6 +85,41 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
         ("engines.yaml", "  spark-4.2.1:", "  spark-4-3-0:", "spark-4-3-0", "same DAG id"),
         ("engines.yaml", "engines:", "engine:", "engine", "did you mean 'engines'?"),
         ("engines.yaml", "  spark-4.3.0:", "  Spark 4.3.0:", "Spark 4.3.0.name", "pattern"),
+        (
+            "engines.yaml",
+            "  spark-4.3.0:",
+            "  build:",
+            "engines.build",
+            "id as 'a build on demand'",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            '    build: {pypi: 4.3.0}\n    snapshots: {tarball: "/x-{{ds}}.tgz"}\n',
+            "snapshots.sha512",
+            "the key is missing; add it",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            '    build: {pypi: 4.3.0}\n    snapshots: {tarball: "/x.tgz", sha512: "/x{{ds}}"}\n',
+            "snapshots.tarball",
+            "'/x.tgz' is the same for every date; write {{ ds }} (2026-11-03) or {{ ds_nodash }}",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            '    build: {pypi: 4.3.0}\n    snapshots: {tarball: "/{{ dsn }}", sha512: "{{ds}}"}\n',
+            "snapshots.tarball",
+            "{{ dsn }} is not known; write {{ ds }} or {{ ds_nodash }}",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            '    build: {pypi: 4.3.0}\n    snapshots: {tarball: "/{{ ds }", sha512: "{{ds}}"}\n',
+            "snapshots.tarball",
+            "{{ is not known",
+        ),
         (
             "engines.yaml",
             "    build: {pypi: 4.3.0}\n",
@@ -173,7 +208,7 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: 0.9", "max_ratio", "greater than 1"),
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: .nan", "max_ratio", "finite"),
         ("gate.yaml", "  smoke: 1.5", "  smok: 1.5", "smok", "did you mean 'smoke'?"),
-        ("gate.yaml", "version: 2", "version: 2\nqueries: {q99: 2.0}", "q99", "unknown query"),
+        ("gate.yaml", "version: 3", "version: 3\nqueries: {q99: 2.0}", "q99", "unknown query"),
         ("gate.yaml", "mode: paired", "mode: both", "mode", "'paired' or 'history'"),
         ("gate.yaml", "pairs: 5", "pairs: 2", "pairs", "greater than or equal to 3"),
         ("gate.yaml", "confirm_z: 2.0", "confirm_zed: 2.0", "confirm_zed", "'confirm_z'?"),
