@@ -217,9 +217,14 @@ def _ancestors(pid: int) -> set[int]:
 
 
 def _stat(pid: int) -> tuple[int, bool] | None:
-    """(start time in ticks, runs), None if there is no such process."""
+    """(start time in ticks, runs), None if there is no such process.
+
+    One whose first thread has ended runs, and has its ports, until its last thread has.
+    """
     fields = _stat_fields(pid)
-    return (int(fields[19]), fields[0] not in "ZX") if fields else None
+    if not fields:
+        return None
+    return int(fields[19]), fields[0] not in "ZX" or int(fields[17]) > 1
 
 
 def _stat_fields(pid: int) -> list[str] | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import urllib.request
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,8 +15,16 @@ from nexmark.cluster.lease import Lease
 from nexmark.config import Cluster
 from nexmark.errors import NexmarkError
 
-_STATUS_TIMEOUT_S = 5
+#: Far longer than any query's repetitions: the sampler of a forgotten night ends by itself.
+SAMPLER_MAX_SECONDS = 12 * 3600
 
+_STATUS_TIMEOUT_S = 5
+#: What Spark does not inherit: the caller's own settings.
+_FOREIGN = ("SPARK_", "PYSPARK_", "PYTHONPATH", "PYTHONHOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+
+
+#: Of a JDK, for the newest Spark.
+JAVA_MAJORS = (17, 21)
 
 Say: TypeAlias = Callable[[str], None]
 
@@ -58,6 +67,11 @@ class SparkCluster(ABC):
         return self.home / "clusters" / self.config.name
 
     @property
+    def scratch(self) -> Path:
+        """Space on this machine for Spark's temporary files, removed when the cluster stops."""
+        return self.state / "scratch"
+
+    @property
     @abstractmethod
     def mark(self) -> str:
         """What NEXMARK_OWNER is in every process that belongs to this cluster."""
@@ -80,13 +94,27 @@ class SparkCluster(ABC):
     def data_dir(self, run: Path) -> Path:
         """Where the applications of the run directory `run` write what executors write."""
 
-    @abstractmethod
     def driver_environment(self, spark_home: Path) -> dict[str, str]:
-        """The environment of a driver on this machine: the caller's, without its Spark settings."""
+        """The environment of Spark on this machine: the caller's, without its own Spark settings.
+
+        SPARK_CONF_DIR is an empty directory, so that only `include/conf` configures Spark. It is on
+        the class path, of which a class archive is made: nothing may be put there.
+        """
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(_FOREIGN)}
+        return {
+            **kept,
+            "SPARK_HOME": str(spark_home),
+            "SPARK_CONF_DIR": str(self.scratch / "conf"),
+            "SPARK_LOCAL_IP": self.config.driver_address,
+            "SPARK_LOCAL_DIRS": str(self.scratch / "local"),
+        }
 
     @abstractmethod
-    def problems(self, say: Say = silent) -> list[str]:
-        """What keeps a night from being run here, one line each; nothing is changed."""
+    def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
+        """What keeps a night from being run here, one line each; nothing is changed.
+
+        `java` are the versions of the JDK that the builds of the night can use.
+        """
 
     @abstractmethod
     def deploy(self, releases: list[Release], say: Say) -> None:
@@ -115,6 +143,10 @@ class SparkCluster(ABC):
     def stop_samplers(self, query: str, directory: Path) -> None:
         """End these samplers and fetch `samples-HOST.jsonl` and `clock-HOST.json`."""
 
+    @abstractmethod
+    def canary(self) -> dict[str, dict[str, float]]:
+        """Run the canary on every host at once; by host, the metrics that it could measure."""
+
     @property
     def sampled_hosts(self) -> tuple[str, ...]:
         """The hosts that `stop_samplers` brings samples of."""
@@ -130,7 +162,13 @@ class SparkCluster(ABC):
 
     def release(self) -> None:
         """Say that no night uses the cluster."""
-        (self.state / "lease.json").unlink(missing_ok=True)
+        for path in (self._running, self.state / "lease.json"):
+            path.unlink(missing_ok=True)
+
+    @property
+    def _running(self) -> Path:
+        """Has the name of the Spark release that the cluster was started with."""
+        return self.state / "running"
 
     def reap(self, mine: Lease, is_active: Callable[[Lease], bool]) -> list[str]:
         """End what an earlier night left behind.
@@ -156,6 +194,18 @@ class SparkCluster(ABC):
             content: Mapping[str, Any] = json.load(response)
         return content
 
+    @property
+    def started(self) -> bool:
+        """Whether it was started and not stopped since; what is left of it is another thing."""
+        return self._running.exists()
+
+    def trouble_with(self, spark: Release) -> str:
+        """Why no application of the release `spark` can run as it should now, or ''."""
+        running = self._running.read_text() if self.started else "nothing"
+        if running != spark.name:
+            return f"it runs {running}, not {spark.name}"
+        return self.trouble()
+
     def trouble(self) -> str:
         """Why no application can run as it should now, or ''."""
         try:
@@ -180,4 +230,4 @@ class SparkCluster(ABC):
             return False
 
 
-__all__ = ["ClusterError", "Release", "Say", "SparkCluster", "silent"]
+__all__ = ["SAMPLER_MAX_SECONDS", "ClusterError", "Release", "Say", "SparkCluster", "silent"]

@@ -11,14 +11,20 @@ from nexmark.cluster.host import Host, HostError, on_all
 from nexmark.cluster.host_report import HostReport, Inspection
 from nexmark.cluster.requirements import judge, judge_alike, judge_shared
 from nexmark.cluster.samplers import clock_offset
-from nexmark.config import SshCluster
+from nexmark.config import BASELINE, CANDIDATE, SshCluster
+from nexmark.config.clusters import PORTS
 from nexmark_jobs.host import facts
 
 _CALL_S = 40
 
 
-def inspect(config: SshCluster, hosts: Sequence[Host], mark: str) -> Inspection:
-    """Look at all `hosts` at once; `mark` begins what is in the environment of our processes."""
+def inspect(
+    config: SshCluster, hosts: Sequence[Host], mark: str, java: Sequence[int]
+) -> Inspection:
+    """Look at all `hosts` at once.
+
+    `mark` begins what is in the environment of our processes; `java` are versions of the JDK.
+    """
     token = secrets.token_hex(8)
     shared = Path(config.shared)
     ours = f".nexmark-check-{token}-here"
@@ -40,7 +46,7 @@ def inspect(config: SshCluster, hosts: Sequence[Host], mark: str) -> Inspection:
             report.note("connection", "no")
             report.problems.append(str(facts_of))
         else:
-            judge(config, report, facts_of)
+            judge(config, report, facts_of, java)
             judge_shared(config, report, seen[host.name], expected, here)
         reports.append(report)
     judge_alike(reports, {n: f for n, f in found.items() if not isinstance(f, HostError)})
@@ -49,12 +55,12 @@ def inspect(config: SshCluster, hosts: Sequence[Host], mark: str) -> Inspection:
 
 def _facts(config: SshCluster, host: Host, mark: str, token: Mapping[str, str]) -> dict[str, Any]:
     machine = config.hosts[host.name]
-    master = machine.role == "master"
-    ports = (
-        (config.master_port, config.master_ui_port)
-        if master
-        else (config.worker_port, config.worker_ui_port)
-    )
+    ports = [
+        getattr(config.of_arm(arm), port)
+        for arm in (CANDIDATE, BASELINE)
+        for port in PORTS
+        if port.startswith(machine.role)
+    ]
     request = {
         "java_home": config.java_home,
         "directories": [config.root, config.local_dir, config.shared],

@@ -12,26 +12,29 @@ was started a moment before a kill, and never a stranger that got an old pid.
 
 from __future__ import annotations
 
-import os
 import shutil
+import socket
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nexmark.cluster.base import ClusterError, Release, Say, SparkCluster, silent
+from nexmark.cluster.base import JAVA_MAJORS, ClusterError, Release, Say, SparkCluster, silent
 from nexmark.cluster.lease import Lease
+from nexmark.cluster.programs import program_command, program_input, program_result
 from nexmark.config import EmbeddedCluster
 from nexmark.config.fields import mebibytes
+from nexmark_jobs.host import canary, processes
 from nexmark_jobs.host.facts import free_memory
 from nexmark_jobs.host.ports import LOOPBACK, is_free, listener
-from nexmark_jobs.host.processes import Process, end, owned, owner_mark, start_detached
+from nexmark_jobs.host.processes import Process, owned, owner_mark, start_detached
 
 _POLL_S = 0.2
 _LOG_LINES = 3
-#: What the daemons and drivers inherit: nothing of the caller's own Spark settings.
-_FOREIGN = ("SPARK_", "PYSPARK_", "PYTHONPATH", "PYTHONHOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+_CANARY_S = 60
+_END_GRACE_S = 10
 
 
 @dataclass(frozen=True)
@@ -40,11 +43,6 @@ class LocalCluster(SparkCluster):
 
     config: EmbeddedCluster
     home: Path
-
-    @property
-    def scratch(self) -> Path:
-        """Space for Spark's temporary files, removed when the cluster stops."""
-        return self.state / "scratch"
 
     @property
     def checkpoints(self) -> Path:
@@ -65,21 +63,7 @@ class LocalCluster(SparkCluster):
         """The run directory: executors are on this machine."""
         return run
 
-    def driver_environment(self, spark_home: Path) -> dict[str, str]:
-        """The environment of Spark processes: the caller's, without its own Spark settings.
-
-        SPARK_CONF_DIR is an empty directory, so that only `include/conf` configures Spark.
-        """
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(_FOREIGN)}
-        return {
-            **kept,
-            "SPARK_HOME": str(spark_home),
-            "SPARK_CONF_DIR": str(self.scratch / "conf"),
-            "SPARK_LOCAL_IP": LOOPBACK,
-            "SPARK_LOCAL_DIRS": str(self.scratch / "local"),
-        }
-
-    def problems(self, say: Say = silent) -> list[str]:
+    def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
         """Too little memory, and each port that a process which is not of this cluster has."""
         ours = set(owned(self.mark))
         problems = [*filter(None, [self._memory_problem()])]
@@ -105,6 +89,22 @@ class LocalCluster(SparkCluster):
 
     def stop_samplers(self, query: str, directory: Path) -> None:
         """None were started."""
+
+    def canary(self) -> dict[str, dict[str, float]]:
+        """The canary of this machine, in a process of its own as on a host."""
+        request = {"directory": str(self.home)}
+        run = subprocess.run(
+            program_command(sys.executable),
+            input=program_input(canary, request),
+            capture_output=True,
+            timeout=_CANARY_S,
+        )
+        try:
+            answer = program_result(run.stdout)
+        except ValueError:
+            said = " ".join(run.stderr.decode(errors="replace").split())[-200:]
+            raise ClusterError(f"the canary failed: {said}") from None
+        return {socket.gethostname(): answer["metrics"]}
 
     def _memory_problem(self) -> str:
         config = self.config
@@ -132,30 +132,24 @@ class LocalCluster(SparkCluster):
             worker = self._start_worker(spark.path, logs / "worker.log")
             both = [master, worker]
             self._wait(lambda: not self.trouble(), both, logs / "worker.log", "worker")
+            self._running.write_text(spark.name)
         except BaseException:
             self.stop()
             raise
 
     def stop(self, logs: Path | None = None) -> list[str]:
         """End all that belongs to this cluster and remove its scratch space."""
-        ended = []
-        # A killed worker's executors may start a Python worker just then: look again.
-        for _ in range(3):
-            processes = owned(self.mark)
-            if not processes:
-                break
-            ended += [f"{process.pid} {process.command}" for process in processes]
-            end(processes)
-        left = owned(self.mark)
-        if left:
-            pids = " ".join(str(process.pid) for process in left)
+        request = {"do": "end", "mark": self.mark, "grace_s": _END_GRACE_S}
+        answer = processes.main(request)
+        if answer["left"]:
+            pids = " ".join(str(process["pid"]) for process in answer["left"])
             raise ClusterError(
                 f"cluster {self.config.name}: processes {pids} did not end; "
                 f"look at them with ps, then: kill -9 {pids}"
             )
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.release()
-        return ended
+        return [f"{process['pid']} {process['command']}" for process in answer["ended"]]
 
     def _start_master(self, spark_home: Path, log: Path) -> Process:
         port, ui = self.config.master_port, self.config.master_ui_port

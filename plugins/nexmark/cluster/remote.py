@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nexmark.cluster.base import ClusterError, Release, Say, SparkCluster, silent
+from nexmark.cluster.base import JAVA_MAJORS, ClusterError, Release, Say, SparkCluster, silent
 from nexmark.cluster.deploy import deploy_release
 from nexmark.cluster.host import Host, HostError, SshHost, on_all
 from nexmark.cluster.inspection import inspect
@@ -35,14 +35,14 @@ from nexmark.cluster.samplers import fetch_samples, start_sampler
 from nexmark.config import Machine, SshCluster
 from nexmark.config.fields import mebibytes
 from nexmark.config.paths import safe_name
-from nexmark_jobs.host import files, processes
+from nexmark_jobs.host import canary, files, processes
 from nexmark_jobs.host.processes import end, owned, owner_mark
 
 _POLL_S = 0.5
 _LOG_LINES = 3
 _CALL_S = 30
 _END_GRACE_S = 10
-_FOREIGN = ("SPARK_", "PYSPARK_", "PYTHONPATH", "PYTHONHOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+_CANARY_S = 60
 
 #: Confs of the daemons: no door that the night does not need.
 _DAEMON_CONFS = {
@@ -106,28 +106,17 @@ class RemoteCluster(SparkCluster):
         """In the shared directory, since executors of every host write there."""
         return self.shared / "runs" / safe_name(f"{run.parent.name}-{run.name}")
 
-    def driver_environment(self, spark_home: Path) -> dict[str, str]:
-        """The environment of a driver on this machine."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(_FOREIGN)}
-        return {
-            **kept,
-            "SPARK_HOME": str(spark_home),
-            "SPARK_CONF_DIR": str(self.state / "conf"),
-            "SPARK_LOCAL_IP": self.config.driver_address,
-            "SPARK_LOCAL_DIRS": str(self.state / "local"),
-        }
-
     def properties_file(self, profile: Path) -> Path:
         """The confs of `profile` with the secret of this night, for the owner's eyes only."""
         confs = {"spark.authenticate": "true", "spark.authenticate.secret": self._secret()}
-        target = self.state / "private" / profile.name
+        target = self.scratch / "private" / profile.name
         _write_private(target, f"{profile.read_text()}\n{_properties(confs)}")
         return target
 
-    def problems(self, say: Say = silent) -> list[str]:
+    def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
         """What is wrong with a host, one line each; `say` is told the table of all hosts."""
         with self._hosts() as hosts:
-            found = inspect(self.config, hosts, self.mark)
+            found = inspect(self.config, hosts, self.mark, java)
         say(f"cluster {self.config.name}\n{found}")
         for warning in found.warnings:
             say(f"warning: {warning}")
@@ -152,9 +141,8 @@ class RemoteCluster(SparkCluster):
         """Start the master, then all workers; logs are fetched into `logs` if that fails."""
         self.claim(lease)
         _write_private(self._secret_path, secrets.token_hex(32))
-        # SPARK_CONF_DIR stays empty: it is on the class path, of which a class archive is made.
         for directory in ("conf", "local"):
-            (self.state / directory).mkdir(parents=True, exist_ok=True)
+            (self.scratch / directory).mkdir(parents=True, exist_ok=True)
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         try:
             with self._hosts() as hosts:
@@ -166,6 +154,7 @@ class RemoteCluster(SparkCluster):
                 workers = list(by_name.values())
                 _raise_first(on_all(workers, lambda host: self._start_worker(host, spark)))
                 self._wait(lambda: not self.trouble(), workers)
+            self._running.write_text(spark.name)
         except BaseException:
             with contextlib.suppress(ClusterError):
                 self.stop(logs)
@@ -185,8 +174,7 @@ class RemoteCluster(SparkCluster):
             if not isinstance(lines, HostError):
                 ended += [f"{name}: {line}" for line in lines]
         shutil.rmtree(self.checkpoints, ignore_errors=True)
-        for directory in ("conf", "local", "private"):
-            shutil.rmtree(self.state / directory, ignore_errors=True)
+        shutil.rmtree(self.scratch, ignore_errors=True)
         _raise_first(outcomes)  # the lease stays: something of the night may be there still
         self.release()
         return ended
@@ -221,6 +209,16 @@ class RemoteCluster(SparkCluster):
             )
         _raise_first(outcomes)
 
+    def canary(self) -> dict[str, dict[str, float]]:
+        """The canary of every host; its disk is the one for state."""
+        request = {"directory": self.config.local_dir}
+        with self._hosts() as hosts:
+            outcomes = on_all(
+                hosts, lambda host: host.call(canary, request, timeout_s=_CANARY_S)["metrics"]
+            )
+        _raise_first(outcomes)
+        return {name: found for name, found in outcomes.items() if not isinstance(found, HostError)}
+
     @contextlib.contextmanager
     def _hosts(self) -> Iterator[list[Host]]:
         """All hosts; a connection is made when one is first used."""
@@ -236,7 +234,7 @@ class RemoteCluster(SparkCluster):
 
     @property
     def _secret_path(self) -> Path:
-        return self.state / "private" / "secret"
+        return self.scratch / "private" / "secret"
 
     def _secret(self) -> str:
         try:

@@ -15,16 +15,17 @@ from nexmark.config.fields import mebibytes
 ROOT_BYTES, LOCAL_BYTES, SHARED_BYTES = 2 * 10**9, 2 * 10**9, 10**9
 #: So many cores that strangers use on a host make its figures worthless.
 BUSY_CORES = 0.5
-JAVA_MAJORS = ("17", "21")
 
 _PERFORMANCE = ("performance", None)
 
 
-def judge(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
-    """Hold the facts of a host against what the cluster needs of it."""
+def judge(
+    config: SshCluster, report: HostReport, found: Mapping[str, Any], java: Sequence[int]
+) -> None:
+    """Hold the facts of a host against what the cluster and its builds need of it."""
+    report.note("connection", "ok")
+    _judge_java(report, found, java)
     for check in (
-        _judge_connection,
-        _judge_java,
         _judge_python,
         _judge_size,
         _judge_disk,
@@ -35,17 +36,14 @@ def judge(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> N
         check(config, report, found)
 
 
-def _judge_connection(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
-    report.note("connection", "ok")
-
-
-def _judge_java(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
+def _judge_java(report: HostReport, found: Mapping[str, Any], majors: Sequence[int]) -> None:
     java = found["java"]
     problem = java["problem"] or ""
-    if not problem and java["version"].split(".")[0] not in JAVA_MAJORS:
-        problem = f"java is {java['version']}"
+    if not problem and int(java["version"].split(".")[0]) not in majors:
+        problem = f"java is {java['version']}, which the Spark of this night does not support"
     if problem:
-        problem += f"; install a JDK {' or '.join(JAVA_MAJORS)} and set java_home to it"
+        wanted = " or ".join(map(str, majors)) or "that all builds of this night support"
+        problem += f"; install a JDK {wanted} and set java_home to it"
     report.note("JDK", java["version"] or "none", problem)
 
 

@@ -11,11 +11,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from nexmark.cluster.base import SAMPLER_MAX_SECONDS
 from nexmark.cluster.host import Host, HostError
 from nexmark_jobs.host import files, processes
-
-#: Far longer than any query's repetitions: the sampler of a forgotten night ends by itself.
-MAX_SECONDS = 12 * 3600
 
 _CALL_S = 30
 _START_TIMEOUT_S = 30.0
@@ -56,7 +54,7 @@ def start_sampler(
         "command": [
             *(python, "-I", program, "--out", f"{directory}/{query}.jsonl"),
             *("--pid-file", pid_file, "--interval", str(interval_s)),
-            *("--max-seconds", str(MAX_SECONDS)),
+            *("--max-seconds", str(SAMPLER_MAX_SECONDS)),
         ],
         "environment": {"PATH": "/usr/local/bin:/usr/bin:/bin"},
         "mark": mark,
@@ -109,4 +107,4 @@ def _tail(host: Host, path: str) -> list[str]:
     return lines
 
 
-__all__ = ["MAX_SECONDS", "clock_offset", "fetch_samples", "start_sampler"]
+__all__ = ["clock_offset", "fetch_samples", "start_sampler"]

@@ -12,6 +12,7 @@ from nexmark.cluster.requirements import judge, judge_alike, judge_shared
 from nexmark.config import SshCluster, load
 
 GB = 10**9
+JDK = {"home": "/jdk", "version": "17.0.15", "problem": None}
 
 
 @pytest.fixture
@@ -25,7 +26,6 @@ def facts(**changes: Any) -> dict[str, Any]:
     """The facts of a worker of the cluster `nexmark` that is as it should be."""
     space = {"free_bytes": 100 * GB, "writable": True, "problem": None}
     return {
-        "java": {"home": "/jdk", "version": "17.0.15", "problem": None},
         "python": python_version(),
         "cores": 8,
         "free_memory_bytes": 31 * 2**30,
@@ -41,9 +41,9 @@ def facts(**changes: Any) -> dict[str, Any]:
     }
 
 
-def problems(cluster: SshCluster, **changes: Any) -> list[str]:
+def problems(cluster: SshCluster, java: tuple[int, ...] = (17, 21), **changes: Any) -> list[str]:
     report = HostReport("nexmark02")
-    judge(cluster, report, facts(**changes))
+    judge(cluster, report, facts(java=changes.pop("jdk", JDK), **changes), java)
     return report.problems
 
 
@@ -51,11 +51,19 @@ def test_a_host_as_it_should_be_has_no_problem(cluster: SshCluster) -> None:
     assert problems(cluster) == []
 
 
+def test_a_jdk_that_the_spark_of_the_night_does_not_support(cluster: SshCluster) -> None:
+    newer = {"version": "21.0.7", "problem": None}
+    assert problems(cluster, jdk=newer) == []
+    (problem,) = problems(cluster, java=(17,), jdk=newer)
+    assert "java is 21.0.7, which the Spark of this night does not support" in problem
+    assert "install a JDK 17 and set java_home" in problem
+
+
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"java": {"version": None, "problem": "/jdk/bin/java: No such file"}}, "set java_home"),
-        ({"java": {"version": "11.0.2", "problem": None}}, "java is 11.0.2; install a JDK 17"),
+        ({"jdk": {"version": None, "problem": "/jdk/bin/java: No such file"}}, "set java_home"),
+        ({"jdk": {"version": "11.0.2", "problem": None}}, "install a JDK 17 or 21 and set"),
         ({"python": "3.9.2"}, "is Python 3.9.2, here it is"),
         ({"cores": 4}, "its worker offers 8 cores, it has 4"),
         ({"free_memory_bytes": 8 * 2**30}, "its worker offers 29g, 8192 MiB are free"),
