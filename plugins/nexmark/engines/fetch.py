@@ -62,7 +62,7 @@ def fetch_tarball(location: str, sha512: str, target: Path, say: Say) -> None:
     Nothing is unpacked before the SHA-512 of the whole file is found to be `sha512`.
     """
     if "://" not in location:
-        archive = Path(location)
+        archive = Path(location).expanduser()
         if not archive.is_file():
             raise BuildError(f"tarball {location}: there is no such file; correct the path")
         _need_space(target, _EXPANSION * archive.stat().st_size)

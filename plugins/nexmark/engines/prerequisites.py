@@ -20,9 +20,14 @@ JAVA_VERSIONS: Mapping[int, tuple[int, ...]] = {3: (17,), 4: (17, 21)}
 SETUP_BYTES = 4 * 10**9
 
 
+def java_majors(spark_version: str = "4") -> tuple[int, ...]:
+    """The versions of the JDK that Spark `spark_version` supports."""
+    return JAVA_VERSIONS.get(int(spark_version.split(".")[0]), (17, 21))
+
+
 def java_problem(spark_version: str = "4", environment: Mapping[str, str] = os.environ) -> str:
     """What is wrong with the JDK for Spark `spark_version` and what to do, or ''."""
-    wanted = JAVA_VERSIONS.get(int(spark_version.split(".")[0]), (17, 21))
+    wanted = java_majors(spark_version)
     remedy = f"install a JDK {' or '.join(map(str, wanted))} and set JAVA_HOME to it"
     text, problem = _ask_java(environment)
     match = re.search(r'version "(?:1\.)?(\d+)', text)
