@@ -19,6 +19,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
+
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True)
@@ -40,15 +43,15 @@ class Expected:
 
 
 def faults(
-    events: int, produced: Mapping[int, Produced], expected: Expected | None
-) -> dict[int, str]:
-    """What is wrong with each wrong repetition, by its number, in one line.
+    events: int, produced: Mapping[_Key, Produced], expected: Expected | None
+) -> dict[_Key, str]:
+    """What is wrong with each wrong repetition, by its key, in one line.
 
     `events` is the number of events of the workload; `expected` None where nothing is known.
     """
     found = {
-        number: f"read {each.input_rows} of {events} events"
-        for number, each in produced.items()
+        key: f"read {each.input_rows} of {events} events"
+        for key, each in produced.items()
         if each.input_rows != events
     }
     whole = {n: p for n, p in produced.items() if n not in found and p.digest is not None}
@@ -57,16 +60,16 @@ def faults(
         if expected is None:
             digests = ", ".join(sorted({str(p.digest) for p in whole.values()}))
             return found | dict.fromkeys(whole, f"the repetitions disagree: digests {digests}")
-    for number, each in whole.items():
+    for key, each in whole.items():
         if (each.digest, each.output_rows) != (expected.digest, expected.output_rows):
-            found[number] = (
+            found[key] = (
                 f"put out {each.output_rows} rows with digest {each.digest}, but {expected.origin} "
                 f"has {expected.output_rows} rows with digest {expected.digest}"
             )
     return found
 
 
-def _majority(produced: Mapping[int, Produced]) -> Expected | None:
+def _majority(produced: Mapping[_Key, Produced]) -> Expected | None:
     counts = Counter((p.digest, p.output_rows) for p in produced.values())
     if not counts:
         return None

@@ -17,11 +17,11 @@ from airflow.sdk.exceptions import (
 )
 
 from nexmark.cluster import ClusterError, Lease, identify
-from nexmark.config import paths
-from nexmark.engines import BuildError, java_problem, resolve
+from nexmark.config import CANDIDATE, BuildSource, paths
+from nexmark.engines import Build, BuildError, java_problem, resolve
 from nexmark.engines.identity import Manifest, scan
 from nexmark.errors import NexmarkError
-from nexmark.tasks.night import Deployment, Night
+from nexmark.tasks.night import Deployment, Deployments, Night
 from nexmark.tasks.outcome import Verification
 from nexmark.tasks.progress import say
 from nexmark.tasks.recording import record_night
@@ -40,42 +40,67 @@ def reap() -> None:
     """
     night = Night.current()
     mine = _lease(night)
-    try:
-        ended = night.spark_cluster.reap(mine, _is_active)
-    except ClusterError as error:
-        raise (AirflowFailException if mine.holder else AirflowException)(str(error)) from None
-    night.spark_cluster.claim(mine)
-    for line in ended:
-        say(f"reap: ended what an earlier night left: {line}")
+    for arm, cluster in night.clusters.items():
+        try:
+            ended = cluster.reap(mine, _is_active) if _may_hold(night, arm) else []
+        except ClusterError as error:
+            raise (AirflowFailException if mine.holder else AirflowException)(str(error)) from None
+        if arm in night.arms:
+            cluster.claim(mine)
+        for line in ended:
+            say(f"reap: ended what an earlier night left: {line}")
 
 
 def deploy() -> None:
-    """Bring the candidate build and the jobs to where they run from; writes the Deployment."""
+    """Bring the builds and the jobs to where they run from; writes the Deployments."""
     night = Night.current()
+    jobs, jobs_home = deploy_jobs(paths.jobs_dir())
+
+    def deployed(source: BuildSource) -> Deployment:
+        build = _build(source)
+        return Deployment(
+            build=build.id,
+            spark_version=build.version,
+            spark_home=str(build.spark_home),
+            source=build.source,
+            jobs=jobs,
+            jobs_home=str(jobs_home),
+        )
+
+    candidate = deployed(night.candidate)
+    known = {source: deployed(source) for source in dict.fromkeys(night.against.values())}
+    baselines = {query: known[source] for query, source in night.against.items()}
+    deployments = Deployments(candidate=candidate, baselines=baselines)
+    releases = {
+        each.spark_release.name: each.spark_release for each in (candidate, *known.values())
+    }
     try:
-        build = resolve(night.candidate, paths.builds_dir(), say=say)
+        night.spark_cluster.deploy([*releases.values(), candidate.jobs_release], say)
+    except ClusterError as error:
+        raise AirflowException(str(error)) from None
+    for query, build in night.accepted.items():
+        if baselines[query].build != build:
+            raise AirflowFailException(
+                f"{query}: the accepted build {build} was {night.against[query]}, where there is "
+                f"build {baselines[query].build} now; accept a run of a build that can be had"
+            )
+    deployments.write(night)
+    record_night(night, deployments)
+    say(f"deployed Spark {candidate.spark_version}, build {candidate.build}, jobs {jobs}")
+    for each in known.values():
+        same = ", the same as the candidate: a night A against A" * (each.build == candidate.build)
+        say(f"deployed the baseline, Spark {each.spark_version}, build {each.build}{same}")
+
+
+def _build(source: BuildSource) -> Build:
+    try:
+        build = resolve(source, paths.builds_dir(), say=say)
     except BuildError as error:
         raise AirflowException(str(error)) from None
     problem = java_problem(build.version)
     if problem:
         raise AirflowFailException(problem)
-    jobs, jobs_home = deploy_jobs(paths.jobs_dir())
-    deployment = Deployment(
-        build=build.id,
-        spark_version=build.version,
-        spark_home=str(build.spark_home),
-        source=build.source,
-        jobs=jobs,
-        jobs_home=str(jobs_home),
-    )
-    try:
-        releases = [deployment.spark_release, deployment.jobs_release]
-        night.spark_cluster.deploy(releases, say)
-    except ClusterError as error:
-        raise AirflowException(str(error)) from None
-    deployment.write(night)
-    record_night(night, deployment)
-    say(f"deployed Spark {build.version}, build {build.id}, jobs {jobs}")
+    return build
 
 
 def deploy_jobs(target: Path) -> tuple[str, Path]:
@@ -102,39 +127,56 @@ def deploy_jobs(target: Path) -> tuple[str, Path]:
 
 
 def start_cluster() -> dict[str, Any]:
-    """Start master and workers and wait until all are ready.
+    """Start the candidate's master and workers and wait until all are ready.
 
     Returns what SparkSubmit is given to dump the events of the verification runs.
     """
     night = Night.current()
+    for arm in night.arms:
+        try:
+            night.clusters[arm].reap(_lease(night), _is_active)  # an earlier try of this task
+        except ClusterError as error:
+            raise AirflowException(str(error)) from None
+    deployments = Deployments.read(night)
+    _start(night, CANDIDATE, deployments.candidate)
+    return dump_submission(night, deployments.candidate)
+
+
+def heal(night: Night, query: str) -> None:
+    """Make the clusters whole that `query` needs, each on the build that it is to run.
+
+    One of which a part has died is started anew; so is the baseline's, where the query is
+    compared with another build than the one before. What follows needs them whole.
+    """
+    deployments = Deployments.read(night)
+    for arm in night.arms:
+        if arm != CANDIDATE and query not in night.against:
+            continue
+        deployment, cluster = deployments.of(arm, query), night.clusters[arm]
+        trouble = cluster.trouble_with(deployment.spark_release)
+        if not trouble:
+            continue
+        if cluster.started:
+            say(f"cluster {cluster.config.name}: {trouble}; starting it anew")
+        try:
+            cluster.stop()
+        except ClusterError as error:
+            raise AirflowException(str(error)) from None
+        _start(night, arm, deployment)
+
+
+def _start(night: Night, arm: str, deployment: Deployment) -> None:
+    cluster = night.clusters[arm]
     try:
-        night.spark_cluster.reap(_lease(night), _is_active)  # an earlier try of this task
+        cluster.start(deployment.spark_release, night.directory / "cluster" / arm, _lease(night))
     except ClusterError as error:
         raise AirflowException(str(error)) from None
-    _start(night)
-    return dump_submission(night, Deployment.read(night))
+    say(f"cluster {cluster.config.name} is up at {cluster.config.master_url}")
 
 
-def heal(night: Night) -> None:
-    """Start the cluster anew if a part of it has died; the queries that follow need it whole."""
-    trouble = night.spark_cluster.trouble()
-    if not trouble:
-        return
-    say(f"cluster {night.cluster.name}: {trouble}; starting it anew")
-    try:
-        night.spark_cluster.stop()
-    except ClusterError as error:
-        raise AirflowException(str(error)) from None
-    _start(night)
-
-
-def _start(night: Night) -> None:
-    spark = Deployment.read(night).spark_release
-    try:
-        night.spark_cluster.start(spark, night.directory / "cluster", _lease(night))
-    except ClusterError as error:
-        raise AirflowException(str(error)) from None
-    say(f"cluster {night.cluster.name} is up at {night.cluster.master_url}")
+def _may_hold(night: Night, arm: str) -> bool:
+    """Whether an earlier night can have left something of an arm; the candidate's any may."""
+    return arm == CANDIDATE or arm in night.arms or night.clusters[arm].state.exists()
 
 
 def stop_cluster() -> None:
@@ -144,11 +186,19 @@ def stop_cluster() -> None:
     and the results that were right. A wrong result stays, as evidence.
     """
     night = Night.current()
+    problems = []
     try:
-        ended = night.spark_cluster.stop(night.directory / "cluster")
+        for arm in reversed(night.arms):
+            cluster = night.clusters[arm]
+            try:
+                ended = cluster.stop(night.directory / "cluster" / arm)
+                say(f"cluster {cluster.config.name} is down ({len(ended)} processes ended)")
+            except ClusterError as error:
+                problems.append(str(error))
     finally:
         _trim(night)
-    say(f"cluster {night.cluster.name} is down ({len(ended)} processes ended)")
+    if problems:
+        raise AirflowException(" | ".join(problems))
 
 
 def _trim(night: Night) -> None:

@@ -2,62 +2,140 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from nexmark.config import paths
+from nexmark.config import BASELINE, paths
+from nexmark.tasks.acks import covered
+from nexmark.tasks.checks import query_names
 from nexmark.tasks.night import Night
-from nexmark.tasks.operators import overhead_s
+from nexmark.tasks.operators import overhead
 from nexmark.tasks.progress import say
-from nexmark.tasks.recording import run_name
+from nexmark.tasks.runs import CONTROL, SLOWED
+
+if TYPE_CHECKING:
+    from nexmark.store import Store
+    from nexmark.verdict import Verdict
+    from nexmark.verdict.nights import QueryVerdict
+
+#: What a pair set of the self-test is called in the results database, by its arm.
+SELF_TESTS: Mapping[str, Literal["aa", "slowdown"]] = {CONTROL: "aa", SLOWED: "slowdown"}
 
 
 def judge() -> None:
-    """Compare every query with its baseline and record the verdicts."""
+    """Judge every query as the mode of the night says, and record the verdicts."""
     from nexmark.store import open_store
-    from nexmark.verdict import judge as judge_queries
 
     night = Night.current()
-    run = run_name(night)
     with open_store(paths.database_url()) as store:
-        verdicts = judge_queries(
-            night.queries,
-            store.arms(run),
-            store.baseline(night.engine.name, night.workload.name, night.cluster.name),
-            store.invalid(run),
-            night.gate,
-            workload=night.workload.name,
-            repetitions=night.workload.repetitions,
-            missing=store.missing(run),
+        if night.mode == "bounds":
+            _record(night, store, _judge_by_bounds(night, store))
+        else:
+            _judge_by_gate(night, store)
+
+
+def _record(night: Night, store: Store, verdicts: Sequence[Verdict | QueryVerdict]) -> None:
+    """Record verdicts, the red ones that are known with the acceptance that covers them."""
+    known = covered(store, night.name, verdicts)
+    store.record_verdicts(night.name, verdicts, covered=known)
+    rows = {row.id: row for row in store.acceptances()} if known else {}
+    for query, number in known.items():
+        row = rows[number]
+        until = f" until {row.expires:%Y-%m-%d}" if row.expires else ""
+        say(f"{query}: known, accepted by {row.who}{until} (acceptance {number}): {row.reason}")
+
+
+def _judge_by_bounds(night: Night, store: Store) -> list[Verdict]:
+    """Compare the medians with those of the accepted run."""
+    from nexmark.verdict import judge as judge_queries
+
+    place = (night.engine.name, night.workload.name, night.cluster.name)
+    return judge_queries(
+        night.queries,
+        store.arms(night.name),
+        store.baseline(*place),
+        store.invalid(night.name),
+        night.gate,
+        workload=night.workload.name,
+        repetitions=night.workload.repetitions,
+        missing=store.missing(night.name),
+    )
+
+
+def _judge_by_gate(night: Night, store: Store) -> None:
+    """Judge the pairs of the night, and the gate itself by the pairs of its self-test."""
+    from nexmark.store import SelfTestRecord
+    from nexmark.verdict.grounds import Grounds
+    from nexmark.verdict.nightly import judge_night
+
+    gate = night.gate
+    earlier = store.earlier(night.name, gate.remembered)
+    measured = store.paired_night(night.name)
+    _record(night, store, judge_night(measured, earlier, gate))
+    grade = Grounds(measured, gate).worst_grade()
+    store.record_grade(night.name, grade.steadiness.name.lower(), grade.reason)
+    for arm, query in night.self_test.items():
+        tested = store.paired_night(night.name, arms=(arm, BASELINE), queries=[query])
+        (found,) = (
+            verdict
+            for verdict in judge_night(tested, earlier, gate)
+            if (verdict.query, verdict.metric) == (query, gate.metric)
         )
-        store.record_verdicts(run, verdicts)
+        store.record_self_test(
+            night.name,
+            SelfTestRecord(
+                kind=SELF_TESTS[arm],
+                query=query,
+                size=1 + gate.self_test if arm == SLOWED else 1.0,
+                value=found.value.value,
+                ratio=found.ratio,
+                lo=found.lo,
+                hi=found.hi,
+                gate_version=gate.version,
+            ),
+        )
 
 
-def report() -> None:
-    """Write the table and the files for people, and show the table."""
+def report() -> dict[str, Any]:
+    """Write the table and the files for people, and show the table.
+
+    Returns what notifiers and the sign-off tell of the night: `text`, the `lines` that matter, the
+    `alarms` by the build they began with, whether it is `red`, and the `directory`.
+    """
     from nexmark.report import write_report
     from nexmark.store import open_store
+    from nexmark.store.errors import without_secrets
 
     night = Night.current()
     directory = night.directory / "report"
     with open_store(paths.database_url()) as store:
-        written = write_report(directory, store, run_name(night))
+        written = write_report(directory, store, night.name)
     say(written.text())
     say(_overhead(night))
     say(f"report: {directory}")
-    say(f"raw rows: {paths.database_url()}")
+    say(f"raw rows: {without_secrets(paths.database_url())}")
     say(f"all files of the night: {night.directory}")
+    return {
+        "run": night.name,
+        "red": written.failed,
+        "lines": list(written.lines),
+        "alarms": list(written.alarms),
+        "text": written.text(),
+        "directory": str(directory),
+    }
 
 
 def _overhead(night: Night) -> str:
     """What the night spends around its applications: samplers, expectations, Airflow's own time."""
     try:
-        seconds = overhead_s(night.directory)
+        seconds, repetitions = overhead(night.directory)
     except FileNotFoundError:
         return "harness: no application ran"
-    repetitions = len(night.queries) * night.workload.repetitions
     return (
-        f"harness: {seconds:.0f} s around the applications, {seconds / repetitions:.1f} s "
+        f"harness: {seconds:.0f} s around the applications, {seconds / max(repetitions, 1):.1f} s "
         "per timed repetition"
     )
 
@@ -65,39 +143,54 @@ def _overhead(night: Night) -> str:
 def verdict() -> None:
     """Fail on a regression, a wrong result or a missing query, naming each with its reason."""
     from nexmark.store import open_store
-    from nexmark.verdict import FAILING
 
     night = Night.current()
     with open_store(paths.database_url()) as store:
-        rows = {row.query: row for row in store.verdicts(run_name(night))}
-    lines = [
-        f"{query} {row.value}: {row.reason}" for query, row in rows.items() if row.value in FAILING
-    ]
-    lines += [f"{query} MISSING: not judged" for query in night.queries if query not in rows]
+        rows = store.verdicts(night.name)
+    red = [row for row in rows if row.red]
+    judged = {row.query for row in rows}
+    lines = [f"{row.query} {row.value}: {row.reason}" for row in red]
+    lines += [f"{query} MISSING: not judged" for query in night.queries if query not in judged]
     if lines:
         raise AirflowFailException(
             f"{len(lines)} of {len(night.queries)} queries fail the night: {' | '.join(lines)}"
         )
-    say(f"the night is green: no regression, no wrong result, all {len(rows)} queries there")
+    count = len(night.queries)
+    known = [row.query for row in rows if row.decides and row.acceptance_id is not None]
+    if known:
+        say(f"known and accepted: {', '.join(known)}")
+    say(f"the night is green: no regression, no wrong result, all {count} queries there")
 
 
 def accept() -> None:
-    """Make the run named in the params the baseline of its queries."""
+    """Make the run named in the params the baseline of its queries, of all or of some."""
+    from datetime import UTC, datetime
+
     from nexmark.store import StoreError, open_store
+    from nexmark.store.accepting import parse_expiry
 
     context = get_current_context()
     params = context["params"]
     who = params["by"] or context["dag_run"].triggering_user_name or ""
     try:
+        expires = parse_expiry(params["expires"] or "", datetime.now(UTC))
         with open_store(paths.database_url()) as store:
-            done = store.accept(params["run"], who, params["reason"])
+            done = store.accept(
+                params["run"],
+                who,
+                params["reason"],
+                query_names(params["queries"]),
+                expires=expires,
+                link=params["link"],
+            )
     except StoreError as error:
         raise AirflowFailException(str(error)) from None
     for query, why in done.left_out.items():
         say(f"not accepted: {query}: {why}")
     if not done.queries:
         raise AirflowException("nothing was accepted")
-    say(f"{done.run} is now the baseline of {', '.join(done.queries)}")
+    until = f" until {expires:%Y-%m-%d %H:%M} UTC" if expires else ""
+    say(f"{done.run} is now the baseline of {', '.join(done.queries)}{until}")
 
 
 __all__ = ["accept", "judge", "report", "verdict"]

@@ -1,17 +1,31 @@
 """What one DAG run does, decided once in preflight and then only read.
 
 <run directory>/night.json        Night: engine, workload, cluster, queries, gate as they were
-<run directory>/deployment.json   Deployment: the build and the jobs that were deployed
+<run directory>/deployment.json   Deployments: the builds and the jobs that were deployed
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from pydantic import Field
+
 from nexmark.cluster import Release, SparkCluster, open_cluster
-from nexmark.config import AnyCluster, BuildSource, Engine, Gate, Workload, paths
+from nexmark.config import (
+    BASELINE,
+    CANDIDATE,
+    AnyCluster,
+    BuildSource,
+    Engine,
+    Gate,
+    Mode,
+    SparkConf,
+    Workload,
+    paths,
+)
 from nexmark.config.fields import Model
 from nexmark.errors import NexmarkError
 
@@ -19,7 +33,16 @@ _M = TypeVar("_M", bound=Model)
 
 
 class Night(Model):
-    """The plan of one DAG run: a change of `include/conf` while it runs does not reach it."""
+    """The plan of one DAG run: a change of `include/conf` while it runs does not reach it.
+
+    Attributes:
+        candidate_conf: Spark confs of the candidate alone, where a setting is what is tested.
+        mode: how it is judged: by bounds, paired, or by its history (`include/conf/gate.yaml`).
+        against: the build that each query is compared with in this very night, if it is.
+        accepted: the build of these that was accepted, by its id.
+        self_test: by arm (control, slowed) the query by which the gate itself is tested.
+        seed: decides which arm of a query is first.
+    """
 
     dag_id: str
     run_id: str
@@ -29,6 +52,12 @@ class Night(Model):
     gate: Gate
     queries: tuple[str, ...]
     candidate: BuildSource
+    candidate_conf: SparkConf = Field(default_factory=dict)
+    mode: Mode = "bounds"
+    against: Mapping[str, BuildSource] = Field(default_factory=dict)
+    accepted: Mapping[str, str] = Field(default_factory=dict)
+    self_test: Mapping[str, str] = Field(default_factory=dict)
+    seed: int = 0
 
     @property
     def directory(self) -> Path:
@@ -36,14 +65,32 @@ class Night(Model):
         return paths.run_dir(self.dag_id, self.run_id)
 
     @property
+    def name(self) -> str:
+        """The name of the night in the results database."""
+        return f"{self.dag_id}/{self.run_id}"
+
+    @property
     def conf_profile(self) -> str:
         """The engine's conf profile, else the workload's."""
         return self.engine.conf_profile or self.workload.conf_profile
 
     @cached_property
+    def clusters(self) -> Mapping[str, SparkCluster]:
+        """The cluster of each arm that there can be."""
+        return {
+            arm: open_cluster(self.cluster.of_arm(arm), paths.home())
+            for arm in (CANDIDATE, BASELINE)
+        }
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The arms of this night."""
+        return (CANDIDATE, BASELINE) if self.against else (CANDIDATE,)
+
+    @property
     def spark_cluster(self) -> SparkCluster:
-        """The cluster of this night."""
-        return open_cluster(self.cluster, paths.home())
+        """The cluster of the candidate, which is also that of all that is not timed."""
+        return self.clusters[CANDIDATE]
 
     @property
     def data_dir(self) -> Path:
@@ -63,14 +110,14 @@ class Night(Model):
         """What the verification run of `query` puts out."""
         return self.data_dir / query / "verify" / "output"
 
-    def repetition_dir(self, query: str, number: int) -> Path:
-        """Where repetition `number` (from 1) of `query` goes."""
-        return self.query_dir(query) / f"rep-{number}"
-
     def position(self, query: str) -> str:
         """`[ 3/24] q2`, for messages."""
+        from nexmark.tasks.runs import run_order
+
+        order = [name for name in run_order(self.gate) if name in self.queries]
+        place = order.index(query) + 1
         width = len(str(len(self.queries)))
-        return f"[{self.queries.index(query) + 1:>{width}}/{len(self.queries)}] {query:<4}"
+        return f"[{place:>{width}}/{len(self.queries)}] {query:<4}"
 
     def write(self) -> None:
         """Write it where `read` finds it."""
@@ -110,13 +157,24 @@ class Deployment(Model):
         """The jobs as they are deployed."""
         return Release(f"jobs-{self.jobs}", self.jobs, Path(self.jobs_home))
 
+
+class Deployments(Model):
+    """The builds of the arms of a night; a query that is compared with none has no baseline."""
+
+    candidate: Deployment
+    baselines: Mapping[str, Deployment] = Field(default_factory=dict)
+
+    def of(self, arm: str, query: str) -> Deployment:
+        """What `arm` of `query` runs."""
+        return self.candidate if arm == CANDIDATE else self.baselines[query]
+
     def write(self, night: Night) -> None:
         """Write it where `read` finds it."""
         _write(night.directory / "deployment.json", self)
 
     @classmethod
-    def read(cls, night: Night) -> Deployment:
-        """The deployment of `night`; NexmarkError if there is none."""
+    def read(cls, night: Night) -> Deployments:
+        """The deployments of `night`; NexmarkError if there are none."""
         return _read(night.directory / "deployment.json", cls)
 
 
@@ -135,4 +193,4 @@ def _read(path: Path, model: type[_M]) -> _M:
     return model.model_validate_json(text)
 
 
-__all__ = ["Deployment", "Night"]
+__all__ = ["Deployment", "Deployments", "Night"]

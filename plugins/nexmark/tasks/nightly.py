@@ -1,22 +1,24 @@
 """The graphs of the DAGs: wiring of the task functions, nothing else.
 
-    preflight >> reap >> deploy >> start_cluster >> dump_events >> select >> q0 >> q1 ... >> judge
-        >> report >> verdict >> stop_cluster
+    preflight >> reap >> deploy >> start_cluster >> dump_events >> select >> q14 >> q3 ...
+        >> confirmation >> judge >> report >> verdict >> stop_cluster
 
     q:  plan >> verify >> expectations >> start_samplers >> repetition (mapped) >> stop_samplers
         >> record
+    confirmation:  suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record
 
 `start_cluster` and `dump_events` are setups of the teardown `stop_cluster`: if one fails, nothing
 between them runs (whatever its trigger rule), and the cluster is stopped in any case. `select`
 skips the queries that are not asked for, all at once but for `record`, which keeps the order of the
-others. A query that fails does not keep the next one from running: `plan` and `record` run when
-all before them is done. `record` never takes a failure for an absence: it looks for every
-repetition that was planned.
+others. Where `preflight` finds no build of the date, it is skipped, and with the setups all that is
+between them and their teardown: a green night in which nothing ran. A query that fails does not
+keep the next one from running: `plan` and `record` run when all before them is done. `record` never
+takes a failure for an absence: it looks for every repetition that was planned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -26,21 +28,23 @@ from airflow.sdk.definitions.mappedoperator import OperatorPartial
 from airflow.sdk.definitions.param import ParamsDict
 
 from nexmark.airflow_home import POOL
-from nexmark.config import KNOWN_QUERIES, Config, Engine
-from nexmark.tasks import infrastructure, judging, query, sampling
-from nexmark.tasks.documentation import accept_doc, nightly_doc
+from nexmark.config import BUILD_DAG_ID, Config, Engine
+from nexmark.tasks import confirmation, infrastructure, judging, query, sampling
+from nexmark.tasks.documentation import accept_doc, nightly_doc, on_demand_doc
+from nexmark.tasks.notifications import notifiers, notify
 from nexmark.tasks.operators import NexmarkSubmitOperator
-from nexmark.tasks.params import accept_params, nightly_params
+from nexmark.tasks.params import accept_params, nightly_params, on_demand_params
 from nexmark.tasks.preflight import preflight
 from nexmark.tasks.progress import tell_failure, tell_retry
 from nexmark.tasks.recording import record
+from nexmark.tasks.runs import CONFIRMATION, run_order
 
 START_DATE = datetime(2026, 1, 1, tzinfo=UTC)
 RETRY_DELAY = timedelta(seconds=10)
 #: How often and how long a night waits for the cluster that another night uses.
 WAIT_RETRIES, WAIT_DELAY = 72, timedelta(minutes=10)
 
-_DEFAULTS: dict[str, Any] = {
+DEFAULTS: dict[str, Any] = {
     "retries": 0,
     "retry_delay": RETRY_DELAY,
     "on_failure_callback": tell_failure,
@@ -61,12 +65,34 @@ def build_nightly_dag(engine: Engine, config: Config) -> DAG:
         catchup=False,
         max_active_runs=1,
         tags={"nexmark", "nightly", engine.name},
-        default_args=_DEFAULTS,
+        default_args=DEFAULTS,
         fail_fast=False,
     ) as dag:
-        _wire(engine)
+        _wire(engine.name, run_order(config.gate))
+    notify(dag, notifiers())
     # Not before: every task would copy them, which is two thirds of the time to parse.
     dag.params = ParamsDict(nightly_params(engine, config))
+    return dag
+
+
+def build_on_demand_dag(config: Config) -> DAG:
+    """The DAG that tests any build, on the engine that its params name."""
+    with DAG(
+        BUILD_DAG_ID,
+        dag_display_name="Nexmark: a Spark build on demand",
+        description="Nexmark queries on any Spark build: right, measured, compared with another",
+        doc_md=on_demand_doc(),
+        schedule=None,
+        start_date=START_DATE,
+        catchup=False,
+        max_active_runs=1,
+        tags={"nexmark", "build"},
+        default_args=DEFAULTS,
+        fail_fast=False,
+    ) as dag:
+        _wire("", run_order(config.gate))
+    notify(dag, notifiers())
+    dag.params = ParamsDict(on_demand_params(config))
     return dag
 
 
@@ -83,49 +109,82 @@ def build_accept_dag() -> DAG:
         max_active_runs=1,
         params=accept_params(),
         tags={"nexmark", "acceptance"},
-        default_args=_DEFAULTS,
+        default_args=DEFAULTS,
     ) as dag:
-        _task("accept", 5)(judging.accept)()
+        task_of("accept", 5)(judging.accept)()
     return dag
 
 
-def _wire(engine: Engine) -> None:
-    check = _task("preflight", 10)(preflight)(engine.name)
-    reap = _task("reap", 10, pool=POOL, retries=WAIT_RETRIES, retry_delay=WAIT_DELAY)(
+def _wire(engine: str, order: Sequence[str]) -> None:
+    report, stop = wire_night(task_of("preflight", 10)(preflight)(engine), order)
+    report >> task_of("verdict", 5)(judging.verdict)() >> stop
+
+
+def wire_night(check: Any, order: Sequence[str]) -> tuple[Any, Any]:
+    """All that a night does after its preflight `check`; returns `report` and `stop_cluster`.
+
+    The queries run in the `order` given. `report` has to come before `stop_cluster`, which is a
+    teardown.
+    """
+    reap = task_of("reap", 10, pool=POOL, retries=WAIT_RETRIES, retry_delay=WAIT_DELAY)(
         infrastructure.reap
     )()
-    deploy = _task("deploy", 60, retries=2)(infrastructure.deploy)()
-    start = _task("start_cluster", 10, pool=POOL, retries=1)(infrastructure.start_cluster)()
+    deploy = task_of("deploy", 60, retries=2)(infrastructure.deploy)()
+    start = task_of("start_cluster", 10, pool=POOL, retries=1)(infrastructure.start_cluster)()
     dump: Any = _submit("dump_events", 60)(submission=start)
-    last = _task("select", 5, retries=1)(query.select)()
+    last = task_of("select", 5, retries=1)(query.select)()
     check >> reap >> deploy >> start.as_setup() >> dump.as_setup() >> last
-    for name in KNOWN_QUERIES:
+    for name in order:
         last = _query(name, last)
-    judge = _task("judge", 15, retries=1, trigger_rule="all_done")(judging.judge)()
-    report = _task("report", 15, retries=1)(judging.report)()
-    verdict = _task("verdict", 5)(judging.verdict)()
-    stop = _task("stop_cluster", 10, pool=POOL, retries=1)(infrastructure.stop_cluster)()
-    last >> judge >> report >> verdict >> stop
+    last = _confirmation(last)
+    judge = task_of("judge", 15, retries=1, trigger_rule="all_done")(judging.judge)()
+    report = task_of("report", 15, retries=1)(judging.report)()
+    stop = task_of("stop_cluster", 10, pool=POOL, retries=1)(infrastructure.stop_cluster)()
+    last >> judge >> report
     stop.as_teardown(setups=[start, dump])
+    return report, stop
 
 
 def _query(name: str, before: Any) -> Any:
     """The tasks of one query, after `before`; returns the last of them."""
     with TaskGroup(name, tooltip=f"Nexmark {name}"):
-        plan = _task("plan", 5, trigger_rule="all_done", retries=1)(query.plan)(name)
+        plan = task_of("plan", 5, trigger_rule="all_done", retries=1)(query.plan)(name)
         verify = _submit("verify", 60)(submission=XComArg(plan.operator, key=query.VERIFY_KEY))
-        expectations = _task("expectations", 60, pool=POOL)(query.expectations)(name)
-        start = _task("start_samplers", 5, pool=POOL, retries=1)(sampling.start_samplers)(name)
+        expectations = task_of("expectations", 60, pool=POOL)(query.expectations)(name)
+        start = task_of("start_samplers", 5, pool=POOL, retries=1)(sampling.start_samplers)(name)
         repetitions = _submit_each("repetition", 120).expand_kwargs(plan)
-        stop = _task("stop_samplers", 5, pool=POOL, retries=1)(sampling.stop_samplers)(name)
-        last = _task("record", 15, trigger_rule="all_done", retries=2)(record)(name)
+        stop = task_of("stop_samplers", 5, pool=POOL, retries=1)(sampling.stop_samplers)(name)
+        last = task_of("record", 15, trigger_rule="all_done", retries=2)(record)(name)
         before >> plan >> verify >> expectations >> start >> repetitions >> stop >> last
         stop.as_teardown(setups=start)
         [before, repetitions] >> last
     return last
 
 
-def _task(task_id: str, minutes: int, **options: Any) -> Any:
+def _confirmation(before: Any) -> Any:
+    """The tasks that measure suspects again, after `before`; returns the last of them."""
+    with TaskGroup(CONFIRMATION, tooltip="What looks changed is measured again"):
+        suspects = task_of("suspects", 15, trigger_rule="all_done", retries=1)(
+            confirmation.suspects
+        )()
+        start = task_of("start_samplers", 5, pool=POOL, retries=1)(sampling.start_samplers)(
+            CONFIRMATION
+        )
+        fresh = _submit_each("fresh", 120).expand_kwargs(suspects)
+        stop = task_of("stop_samplers", 5, pool=POOL, retries=1)(sampling.stop_samplers)(
+            CONFIRMATION
+        )
+        last = task_of("record", 15, trigger_rule="all_done", retries=2)(
+            confirmation.record_confirmation
+        )()
+        before >> suspects >> start >> fresh >> stop >> last
+        stop.as_teardown(setups=start)
+        fresh >> last
+    return last
+
+
+def task_of(task_id: str, minutes: int, **options: Any) -> Any:
+    """The decorator of a task that has so many minutes."""
     return task(task_id=task_id, execution_timeout=timedelta(minutes=minutes), **options)
 
 
@@ -144,8 +203,17 @@ def _submit_each(task_id: str, minutes: int) -> OperatorPartial:
         task_id=task_id,
         execution_timeout=timedelta(minutes=minutes),
         max_active_tis_per_dagrun=1,
+        map_index_template="{{ application }}",
         **_SUBMIT_OPTIONS,
     )
 
 
-__all__ = ["build_accept_dag", "build_nightly_dag"]
+__all__ = [
+    "DEFAULTS",
+    "START_DATE",
+    "build_accept_dag",
+    "build_nightly_dag",
+    "build_on_demand_dag",
+    "task_of",
+    "wire_night",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,9 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
     `submission` (templated, usually from XCom) is made by `nexmark.tasks.submission`: the
     engine's own spark-submit with its SPARK_HOME, the connection of the cluster, and the rest.
     Directories that the application fills are emptied first, so that a retry starts clean.
+
+    Of a mapped task it is `in_sequence` instead: Airflow starts mapped instances in any order, but
+    the arms of a query have to take turns. So whichever instance is started next runs what is next.
     """
 
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, "submission")
@@ -42,12 +45,17 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
     def execute(self, context: Context) -> None:
         """Run the application to its end; AirflowException with its last words if it fails."""
         submission = self.submission
+        if "sequence" in submission:
+            submission = claim(Path(submission["sequence"]), context["ti"].map_index or 0)
+        context["application"] = submission["label"]  # type: ignore[typeddict-unknown-key]
         for field in ("application", "application_args", "name", "properties_file"):
             setattr(self, field, submission[field])
         self.conf = dict(submission["conf"])
         self.env_vars = dict(submission["env_vars"])
         self._conn_id = submission["conn_id"]
         self._spark_binary = submission["spark_binary"]
+        if "heal" in submission:
+            self._heal(submission["heal"])
         prepare([Path(directory) for directory in submission["directories"]])
         started = time.time()
         try:
@@ -64,6 +72,41 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
                 Path(unfinished).replace(finished)
         say(f"{submission['label']}: done in {time.time() - started:.1f} s")
 
+    @staticmethod
+    def _heal(query: str) -> None:
+        """Make the clusters that `query` needs whole: no task before this one has done so."""
+        from nexmark.tasks.infrastructure import heal
+        from nexmark.tasks.night import Night
+
+        heal(Night.current(), query)
+
+
+def in_sequence(path: Path, submissions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What to map the operator over so that it runs `submissions` one by one in this order.
+
+    They are kept in `path`; beside it, which instance has run which.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(submissions))
+    _claims(path).unlink(missing_ok=True)
+    return [{"submission": {"sequence": str(path)}} for _ in submissions]
+
+
+def claim(path: Path, instance: int) -> dict[str, Any]:
+    """The submission that a mapped instance runs: its own if it is tried again, else the next."""
+    file = _claims(path)
+    claims: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
+    position = claims.setdefault(str(instance), len(claims))
+    temporary = file.with_suffix(".tmp")
+    temporary.write_text(json.dumps(claims))
+    temporary.replace(file)
+    submission: dict[str, Any] = json.loads(path.read_text())[position]
+    return submission
+
+
+def _claims(path: Path) -> Path:
+    return path.with_name(f"{path.stem}-claims.json")
+
 
 def note_application(night: Path, label: str, start: float, end: float) -> None:
     """Note in the run directory when an application ran; times in epoch seconds."""
@@ -71,12 +114,16 @@ def note_application(night: Path, label: str, start: float, end: float) -> None:
         file.write(json.dumps({"label": label, "start": start, "end": end}) + "\n")
 
 
-def overhead_s(night: Path) -> float:
-    """How long no application ran between the start of the first and the end of the last one."""
+def overhead(night: Path) -> tuple[float, int]:
+    """Seconds without an application from the first one's start to the last one's end.
+
+    And how many of them were timed repetitions.
+    """
     lines = (night / _APPLICATIONS).read_text(encoding="utf-8").splitlines()
     ran = [json.loads(line) for line in lines]
     span = max(each["end"] for each in ran) - min(each["start"] for each in ran)
-    return float(span - sum(each["end"] - each["start"] for each in ran))
+    timed = sum("rep-" in each["label"] for each in ran)
+    return float(span - sum(each["end"] - each["start"] for each in ran)), timed
 
 
 def write_failure(directory: Path, reason: str) -> None:
@@ -103,8 +150,10 @@ def prepare(directories: Sequence[Path]) -> None:
 
 __all__ = [
     "NexmarkSubmitOperator",
+    "claim",
+    "in_sequence",
     "note_application",
-    "overhead_s",
+    "overhead",
     "prepare",
     "read_failure",
     "write_failure",

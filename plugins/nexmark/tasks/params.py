@@ -7,11 +7,73 @@ from airflow.sdk import Param
 from nexmark.config import KNOWN_QUERIES, Config, Engine
 
 _NAMES = "|".join(KNOWN_QUERIES)
+_BUILD = "pypi:4.3.0, tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
 
 
 def nightly_params(engine: Engine, config: Config) -> dict[str, Param]:
     """The params of an engine's DAG, with JSON schema, so that Airflow refuses a bad value."""
-    cluster = engine.cluster or next(iter(config.clusters))
+    return {
+        **_common(),
+        "workload": Param(
+            engine.workload,
+            type="string",
+            enum=list(config.workloads),
+            title="Workload",
+            description="What is run: include/conf/workloads.yaml.",
+        ),
+        "candidate": Param(
+            None,
+            type=["null", "string"],
+            maxLength=4096,
+            title="Candidate build",
+            description=(
+                f"{_BUILD}; empty: the engine's build, or that of the date, "
+                "in include/conf/engines.yaml."
+            ),
+        ),
+        "cluster": Param(
+            config.cluster_of(engine),
+            type="string",
+            enum=list(config.clusters),
+            title="Cluster",
+            description="Where Spark runs: include/conf/clusters.yaml.",
+        ),
+    }
+
+
+def on_demand_params(config: Config) -> dict[str, Param]:
+    """The params of `nexmark_build`; the build has no default, it must be given."""
+    return {
+        "build": Param(
+            type="string", minLength=1, maxLength=4096, title="Build", description=f"{_BUILD}."
+        ),
+        **_common(),
+        "engine": Param(
+            config.newest.name,
+            type="string",
+            enum=list(config.engines),
+            title="Engine",
+            description=(
+                "Whose confs, workload, cluster and accepted builds are used: "
+                "include/conf/engines.yaml."
+            ),
+        ),
+        "workload": _of_engine("Workload", list(config.workloads)),
+        "cluster": _of_engine("Cluster", list(config.clusters)),
+    }
+
+
+def _of_engine(title: str, names: list[str]) -> Param:
+    return Param(
+        None,
+        type=["null", "string"],
+        enum=[None, *names],
+        title=title,
+        description=f"include/conf/{title.lower()}s.yaml; empty: the engine's own.",
+    )
+
+
+def _common() -> dict[str, Param]:
     return {
         "queries": Param(
             None,
@@ -23,37 +85,44 @@ def nightly_params(engine: Engine, config: Config) -> dict[str, Param]:
             pattern=rf"^\s*(({_NAMES})\s*(,\s*({_NAMES})\s*)*)?$",
             examples=list(KNOWN_QUERIES),
         ),
-        "workload": Param(
-            engine.workload,
-            type="string",
-            enum=list(config.workloads),
-            title="Workload",
-            description="What is run: include/conf/workloads.yaml.",
-        ),
         "repetitions": Param(
             None,
             type=["null", "integer"],
             minimum=1,
             maximum=100,
             title="Repetitions",
-            description="Timed repetitions of each query; empty: what the workload says.",
+            description=(
+                "Timed repetitions, or pairs, of each query; empty: what the workload says, or "
+                "in mode paired the gate."
+            ),
         ),
-        "candidate": Param(
+        "candidate_conf": Param(
+            None,
+            type=["null", "object"],
+            additionalProperties={"type": ["string", "number", "boolean"]},
+            title="Candidate's Spark confs",
+            description="Spark confs of the candidate alone, to test a setting instead of a build.",
+        ),
+        "mode": Param(
+            None,
+            type=["null", "string"],
+            enum=[None, "bounds", "paired", "history"],
+            title="Mode",
+            description=(
+                "bounds: medians against the accepted run; paired: against the accepted build, "
+                "measured in the same night; history: against earlier nights; "
+                "empty: what include/conf/gate.yaml says."
+            ),
+        ),
+        "against": Param(
             None,
             type=["null", "string"],
             maxLength=4096,
-            title="Candidate build",
+            title="Against",
             description=(
-                "pypi:4.3.0, tarball:PATH-OR-URL#sha512=HEX or directory:PATH; "
-                "empty: the engine's build in include/conf/engines.yaml."
+                "The build that every query is compared with, in pairs, written as the "
+                "candidate is; empty: the build that was accepted for each."
             ),
-        ),
-        "cluster": Param(
-            cluster,
-            type="string",
-            enum=list(config.clusters),
-            title="Cluster",
-            description="Where Spark runs: include/conf/clusters.yaml.",
         ),
     }
 
@@ -82,7 +151,33 @@ def accept_params() -> dict[str, Param]:
             title="By",
             description="Who accepts it; empty: who triggers the run.",
         ),
+        "queries": Param(
+            None,
+            type=["null", "string", "array"],
+            items={"type": "string"},
+            maxLength=2000,
+            title="Queries",
+            description="A list, or names separated by commas; empty: all of the run.",
+            examples=list(KNOWN_QUERIES),
+        ),
+        "expires": Param(
+            "",
+            type=["null", "string"],
+            maxLength=20,
+            title="Expires",
+            description=(
+                "Until when it counts: a day (2027-01-31, UTC) or a number of days (30d); "
+                "empty: without end."
+            ),
+        ),
+        "link": Param(
+            "",
+            type=["null", "string"],
+            maxLength=2000,
+            title="Link",
+            description="Where it was decided, an issue say.",
+        ),
     }
 
 
-__all__ = ["accept_params", "nightly_params"]
+__all__ = ["accept_params", "nightly_params", "on_demand_params"]

@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from airflow.sdk import BaseHook, get_current_context
-from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
+from airflow.sdk.exceptions import (
+    AirflowFailException,
+    AirflowNotFoundException,
+    AirflowSkipException,
+)
 
 from nexmark.config import Cluster, SshCluster, load
+from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
-from nexmark.tasks.checks import find_problems, make_night
+from nexmark.tasks.baselines import with_baselines
+from nexmark.tasks.checks import find_problems, java_of, make_night, with_snapshot
+from nexmark.tasks.night import Night
 from nexmark.tasks.progress import say
 
 
-def preflight(engine: str) -> None:
+def preflight(engine: str = "") -> None:
     """Decide what the night does and check that it can; writes the Night.
 
-    Fails without a retry, with one line for each thing that is wrong.
+    `engine` is that of the DAG; without one it is a param of the DAG run.
+    Fails without a retry, with one line for each thing that is wrong. Where the build of the date
+    is not there, nothing is wrong: the night is skipped, all of it.
     """
-    context = get_current_context()
-    run = context["dag_run"]
+    params = get_current_context()["params"]
+    prepare_night(engine or params["engine"], params)
+
+
+def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
+    """`preflight` with the params of a nightly DAG, wherever they are from."""
+    run = get_current_context()["dag_run"]
     try:
-        night = make_night(load(), engine, run.dag_id, run.run_id, context["params"])
-        problems = [*filter(None, [connection_problem(night.cluster)]), *find_problems(night)]
+        night = make_night(load(), engine, run.dag_id, run.run_id, params)
+        night = with_snapshot(night, params, run.logical_date)
+        night = with_baselines(night)
+        clusters = [night.cluster.of_arm(arm) for arm in night.arms]
+        problems = [*filter(None, map(connection_problem, clusters)), *find_problems(night)]
         if isinstance(night.cluster, SshCluster):
-            problems += night.spark_cluster.problems(say)
+            problems += night.spark_cluster.problems(say, java_of(night))
+    except MissingBuild as error:
+        say(f"{error}; the night is skipped")
+        raise AirflowSkipException(str(error)) from None
     except NexmarkError as error:
         problems = [str(error)]
     if problems:
@@ -33,6 +56,22 @@ def preflight(engine: str) -> None:
         f"{len(night.queries)} queries, {night.workload.repetitions} timed repetitions each, "
         f"build {night.candidate}"
     )
+    if night.candidate_conf:
+        confs = ", ".join(f"{key}={value}" for key, value in night.candidate_conf.items())
+        say(f"the candidate alone has {confs}")
+    for source, queries in _compared(night).items():
+        say(f"compared in pairs with {source}: {', '.join(queries)}")
+
+
+def _compared(night: Night) -> dict[str, list[str]]:
+    """The queries that are compared with each build."""
+    found: dict[str, list[str]] = {}
+    for query in night.queries:
+        if query in night.against:
+            found.setdefault(str(night.against[query]), []).append(query)
+        elif night.mode == "paired":
+            found.setdefault("nothing, for there is no accepted build", []).append(query)
+    return found
 
 
 def connection_problem(cluster: Cluster) -> str:
@@ -62,4 +101,4 @@ def connection_problem(cluster: Cluster) -> str:
     return ""
 
 
-__all__ = ["connection_problem", "preflight"]
+__all__ = ["connection_problem", "preflight", "prepare_night"]

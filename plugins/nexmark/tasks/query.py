@@ -12,11 +12,13 @@ from airflow.sdk.exceptions import (
     DownstreamTasksSkipped,
 )
 
+from nexmark.config import KNOWN_QUERIES
 from nexmark.tasks.infrastructure import heal
-from nexmark.tasks.night import Deployment, Night
-from nexmark.tasks.operators import write_failure
+from nexmark.tasks.night import Deployments, Night
+from nexmark.tasks.operators import in_sequence, write_failure
 from nexmark.tasks.outcome import Verification
 from nexmark.tasks.progress import say
+from nexmark.tasks.runs import first_runs
 from nexmark.tasks.submission import repetition_submission, verify_sink, verify_submission
 
 #: The XCom of `plan` with the verification run; its return value are the repetitions.
@@ -42,17 +44,17 @@ def plan(query: str) -> list[dict[str, Any]]:
     """
     night = Night.current()
     try:
-        heal(night)
+        heal(night, query)
     except AirflowException as error:
         write_failure(night.query_dir(query) / "verify", str(error))
         raise
-    deployment = Deployment.read(night)
+    deployments = Deployments.read(night)
     instance = get_current_context()["ti"]
-    instance.xcom_push(key=VERIFY_KEY, value=verify_submission(night, deployment, query))
-    return [
-        {"submission": repetition_submission(night, deployment, query, number)}
-        for number in range(1, night.workload.repetitions + 1)
-    ]
+    verify = verify_submission(night, deployments.candidate, query)
+    instance.xcom_push(key=VERIFY_KEY, value=verify)
+    runs = first_runs(night, query)
+    submissions = [repetition_submission(night, deployments, run) for run in runs]
+    return in_sequence(night.query_dir(query) / "sequence.json", submissions)
 
 
 def expectations(query: str) -> None:
@@ -87,7 +89,7 @@ def expectations(query: str) -> None:
 
 def _is_skipped(task_id: str, queries: Sequence[str]) -> bool:
     query, _, task = task_id.rpartition(".")
-    return query != "" and query not in queries and task != "record"
+    return query in KNOWN_QUERIES and query not in queries and task != "record"
 
 
 __all__ = ["VERIFY_KEY", "expectations", "plan", "select"]

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.cluster import OWNER_VARIABLE
-from nexmark.config import Size, profile_path
+from nexmark.config import CANDIDATE, Size, profile_path
 from nexmark.tasks.jvm import Archive, timed_options, untimed_options
-from nexmark.tasks.night import Deployment, Night
+from nexmark.tasks.night import Deployment, Deployments, Night
+from nexmark.tasks.runs import SLOWED, Run
 
 #: Queries whose sink is what they are about: they write files when they are verified.
 SINKS = {"q10": "filesystem"}
@@ -50,12 +51,12 @@ def verify_submission(night: Night, deployment: Deployment, query: str) -> dict[
     return submission
 
 
-def repetition_submission(
-    night: Night, deployment: Deployment, query: str, number: int
-) -> dict[str, Any]:
-    """Timed repetition `number` (from 1) of `query`, with Spark's event log kept."""
-    directory = night.repetition_dir(query, number)
-    submission = _query(night, deployment, query, directory, night.workload, "noop")
+def repetition_submission(night: Night, deployments: Deployments, run: Run) -> dict[str, Any]:
+    """A timed repetition, with Spark's event log kept."""
+    directory = night.query_dir(run.query) / run.name
+    deployment = deployments.of(run.cluster_arm, run.query)
+    size = slowed(night) if run.arm == SLOWED else night.workload
+    submission = _query(night, deployment, run.query, directory, size, "noop", arm=run.cluster_arm)
     events = directory / "events"
     submission["conf"] |= timed_options(Archive.of(deployment))
     submission["conf"] |= {
@@ -68,13 +69,32 @@ def repetition_submission(
     return submission
 
 
+def slowed(night: Night) -> Size:
+    """The seeded slowdown: so many more events in each batch, which will be counted as none.
+
+    It is the same for every query, of a size that is known, and real work of the query itself.
+    """
+    size, more = night.workload, 1 + night.gate.self_test
+    return Size(
+        events=round(size.events * more),
+        tps=size.tps,
+        rows_per_batch=round(size.rows_per_batch * more),
+    )
+
+
 def verify_sink(query: str) -> str:
     """The sink of the verification run of `query`: parquet, or filesystem for q10."""
     return SINKS.get(query, "parquet")
 
 
 def _query(
-    night: Night, deployment: Deployment, query: str, directory: Path, size: Size, sink: str
+    night: Night,
+    deployment: Deployment,
+    query: str,
+    directory: Path,
+    size: Size,
+    sink: str,
+    arm: str = CANDIDATE,
 ) -> dict[str, Any]:
     arguments = [
         *("--query", query, "--source", "datagen"),
@@ -85,7 +105,9 @@ def _query(
         *_knobs(night),
     ]
     name = f"{query} {directory.name}"
-    return _submission(night, deployment, "run_query.py", arguments, name=name, clear=directory)
+    return _submission(
+        night, deployment, "run_query.py", arguments, name=name, clear=directory, arm=arm
+    )
 
 
 def _knobs(night: Night) -> list[str]:
@@ -101,13 +123,15 @@ def _submission(
     *,
     name: str,
     clear: Path,
+    arm: str = CANDIDATE,
 ) -> dict[str, Any]:
     """The arguments of the operator; plain data, since it passes through XCom.
 
     `clear` is the directory that the application fills: it is emptied before every try. `renames`
     are pairs of paths, renamed after it has succeeded.
     """
-    config, cluster = night.cluster, night.spark_cluster
+    cluster = night.clusters[arm]
+    config = cluster.config
     spark_home = Path(deployment.spark_home)
     checkpoints = cluster.checkpoints / name.replace(" ", "-")
     python = {"PYSPARK_PYTHON": cluster.worker_python, "PYSPARK_DRIVER_PYTHON": sys.executable}
@@ -139,6 +163,7 @@ def _submission(
         "conf": {
             "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
             **night.engine.conf,
+            **(night.candidate_conf if arm == CANDIDATE else {}),
             "spark.nexmark.build": deployment.build,
             "spark.driver.host": config.driver_address,
             "spark.driver.bindAddress": config.driver_address,
@@ -153,4 +178,10 @@ def _submission(
     }
 
 
-__all__ = ["dump_submission", "repetition_submission", "verify_sink", "verify_submission"]
+__all__ = [
+    "dump_submission",
+    "repetition_submission",
+    "slowed",
+    "verify_sink",
+    "verify_submission",
+]

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from nexmark.config import KNOWN_QUERIES, Config, load
+from nexmark.config import KNOWN_QUERIES, Config, Snapshots, load
 from nexmark.errors import NexmarkError
-from nexmark.tasks.checks import find_problems, make_night, select_queries
+from nexmark.tasks.checks import find_problems, make_night, select_queries, with_snapshot
 from nexmark.tasks.night import Night
 
 
@@ -122,3 +122,73 @@ def test_the_names_known_here_are_those_of_the_jobs() -> None:
     from nexmark_jobs.queries import QUERIES
 
     assert tuple(QUERIES) == KNOWN_QUERIES
+
+
+def on_demand(config: Config, **params: Any) -> Night:
+    given = {"build": "pypi:4.2.1", "workload": None, "cluster": None, **params}
+    return make_night(config, "spark-4.3.0", "nexmark_build", "manual__1", given)
+
+
+def test_a_build_on_demand_takes_from_its_engine_what_is_not_given(config: Config) -> None:
+    asked = on_demand(config)
+    engine = config.engines["spark-4.3.0"]
+    assert str(asked.candidate) == "pypi:4.2.1"
+    assert (asked.workload.name, asked.cluster.name) == (engine.workload, engine.cluster)
+    assert asked.engine == engine
+    assert not asked.gate.self_test  # it would double what a query costs
+    assert config.gate.self_test
+
+
+def test_a_build_to_compare_with_makes_pairs_whatever_the_workload(config: Config) -> None:
+    assert on_demand(config, workload="smoke").mode == "bounds"
+    asked = on_demand(config, workload="smoke", against="pypi:4.3.0", queries="q5")
+    assert asked.mode == "paired"
+    assert {query: str(build) for query, build in asked.against.items()} == {"q5": "pypi:4.3.0"}
+    assert asked.workload.repetitions == config.gate.pairs
+    with pytest.raises(NexmarkError, match="against: nights in mode history measure no second"):
+        on_demand(config, against="pypi:4.3.0", mode="history")
+
+
+@pytest.mark.parametrize("param", ["build", "against"])
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("latest", "build 'latest': not known; write pypi:4.3.0, tarball:"),
+        ("tarball:/x.tgz", "build 'tarball:/x.tgz': a tarball needs its #sha512=HEX; add it"),
+        ("tarball:/x.tgz#sha512=abc", "tarball is not well-formed; write pypi:4.3.0"),
+        ("directory:/no/such", "build directory:/no/such: /no/such does not exist"),
+        (f"tarball:/no/x.tgz#sha512={'a' * 128}", "/no/x.tgz does not exist; correct the path"),
+    ],
+)
+def test_a_build_that_cannot_be_is_one_line_before_anything_is_fetched(
+    config: Config, param: str, text: str, says: str
+) -> None:
+    try:
+        problems = list(find_problems(on_demand(config, **{param: text})))
+    except NexmarkError as error:
+        problems = [str(error)]
+    (problem,) = [each for each in problems if says in each]
+    assert "\n" not in problem
+
+
+def test_a_night_tests_the_snapshot_of_its_date_unless_a_candidate_is_given(
+    config: Config, tmp_path: Path
+) -> None:
+    from datetime import UTC, datetime
+
+    from nexmark.engines import MissingBuild
+
+    (tmp_path / "spark-20261103.tgz").touch()
+    (tmp_path / "spark-20261103.tgz.sha512").write_text(f"{'b' * 128}  spark-20261103.tgz\n")
+    template = f"{tmp_path}/spark-{{{{ ds_nodash }}}}.tgz"
+    snapshots = Snapshots(tarball=template, sha512=f"{template}.sha512")
+    asked = night(config)
+    engine = asked.engine.model_copy(update={"snapshots": snapshots})
+    asked = asked.model_copy(update={"engine": engine})
+    day = datetime(2026, 11, 3, 22, tzinfo=UTC)
+    found = with_snapshot(asked, {}, day).candidate
+    assert str(found) == f"tarball:{tmp_path}/spark-20261103.tgz#sha512={'b' * 128}"
+    assert with_snapshot(asked, {"candidate": "pypi:4.3.0"}, day) == asked
+    assert with_snapshot(asked, {}, None) == asked
+    with pytest.raises(MissingBuild, match=r"no build for 2026-11-04: .*spark-20261104\.tgz"):
+        with_snapshot(asked, {}, day.replace(day=4))

@@ -13,7 +13,7 @@ from nexmark.config import load
 from nexmark.store import Store, open_store
 from nexmark.tasks import judging, recording
 from nexmark.tasks.checks import make_night
-from nexmark.tasks.night import Deployment, Night
+from nexmark.tasks.night import Deployment, Deployments, Night
 from nexmark.tasks.operators import write_failure
 from nexmark.tasks.outcome import Verification
 
@@ -45,8 +45,9 @@ def begin(run_id: str, monkeypatch: pytest.MonkeyPatch, **params: Any) -> Night:
         jobs_home="/opt/jobs",
     )
     night.write()
-    deployment.write(night)
-    recording.record_night(night, deployment)
+    deployments = Deployments(candidate=deployment)
+    deployments.write(night)
+    recording.record_night(night, deployments)
     monkeypatch.setattr(Night, "current", lambda: night)
     return night
 
@@ -73,13 +74,13 @@ def verified(night: Night, success: bool = True) -> None:
 
 
 def statuses(store: Store, night: Night) -> dict[int, tuple[str, str | None]]:
-    rows = store.repetitions(recording.run_name(night))
+    rows = store.repetitions(night.name)
     return {row.number: (row.status, row.reason) for row in rows}
 
 
 def test_an_application_that_failed_is_recorded_as_failed(night: Night, store: Store) -> None:
     verified(night)
-    write_failure(night.repetition_dir("q0", 1), "run_query.py: error: out of luck")
+    write_failure(night.query_dir("q0") / "rep-1", "run_query.py: error: out of luck")
     recording.record("q0")
     found = statuses(store, night)
     told = "the application failed: run_query.py: error: out of luck"
@@ -98,14 +99,14 @@ def test_a_verification_that_did_not_run_is_the_reason(night: Night, store: Stor
 def test_a_wrong_result_is_recorded_with_what_is_wrong(night: Night, store: Store) -> None:
     verified(night, success=False)
     recording.record("q0")
-    assert store.invalid(recording.run_name(night)) == {"q0": "row_count: 1, the reference has 2"}
+    assert store.invalid(night.name) == {"q0": "row_count: 1, the reference has 2"}
     assert statuses(store, night)[1] == ("failed", "not run, because the result is wrong")
 
 
 def test_a_repetition_without_samples_is_invalid_and_never_zero(night: Night, store: Store) -> None:
     verified(night)
     for number in (1, 2, 3):
-        produced(night.repetition_dir("q0", number))
+        produced(night.query_dir("q0") / f"rep-{number}")
     recording.record("q0")
     status, reason = statuses(store, night)[1]
     assert status == "invalid"
@@ -117,7 +118,7 @@ def test_other_rows_than_the_verified_ones_are_invalid(night: Night, store: Stor
     """Smoke verifies the very events that it times: the digest must be the same to the bit."""
     verified(night)
     for number in (1, 2, 3):
-        produced(night.repetition_dir("q0", number), digest="ffffffffffffffff")
+        produced(night.query_dir("q0") / f"rep-{number}", digest="ffffffffffffffff")
     recording.record("q0")
     status, reason = statuses(store, night)[2]
     assert status == "invalid"
@@ -129,7 +130,7 @@ def test_an_update_query_is_not_held_to_the_verified_digest(night: Night, store:
     """What it puts out depends on the batches; its repetitions must agree all the same."""
     verified(night)
     for number, digest in ((1, "aa"), (2, "aa"), (3, "bb")):
-        produced(night.repetition_dir("q0", number), digest=digest, output_mode="update")
+        produced(night.query_dir("q0") / f"rep-{number}", digest=digest, output_mode="update")
     recording.record("q0")
     reasons = {number: reason or "" for number, (_, reason) in statuses(store, night).items()}
     assert "no samples" in reasons[1]

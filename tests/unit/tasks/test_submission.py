@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nexmark.config import load
 from nexmark.tasks import submission
 from nexmark.tasks.checks import make_night
-from nexmark.tasks.night import Deployment, Night
+from nexmark.tasks.night import Deployment, Deployments, Night
 from nexmark.tasks.operators import prepare
 from nexmark.tasks.progress import reason
+from nexmark.tasks.runs import CONTROL, FRESH, SLOWED, Run, first_runs, fresh_runs
 
 
 @pytest.fixture
@@ -39,6 +41,26 @@ def deployment(tmp_path: Path) -> Deployment:
     )
 
 
+@pytest.fixture
+def pairs(night: Night, deployment: Deployment) -> tuple[Night, Deployments]:
+    """A night of pairs on q0 and q5; the gate is tested by q5."""
+    source = night.candidate
+    changes = {
+        "mode": "paired",
+        "against": {"q0": source, "q5": source},
+        "self_test": {CONTROL: "q5", SLOWED: "q5"},
+    }
+    accepted = deployment.model_copy(update={"build": "fedcba9876543210"})
+    return night.model_copy(update=changes), Deployments(
+        candidate=deployment, baselines={"q0": accepted, "q5": accepted}
+    )
+
+
+def repetition(night: Night, deployment: Deployment, query: str, number: int) -> dict[str, Any]:
+    run = Run(query=query, number=number)
+    return submission.repetition_submission(night, Deployments(candidate=deployment), run)
+
+
 def option(arguments: list[str], name: str) -> str:
     return arguments[arguments.index(name) + 1]
 
@@ -46,15 +68,15 @@ def option(arguments: list[str], name: str) -> str:
 def test_a_repetition_runs_the_timed_size_with_its_event_log(
     night: Night, deployment: Deployment
 ) -> None:
-    made = submission.repetition_submission(night, deployment, "q5", 2)
+    made = repetition(night, deployment, "q5", 2)
     arguments = made["application_args"]
     assert made["application"] == "/opt/jobs/nexmark_jobs/run_query.py"
     assert option(arguments, "--events") == "10000000"
     assert option(arguments, "--sink") == "noop"
     assert option(arguments, "--generator") == "num_active_people=50"
-    assert option(arguments, "--result") == str(night.repetition_dir("q5", 2) / "result.json")
+    assert option(arguments, "--result") == str(night.query_dir("q5") / "rep-2" / "result.json")
     assert made["conf"]["spark.eventLog.compression.codec"] == "zstd"
-    assert made["conf"]["spark.eventLog.dir"] == f"file://{night.repetition_dir('q5', 2)}/events"
+    assert made["conf"]["spark.eventLog.dir"] == f"file://{night.query_dir('q5')}/rep-2/events"
     json.dumps(made)  # it passes through XCom
 
 
@@ -103,9 +125,9 @@ def test_an_engines_confs_go_on_top_of_the_profile_and_never_over_the_benchmarks
 def test_no_two_applications_share_a_checkpoint(night: Night, deployment: Deployment) -> None:
     made = [
         submission.verify_submission(night, deployment, "q0"),
-        submission.repetition_submission(night, deployment, "q0", 1),
-        submission.repetition_submission(night, deployment, "q0", 2),
-        submission.repetition_submission(night, deployment, "q5", 1),
+        repetition(night, deployment, "q0", 1),
+        repetition(night, deployment, "q0", 2),
+        repetition(night, deployment, "q5", 1),
     ]
     roots = {each["conf"]["spark.sql.streaming.checkpointLocation"] for each in made}
     assert len(roots) == 4
@@ -128,9 +150,9 @@ def test_the_first_verification_makes_the_class_archive_and_all_drivers_use_it(
     first = submission.verify_submission(night, deployment, "q0")
     ((unfinished, archive),) = first["renames"]
     assert f"-XX:ArchiveClassesAtExit={unfinished}" in first["conf"][driver]
-    assert driver not in submission.repetition_submission(night, deployment, "q0", 1)["conf"]
+    assert driver not in repetition(night, deployment, "q0", 1)["conf"]
     Path(archive).touch()
-    timed = submission.repetition_submission(night, deployment, "q0", 1)["conf"]
+    timed = repetition(night, deployment, "q0", 1)["conf"]
     assert timed[driver] == f"-XX:SharedArchiveFile={archive}"
     assert executor not in timed  # nothing touches the JVM that is measured
     dump = submission.dump_submission(night, deployment)["conf"]
@@ -145,3 +167,56 @@ def test_the_reason_of_a_failure_is_the_jobs_own_line() -> None:
     assert reason(text) == "run_query.py: error: no such table"
     assert reason("a\nb\n") == "b"
     assert reason("") == "no reason was given"
+
+
+def test_each_arm_runs_its_own_build_on_its_own_cluster(pairs: tuple[Night, Deployments]) -> None:
+    night, deployments = pairs
+    candidate, baseline = (
+        submission.repetition_submission(night, deployments, Run(query="q0", number=1, arm=arm))
+        for arm in ("candidate", "baseline")
+    )
+    assert candidate["conf"]["spark.nexmark.build"] == "0123456789abcdef"
+    assert baseline["conf"]["spark.nexmark.build"] == "fedcba9876543210"
+    assert candidate["conn_id"] == "nexmark_local"
+    assert baseline["conn_id"] == "nexmark_local_baseline"
+    assert candidate["env_vars"]["NEXMARK_OWNER"] != baseline["env_vars"]["NEXMARK_OWNER"]
+    assert candidate["directories"] != baseline["directories"]
+
+
+def test_arms_take_turns_and_the_seed_says_which_is_first(
+    pairs: tuple[Night, Deployments],
+) -> None:
+    night, _ = pairs
+    order = [(run.number, run.arm) for run in first_runs(night, "q0")]
+    assert len(order) == 2 * night.workload.repetitions
+    assert order == [(run.number, run.arm) for run in first_runs(night, "q0")]
+    for number in range(1, night.workload.repetitions):
+        this, following = order[2 * number - 2 : 2 * number], order[2 * number : 2 * number + 2]
+        assert {arm for _, arm in this} == {"candidate", "baseline"}
+        assert [arm for _, arm in following] == [arm for _, arm in reversed(this)]
+    firsts = {
+        first_runs(night.model_copy(update={"seed": seed}), "q0")[0].arm for seed in range(20)
+    }
+    assert firsts == {"candidate", "baseline"}
+
+
+def test_the_gate_is_tested_by_further_arms_of_a_query(pairs: tuple[Night, Deployments]) -> None:
+    night, deployments = pairs
+    arms = [run.arm for run in first_runs(night, "q5")]
+    assert {arm: arms.count(arm) for arm in set(arms)} == dict.fromkeys(
+        ("candidate", "baseline", CONTROL, SLOWED), night.workload.repetitions
+    )
+    slowed = submission.repetition_submission(
+        night, deployments, Run(query="q5", number=1, arm=SLOWED)
+    )
+    assert option(slowed["application_args"], "--events") == "12000000"  # a fifth more
+    assert option(slowed["application_args"], "--rows-per-batch") == "600000"
+    assert slowed["conf"]["spark.nexmark.build"] == "fedcba9876543210"
+
+
+def test_fresh_pairs_are_others_than_the_first(pairs: tuple[Night, Deployments]) -> None:
+    night, _ = pairs
+    fresh = fresh_runs(night, "q0", ["candidate", "baseline"])
+    assert len(fresh) == 2 * night.gate.confirmation * night.workload.repetitions
+    assert {run.stage for run in fresh} == {FRESH}
+    assert not {run.name for run in fresh} & {run.name for run in first_runs(night, "q0")}

@@ -1,0 +1,8 @@
+"""The Airflow DAG that tests any Spark build, when a person asks for it."""
+
+from __future__ import annotations
+
+from nexmark.config import load
+from nexmark.tasks.nightly import build_on_demand_dag
+
+dag = build_on_demand_dag(load())

@@ -1,0 +1,8 @@
+"""The Airflow DAG by which a person signs a release off."""
+
+from __future__ import annotations
+
+from nexmark.config import load
+from nexmark.tasks.signoff_dag import build_signoff_dag
+
+dag = build_signoff_dag(load())

@@ -1,0 +1,84 @@
+"""The second stage of the gate: what looks changed is measured again in the same night.
+
+    suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record
+
+Only suspects pay for it. The seeded slowdown goes through it too, since what is tested is the
+whole gate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import get_current_context
+from airflow.sdk.exceptions import DownstreamTasksSkipped
+
+from nexmark.config import BASELINE, CANDIDATE, paths
+from nexmark.tasks.canaries import canary_records
+from nexmark.tasks.night import Deployments, Night
+from nexmark.tasks.operators import in_sequence
+from nexmark.tasks.progress import say
+from nexmark.tasks.recording import summary
+from nexmark.tasks.repetitions import repetition_records
+from nexmark.tasks.runs import CONFIRMATION, Run, fresh_runs, plan_confirmation, runs_of
+from nexmark.tasks.submission import repetition_submission
+
+if TYPE_CHECKING:
+    from nexmark.store import Store
+
+
+def suspects() -> list[dict[str, Any]]:
+    """What SparkSubmit is given for each fresh repetition; skips what follows if there is none."""
+    from nexmark.store import open_store
+
+    night = Night.current()
+    plan: list[Run] = []
+    if night.mode == "paired" and night.against:
+        with open_store(paths.database_url()) as store:
+            for query, arms in suspect_arms(night, store).items():
+                say(f"{query}: looks changed ({', '.join(arms)}), is measured again")
+                plan += fresh_runs(night, query, [*arms, BASELINE])
+    plan_confirmation(night, plan)
+    if not plan:
+        names = [str(name) for name in get_current_context()["dag"].task_ids]
+        skipped = [name for name in names if name.startswith(f"{CONFIRMATION}.")]
+        skipped.remove(f"{CONFIRMATION}.suspects")
+        raise DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
+    deployments = Deployments.read(night)
+    submissions = [
+        repetition_submission(night, deployments, run) | {"heal": run.query} for run in plan
+    ]
+    return in_sequence(night.query_dir(CONFIRMATION) / "sequence.json", submissions)
+
+
+def suspect_arms(night: Night, store: Store) -> dict[str, list[str]]:
+    """The arms of each query that look other than the baseline."""
+    from nexmark.verdict.nightly import suspects as suspect_queries
+
+    earlier = store.earlier(night.name, night.gate.remembered)
+    found: dict[str, list[str]] = {}
+    for query in suspect_queries(store.paired_night(night.name), earlier, night.gate):
+        found.setdefault(query, []).append(CANDIDATE)
+    for arm, query in night.self_test.items():
+        tested = store.paired_night(night.name, arms=(arm, BASELINE), queries=[query])
+        if suspect_queries(tested, earlier, night.gate):
+            found.setdefault(query, []).append(arm)
+    return found
+
+
+def record_confirmation() -> None:
+    """Record every fresh repetition that was planned."""
+    from nexmark.store import open_store
+
+    night = Night.current()
+    runs = runs_of(night, CONFIRMATION)
+    with open_store(paths.database_url()) as store:
+        store.record_canary(night.name, canary_records(night, CONFIRMATION))
+        for query in dict.fromkeys(run.query for run in runs):
+            own = [run for run in runs if run.query == query]
+            for made in repetition_records(night, own, store):
+                store.record_repetition(made)
+                say(f"{night.position(query)} {summary(made, night)}")
+
+
+__all__ = ["record_confirmation", "suspect_arms", "suspects"]

@@ -1,0 +1,130 @@
+"""What a release sign-off has beside a night: its preflight, question, evidence, decision.
+
+    report >> question >> approval >> evidence >> decision
+    report >> stop_cluster
+
+The cluster is not kept while somebody thinks. A red verdict does not end the sign-off: the
+question shows it, and who approves a red night does so knowingly, with a reason. `decision` gives
+the run its colour: green only if a person has approved. The evidence is written before, whatever
+was decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import get_current_context
+from airflow.sdk.exceptions import AirflowFailException
+
+from nexmark.config import Config, load, paths
+from nexmark.errors import NexmarkError
+from nexmark.tasks.approval import DECISION_KEY, Decision
+from nexmark.tasks.night import Night
+from nexmark.tasks.preflight import prepare_night
+from nexmark.tasks.progress import say
+
+#: A sign-off has so many times the pairs of a night.
+MORE_PAIRS = 2
+
+
+def signoff_preflight() -> None:
+    """The preflight of a night with the params of a sign-off."""
+    params = get_current_context()["params"]
+    try:
+        asked = night_params(load(), params)
+    except NexmarkError as error:
+        raise AirflowFailException(str(error)) from None
+    prepare_night(params["engine"], asked)
+    night = Night.current()
+    if night.mode == "paired" and not night.against:
+        raise AirflowFailException(
+            f"against: nothing is accepted for {night.engine.name}, workload "
+            f"{night.workload.name}, cluster {night.cluster.name}; name the build to compare with, "
+            "the last release say: pypi:4.2.1"
+        )
+
+
+def night_params(config: Config, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The params of a nightly DAG that a sign-off amounts to."""
+    pairs = params["pairs"]
+    if not pairs and params["mode"] == "paired":
+        pairs = MORE_PAIRS * config.gate.pairs
+    return {
+        "workload": params["workload"],
+        "cluster": params["cluster"],
+        "candidate": params["build"],
+        "against": params["against"],
+        "mode": params["mode"],
+        "repetitions": pairs,
+        "queries": None,
+        "verify_scale": params["verify_scale"],
+    }
+
+
+def question() -> str:
+    """What the person is shown, as Markdown; also writes the evidence as it is so far."""
+    from nexmark.report import make_report
+    from nexmark.report.evidence import collect
+    from nexmark.report.evidence_html import render
+    from nexmark.report.question import question_text
+    from nexmark.store import open_store
+
+    night = Night.current()
+    draft = night.directory / "report" / "evidence.html"
+    with open_store(paths.database_url()) as store:
+        content = collect(store, night.name)
+        report = make_report(store, night.name)
+    draft.parent.mkdir(parents=True, exist_ok=True)
+    draft.write_text(render(content), encoding="utf-8")
+    say(f"evidence so far: {draft}")
+    return question_text(report, content, draft, _kept_in(night))
+
+
+def evidence() -> dict[str, Any]:
+    """Write the bundle, in the run directory and under `signoffs`; returns what came of it."""
+    from nexmark.report.bundle import write_bundle
+    from nexmark.report.evidence import collect
+    from nexmark.store import open_store
+
+    try:
+        night = Night.current()
+    except NexmarkError as error:
+        raise AirflowFailException(f"no evidence, for the night did not begin: {error}") from None
+    found = get_current_context()["ti"].xcom_pull(task_ids="approval", key=DECISION_KEY)
+    if not found:
+        raise AirflowFailException(
+            "no evidence, for nobody was asked, or the question was ended by hand; "
+            "see the first red task"
+        )
+    decision = Decision.model_validate(found)
+    with open_store(paths.database_url()) as store:
+        content = collect(store, night.name, decision.model_dump())
+        objection = decision.objection(content["red"])
+        content["decision"] |= {"signed_off": not objection, "objection": objection}
+        bundle = write_bundle(night.directory / "signoff", _kept_in(night), content, store)
+    say(f"evidence: {bundle.directory}")
+    say(f"the same, to keep: {bundle.copy}")
+    say(f"seal (SHA-256 of its SHA256SUMS): {bundle.seal}")
+    return {"directory": str(bundle.directory), "seal": bundle.seal, "objection": objection}
+
+
+def decision() -> None:
+    """Fail unless a person has approved, naming who has not and why."""
+    night = Night.current()
+    written = get_current_context()["ti"].xcom_pull(task_ids="evidence")
+    if written["objection"]:
+        raise AirflowFailException(
+            f"{night.candidate} is not signed off: {written['objection']}; "
+            f"evidence: {written['directory']}"
+        )
+    say(f"{night.candidate} is signed off; evidence: {written['directory']}")
+    say(f"to compare later nights with it: make accept RUN='{night.name}' REASON='signed off'")
+
+
+def _kept_in(night: Night) -> Path:
+    return paths.home() / "signoffs" / paths.safe_name(night.name)
+
+
+__all__ = ["decision", "evidence", "night_params", "question", "signoff_preflight"]

@@ -1,0 +1,81 @@
+"""What a sign-off is asked to do, and which decisions count."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from nexmark.config import load
+from nexmark.tasks.approval import Decision
+from nexmark.tasks.checks import make_night
+from nexmark.tasks.signoff import night_params
+
+
+def params(**changes: Any) -> dict[str, Any]:
+    values = {
+        "engine": "spark-4.3.0",
+        "build": "pypi:4.3.0",
+        "against": "pypi:4.2.1",
+        "workload": "nightly",
+        "cluster": "local",
+        "mode": "paired",
+        "pairs": None,
+        "verify_scale": 5,
+    }
+    return {**values, **changes}
+
+
+def test_twice_the_pairs_and_five_times_the_verification_on_all_queries() -> None:
+    config = load()
+    asked = night_params(config, params())
+    night = make_night(config, "spark-4.3.0", "nexmark_signoff", "r", asked)
+    workload = config.workloads["nightly"]
+    assert night.workload.repetitions == 2 * config.gate.pairs
+    assert night.workload.verify.events == 5 * workload.verify.events
+    assert night.workload.verify.rows_per_batch == workload.verify.rows_per_batch
+    assert night.queries == workload.queries
+    assert (str(night.candidate), asked["against"]) == ("pypi:4.3.0", "pypi:4.2.1")
+
+
+def test_pairs_that_are_given_count() -> None:
+    assert night_params(load(), params(pairs=3))["repetitions"] == 3
+
+
+def event(option: str, reason: str = "") -> dict[str, Any]:
+    return {
+        "chosen_options": [option],
+        "params_input": {"reason": reason},
+        "responded_at": datetime(2026, 11, 21, 9, tzinfo=UTC),
+        "responded_by_user": {"id": "7", "name": "ada"},
+    }
+
+
+def test_a_decision_has_who_when_and_why() -> None:
+    made = Decision.of(event("Approve", " all well "))
+    assert made == Decision(
+        choice="approved", who="ada (7)", when="2026-11-21T09:00:00+00:00", reason="all well"
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "reason", "red", "objection"),
+    [
+        ("Approve", "", False, ""),
+        ("Approve", "known, SPARK-1", True, ""),
+        ("Approve", "  ", True, "approved by ada (7) without a reason, which a red night needs"),
+        ("Reject", "", False, "rejected by ada (7)"),
+        ("Reject", "slow", True, "rejected by ada (7): slow"),
+    ],
+)
+def test_a_red_night_is_approved_with_a_reason_only(
+    option: str, reason: str, red: bool, objection: str
+) -> None:
+    found = Decision.of(event(option, reason)).objection(red)
+    assert found.partition(";")[0] == objection
+
+
+def test_no_answer_is_no_approval() -> None:
+    made = Decision.of({"error": "no response", "error_type": "timeout"})
+    assert made.objection(red=False) == "nobody decided: timeout"
