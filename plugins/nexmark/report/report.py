@@ -11,7 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nexmark.report.rows import Row, rows_of
+from nexmark.report.alarms import alarm_lines
+from nexmark.report.health import health
+from nexmark.report.rows import Row, rows_of, suite_of
 from nexmark.report.summary import failed, summary
 from nexmark.report.table import render_table
 from nexmark.store import Store
@@ -24,16 +26,21 @@ NOT_IN_CSV = frozenset({"id", "night_id", "batch_list", "confs"})
 
 @dataclass(frozen=True)
 class Report:
-    """A night with its rows; ``lines`` are the three that matter, ``failed`` whether it is red."""
+    """A night with its rows; ``failed``: whether it is red.
+
+    ``lines`` are the three that matter and how far to trust them, ``alarms`` tell since which build
+    it is.
+    """
 
     night: Night
     rows: tuple[Row, ...]
     lines: tuple[str, ...]
     failed: bool
+    alarms: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """Return what a person reads: a heading, the table, the three lines."""
-        return "\n".join([self.heading(), render_table(self.rows), *self.lines])
+        """Return what a person reads: a heading, the table, the three lines, the alarms."""
+        return "\n".join([self.heading(), render_table(self.rows), *self.lines, *self.alarms])
 
     def heading(self) -> str:
         """Return what was measured, in one line."""
@@ -47,8 +54,10 @@ class Report:
 def make_report(store: Store, run: str) -> Report:
     """Return the report of a run; StoreError when the run is not known."""
     night = store.find_run(run)
-    rows = tuple(rows_of(store, night))
-    return Report(night, rows, tuple(summary(night, rows)), failed(rows))
+    rows, suite = tuple(rows_of(store, night)), suite_of(store, night)
+    lines = [*summary(night, rows, suite), *health(store, night, rows)]
+    alarms = tuple(alarm_lines(store, night))
+    return Report(night, rows, tuple(lines), failed(rows, suite), alarms)
 
 
 def write_report(directory: Path, store: Store, run: str) -> Report:
@@ -66,6 +75,7 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
         "night": _plain(report.night),
         "failed": report.failed,
         "summary": list(report.lines),
+        "alarms": list(report.alarms),
         "rows": [_flat(row) for row in report.rows],
         "verdicts": [_plain(row) for row in store.verdicts(report.night.id)],
         "validations": [_plain(row) for row in store.validations(report.night.id)],

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from nexmark.store import CANDIDATE, Store
+from nexmark.store import CANDIDATE, FIRST, Store
 from nexmark.store.models import Night, Repetition, Validation, VerdictRow
+from nexmark.verdict.nights import SUITE
 
 
 @dataclass(frozen=True)
@@ -17,8 +18,11 @@ class Row:
     ``wall_s`` and ``cpu_s`` are medians over the ``repetitions`` that count, of the run from the
     start of the query to its last batch; ``cores`` and ``throughput_per_core`` follow from them,
     so that the row is consistent in itself. ``cpu_s_per_mevent`` is the metric of record on its
-    ``basis`` (steady or application), that of the verdict where there is one, so that ``ratio``
-    is ``cpu_s_per_mevent`` / ``baseline``. ``result``: right, WRONG, unverified, or not run.
+    ``basis`` (steady or application), that of the verdict where there is one. ``ratio`` is
+    ``cpu_s_per_mevent`` / ``baseline``, of a night of pairs that of the pairs, with its 95 %
+    interval ``lo``, ``hi``; ``mde`` is the smallest slowdown that could have been seen (0.07 is
+    7 %). ``red``: whether the verdict fails the night; ``acceptance``: the id of the one that
+    covers a verdict that is known. ``result``: right, WRONG, unmeasured, unverified, or not run.
     """
 
     query: str
@@ -31,9 +35,14 @@ class Row:
     basis: str | None = None
     baseline: float | None = None
     ratio: float | None = None
+    lo: float | None = None
+    hi: float | None = None
+    mde: float | None = None
     verdict: str | None = None
     reason: str | None = None
     baseline_run: str | None = None
+    red: bool = False
+    acceptance: int | None = None
 
     @property
     def cores(self) -> float | None:
@@ -48,14 +57,21 @@ class Row:
 
 def rows_of(store: Store, night: Night) -> list[Row]:
     """Return the rows of a night in the order its queries were asked for."""
-    verdicts = {row.query: row for row in store.verdicts(night.id)}
+    verdicts = {row.query: row for row in store.verdicts(night.id) if row.decides}
     validations = {x.query: x for x in store.validations(night.id) if x.arm == CANDIDATE}
     measured: dict[str, list[Repetition]] = {}
     for row in store.repetitions(night.id):
-        if row.arm == CANDIDATE:
+        if row.arm == CANDIDATE and row.stage == FIRST:
             measured.setdefault(row.query, []).append(row)
     queries = list(dict.fromkeys([*night.queries, *verdicts, *measured]))
+    if SUITE in queries:  # it is no query; `suite_of` has its verdict
+        queries.remove(SUITE)
     return [_row(query, measured.get(query, ()), verdicts, validations) for query in queries]
+
+
+def suite_of(store: Store, night: Night) -> VerdictRow | None:
+    """Return the verdict on the suite as a whole, None where there is none."""
+    return next((row for row in store.verdicts(night.id) if row.query == SUITE), None)
 
 
 def _row(
@@ -79,9 +95,14 @@ def _row(
         basis=verdict.basis if verdict and judged else own[1],
         baseline=verdict.baseline if verdict else None,
         ratio=verdict.ratio if verdict else None,
+        lo=verdict.lo if verdict else None,
+        hi=verdict.hi if verdict else None,
+        mde=verdict.mde if verdict else None,
         verdict=verdict.value if verdict else None,
         reason=verdict.reason if verdict else None,
         baseline_run=verdict.baseline_run if verdict else None,
+        red=verdict is not None and verdict.red,
+        acceptance=verdict.acceptance_id if verdict else None,
     )
 
 
@@ -95,9 +116,12 @@ def _on_one_basis(rows: Sequence[Repetition]) -> tuple[float | None, str | None]
 
 
 def _result(repetitions: Sequence[Repetition], validation: Validation | None) -> str:
-    wrong = any(row.status == "invalid" for row in repetitions)
+    invalid = [row for row in repetitions if row.status == "invalid"]
+    wrong = any(row.wall_s is not None for row in invalid)  # it was measured, so that is not it
     if wrong or (validation is not None and not validation.success):
         return "WRONG"
+    if invalid:
+        return "unmeasured"
     if validation is not None:
         return "right"
     return "unverified" if repetitions else "not run"

@@ -7,59 +7,78 @@ from collections.abc import Sequence
 from textwrap import shorten
 
 from nexmark.report.rows import Row
-from nexmark.store.models import Night
-from nexmark.verdict import FAILING, Value
+from nexmark.store.models import Night, VerdictRow
+from nexmark.verdict import Value
 
 NAMED = 8
 REASONS = 3
+GROSS = 1.1
+"""Told also while the gate is calibrating."""
+NAMED_ALL = frozenset(
+    {Value.INVALID, Value.MISSING, Value.REGRESSION, Value.SUSPECT, Value.WATCH, Value.FASTER}
+)
 WIDTH = 120
 SAID = {
     Value.INVALID: "invalid",
     Value.MISSING: "missing",
-    Value.REGRESSION: "slower than the bound allows",
+    Value.REGRESSION: "slower",
+    Value.SUSPECT: "suspect",
+    Value.WATCH: "to watch",
+    Value.UNCONFIRMED: "not confirmed",
     Value.FASTER: "faster",
-    Value.OK: "within the bound",
+    Value.OK: "unchanged",
     Value.CALIBRATING: "not compared",
 }
 
 
-def failed(rows: Sequence[Row]) -> bool:
+def failed(rows: Sequence[Row], suite: VerdictRow | None = None) -> bool:
     """Tell whether the night is red; one without any verdict is."""
-    return not any(row.verdict for row in rows) or any(row.verdict in FAILING for row in rows)
+    if suite is not None and suite.red:
+        return True
+    return not any(row.verdict for row in rows) or any(row.red for row in rows)
 
 
-def summary(night: Night, rows: Sequence[Row]) -> list[str]:
-    """Return three lines: what happened, why, what to do."""
-    return [_what(rows), _why(rows), _next(night, rows)]
+def summary(night: Night, rows: Sequence[Row], suite: VerdictRow | None = None) -> list[str]:
+    """Return three lines: what happened, why, what to do; ``suite`` is the verdict on all."""
+    return [_what(rows, suite), _why(night, rows, suite), _next(night, rows, suite)]
 
 
 def _with(rows: Sequence[Row], value: Value) -> list[Row]:
     return [row for row in rows if row.verdict == value]
 
 
-def _what(rows: Sequence[Row]) -> str:
+def _what(rows: Sequence[Row], suite: VerdictRow | None) -> str:
     if not any(row.verdict for row in rows):
         return "NIGHT NOT JUDGED: no verdict is recorded."
     parts = []
+    if known := [row for row in rows if row.acceptance is not None]:
+        parts.append(f"{len(known)} known and accepted ({_names(known)})")
     for value, words in SAID.items():
-        found = _with(rows, value)
-        if found and value in FAILING:
+        found = [row for row in _with(rows, value) if row.acceptance is None]
+        if found and value in NAMED_ALL:
             parts.append(f"{len(found)} {words} ({_names(found)})")
         elif found:
             parts.append(f"{len(found)} {words}")
     ratios = [row.ratio for row in rows if row.ratio]
-    if ratios:
+    if suite is not None:
+        parts.append(f"suite {suite.value}, {suite.reason}")
+    elif ratios:
         mean = math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
         parts.append(f"CPU {mean:.3f} of the baseline (geometric mean of {len(ratios)})")
-    return f"NIGHT {'FAILED' if failed(rows) else 'OK'}: {'; '.join(parts)}."
+    return f"NIGHT {'FAILED' if failed(rows, suite) else 'OK'}: {'; '.join(parts)}."
 
 
-def _why(rows: Sequence[Row]) -> str:
-    bad = [row for value in SAID for row in _with(rows, value) if value in FAILING]
+def _why(night: Night, rows: Sequence[Row], suite: VerdictRow | None) -> str:
+    bad = [row for value in SAID for row in _with(rows, value) if row.red]
     if bad:
         reasons = [f"{row.query}: {shorten(row.reason or '', WIDTH)}" for row in bad[:REASONS]]
         more = f" | and {len(bad) - REASONS} more" if len(bad) > REASONS else ""
         return f"Why: {' | '.join(reasons)}{more}"
+    if suite is not None and suite.red:
+        return f"Why: no query by itself, but {suite.reason}."
+    builds = sorted(set((night.baselines or {}).values()))
+    if builds and any(row.ratio for row in rows):
+        return f"Why: every result is right, and measured in turns with build {', '.join(builds)}."
     runs = list(dict.fromkeys(row.baseline_run for row in rows if row.ratio and row.baseline_run))
     if runs:
         more = f" and {len(runs) - 1} more" if len(runs) > 1 else ""
@@ -68,19 +87,35 @@ def _why(rows: Sequence[Row]) -> str:
     return f"Why: {' | '.join(reasons[:REASONS]) or 'the night did not get so far'}."
 
 
-def _next(night: Night, rows: Sequence[Row]) -> str:
+def _next(night: Night, rows: Sequence[Row], suite: VerdictRow | None) -> str:
     accept = f"make accept RUN='{night.id}'"
-    if invalid := _with(rows, Value.INVALID):
+    invalid = [row for row in _with(rows, Value.INVALID) if row.red]
+    if wrong := [row for row in invalid if row.result == "WRONG"]:
         docs = f"{night.directory}/data_docs/index.html"
-        return f"Next: see what is wrong with {invalid[0].query} in {docs}."
-    if missing := _with(rows, Value.MISSING):
+        return f"Next: see what is wrong with {wrong[0].query} in {docs}."
+    if invalid:
+        return f"Next: see to what the reason names, then clear {invalid[0].query}'s tasks."
+    if missing := [row for row in _with(rows, Value.MISSING) if row.red]:
         return (
             f"Next: read the log of {missing[0].query}'s failed task, put it right, clear the task."
         )
-    if slower := _with(rows, Value.REGRESSION):
+    if suspect := [row for row in rows if row.red and row.verdict == Value.SUSPECT]:
+        return f"Next: read why {suspect[0].query} was not measured again, clear `confirmation`."
+    if suite is not None and suite.red and not _with(rows, Value.REGRESSION):
+        return f"Next: look at the largest ratios above; if it is meant to be so: {accept}"
+    if slower := [row for row in rows if row.red and row.verdict == Value.REGRESSION]:
         place = f"{night.directory}/{slower[0].query}"
         return f"Next: compare plan and batches in {place}; if it is meant to be so: {accept}"
-    if _with(rows, Value.CALIBRATING):
+    calibrating = _with(rows, Value.CALIBRATING)
+    if calibrating and all(row.ratio for row in calibrating):
+        gross = [row for row in calibrating if row.lo is not None and row.lo > GROSS]
+        if gross:
+            return (
+                f"Next: look at {_names(gross)}: nothing is red while the gate learns the noise, "
+                f"but every pair is slower by more than {GROSS - 1:.0%}."
+            )
+        return "Next: nothing to do; the gate learns the noise of each query night by night."
+    if calibrating:
         return f"Next: to compare later nights with this one: {accept}"
     return "Next: nothing to do."
 

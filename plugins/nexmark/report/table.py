@@ -21,6 +21,7 @@ HEADINGS = (
 )
 LEFT = frozenset({"Query", "Result", "Verdict"})
 NONE = "-"
+ACCEPTED = " (accepted)"
 OTHER_BASIS = "*"
 FOOTNOTE = (
     f"{OTHER_BASIS} over the whole life of the application, start-up included:"
@@ -76,9 +77,16 @@ def _cells(row: Row, mixed: bool) -> list[str]:
         row.result,
         number(row.cpu_s_per_mevent) + mark,
         number(row.baseline),
-        number(row.ratio),
-        row.verdict or NONE,
+        _ratio(row),
+        f"{row.verdict or NONE}{ACCEPTED if row.acceptance is not None else ''}",
     ]
+
+
+def _ratio(row: Row) -> str:
+    """Return the ratio, with its interval where it has one: ``1.082 (1.051-1.114)``."""
+    if row.lo is None or row.hi is None:
+        return number(row.ratio)
+    return f"{number(row.ratio)} ({row.lo:.3f}-{row.hi:.3f})"
 
 
 def _total(rows: Sequence[Row]) -> list[str]:

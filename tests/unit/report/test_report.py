@@ -105,6 +105,12 @@ class TestRows:
             store.record_validation(ValidationRecord(RUN, "q5", validated))
         assert make_report(store, RUN).rows[0].result == result
 
+    def test_a_result_that_could_not_be_measured_is_not_wrong(self, store: Store) -> None:
+        store.record_night(night(queries=["q5"]))
+        store.record_validation(ValidationRecord(RUN, "q5", True))
+        store.record_repetition(repetition(RUN, "q5", invalid="an executor was lost"))
+        assert make_report(store, RUN).rows[0].result == "unmeasured"
+
 
 class TestLines:
     def test_a_first_night_says_how_to_get_a_baseline(self, store: Store) -> None:
@@ -118,19 +124,19 @@ class TestLines:
 
     def test_a_green_night_has_nothing_to_do(self, store: Store) -> None:
         judged(store)
-        store.accept(RUN, "ada", "")
+        store.accept(RUN, "ada", "right")
         report = judged(store, 2, 10.5)
         assert report.lines == (
-            "NIGHT OK: 2 within the bound; CPU 1.050 of the baseline (geometric mean of 2).",
+            "NIGHT OK: 2 unchanged; CPU 1.050 of the baseline (geometric mean of 2).",
             f"Why: every result is right, and compared with {RUN}.",
             "Next: nothing to do.",
         )
 
     def test_a_regression_names_query_size_and_what_to_do(self, store: Store) -> None:
         judged(store)
-        store.accept(RUN, "ada", "")
+        store.accept(RUN, "ada", "right")
         what, why, after = judged(store, 2, 13.0).lines
-        assert what.startswith("NIGHT FAILED: 2 slower than the bound allows (q0, q5); CPU 1.300")
+        assert what.startswith("NIGHT FAILED: 2 slower (q0, q5); CPU 1.300")
         assert (
             "q0: 10 -> 13 CPU-s per million events (steady): 1.300, above the bound of 1.1" in why
         )
@@ -139,7 +145,7 @@ class TestLines:
 
     def test_a_wrong_result_goes_before_all_else(self, store: Store) -> None:
         judged(store)
-        store.accept(RUN, "ada", "")
+        store.accept(RUN, "ada", "right")
         what, why, after = judged(store, 2, 13.0, q5="3 rows missing").lines
         assert what.startswith("NIGHT FAILED: 1 invalid (q5); 1 slower")
         assert why.startswith("Why: q5: 3 rows missing | q0: 10 -> 13")

@@ -1,0 +1,52 @@
+"""What is red tonight, by the build that it began with: one issue a line, not one per query."""
+
+from __future__ import annotations
+
+from nexmark.store import Store
+from nexmark.store.errors import without_secrets
+from nexmark.store.models import Night
+from nexmark.verdict.acks import Alarm, Group, group_by_first_bad
+from nexmark.verdict.nights import QueryVerdict
+
+NIGHTS = 100
+"""So far back an alarm is followed."""
+BUILD = 19
+"""Characters of a build's name that are shown: enough to tell it by."""
+
+
+def alarm_lines(store: Store, night: Night) -> list[str]:
+    """Return a line per group: ``since build 4.3.0 sha256:.. (run ..): q5 1.120, q7 1.090``.
+
+    What is known and accepted is left out.
+    """
+    return [_line(store, group) for group in _groups(store, night)]
+
+
+def _groups(store: Store, night: Night) -> list[Group]:
+    red = {(row.query, row.metric) for row in store.verdicts(night.id) if row.red}
+    if not red:
+        return []
+    tonight = [x for x in store.query_verdicts(night.id) if (x.query, x.metric) in red]
+    history: list[tuple[str, list[QueryVerdict]]] = []
+    for verdicts in store.earlier(night.id, NIGHTS):
+        if verdicts:
+            history.append((store.night(verdicts[0].night).build_id, verdicts))
+    return group_by_first_bad([*history, (night.build_id, tonight)])
+
+
+def _line(store: Store, group: Group) -> str:
+    build = store.build(group.build)
+    since = group.alarms[0].since
+    alarms = ", ".join(map(_alarm, group.alarms))
+    name = f"{without_secrets(build.version)} {build.id[:BUILD]}"
+    return f"since build {name} (night {since}): {alarms}"
+
+
+def _alarm(alarm: Alarm) -> str:
+    verdict = alarm.verdict
+    size = verdict.value.value if verdict.ratio is None else f"{verdict.ratio:.3f}"
+    times = f" ({alarm.nights} nights)" if alarm.nights > 1 else ""
+    return f"{verdict.query} {size}{times}"
+
+
+__all__ = ["alarm_lines"]
