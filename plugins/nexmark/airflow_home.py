@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from nexmark.cluster import open_cluster
-from nexmark.config import Cluster, Config, paths
+from nexmark.config import BASELINE, CANDIDATE, Cluster, Config, paths
 from nexmark.errors import NexmarkError
 from nexmark_jobs.host.processes import owner_mark
 
@@ -85,8 +85,16 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
         "NEXMARK_CONF": str(paths.conf_dir()),
         "PYTHONUNBUFFERED": "1",
     }
-    connections = dict(map(connection_variable, config.clusters.values()))
-    return {**connections, **kept, **settings}
+    return {**_spark_connections(config), **kept, **settings}
+
+
+def _spark_connections(config: Config) -> dict[str, str]:
+    """The connections of all clusters, the candidates' and the baselines'."""
+    return dict(
+        connection_variable(cluster.of_arm(arm))
+        for cluster in config.clusters.values()
+        for arm in (CANDIDATE, BASELINE)
+    )
 
 
 def connection_variable(cluster: Cluster) -> tuple[str, str]:

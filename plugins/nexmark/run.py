@@ -11,15 +11,14 @@ import argparse
 import ctypes
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -31,79 +30,85 @@ from nexmark.airflow_home import (
     ui_mark,
 )
 from nexmark.cluster import ClusterError, Lease, Process, SparkCluster, identify
+from nexmark.command import (
+    INTERRUPTED,
+    ending,
+    engine_of,
+    night_params,
+    night_parser,
+    parse_date,
+    say,
+)
 from nexmark.config import Config, SshCluster, load, paths
+from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
-from nexmark.tasks.checks import find_problems, make_night, pick
+from nexmark.tasks.checks import find_problems, make_night, with_snapshot
 from nexmark.tasks.night import Night
 from nexmark.tasks.progress import PROGRESS_VARIABLE
 from nexmark_jobs.host.processes import end, owned
 
 _POLL_S = 0.2
-_INTERRUPTED = 130
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a night; 0 if it is green, 1 if it is red or cannot be run, 130 if interrupted."""
-    options = _parser().parse_args(arguments)
-    try:
-        config = load()
-        night = _plan(config, options)
-        problems = [*find_problems(night), *_in_use(night.spark_cluster), *_scheduler_runs()]
-        if problems:
-            raise NexmarkError(problems[0])
-        environment = airflow_environment(config)
-        _say("preparing Airflow")
-        prepare(environment)
-        os.environ.update(environment)  # the connections to hosts that are to be cleaned are in it
-        close_abandoned(config)
-        try:
-            return _run(night, environment, _run_conf(options))
-        finally:
-            close_abandoned(config)
-    except NexmarkError as error:
-        print(error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-
-
-def newest_engine(config: Config) -> str:
-    """The engine with the highest version in its name."""
-    return max(config.engines, key=lambda name: [int(n) for n in re.findall(r"\d+", name)])
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="nexmark.run", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--engine", default="", help="of engines.yaml (default: the newest)")
-    parser.add_argument("--workload", default="", help="of workloads.yaml (default: smoke)")
-    parser.add_argument("--queries", default="", help="q1,q5 (default: what the workload says)")
-    parser.add_argument("--repetitions", type=int, help="timed repetitions of each query")
+    parser = night_parser("nexmark.run", __doc__)
     parser.add_argument("--candidate", default="", help="a build, as pypi:4.3.0")
-    parser.add_argument("--cluster", default="", help="of clusters.yaml (default: the first)")
-    return parser
+    parser.add_argument("--date", default="", help="of the night, as 2026-11-03 (default: today)")
+    return ending(_night_of, parser.parse_args(arguments))
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see --help\n")
+def _night_of(options: argparse.Namespace) -> int:
+    config = load()
+    engine = engine_of(config, options.engine)
+    params = night_params(config, options)
+    if options.candidate:
+        params["candidate"] = options.candidate
+    day = parse_date("date", options.date) if options.date else None
+    return run_night(config, engine.dag_id, engine.name, params, day)
 
 
-def _plan(config: Config, options: argparse.Namespace) -> Night:
-    """The night that is asked for; NexmarkError if anything asked for does not exist."""
-    engine = options.engine or newest_engine(config)
-    pick("engine", engine, config.engines)
-    options.workload = options.workload or "smoke"
-    options.cluster = options.cluster or next(iter(config.clusters))
-    if options.repetitions is not None and not 1 <= options.repetitions <= 100:
-        raise NexmarkError(f"repetitions: {options.repetitions} is not in 1 to 100; correct it")
-    return make_night(config, engine, config.engines[engine].dag_id, "", vars(options))
+def run_night(
+    config: Config,
+    dag_id: str,
+    engine: str,
+    params: Mapping[str, Any],
+    day: date | None = None,
+) -> int:
+    """Run a DAG on an engine, with `params` and the date `day` (today); exit codes as `main`.
+
+    NexmarkError when the night cannot be begun. No build of the date is no failure.
+    """
+    moment = _moment(day)
+    night = make_night(config, engine, dag_id, "", params)
+    try:
+        night = with_snapshot(night, params, moment)
+    except MissingBuild as error:
+        say(f"{error}; there is nothing to run")
+        return 0
+    problems = [*find_problems(night), *_in_use(night.spark_cluster), *_scheduler_runs()]
+    if problems:
+        raise NexmarkError(problems[0])
+    environment = airflow_environment(config)
+    say("preparing Airflow")
+    prepare(environment)
+    os.environ.update(environment)  # the connections to hosts that are to be cleaned are in it
+    close_abandoned(config)
+    try:
+        return _run(night, environment, params, moment)
+    finally:
+        close_abandoned(config)
 
 
-def _run_conf(options: argparse.Namespace) -> dict[str, Any]:
-    names = ("queries", "workload", "repetitions", "candidate", "cluster")
-    return {name: getattr(options, name) for name in names if getattr(options, name)}
+def _moment(day: date | None) -> datetime:
+    """A moment of `day`, another one each time: Airflow has one run of a DAG at each."""
+    now = datetime.now(UTC)
+    moment = datetime.combine(day, now.timetz()) if day else now
+    if moment > now:
+        raise NexmarkError(f"date: {day} is not yet there (in UTC); give a date that has begun")
+    return moment
 
 
 def _in_use(cluster: SparkCluster) -> list[str]:
@@ -124,14 +129,18 @@ def _scheduler_runs() -> list[str]:
     return ["`make ui` is running; trigger the DAG there, or end it and run this again"]
 
 
-def _run(night: Night, environment: dict[str, str], conf: dict[str, Any]) -> int:
+def _run(
+    night: Night, environment: dict[str, str], conf: Mapping[str, Any], moment: datetime
+) -> int:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     log = paths.home() / "logs" / f"run-{stamp}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    command = airflow_command(["dags", "test", night.dag_id, "-c", json.dumps(conf)])
+    command = airflow_command(
+        ["dags", "test", night.dag_id, moment.isoformat(), "-c", json.dumps(conf)]
+    )
     with tempfile.NamedTemporaryFile("r", dir=log.parent, prefix=f"{log.stem}-") as progress:
         environment = {**environment, PROGRESS_VARIABLE: progress.name}
-        with log.open("wb") as output, _terminated_as_interrupt():
+        with log.open("wb") as output, terminated_as_interrupt():
             child = subprocess.Popen(
                 command,
                 env=environment,
@@ -145,15 +154,15 @@ def _run(night: Night, environment: dict[str, str], conf: dict[str, Any]) -> int
             try:
                 _follow(child, progress)
             except KeyboardInterrupt:
-                _say("interrupted: ending the night")
-                return _INTERRUPTED
+                say("interrupted: ending the night")
+                return INTERRUPTED
             finally:
-                with _undisturbed():
-                    _end(child, process, night.spark_cluster)
+                with undisturbed():
+                    _end(child, process, night)
         _show(progress)
     if child.returncode != 0:
         _explain(log)
-    _say(f"log of the night: {log}")
+    say(f"log of the night: {log}")
     return 0 if child.returncode == 0 else 1
 
 
@@ -177,7 +186,7 @@ def _show(progress: IO[str]) -> None:
         print(line, end="", flush=True)
 
 
-def _end(child: subprocess.Popen[bytes], process: Process | None, cluster: SparkCluster) -> None:
+def _end(child: subprocess.Popen[bytes], process: Process | None, night: Night) -> None:
     """End the night's process if it still runs, and all that it left.
 
     It is killed at once: on SIGTERM Airflow would end the task and go on with the next one.
@@ -185,6 +194,13 @@ def _end(child: subprocess.Popen[bytes], process: Process | None, cluster: Spark
     if process and child.poll() is None:
         end([process], grace_s=0)
         child.poll()
+    for cluster in night.clusters.values():
+        if cluster.state.exists():
+            clear_cluster(cluster)
+
+
+def clear_cluster(cluster: SparkCluster) -> None:
+    """End what the night left of a cluster."""
     remote = isinstance(cluster.config, SshCluster)
     if remote and cluster.holder() is None:
         return  # stopped by the night itself
@@ -192,7 +208,7 @@ def _end(child: subprocess.Popen[bytes], process: Process | None, cluster: Spark
         cluster.reap(Lease("", ""), lambda _: True)
     except ClusterError as error:
         if remote:
-            _say(str(error))
+            say(str(error))
         # else another night has the cluster; it is not ours to end
 
 
@@ -205,7 +221,7 @@ def _explain(log: Path) -> None:
 
 
 @contextmanager
-def _terminated_as_interrupt() -> Iterator[None]:
+def terminated_as_interrupt() -> Iterator[None]:
     """SIGTERM ends as Ctrl-C does."""
 
     def interrupt(number: int, frame: object) -> NoReturn:
@@ -219,7 +235,7 @@ def _terminated_as_interrupt() -> Iterator[None]:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """A second Ctrl-C does not keep the first from ending everything."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS}
     try:
@@ -229,9 +245,7 @@ def _undisturbed() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _say(text: str) -> None:
-    print(text, flush=True)
-
+__all__ = ["clear_cluster", "main", "run_night", "terminated_as_interrupt", "undisturbed"]
 
 if __name__ == "__main__":
     os.environ.setdefault("PYTHONUNBUFFERED", "1")

@@ -1,0 +1,3 @@
+"""Which build of a sequence brought a change: nights of builds on demand, until one is named."""
+
+from __future__ import annotations
