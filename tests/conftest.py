@@ -27,8 +27,8 @@ def pytest_runtest_makereport(
     return report
 
 
-#: Tests that share a session, a port or the test cluster: one process has all of a directory.
-_TOGETHER = ("cluster", "dags", "generator", "queries")
+#: Tests that share a Spark session or the test cluster: one process has all of a directory.
+_TOGETHER = ("cluster", "generator", "queries")
 
 
 class _ByRoom(LoadScopeScheduling):

@@ -19,6 +19,8 @@ ENGINE = "spark-4.3.0"
 DAG_ID = "nexmark_spark_4_3_0"
 TINY = {"events": 20_000, "tps": 1_000, "rows_per_batch": 10_000}
 NIGHT_TIMEOUT_S = 1200
+#: Below the ports that outgoing connections get. Each site has a block for both arms.
+_FIRST_PORT, _PORTS = 20_000, 20
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class Site:
         )
 
     def leftovers(self) -> list[str]:
-        return [process.command for process in owned(owner_mark(self.home, "local"))]
+        marks = [owner_mark(self.home, name) for name in ("local", "local-baseline")]
+        return [process.command for mark in marks for process in owned(mark)]
 
 
 def make_site(home: Path, conf: Path, build: Build) -> Site:
@@ -65,10 +68,14 @@ def make_site(home: Path, conf: Path, build: Build) -> Site:
     (conf / "engines.yaml").write_text(yaml.safe_dump({"engines": {ENGINE: engine}}))
     (conf / "workloads.yaml").write_text(yaml.safe_dump({"workloads": {"tiny": tiny}}))
     (conf / "gate.yaml").write_text(
-        yaml.safe_dump({"version": 1, "metric": "cpu_s_per_mevent", "max_ratio": 2.0})
+        yaml.safe_dump(
+            {"version": 1, "metric": "cpu_s_per_mevent", "max_ratio": 2.0, "mode": "bounds"}
+            | {"order_seed": None}
+        )
     )
     cluster = yaml.safe_load((conf / "clusters.yaml").read_text())
-    ports = {"master_port": 27077, "master_ui_port": 28080}
-    cluster["clusters"]["local"] |= ports | {"worker_port": 27078, "worker_ui_port": 28081}
+    names = ("master_port", "worker_port", "master_ui_port", "worker_ui_port")
+    first = _FIRST_PORT + _PORTS * (os.getpid() % 500)  # another test process has others
+    cluster["clusters"]["local"] |= {name: first + i for i, name in enumerate(names)}
     (conf / "clusters.yaml").write_text(yaml.safe_dump(cluster))
     return Site(home, conf)

@@ -9,7 +9,7 @@ NEXMARK_FAULT_MATRIX is set (`make faults`), a table of all is printed in the en
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -17,8 +17,12 @@ from nexmark import config
 from nexmark.cluster import namespaces
 from nexmark.cluster.namespaces import system
 from nexmark.config import SshCluster
+from nexmark.engines import Build
+from tests.cluster.nights import workload
 from tests.cluster.testbed import Testbed
+from tests.site import ENGINE, Site, make_site
 
+SHORTEST_S = 0.2
 _COLUMNS = ("fault", "outcome", "leftovers", "seconds")
 _rows: dict[str, dict[str, str]] = {}
 
@@ -54,6 +58,20 @@ def testbed(session_testbed: Testbed) -> Testbed:
     return session_testbed
 
 
+@pytest.fixture(scope="module")
+def site(
+    session_testbed: Testbed,
+    tmp_path_factory: pytest.TempPathFactory,
+    engine_build: Callable[[str], Build],
+) -> Site:
+    """What the nights of a file share; its workload is that of `nights.workload`."""
+    session_testbed.up()
+    conf = tmp_path_factory.mktemp("site") / "conf"
+    made = make_site(session_testbed.home, conf, engine_build(ENGINE))
+    workload(made)
+    return made
+
+
 @pytest.fixture(autouse=True)
 def nothing_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """After a fault nothing of a night is on any host, when all else of the test has ended."""
@@ -79,9 +97,10 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     told = {name: str(value) for name, value in report.user_properties}
     if "fault" not in told:
         return
-    row = _rows.setdefault(report.nodeid, {"seconds": "0"})
-    seconds = float(row["seconds"]) + report.duration
-    row |= told | {"seconds": told.get("seconds", f"{seconds:.1f}")}
+    row = _rows.setdefault(report.nodeid, {"seconds": "-"})
+    if report.when == "call" and report.duration >= SHORTEST_S:  # else it looks at a night before
+        row["seconds"] = f"{report.duration:.1f}"
+    row |= told
     if report.failed:
         row["outcome"] = "THE TEST FAILED"
 

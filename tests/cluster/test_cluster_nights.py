@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable
 
 import pytest
 
-from nexmark.engines import Build
 from nexmark.store import Store, open_store
 from nexmark.store.models import Repetition
+from tests.cluster.nights import workload
 from tests.cluster.testbed import Testbed
-from tests.site import ENGINE, Site, make_site
+from tests.site import TINY, Site
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -20,18 +19,9 @@ QUERIES = ("q0", "q5", "q9")
 
 
 @pytest.fixture(scope="module")
-def site(
-    session_testbed: Testbed,
-    tmp_path_factory: pytest.TempPathFactory,
-    engine_build: Callable[[str], Build],
-) -> Site:
-    conf = tmp_path_factory.mktemp("cluster") / "conf"
-    return make_site(session_testbed.home, conf, engine_build(ENGINE))
-
-
-@pytest.fixture(scope="module")
 def remote(site: Site, session_testbed: Testbed) -> subprocess.CompletedProcess[str]:
     session_testbed.up()
+    workload(site, **TINY, verify=TINY, repetitions=2)
     return site.night("--queries", ",".join(QUERIES), "--cluster", "namespaces")
 
 

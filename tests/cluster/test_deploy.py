@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import threading
@@ -25,10 +24,9 @@ Send = Callable[..., Outcomes]
 
 @pytest.fixture
 def hosts(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SshHost]]:
+    testbed.export(monkeypatch)
     found = []
     for name, machine in testbed.cluster.hosts.items():
-        content = json.dumps(testbed.connections[machine.connection])
-        monkeypatch.setenv(f"AIRFLOW_CONN_{machine.connection.upper()}", content)
         found.append(SshHost(name, machine.connection, testbed.cluster.python))
         testbed.run(name, "sh", "-c", 'rm -rf "$1"/releases "$1"/incoming/*', "-", root(testbed))
     yield found

@@ -5,7 +5,6 @@ Those that come while a release is copied are in test_deploy.py.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -29,9 +28,7 @@ OTHER_NIGHT, NIGHT = Lease("nexmark", "the other"), Lease("nexmark", "this")
 
 @pytest.fixture
 def cluster(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[RemoteCluster]:
-    for machine in testbed.cluster.hosts.values():
-        content = json.dumps(testbed.connections[machine.connection])
-        monkeypatch.setenv(f"AIRFLOW_CONN_{machine.connection.upper()}", content)
+    testbed.export(monkeypatch)
     made = RemoteCluster(testbed.cluster, testbed.home)
     assert made.problems() == []
     yield made

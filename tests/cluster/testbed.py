@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shlex
@@ -15,6 +16,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from nexmark.cluster import namespaces
 from nexmark.cluster.connections import CONNECTIONS, read_connections
@@ -69,6 +72,12 @@ class Testbed:
     def connections(self) -> dict[str, Any]:
         """The Airflow connections by id."""
         return read_connections(self.home / CONNECTIONS)
+
+    def export(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let this process have the Airflow connections of all hosts."""
+        for machine in self.cluster.hosts.values():
+            content = json.dumps(self.connections[machine.connection])
+            monkeypatch.setenv(f"AIRFLOW_CONN_{machine.connection.upper()}", content)
 
     def up(self) -> None:
         """Repair what a test has broken."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ from airflow.sdk import DAG
 
 from nexmark.airflow_home import POOL
 from nexmark.config import KNOWN_QUERIES, load
+from nexmark.tasks.runs import run_order
 
 ROOT = Path(__file__).parents[2]
 NIGHTLY = sorted(engine.dag_id for engine in load().engines.values())
@@ -30,6 +32,8 @@ INFRASTRUCTURE = {
     "repetition",
     "stop_samplers",
     "record",
+    "suspects",
+    "fresh",
     "judge",
     "report",
     "stop_cluster",
@@ -42,6 +46,7 @@ ON_THE_CLUSTER = {
     "expectations",
     "start_samplers",
     "repetition",
+    "fresh",
     "stop_samplers",
     "stop_cluster",
 }
@@ -57,13 +62,20 @@ def nightly(request: pytest.FixtureRequest, bag: DagBag) -> DAG:
     return bag.dags[request.param]
 
 
+@pytest.fixture(params=[*NIGHTLY, "nexmark_build"])
+def graph(request: pytest.FixtureRequest, bag: DagBag) -> DAG:
+    """Every DAG with the graph of a night."""
+    return bag.dags[request.param]
+
+
 def short(task_id: str) -> str:
     return task_id.rpartition(".")[2]
 
 
 def test_every_engine_has_its_dag_and_none_is_broken(bag: DagBag) -> None:
     assert bag.import_errors == {}
-    assert sorted(bag.dags) == sorted([*NIGHTLY, "nexmark_accept"])
+    others = ["nexmark_accept", "nexmark_build", "nexmark_signoff"]
+    assert sorted(bag.dags) == sorted([*NIGHTLY, *others])
     assert "nexmark_spark_4_3_0" in NIGHTLY
 
 
@@ -129,10 +141,10 @@ def test_tags_and_documentation_tell_an_operator_what_to_do(bag: DagBag) -> None
         assert dag.description
 
 
-def test_the_documentation_covers_every_task(nightly: DAG) -> None:
+def test_the_documentation_covers_every_task(graph: DAG) -> None:
     green_by_nature = {"select", "plan", "start_samplers", "stop_samplers", "judge", "report"}
-    for name in {short(task.task_id) for task in nightly.tasks} - green_by_nature:
-        assert name == "stop_cluster" or name in str(nightly.doc_md), name
+    for name in {short(task.task_id) for task in graph.tasks} - green_by_nature:
+        assert name == "stop_cluster" or name in str(graph.doc_md), name
 
 
 def test_every_task_ends_in_time(bag: DagBag) -> None:
@@ -142,59 +154,65 @@ def test_every_task_ends_in_time(bag: DagBag) -> None:
             assert timedelta(0) < task.execution_timeout <= timedelta(hours=2), task.task_id
 
 
-def test_only_infrastructure_is_tried_again(nightly: DAG) -> None:
+def test_only_infrastructure_is_tried_again(graph: DAG) -> None:
     """A verdict or an expectation that fails has failed."""
-    for task in nightly.tasks:
+    for task in graph.tasks:
         expected = short(task.task_id) in INFRASTRUCTURE
         assert (task.retries > 0) == expected, task.task_id
 
 
-def test_what_uses_the_cluster_is_in_the_pool(nightly: DAG) -> None:
-    for task in nightly.tasks:
+def test_what_uses_the_cluster_is_in_the_pool(graph: DAG) -> None:
+    for task in graph.tasks:
         expected = POOL if short(task.task_id) in ON_THE_CLUSTER else "default_pool"
         assert task.pool == expected, task.task_id
 
 
-def test_queries_run_one_after_another_whatever_became_of_the_one_before(nightly: DAG) -> None:
+def test_queries_run_one_after_another_whatever_became_of_the_one_before(graph: DAG) -> None:
     before = "select"
-    for query in KNOWN_QUERIES:
-        plan = nightly.get_task(f"{query}.plan")
+    order = run_order(load().gate)
+    assert sorted(order) == sorted(KNOWN_QUERIES)
+    assert order != list(KNOWN_QUERIES)
+    for query in order:
+        plan = graph.get_task(f"{query}.plan")
         assert plan.upstream_task_ids == {before}
         assert plan.trigger_rule == "all_done"
-        record = nightly.get_task(f"{query}.record")
+        record = graph.get_task(f"{query}.record")
         assert before in record.upstream_task_ids  # also when the query itself is skipped
         assert record.trigger_rule == "all_done"
         before = record.task_id
-    assert nightly.get_task("judge").upstream_task_ids == {before}
-    assert nightly.get_task("judge").trigger_rule == "all_done"
+    assert graph.get_task("confirmation.suspects").upstream_task_ids == {before}
+    for name in ("confirmation.suspects", "confirmation.record", "judge"):
+        assert graph.get_task(name).trigger_rule == "all_done"
+    assert graph.get_task("judge").upstream_task_ids == {"confirmation.record"}
 
 
-def test_the_verdict_decides_the_colour_of_the_night(nightly: DAG) -> None:
+def test_the_verdict_decides_the_colour_of_the_night(graph: DAG) -> None:
     """A teardown at the end does not count: the verdict before it does."""
-    assert [task.task_id for task in nightly.leaves] == ["stop_cluster"]
-    stop = nightly.get_task("stop_cluster")
+    assert [task.task_id for task in graph.leaves] == ["stop_cluster"]
+    stop = graph.get_task("stop_cluster")
     assert stop.is_teardown
     assert not stop.on_failure_fail_dagrun
     assert "verdict" in stop.upstream_task_ids
 
 
-def test_nothing_of_a_query_runs_without_the_cluster_and_the_events(nightly: DAG) -> None:
+def test_nothing_of_a_query_runs_without_the_cluster_and_the_events(graph: DAG) -> None:
     setups = {"start_cluster", "dump_events"}
-    for task in nightly.tasks:
+    for task in graph.tasks:
         if "." in task.task_id or task.task_id in ("judge", "report", "verdict"):
             found = {t.task_id for t in task.get_upstreams_only_setups_and_teardowns()}
             assert found >= setups, task.task_id
 
 
-def test_samplers_surround_the_timed_repetitions(nightly: DAG) -> None:
-    for query in KNOWN_QUERIES:
-        start = nightly.get_task(f"{query}.start_samplers")
-        stop = nightly.get_task(f"{query}.stop_samplers")
+def test_samplers_surround_the_timed_repetitions(graph: DAG) -> None:
+    timed = [(query, "repetition") for query in KNOWN_QUERIES] + [("confirmation", "fresh")]
+    for group, name in timed:
+        start = graph.get_task(f"{group}.start_samplers")
+        stop = graph.get_task(f"{group}.stop_samplers")
         assert start.is_setup
         assert stop.is_teardown
-        assert start.downstream_task_ids == {f"{query}.repetition", f"{query}.stop_samplers"}
-        assert f"{query}.repetition" in stop.upstream_task_ids
-        assert nightly.get_task(f"{query}.repetition").max_active_tis_per_dagrun == 1
+        assert start.downstream_task_ids == {f"{group}.{name}", f"{group}.stop_samplers"}
+        assert f"{group}.{name}" in stop.upstream_task_ids
+        assert graph.get_task(f"{group}.{name}").max_active_tis_per_dagrun == 1
 
 
 @pytest.mark.parametrize(
@@ -204,6 +222,8 @@ def test_samplers_surround_the_timed_repetitions(nightly: DAG) -> None:
         ("workload", ["smoke", "nightly"], ["smok", None, 3]),
         ("repetitions", [None, 1, 100], [0, -1, 101, "3", 1.5]),
         ("candidate", [None, "pypi:4.3.0"], [3, "x" * 5000]),
+        ("mode", [None, "paired", "bounds", "history"], ["pair", "", 1]),
+        ("against", [None, "pypi:4.2.1"], [3, "x" * 5000]),
         ("cluster", ["local"], ["lokal", None]),
     ],
 )
@@ -225,6 +245,102 @@ def test_defaults_are_valid_so_that_a_scheduled_night_can_start(bag: DagBag) -> 
         bag.dags[name].params.validate()
 
 
+class TestSignOff:
+    @pytest.fixture
+    def signoff(self, bag: DagBag) -> DAG:
+        return bag.dags["nexmark_signoff"]
+
+    def test_it_is_a_night_with_a_person_at_its_end(self, signoff: DAG, bag: DagBag) -> None:
+        """A red verdict does not keep the question from being asked."""
+        own = {"question", "approval", "evidence", "decision"}
+        assert set(signoff.task_ids) - set(bag.dags[NIGHTLY[0]].task_ids) == own
+        assert set(bag.dags[NIGHTLY[0]].task_ids) - set(signoff.task_ids) == {"verdict"}
+        order = ["report", "question", "approval", "evidence", "decision"]
+        for before, after in itertools.pairwise(order):
+            assert signoff.get_task(after).upstream_task_ids == {before}
+
+    def test_the_evidence_is_written_whatever_is_decided(self, signoff: DAG) -> None:
+        assert signoff.get_task("evidence").trigger_rule == "all_done"
+        assert signoff.get_task("approval").fail_on_reject
+
+    def test_only_an_approval_makes_it_green(self, signoff: DAG) -> None:
+        assert {task.task_id for task in signoff.leaves} == {"decision", "stop_cluster"}
+        assert signoff.get_task("stop_cluster").is_teardown
+        assert signoff.get_task("decision").trigger_rule == "all_success"
+        assert signoff.get_task("decision").retries == 0
+
+    def test_the_cluster_is_not_kept_while_somebody_thinks(self, signoff: DAG) -> None:
+        upstream = signoff.get_task("stop_cluster").upstream_task_ids
+        assert "report" in upstream
+        assert upstream.isdisjoint({"question", "approval", "evidence", "decision"})
+        assert signoff.get_task("approval").pool == "default_pool"
+        assert signoff.max_active_runs > 1
+
+    def test_a_person_has_days_and_the_task_minutes(self, signoff: DAG) -> None:
+        approval = signoff.get_task("approval")
+        assert approval.response_timeout == timedelta(days=7)
+        assert approval.execution_timeout == timedelta(minutes=5)
+
+    def test_the_build_has_to_be_named(self, signoff: DAG) -> None:
+        from airflow.sdk.exceptions import ParamValidationError
+
+        for wrong in (None, ""):
+            with pytest.raises(ParamValidationError):
+                signoff.params.get_param("build").resolve(wrong)
+        assert signoff.params.get_param("verify_scale").value == 5
+        assert signoff.params.get_param("against").value is None
+
+    def test_the_documentation_tells_of_its_own_tasks(self, signoff: DAG) -> None:
+        for name in ("question", "approval", "evidence", "decision", "report verify"):
+            assert name in str(signoff.doc_md)
+
+
+def test_notifiers_are_told_where_a_red_night_ends(tmp_path: Path) -> None:
+    import shutil
+
+    conf = tmp_path / "conf"
+    shutil.copytree(ROOT / "include" / "conf", conf)
+    (conf / "notifications.yaml").write_text(
+        "notifications:\n"
+        "  - notifier: airflow.providers.smtp.notifications.smtp.SmtpNotifier\n"
+        "    kwargs: {to: [a@example.org], from_email: b@example.org, subject: red}\n"
+    )
+    program = """
+import json
+from airflow.dag_processing.dagbag import DagBag
+bag = DagBag("dags")
+print(json.dumps({dag_id: sorted(
+    task.task_id for task in dag.tasks
+    if any(type(x).__name__ == "SmtpNotifier" for x in task.on_failure_callback)
+) for dag_id, dag in bag.dags.items()}))
+"""
+    environment = {**os.environ, "NEXMARK_CONF": str(conf)}
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    found = json.loads(run.stdout.splitlines()[-1])
+    before = ["deploy", "dump_events", "judge", "preflight", "reap", "report", "start_cluster"]
+    assert found["nexmark_spark_4_3_0"] == [*before, "verdict"]
+    assert found["nexmark_signoff"] == sorted([*before, "question", "evidence", "decision"])
+    assert found["nexmark_accept"] == []
+
+
+@pytest.mark.parametrize(
+    ("param", "good"),
+    [
+        ("queries", [None, "", "q5,q7", ["q5"]]),
+        ("expires", ["", None, "30d", "2027-01-31"]),
+        ("link", ["", None, "https://issues/1"]),
+    ],
+)
+def test_an_acceptance_may_be_of_some_queries_until_a_day(
+    bag: DagBag, param: str, good: list[object]
+) -> None:
+    definition = bag.dags["nexmark_accept"].params.get_param(param)
+    for value in good:
+        assert definition.resolve(value) == value
+
+
 def test_an_acceptance_needs_a_run_and_a_reason(bag: DagBag) -> None:
     from airflow.sdk.exceptions import ParamValidationError
 
@@ -232,3 +348,30 @@ def test_an_acceptance_needs_a_run_and_a_reason(bag: DagBag) -> None:
     for name in ("run", "reason"):
         with pytest.raises(ParamValidationError):
             params.get_param(name).resolve("")
+
+
+def test_a_build_on_demand_needs_a_build_and_takes_the_rest_from_its_engine(bag: DagBag) -> None:
+    from airflow.sdk.exceptions import ParamValidationError
+
+    dag = bag.dags["nexmark_build"]
+    assert type(dag.timetable).__name__ == "NullTimetable"
+    assert (dag.catchup, dag.max_active_runs) == (False, 1)
+    params = dag.params
+    with pytest.raises(ParamValidationError):
+        params.validate()
+    params.get_param("build").resolve("pypi:4.2.1")
+    with pytest.raises(ParamValidationError):
+        params.get_param("build").resolve("")
+    assert params.get_param("engine").resolve() == "spark-4.3.0"
+    for name in ("workload", "cluster", "against", "queries", "repetitions", "mode"):
+        assert params.get_param(name).resolve() is None
+    for name in ("engine", "workload", "cluster"):
+        with pytest.raises(ParamValidationError):
+            params.get_param(name).resolve("no-such")
+
+
+def test_on_demand_and_nightly_are_the_same_graph(nightly: DAG, bag: DagBag) -> None:
+    other = bag.dags["nexmark_build"]
+    assert [task.task_id for task in other.tasks] == [task.task_id for task in nightly.tasks]
+    for task in nightly.tasks:
+        assert other.get_task(task.task_id).downstream_task_ids == task.downstream_task_ids

@@ -88,7 +88,11 @@ def test_the_dags_and_the_pool_are_there(ui: tuple[subprocess.Popen[str], str]) 
     url, user, password = match.groups()
     login = {"username": user, "password": password}
     token = ask(f"{url}/auth/token", body=login)["access_token"]
-    expected = {engine.dag_id for engine in load().engines.values()} | {"nexmark_accept"}
+    expected = {engine.dag_id for engine in load().engines.values()} | {
+        "nexmark_accept",
+        "nexmark_build",
+        "nexmark_signoff",
+    }
     deadline = time.monotonic() + 120
     while {dag["dag_id"] for dag in ask(f"{url}/api/v2/dags", token)["dags"]} != expected:
         assert time.monotonic() < deadline

@@ -1,0 +1,137 @@
+"""A backfill runs a night for each date by Airflow's scheduler, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from nexmark.airflow_home import ui_mark
+from nexmark.config import paths
+from nexmark_jobs.host.processes import owned
+
+ENGINE, DAG_ID = "spark-next", "nexmark_spark_next"
+DATES = ("--from", "2026-11-01", "--to", "2026-11-02")
+Site = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """The environment of a home where one date of three has a tarball, which is not its checksum's.
+
+    So its night fails before it needs Spark.
+    """
+    directory = tmp_path_factory.mktemp("backfill")
+    conf = directory / "conf"
+    shutil.copytree(paths.repository() / "include" / "conf", conf)
+    template = f"{directory}/spark-{{{{ ds }}}}.tgz"
+    (directory / "spark-2026-11-02.tgz").write_bytes(b"not what was published")
+    (directory / "spark-2026-11-02.tgz.sha512").write_text("0" * 128)
+    snapshots = {"tarball": template, "sha512": f"{template}.sha512"}
+    engine = {"build": {"pypi": "4.3.0"}, "snapshots": snapshots, "workload": "smoke"}
+    engines = {
+        ENGINE: {**engine, "schedule": "0 22 * * *"},
+        "spark-unscheduled": engine,
+        "spark-release": {"build": {"pypi": "4.3.0"}, "schedule": "0 22 * * *"},
+    }
+    (conf / "engines.yaml").write_text(yaml.safe_dump({"engines": engines}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEXMARK_HOME", str(directory / "home"))
+        patch.setenv("NEXMARK_CONF", str(conf))
+        return dict(os.environ)
+
+
+def backfill(site: Site, *options: str) -> subprocess.CompletedProcess[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    return subprocess.run(
+        [sys.executable, "-m", "nexmark.backfill", "--port", str(port), *options],
+        env=site,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--engine", ENGINE], "backfill: FROM is not given; give FROM=2026-11-03"),
+        (["--from", "2026-11-1", "--to", "x"], "FROM: '2026-11-1' is no date; write it like"),
+        (["--from", "2026-11-05", "--to", "2026-11-04"], "FROM 2026-11-05 is after TO 2026-11-04"),
+        (["--from", "2999-01-01", "--to", "2999-01-02"], "FROM: 2999-01-01 is not yet there"),
+        (["--engine", "spark-nxt", *DATES], "engine: unknown engine 'spark-nxt'; did you mean"),
+        (
+            ["--engine", "spark-release", *DATES],
+            "spark-release: has no snapshots, every",
+        ),
+        (
+            ["--engine", "spark-unscheduled", *DATES],
+            "has no schedule, and Airflow",
+        ),
+        (["--engine", ENGINE, "--queries", "q77", *DATES], "unknown query 'q77'"),
+    ],
+)
+def test_what_cannot_be_backfilled_is_one_line_at_once(
+    site: Site, options: list[str], says: str
+) -> None:
+    run = backfill(site, *options)
+    assert run.returncode == 1
+    assert run.stdout == ""
+    assert says in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+def test_a_range_without_any_build_says_so_for_each_date_and_starts_nothing(site: Site) -> None:
+    run = backfill(site, "--engine", ENGINE, "--from", "2026-11-03", "--to", "2026-11-04")
+    assert run.returncode == 1
+    first, second = run.stdout.splitlines()
+    assert first.startswith("no build for 2026-11-03: ")
+    assert second.startswith("no build for 2026-11-04: ")
+    assert run.stderr == f"engine {ENGINE}: no build from 2026-11-03 to 2026-11-04\n"
+    assert not (Path(site["NEXMARK_HOME"]) / "airflow").exists()
+
+
+@pytest.mark.slow
+def test_every_date_has_its_night_and_one_without_a_build_is_no_failure(site: Site) -> None:
+    run = backfill(site, "--engine", ENGINE, "--from", "2026-11-01", "--to", "2026-11-03")
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert run.stderr == ""
+    assert [line.split("  ")[0] for line in run.stdout.splitlines()[-4:]] == [
+        "date",
+        "2026-11-01",
+        "2026-11-02",
+        "2026-11-03",
+    ]
+    table = [line.split(maxsplit=2) for line in run.stdout.splitlines()[-3:]]
+    assert table == [
+        ["2026-11-01", "-", "no build"],
+        ["2026-11-02", "-", "failed, before a build was there"],
+        ["2026-11-03", "-", "no build"],
+    ]
+    assert "SHA-512 is " in run.stdout  # the night's own words
+    home = Path(site["NEXMARK_HOME"])
+    with contextlib.closing(sqlite3.connect(home / "airflow" / "airflow.db")) as database:
+        assert database.execute(
+            "SELECT logical_date, state FROM dag_run ORDER BY 1"
+        ).fetchall() == [
+            ("2026-11-01 22:00:00.000000", "success"),
+            ("2026-11-02 22:00:00.000000", "failed"),
+            ("2026-11-03 22:00:00.000000", "success"),
+        ]
+        ((open_,),) = database.execute("SELECT count(*) FROM backfill WHERE completed_at IS NULL")
+        assert open_ == 0
+        paused = database.execute("SELECT is_paused FROM dag WHERE dag_id = ?", (DAG_ID,))
+        assert paused.fetchone() == (1,)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEXMARK_HOME", str(home))
+        assert owned(ui_mark()) == []
