@@ -8,18 +8,35 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
 ENGINE ?=
-WORKLOAD ?= smoke
+WORKLOAD ?=
 QUERIES ?=
 CLUSTER ?=
 RUN ?=
 REASON ?=
+EXPIRES ?=
+LINK ?=
+ID ?=
+OUT ?=
+FORMAT ?= parquet
 PROFILE ?= default
 NIGHTS ?=
 SEED ?=
+DATE ?=
+FROM ?=
+TO ?=
+REPROCESS ?= none
+GOOD ?=
+BAD ?=
+BUILDS ?=
+QUERY ?=
+BUILD ?=
+AGAINST ?=
+REPETITIONS ?=
 # Values from the command line reach the shell as quoted environment variables only.
-export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE NIGHTS SEED
+export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE NIGHTS SEED EXPIRES LINK OUT FORMAT ID \
+	DATE BUILD AGAINST REPETITIONS FROM TO REPROCESS GOOD BAD BUILDS QUERY
 
-.PHONY: help env env-dev run ui accept test test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-gate replay check-cluster cluster-up cluster-down clean
+.PHONY: help env env-dev run build backfill bisect ui accept withdraw acks export test test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-canary bench-gate bench-detection bench-bisect replay check-cluster cluster-up cluster-down clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -46,20 +63,37 @@ env: .venv/.run ## Create .venv with what a run needs
 env-dev: .venv/.dev ## Create .venv with the test and lint tools as well
 
 run: .venv/.run ## Run a night: make run QUERIES=q1,q5 WORKLOAD=small ENGINE=spark-3.5.9
-	@$(BIN)/python -m nexmark.run --engine "$$ENGINE" --workload "$$WORKLOAD" --queries "$$QUERIES" --cluster "$$CLUSTER"
+	@$(BIN)/python -m nexmark.run --engine "$$ENGINE" --workload "$$WORKLOAD" --queries "$$QUERIES" --cluster "$$CLUSTER" --date "$$DATE" $${REPETITIONS:+--repetitions "$$REPETITIONS"}
+
+build: .venv/.run ## Test any Spark build: make build BUILD=pypi:4.3.0 AGAINST=pypi:4.2.1 QUERIES=q5
+	@$(BIN)/python -m nexmark.build --build "$$BUILD" --against "$$AGAINST" --engine "$$ENGINE" --workload "$$WORKLOAD" --queries "$$QUERIES" --cluster "$$CLUSTER" $${REPETITIONS:+--repetitions "$$REPETITIONS"}
+
+backfill: .venv/.run ## Nights of past dates: make backfill ENGINE=... FROM=2026-11-01 TO=2026-11-07
+	@$(BIN)/python -m nexmark.backfill --engine "$$ENGINE" --from "$$FROM" --to "$$TO" --workload "$$WORKLOAD" --queries "$$QUERIES" --cluster "$$CLUSTER" --reprocess "$$REPROCESS"
+
+bisect: .venv/.run ## Which build was it: make bisect GOOD=... BAD=... BUILDS=file-or-a,b,c QUERY=q5
+	@$(BIN)/python -m nexmark.bisect --good "$$GOOD" --bad "$$BAD" --builds "$$BUILDS" --query "$$QUERY" --engine "$$ENGINE" --workload "$$WORKLOAD" --cluster "$$CLUSTER" $${REPETITIONS:+--repetitions "$$REPETITIONS"}
 
 ui: .venv/.run ## Start Airflow with these DAGs on 127.0.0.1 (Ctrl-C ends it)
 	@$(BIN)/python -m nexmark.ui
 
-accept: .venv/.run ## Make a run the baseline: make accept RUN=... REASON=...
-	@$(BIN)/python -m nexmark.store accept --run "$$RUN" --reason "$$REASON"
+accept: .venv/.run ## Make a run the baseline: make accept RUN=... REASON=... QUERIES=q5 EXPIRES=30d LINK=...
+	@$(BIN)/python -m nexmark.store accept --run "$$RUN" --reason "$$REASON" $${QUERIES:+--query "$$QUERIES"} $${EXPIRES:+--expires "$$EXPIRES"} $${LINK:+--link "$$LINK"}
 
-# tests/cluster needs root and is not proven on CI's machine yet: it has a target of its own.
-test: lint ## Everything CI runs
+withdraw: .venv/.run ## Take an acceptance back: make withdraw ID=7 REASON=...
+	@$(BIN)/python -m nexmark.store withdraw --id "$$ID" --reason "$$REASON"
+
+acks: .venv/.run ## What was accepted, and what of it counts
+	@$(BIN)/python -m nexmark.store acks
+
+export: .venv/.run ## Write all results as files: make export OUT=DIR FORMAT=csv
+	@$(BIN)/python -m nexmark.store export --out "$$OUT" --format "$$FORMAT"
+
+test: lint ## Everything but the tests on hosts
 	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder --ignore=tests/cluster
 
-test-cluster: .venv/.dev ## The tests on three hosts in namespaces (root)
-	$(BIN)/python -m pytest tests/cluster
+test-cluster: .venv/.dev ## The tests on three hosts in namespaces, faults and all (root)
+	@NEXMARK_FAULT_MATRIX=1 $(BIN)/python -m pytest tests/cluster
 
 faults: .venv/.dev ## Break a test cluster in every way and print what came of it (root)
 	@NEXMARK_FAULT_MATRIX=1 $(BIN)/python -m pytest -m fault --durations=0 --durations-min=60 tests/cluster
@@ -83,8 +117,17 @@ bench-queries: .venv/.run ## Events per CPU-second of every query, beside nexmar
 bench-sampler: .venv/.run ## CPU time of the sampler itself
 	@$(BIN)/python -m nexmark.measure.sampler_cost
 
+bench-canary: .venv/.run ## How steady the canary is on this host
+	@$(BIN)/python -m nexmark.measure.canary_spread
+
 bench-gate: .venv/.run ## What the gate finds and how often it is wrong: make bench-gate NIGHTS=10000 SEED=1
 	@$(BIN)/python -m nexmark.verdict.simulation $${NIGHTS:+--nights "$$NIGHTS"} $${SEED:+--seed "$$SEED"}
+
+bench-detection: .venv/.run ## Real regressions on real Spark, and what the gate says of them (hours)
+	@$(BIN)/python -m nexmark.detection
+
+bench-bisect: .venv/.run ## How often bisection names the right build, and its cost
+	@$(BIN)/python -m nexmark.verdict.bisection_simulation
 
 replay: .venv/.run ## Judge stored nights again: make replay NIGHTS=nights.csv
 	@$(BIN)/python -m nexmark.verdict --nights "$$NIGHTS"
