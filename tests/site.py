@@ -63,7 +63,7 @@ def make_site(home: Path, conf: Path, build: Build) -> Site:
     """A site whose only engine has `build`, with a workload of seconds and ports of its own."""
     shutil.copytree(paths.repository() / "include" / "conf", conf)
     tiny = {**TINY, "verify": TINY, "repetitions": 2, "warmup_batches": 1}
-    tiny["sampling_interval_s"] = 0.2
+    tiny |= {"sampling_interval_s": 0.2, "conf_profile": "quick"}
     engine = {"build": {"directory": str(build.spark_home)}, "workload": "tiny"}
     (conf / "engines.yaml").write_text(yaml.safe_dump({"engines": {ENGINE: engine}}))
     (conf / "workloads.yaml").write_text(yaml.safe_dump({"workloads": {"tiny": tiny}}))

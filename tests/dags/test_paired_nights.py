@@ -2,8 +2,8 @@
 
 The noise that the gate needs is not waited for: after the first real night, nights of the past are
 made of its figures, with a noise of 2 %, and judged by the shipped code. What is judged then is
-real: a night of the build against itself, and one in which the candidate alone has 40 shuffle
-partitions, which triples what q5 costs.
+real: a night of the build against itself, and one in which the candidate alone has 16 shuffle
+partitions, which q5 pays for.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from nexmark.store import (
 )
 from nexmark.store.models import Night, Repetition
 from nexmark.verdict.nightly import judge_night
+from nexmark.verdict.rules import MIN_FRESH_PAIRS
 from tests.site import DAG_ID, ENGINE, Site, make_site
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -54,6 +55,7 @@ GATE = {
     # The tests run beside other load: that the canary is read is tested, not what it says.
     "canary_bound": 0.99,
     "canary_unsteady": 0.9,
+    "canary_limits": {},
 }
 
 
@@ -63,9 +65,6 @@ def site(
 ) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("pairs")
     made = make_site(directory / "home", directory / "conf", engine_build(ENGINE))
-    workloads = yaml.safe_load((made.conf / "workloads.yaml").read_text())
-    workloads["workloads"]["tiny"]["conf_profile"] = "quick"
-    (made.conf / "workloads.yaml").write_text(yaml.safe_dump(workloads))
     (made.conf / "gate.yaml").write_text(yaml.safe_dump(GATE))
     yield made
     with pytest.MonkeyPatch.context() as patch:
@@ -155,7 +154,7 @@ def same(site: Site, past: None) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def slower(site: Site, same: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
     (site.conf / "gate.yaml").write_text(yaml.safe_dump(GATE | {"self_test": 0}))  # to be quick
-    conf = "spark.sql.shuffle.partitions=40"
+    conf = "spark.sql.shuffle.partitions=16"
     return site.night("--queries", "q5", "--candidate-conf", conf)
 
 
@@ -201,7 +200,7 @@ def test_the_host_is_graded_and_the_gate_tested(
 ) -> None:
     with stored(site) as store:
         run = run_name(same)
-        assert store.night(run).grade == "steady"
+        assert store.night(run).grade == "steady"  # the limits of this gate are wide
         readings = store.canaries(run)
         assert {(row.group, row.moment) for row in readings} >= {("q5", "before"), ("q5", "after")}
         assert {"cpu_s", "cpu_memory_s"} <= {row.metric for row in readings}
@@ -221,7 +220,7 @@ def test_a_slower_candidate_turns_the_night_red_with_its_size_and_interval(
         (verdict,) = (row for row in store.verdicts(run) if row.decides and row.query == "q5")
         assert verdict.value == "REGRESSION"
         assert 1.3 < verdict.lo < verdict.ratio < verdict.hi
-        assert verdict.fresh_pairs == PAIRS
+        assert verdict.fresh_pairs == MIN_FRESH_PAIRS
     assert re.search(
         r"verdict: failed: 1 of 1 queries fail the night: q5 REGRESSION", slower.stdout
     )

@@ -69,7 +69,9 @@ def first_runs(night: Night, query: str) -> list[Run]:
 
 def fresh_runs(night: Night, query: str, arms: Sequence[str]) -> list[Run]:
     """The repetitions by which a suspicion about `query` is confirmed, in the order they run."""
-    count = night.gate.confirmation * night.workload.repetitions
+    from nexmark.verdict.rules import fresh_pairs
+
+    count = fresh_pairs(night.workload.repetitions, night.gate)
     return _runs(night, query, arms, count, FRESH)
 
 

@@ -23,8 +23,7 @@ PAIRED = "paired"
 def suspects(night: Night, earlier: Earlier, rules: Rules) -> list[str]:
     """Return the queries whose change has to be confirmed by fresh pairs, as the night has them.
 
-    Each needs ``rules.confirmation`` times as many fresh pairs as it had first ones. None in
-    history mode: there is no second arm.
+    Each needs ``fresh_pairs`` of them. None in history mode: there is no second arm.
     """
     if rules.mode != PAIRED:
         return []

@@ -16,7 +16,7 @@ from nexmark.verdict.grounds import Grounds, one_night_numbers
 from nexmark.verdict.location import Array
 from nexmark.verdict.nights import SUITE, Measured, Pair, QueryVerdict
 from nexmark.verdict.past import Past
-from nexmark.verdict.rules import MIN_PAIRS, Rules
+from nexmark.verdict.rules import MIN_FRESH_PAIRS, Rules, fresh_pairs
 from nexmark.verdict.stages import SEEN, smallest_seen
 from nexmark.verdict.suite import mean_shift
 
@@ -179,10 +179,10 @@ def _quiet(verdict: QueryVerdict, drift: str) -> QueryVerdict:
 
 def _loud(verdict: QueryVerdict, second: _Second, drift: str, rules: Rules) -> QueryVerdict:
     """Return the verdict on a suspect."""
-    first, asked = _size(verdict), verdict.pairs * rules.confirmation
+    first, asked = _size(verdict), fresh_pairs(verdict.pairs, rules)
     way = "slower" if (verdict.shift or 0) > 0 else "faster"
     verdict = replace(verdict, fresh_pairs=second.count)
-    if second.count < MIN_PAIRS:
+    if second.count < MIN_FRESH_PAIRS:
         reason = (
             f"{way}? {first}; {second.count} of {asked} fresh pairs: not confirmed, not cleared"
         )

@@ -8,6 +8,9 @@ from typing import Protocol
 MIN_PAIRS = 3
 """Below this no estimate sheds a single spike: no verdict."""
 
+MIN_FRESH_PAIRS = 4
+"""Below this nothing is confirmed: 3 that agree are chance once in 8 (``location.agree``)."""
+
 
 class Rules(Protocol):
     """The settings of the gate. Changes are fractions (0.03 is 3 %), ``*_z`` count noise units."""
@@ -46,4 +49,9 @@ class Rules(Protocol):
         """``paired``, or ``history`` (one arm)."""
 
 
-__all__ = ["MIN_PAIRS", "Rules"]
+def fresh_pairs(pairs: int, rules: Rules) -> int:
+    """Return in how many fresh pairs a suspect with so many first pairs is measured again."""
+    return max(pairs * rules.confirmation, MIN_FRESH_PAIRS)
+
+
+__all__ = ["MIN_FRESH_PAIRS", "MIN_PAIRS", "Rules", "fresh_pairs"]

@@ -20,7 +20,7 @@ from nexmark.verdict.drift import Drift
 from nexmark.verdict.drift import side as drift_side
 from nexmark.verdict.location import Array, hodges_lehmann, spread
 from nexmark.verdict.one_arm import decide_one_arm
-from nexmark.verdict.rules import Rules
+from nexmark.verdict.rules import Rules, fresh_pairs
 
 QUERIES = 23
 JVM = 0.3
@@ -113,7 +113,7 @@ class PairedSuites:
             self._move_host(ratios)
 
         def fresh(picked: Picked) -> Array:
-            count = self.rules.pairs * self.rules.confirmation
+            count = fresh_pairs(self.rules.pairs, self.rules)
             times = self.world.runs(self._scale[picked], count, self.rng)
             result: Array = times[..., 0] - times[..., 1] + slower[picked[-1]][:, None]
             return result

@@ -23,7 +23,7 @@ import numpy as np
 
 from nexmark.config import ConfigError
 from nexmark.config.load import load_gate
-from nexmark.verdict.rules import Rules
+from nexmark.verdict.rules import Rules, fresh_pairs
 from nexmark.verdict.simulated_nights import (
     QUERIES,
     OneArmSuites,
@@ -102,7 +102,7 @@ def simulate(world: World, rules: Rules, nights: int, seed: int, make: Make) -> 
         outcome = copy.copy(suites).live(quiet, host_moves=True)
         moved += int(outcome.red.sum() + outcome.suite.sum())
     lived = count * QUIET
-    again = 2 * rules.confirmation * suspect / (lived * QUERIES)
+    again = 2 * fresh_pairs(rules.pairs, rules) / rules.pairs * suspect / (lived * QUERIES)
     return Tally(
         world.name,
         lived,

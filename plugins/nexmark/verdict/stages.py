@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 from nexmark.verdict.location import Array, agree, hodges_lehmann
 from nexmark.verdict.noise import Noise
-from nexmark.verdict.rules import Rules
+from nexmark.verdict.rules import MIN_FRESH_PAIRS, Rules
 
 POWER = 0.8
 """``mde`` is the change that both stages together see this often."""
@@ -69,7 +69,7 @@ def smallest_seen(noise: Noise, pairs: Array, rules: Rules) -> Array:
     As a fraction: 0.07 is 7 %. Assumes that as many fresh pairs could be had as the rules ask for;
     of the two bounds on these the one that is harder to pass counts.
     """
-    fresh = pairs * rules.confirmation
+    fresh = np.maximum(pairs * rules.confirmation, MIN_FRESH_PAIRS)
     one, two, both = noise.of(pairs), noise.of(fresh), noise.of_both(pairs, fresh)
     first = np.maximum(rules.suspect_z * one, np.log1p(rules.suspect_change))
     second = np.maximum(rules.confirm_z * two, np.log1p(rules.confirm_change))

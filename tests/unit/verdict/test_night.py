@@ -65,6 +65,12 @@ class TestValues:
         assert verdict(tonight(1.12, 1.0, fresh_count=6)).value is Value.SUSPECT
         assert verdict(tonight(1.12, 1.12, fresh_count=6)).value is Value.REGRESSION
 
+    def test_three_fresh_pairs_confirm_nothing_so_they_clear_nothing(self) -> None:
+        few = with_query(night(), "q5", pairs=pairs([4.5] * 3), fresh=pairs([4.5] * 3))
+        found = verdict(few, confirmation=1)
+        assert (found.value, found.red) == (Value.SUSPECT, True)
+        assert "3 of 4 fresh pairs" in found.reason
+
     def test_fresh_pairs_that_cannot_be_measurements_do_not_count(self) -> None:
         broken = tuple(Pair(i, math.nan, 10.0) for i in range(1, 11))
         found = verdict(with_query(tonight(1.12), "q5", fresh=broken))
