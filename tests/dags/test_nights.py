@@ -116,7 +116,7 @@ def test_a_person_accepts_a_run_by_the_dag(
 @pytest.mark.usefixtures("accepted")
 def test_a_slowed_engine_turns_the_night_red_and_names_the_query(site: Site) -> None:
     """Many state partitions: q5 holds state and suffers, q0 holds none and does not."""
-    site.engine(**{"spark.sql.shuffle.partitions": 40})
+    site.engine(**{"spark.sql.shuffle.partitions": 24})
     try:
         night = site.night("--queries", "q0,q5", "--repetitions", "1")
     finally:

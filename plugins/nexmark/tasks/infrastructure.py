@@ -88,7 +88,7 @@ def deploy() -> None:
     record_night(night, deployments)
     say(f"deployed Spark {candidate.spark_version}, build {candidate.build}, jobs {jobs}")
     for each in known.values():
-        same = ", the same as the candidate: a night A against A" * (each.build == candidate.build)
+        same = ", the same as the candidate" * (each.build == candidate.build)
         say(f"deployed the baseline, Spark {each.spark_version}, build {each.build}{same}")
 
 
