@@ -115,16 +115,15 @@ def test_a_person_accepts_a_run_by_the_dag(
 
 @pytest.mark.usefixtures("accepted")
 def test_a_slowed_engine_turns_the_night_red_and_names_the_query(site: Site) -> None:
-    """Many state partitions: q5 holds state and suffers, q0 holds none and does not."""
+    """Many state partitions: q5 holds state and suffers."""
     site.engine(**{"spark.sql.shuffle.partitions": 24})
     try:
-        night = site.night("--queries", "q0,q5", "--repetitions", "1")
+        night = site.night("--queries", "q5", "--repetitions", "1")
     finally:
         site.engine()
     assert night.returncode == 1, night.stdout + night.stderr
     (verdict,) = [line for line in night.stdout.splitlines() if line.startswith("verdict: ")]
-    assert "1 of 2 queries fail the night: q5 REGRESSION" in verdict
-    assert re.search(r"\| q0 .*\| OK +\|", night.stdout)
+    assert "1 of 1 queries fail the night: q5 REGRESSION" in verdict
     assert site.leftovers() == []
 
 
