@@ -42,8 +42,8 @@ def attribute(
     plans = _plan(ours), _plan(theirs)
     change = plan_change(*plans)
     compared = comparable(pairs)
-    parts, waits = rank(compared)
     sides = cpu_side(cpu, verdict), wall_side(wall, wall_verdict)
+    parts, waits = rank(compared, changed=sides[0] != 0)
     used = compared or pairs
     return Attribution(
         query=query,

@@ -59,7 +59,7 @@ class PartChange:
     ``candidate``, ``baseline`` and ``contribution`` (their difference) are CPU-seconds per million
     events, means over the pairs, so that the contributions of all parts add up to the change of the
     query; ``lo`` and ``hi`` are the 95 % interval of the contribution. ``share`` is the part of the
-    query's change, None where that is hardly one. ``change`` is the ratio of the pairs, None where
+    query's change, None where it has not changed. ``change`` is the ratio of the pairs, None where
     an arm has nothing. ``estimated``: split by Spark's stopwatches, not measured
     (``measure.operator_times``). ``metrics`` are Spark's own, those that changed most first.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from statistics import mean, median
 
@@ -25,28 +26,25 @@ def comparable(pairs: Pairs) -> list[tuple[Observed, Observed]]:
     """Return the pairs that have parts, and those of the same plan as most others of their arm."""
     having = [pair for pair in pairs if all(one.parts for one in pair)]
     plans = [[tuple(names_of(one.parts)) for one in pair] for pair in having]
-    usual = (
-        [
-            max((plan[arm] for plan in plans), key=lambda x, a=arm: _times(plans, a, x))  # type: ignore[misc]
-            for arm in (0, 1)
-        ]
-        if plans
-        else []
-    )
+    usual = [_usual([plan[arm] for plan in plans]) for arm in (0, 1)]
     return [pair for pair, plan in zip(having, plans, strict=True) if plan == usual]
 
 
-def _times(plans: Sequence[Sequence[tuple[str, ...]]], arm: int, plan: tuple[str, ...]) -> int:
-    return sum(x[arm] == plan for x in plans)
+def _usual(plans: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return Counter(plans).most_common(1)[0][0] if plans else ()
 
 
-def rank(pairs: Pairs) -> tuple[tuple[PartChange, ...], tuple[Wait, ...]]:
-    """Return the parts and the waits of comparable pairs, ranked."""
+def rank(pairs: Pairs, *, changed: bool) -> tuple[tuple[PartChange, ...], tuple[Wait, ...]]:
+    """Return the parts and the waits of comparable pairs, ranked.
+
+    ``changed``: whether the query as a whole is slower or faster, so that there is a change to have
+    a share of.
+    """
     if not pairs:
         return (), ()
     total, _, _ = difference_of(*_costs(pairs))
     base = mean(theirs.cpu_s_per_mevent for _, theirs in pairs)
-    whole = total if abs(total) > HARDLY * base else None
+    whole = total if changed and abs(total) > HARDLY * base else None
     aligned = align(pairs[0][0].parts, pairs[0][1].parts)
     parts = [_part(x, pairs, whole) for x in aligned if x.part.kind != PHASE and _known(x, pairs)]
     side = -1 if total < 0 else 1
@@ -62,7 +60,12 @@ def _costs(pairs: Pairs) -> tuple[list[float], list[float]]:
 
 
 def _own(observed: Observed, part: Part | None) -> Part | None:
-    return None if part is None else observed.parts[part.place]
+    """Return what a repetition has of a part of its arm: operators by place, others by name."""
+    if part is None:
+        return None
+    if part.kind == OPERATOR:
+        return observed.parts[part.place]
+    return next((x for x in observed.parts if (x.kind, x.name) == (part.kind, part.name)), None)
 
 
 def _known(aligned: Aligned, pairs: Pairs) -> bool:

@@ -153,11 +153,11 @@ def _cut(nodes: Sequence[Node]) -> None:
 
 def folded(plan: Sequence[Node], reference: Sequence[Node]) -> list[int | None]:
     """Return the place in the reference plan of each operator; None where it has none."""
-    names = [[node.name for node in nodes] for nodes in (plan, reference)]
-    if names[0] == names[1]:
+    ours, theirs = ([node.name for node in nodes] for nodes in (plan, reference))
+    if ours == theirs:
         return list(range(len(plan)))
     places: list[int | None] = [None] * len(plan)
-    for block in SequenceMatcher(None, *names, autojunk=False).get_matching_blocks():
+    for block in SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks():
         for offset in range(block.size):
             places[block.a + offset] = block.b + offset
     return places

@@ -7,9 +7,9 @@ has stopwatches in some operators, and these run while the operator waits for it
 1. a stage's CPU time is split in proportion to time, as if its threads had been equally busy in
    every second that they ran; all figures of operators are therefore estimates;
 2. *own* stopwatches (commit of the state, shuffle write, sort) are taken as they are;
-3. *spans* (building an aggregation, updating state) contain everything below in the same stage: what
-   the nearest spans below have, and the own times between, is taken off. An operator without a
-   stopwatch below is *covered*: its time is in that of the operator above;
+3. *spans* (building an aggregation, updating state) contain everything below in the same stage:
+   what the nearest spans below have, and the own times between, is taken off. An operator without
+   a stopwatch below is *covered*: its time is in that of the operator above;
 4. above a stateful operator spans start anew: it has taken all its input before it puts out a row,
    and of it they contain the commit alone;
 5. what no stopwatch ran for stays with the stage (``rest of stage``): loading state, compiling

@@ -76,7 +76,7 @@ class Repetition(Base):
     (the same with a seeded slowdown). ``stage``: 1 for the first pairs, 2 for the fresh ones of the
     confirmation. ``number`` is the pair's, ``position`` the application's within the night.
     ``status``: ok; invalid (its result is wrong); failed (it did not end, or was not measured).
-    ``reason`` says why it is not ok, and then figures may be NULL. ``parts_problem`` says why it has
+    ``reason`` says why it is not ok, and then figures may be NULL. ``parts_problem`` is why it has
     no parts.
     """
 

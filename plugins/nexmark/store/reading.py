@@ -218,7 +218,7 @@ class Reader:
         with self._reading() as session:
             for query, arm, skeleton in session.execute(select(*columns).where(*where).distinct()):
                 own = found.setdefault(query, {})
-                own[arm] = own.get(arm, frozenset()) | {skeleton}
+                own[arm] = own.get(arm, frozenset()) | {str(skeleton)}
         return found
 
     def query_verdicts(self, run: str) -> list[QueryVerdict]:

@@ -22,7 +22,7 @@ def upgrade() -> None:
         sa.Column("place", sa.Integer(), nullable=False),
         sa.Column("kind", sa.String(length=100), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("cpu_s", sa.Float(), nullable=True),
+        sa.Column("cpu_s", sa.Double(), nullable=True),
         sa.Column("parent", sa.Integer(), nullable=True),
         sa.Column("depth", sa.Integer(), nullable=False),
         sa.Column("stage", sa.Integer(), nullable=True),
