@@ -52,7 +52,8 @@ def _parts(attribution: Attribution) -> str:
     if not named:
         return ""
     total = attribution.contribution
-    return f"of {total:+.3g} CPU-s/M events {', '.join(map(_part, named))}"
+    size = f"{total:+,.0f}" if abs(total) >= 100 else f"{total:+.3g}"
+    return f"of {size} CPU-s/M events {', '.join(map(_part, named))}"
 
 
 def _part(part: PartChange) -> str:
