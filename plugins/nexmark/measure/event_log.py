@@ -1,9 +1,10 @@
 """Spark's event log of one application: what each operator and each stage of the query did.
 
-A log is read line by line and never held as a whole. Operators are those of the physical plan of
-the last batch that counts, without the wrappers of code generation, each with Spark's own SQL
-metrics summed over the tasks of all batches that count. Plans of other batches are laid over it by
-the operators' names, as the skeleton has them (``nexmark_jobs.plan``).
+A log is read line by line and never held as a whole. Operators are those of the physical plan that
+ran in the batches that count, without the wrappers of code generation, each with Spark's own SQL
+metrics summed over the tasks of these batches. Where a batch had another plan (a source had nothing
+new, say), the one that used most CPU time is taken, and the others are laid over it by the
+operators' names, as the skeleton has them (``nexmark_jobs.plan``).
 """
 
 from __future__ import annotations
@@ -17,38 +18,12 @@ from typing import Any
 
 from nexmark.measure.event_log_files import EventLogError, event_lines
 from nexmark.measure.executed_plan import Node, Operator, SqlMetric, folded, nodes_of
+from nexmark.measure.stage_totals import StageTotals
 
 _PREFIX = b'{"Event":"'
 _SQL = "org.apache.spark.sql.execution.ui.SparkListener"
 _BATCH = re.compile(r"\bbatch = (\d+)")
 _CODEGEN_SCOPE = re.compile(r'"WholeStageCodegen \((\d+)\)"')
-_NS, _MS = 1e9, 1e3
-
-
-@dataclass
-class StageTotals:
-    """The tasks of one stage of the plan, summed over batches; seconds of task threads.
-
-    ``cpu_s`` is that of running, ``deserialise_cpu_s`` that of unpacking the task before,
-    ``run_s`` the time it ran for, ``gc_s`` the time its JVM collected garbage meanwhile (which
-    every task of the JVM counts for itself), ``fetch_wait_s`` the time it waited for shuffle data.
-    """
-
-    tasks: int = 0
-    cpu_s: float = 0.0
-    deserialise_cpu_s: float = 0.0
-    run_s: float = 0.0
-    gc_s: float = 0.0
-    fetch_wait_s: float = 0.0
-
-    def add(self, metrics: Mapping[str, Any]) -> None:
-        """Count a task, by the task metrics that Spark logs at its end."""
-        self.tasks += 1
-        self.cpu_s += metrics.get("Executor CPU Time", 0) / _NS
-        self.deserialise_cpu_s += metrics.get("Executor Deserialize CPU Time", 0) / _NS
-        self.run_s += metrics.get("Executor Run Time", 0) / _MS
-        self.gc_s += metrics.get("JVM GC Time", 0) / _MS
-        self.fetch_wait_s += metrics.get("Shuffle Read Metrics", {}).get("Fetch Wait Time", 0) / _MS
 
 
 @dataclass(frozen=True)
@@ -84,7 +59,7 @@ def read_event_log(
     """Return what a log says of the batches with these numbers.
 
     ``directory`` is what ``spark.eventLog.dir`` was. EventLogError, in one line, when there is no
-    log, when it is cut off or broken, or when it has no tasks of one of the batches.
+    log, when it is cut off or broken, or when one of the batches is not in it.
     """
     reading = _Reading(frozenset(batches))
     for line in event_lines(directory, application_id):
@@ -99,6 +74,7 @@ class _Reading:
         self._batches = batches
         self._application_id = self._version = ""
         self._ended = False
+        self._seen: set[int] = set()
         self._plans: dict[int, list[Node]] = {}
         self._stages: dict[int, _Stage] = {}
         self._driver: dict[int, dict[int, int]] = {}
@@ -139,6 +115,9 @@ class _Reading:
 
     def _plan(self, event: Mapping[str, Any]) -> None:
         self._plans[event["executionId"]] = nodes_of(event["sparkPlanInfo"])
+        batch = _BATCH.search(event.get("description") or "")
+        if batch:
+            self._seen.add(int(batch[1]))
 
     def _job(self, event: Mapping[str, Any]) -> None:
         properties = event.get("Properties") or {}
@@ -175,15 +154,26 @@ class _Reading:
                 " driver was killed"
             )
         ran = [stage for stage in self._stages.values() if stage.totals.tasks]
-        missing = sorted(self._batches - {stage.batch for stage in ran})
+        missing = sorted(self._batches - self._seen)
         if missing or not ran:
-            which = ", ".join(map(str, missing)) or "any"
-            raise EventLogError(f"{source}: no tasks of batch {which} in the event log")
-        reference = self._plans[max(ran, key=lambda stage: stage.batch).execution]
+            which = f"batch {', '.join(map(str, missing))}" if missing else "tasks"
+            raise EventLogError(f"{source}: no {which} in the event log")
+        reference = self._usual_plan(ran)
         operators, stages, other = self._sums(ran, reference)
         return EventLog(
             self._application_id, self._version, operators, stages, self._batches, other
         )
+
+    def _usual_plan(self, ran: list[_Stage]) -> list[Node]:
+        """Return the last of the plans with the operators that most CPU time was used by."""
+        used: dict[tuple[str, ...], float] = {}
+        latest: dict[tuple[str, ...], list[Node]] = {}
+        for stage in sorted(ran, key=lambda stage: stage.batch):
+            plan = self._plans[stage.execution]
+            names = tuple(node.name for node in plan)
+            used[names] = used.get(names, 0.0) + stage.totals.cpu_s
+            latest[names] = plan
+        return latest[max(used, key=lambda names: used[names])]
 
     def _sums(
         self, ran: list[_Stage], reference: list[Node]
@@ -200,7 +190,7 @@ class _Reading:
                     other.add(stage.batch)
             place = places[stage.execution]
             number = _number(stage, plan, place, reference)
-            _add(stages.setdefault(number, StageTotals()), stage.totals)
+            stages.setdefault(number, StageTotals()).merge(stage.totals)
             for at, metric, value in _metrics(plan, place, stage.updates):
                 own = sums.setdefault((at, metric), {})
                 own[stage.batch] = own.get(stage.batch, 0) + value
@@ -243,11 +233,6 @@ def _number(
             number = reference[place].stage
             votes[number] = votes.get(number, 0) + own
     return max(votes, key=lambda number: (votes[number], number)) if votes else None
-
-
-def _add(totals: StageTotals, more: StageTotals) -> None:
-    for name, value in vars(more).items():
-        setattr(totals, name, getattr(totals, name) + value)
 
 
 __all__ = ["EventLog", "EventLogError", "Operator", "StageTotals", "read_event_log"]

@@ -40,7 +40,7 @@ def trimmed(event: dict[str, Any]) -> dict[str, Any] | None:
         case "SparkListenerApplicationEnd" | "SparkListenerDriverAccumUpdates":
             return event
         case "SparkListenerSQLExecutionStart":
-            number = {"executionId": event["executionId"]}
+            number = {x: event[x] for x in ("executionId", "description")}
             return kept | number | {"sparkPlanInfo": plan(event["sparkPlanInfo"])}
         case "SparkListenerJobStart":
             names = ("streaming.sql.batchId", "spark.sql.execution.id")

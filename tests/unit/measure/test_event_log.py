@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from nexmark.measure.event_log import EventLog, EventLogError, read_event_log
-from nexmark.measure.executed_plan import Operator
+from nexmark.measure.executed_plan import Operator, nodes_of
 
 LOGS = Path(__file__).parents[2] / "data" / "event_logs"
 OURS = LOGS / "spark-4.3.0-q5"
@@ -139,7 +139,7 @@ class TestBroken:
             read(place)
 
     def test_a_batch_that_is_not_in_it(self) -> None:
-        with pytest.raises(EventLogError, match="no tasks of batch 7 in the event log"):
+        with pytest.raises(EventLogError, match="no batch 7 in the event log"):
             read(batches=[1, 7])
 
     def test_events_of_another_form(self, tmp_path: Path) -> None:
@@ -175,3 +175,32 @@ def test_a_batch_with_another_plan_is_laid_over_the_last_one(tmp_path: Path) -> 
     assert log.operators[-1].metrics["number of output rows"] < 36_800
     assert named(log, "StateStoreSave") == named(read(), "StateStoreSave")
     assert log.stages == read().stages
+
+
+def info(name: str, *children: dict[str, object], text: str = "") -> dict[str, object]:
+    return {
+        "nodeName": name,
+        "simpleString": text or name,
+        "children": list(children),
+        "metrics": [],
+    }
+
+
+def test_a_join_has_a_stage_for_each_side_and_one_for_itself() -> None:
+    """Spark wraps what it generates code for, and what adaptive execution has finished."""
+    keys = "Exchange hashpartitioning(seller#1L, 2), REQUIRED_BY_STATEFUL_OPERATOR, [plan_id=9]"
+    side = info("Exchange", info("WholeStageCodegen (1)", info("Scan")), text=keys)
+    static = info("BroadcastQueryStage", info("BroadcastExchange", info("LocalTableScan")))
+    join = info("StreamingSymmetricHashJoin", side, info("InputAdapter", side))
+    plan = info("AdaptiveSparkPlan", info("BroadcastHashJoin", join, static))
+    found = [(x.name, x.depth, x.stage, x.codegen) for x in nodes_of(plan)]
+    assert found == [
+        ("BroadcastHashJoin", 0, 4, None),
+        ("StreamingSymmetricHashJoin", 1, 4, None),
+        ("Exchange (seller)", 2, 3, None),
+        ("Scan", 3, 3, 1),
+        ("Exchange (seller)", 2, 2, None),
+        ("Scan", 3, 2, 1),
+        ("BroadcastExchange", 1, 1, None),
+        ("LocalTableScan", 2, 1, None),
+    ]
