@@ -36,9 +36,11 @@ def kind_of(cpu: int, wall: int, plan_changed: bool) -> Kind:
         return Kind.SLOWER_PLAN_CHANGED if plan_changed else Kind.SLOWER
     if cpu < 0:
         return Kind.FASTER_PLAN_CHANGED if plan_changed else Kind.FASTER
-    if wall:
-        return Kind.WAITING if wall > 0 else Kind.WAITING_LESS
-    return Kind.PLAN_CHANGED if plan_changed else Kind.NOTHING
+    if wall > 0:
+        return Kind.WAITING
+    if plan_changed:
+        return Kind.PLAN_CHANGED
+    return Kind.WAITING_LESS if wall else Kind.NOTHING
 
 
 def _beyond(change: Change, bound: float) -> int:

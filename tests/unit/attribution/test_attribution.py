@@ -26,6 +26,7 @@ class TestKinds:
 
     def test_another_plan_at_the_same_speed_is_a_warning(self) -> None:
         assert explained(arm(None, SORTED), arm()).kind is Kind.PLAN_CHANGED
+        assert explained(arm(None, SORTED), arm(wall_s=15.0)).kind is Kind.PLAN_CHANGED
 
     def test_more_wall_time_without_more_cpu_time_is_waiting(self) -> None:
         assert explained(arm(wall_s=15.0), arm()).kind is Kind.WAITING

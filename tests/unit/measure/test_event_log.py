@@ -91,10 +91,12 @@ class TestStages:
             assert 0.05 < stage.cpu_s < stage.run_s < 10
             assert 0 < stage.deserialise_cpu_s < 2
 
-    def test_more_partitions_are_more_tasks_behind_the_first_exchange(self) -> None:
-        log = read(LOGS / "spark-4.3.0-q5-16-partitions")
-        tasks = {number: x.tasks for number, x in log.stages.items()}
-        assert tasks == {1: 8, 2: 64, 3: 64, 4: 64}
+    def test_a_fifth_more_events_are_a_fifth_more_rows_in_as_many_tasks(self) -> None:
+        scans = [read(LOGS / x).operators[-1] for x in ("spark-4.3.0-q5-slowed", OURS.name)]
+        more, rows = (x.metrics["number of output rows"] for x in scans)
+        assert more == pytest.approx(1.2 * rows, rel=0.001)
+        tasks = [x.tasks for x in read(LOGS / "spark-4.3.0-q5-slowed").stages.values()]
+        assert tasks == [8, 8, 8, 8]
 
 
 class TestBroken:
