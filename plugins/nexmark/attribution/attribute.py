@@ -42,7 +42,8 @@ def attribute(
     plans = _plan(ours), _plan(theirs)
     change = plan_change(*plans)
     compared = comparable(pairs)
-    sides = cpu_side(cpu, verdict), wall_side(wall, wall_verdict)
+    count = len(pairs)
+    sides = cpu_side(cpu, verdict, count), wall_side(wall, wall_verdict, count)
     parts, waits = rank(compared, changed=sides[0] != 0)
     used = compared or pairs
     return Attribution(

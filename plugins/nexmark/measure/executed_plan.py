@@ -17,17 +17,18 @@ _DIVISOR = {"timing": 1e3, "nsTiming": 1e9}
 _UNITS = {"timing": "s", "nsTiming": "s", "size": "bytes"}
 _LEVELS = frozenset(
     {
-        "estimated size of state only on current version",
         "memory used by state",
-        "number of state store instances",
         "number of total state rows",
     }
 )
 """What is the case after a batch, and does not add up over batches."""
 _LEFT_OUT = re.compile(
     r"peak memory|number of partitions|.*\b(merged|blocks|reqs)\b.*|duration|task commit time"
+    r"|local bytes read|records read|count of cache .*|number of state store instances"
+    r"|estimated size of state only on current version|number of (snapshots|stores) that .*"
 )
 """No sums, or more detail than anyone compares."""
+_DECIMALS = 6
 _LEFT_OUT_TYPES = frozenset({"average", "v2Custom"})
 
 
@@ -47,7 +48,7 @@ class SqlMetric:
     def over_batches(self, values: Sequence[int]) -> float:
         """Return the value over all batches: the sum, or of a level the highest."""
         value = max(values) if self.name in _LEVELS else sum(values)
-        return value / _DIVISOR.get(self.type, 1)
+        return round(value / _DIVISOR.get(self.type, 1), _DECIMALS)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ OWN = (
 """Stopwatches that run for the operator alone."""
 SPANS = ("time in aggregation build [s]", "time to update [s]")
 """Stopwatches that run while the operators below work too."""
+_DECIMALS = 6
 _STATEFUL = "time to update [s]"
 
 
@@ -109,7 +110,7 @@ def parts(log: EventLog, cpu_s: float, phases: Mapping[str, float]) -> list[Part
 
 
 def _of_stage(totals: StageTotals) -> dict[str, float]:
-    return {
+    metrics = {
         "tasks": totals.tasks,
         "CPU of tasks [s]": totals.cpu_s,
         "CPU of starting tasks [s]": totals.deserialise_cpu_s,
@@ -117,6 +118,7 @@ def _of_stage(totals: StageTotals) -> dict[str, float]:
         "garbage collection [s]": totals.gc_s,
         "waiting for shuffle data [s]": totals.fetch_wait_s,
     }
+    return {name: round(value, _DECIMALS) for name, value in metrics.items() if value}
 
 
 def _stopwatches(

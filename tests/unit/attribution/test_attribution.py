@@ -48,6 +48,12 @@ class TestKinds:
         )
         assert (found.kind, found.cpu) == (Kind.SLOWER, stated)
 
+    def test_a_few_pairs_are_no_ground_without_the_gate(self) -> None:
+        found = explained(arm({"StateStoreSave": 6.0}, pairs=3), arm(pairs=3))
+        assert found.kind is Kind.NOTHING
+        sure = explained(arm({"StateStoreSave": 6.0}, pairs=3), arm(), verdict=Value.REGRESSION)
+        assert sure.kind is Kind.SLOWER
+
     def test_a_wall_clock_that_the_gate_does_not_trust_is_no_waiting(self) -> None:
         found = explained(arm(wall_s=15.0), arm(), wall_verdict=Value.OK)
         assert found.kind is Kind.NOTHING
