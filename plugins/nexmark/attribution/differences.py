@@ -14,6 +14,8 @@ _OF_THE_ARM = re.compile(
     r"|spark\.driver\.(host|port|bindAddress)|spark\.blockManager\.port|spark\.local\.dir"
 )
 """Where an arm runs and what it writes: always different, and no explanation."""
+_SECRET = re.compile(r"secret|password|token|credential|access\.?key", re.IGNORECASE)
+_HIDDEN = "***"
 _ARCHIVE = re.compile(r"-XX:SharedArchiveFile=\S+")
 _PARTITIONS = re.compile(r"(numPartitions = |partitioning\(.*, )\d+")
 _CONTEXT = 2
@@ -28,8 +30,12 @@ def conf_differences(
     for name in sorted(ours.keys() | theirs.keys()):
         values = ours.get(name, {None}), theirs.get(name, {None})
         if values[0] != values[1] and len(values[0]) == len(values[1]) == 1:
-            found.append(ConfDifference(name, next(iter(values[0])), next(iter(values[1]))))
+            found.append(ConfDifference(name, *(_shown(name, next(iter(x))) for x in values)))
     return tuple(found)
+
+
+def _shown(name: str, value: str | None) -> str | None:
+    return value if value is None or not _SECRET.search(name) else _HIDDEN
 
 
 def _confs(arm: Iterable[Observed]) -> dict[str, set[str | None]]:

@@ -159,6 +159,11 @@ class TestConfs:
         }
         assert explained(arm(confs=ours), arm(confs=base)).confs == ()
 
+    def test_a_secret_that_differs_is_not_shown(self) -> None:
+        ours, theirs = ({"spark.my.password": x} for x in ("hush", "hash"))
+        (conf,) = explained(arm(confs=ours), arm(confs=theirs)).confs
+        assert (conf.candidate, conf.baseline) == ("***", "***")
+
 
 class TestPairs:
     def test_there_is_none_without_a_pair(self) -> None:
