@@ -96,10 +96,12 @@ class _Reading:
         if handler is None:
             return
         try:
-            handler(json.loads(line))
+            event = json.loads(line)
         except ValueError:
             raise EventLogError(f"{source}: the event log is cut off in mid-line") from None
-        except (KeyError, TypeError, AttributeError) as error:
+        try:
+            handler(event)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise EventLogError(
                 f"{source}: an event is not as Spark 3.5 to 4.3 writes it: {error!r}"
             ) from None
@@ -154,6 +156,9 @@ class _Reading:
                 " driver was killed"
             )
         ran = [stage for stage in self._stages.values() if stage.totals.tasks]
+        without = sorted({stage.execution for stage in ran} - self._plans.keys())
+        if without:
+            raise EventLogError(f"{source}: no plan of execution {without[0]} in the event log")
         missing = sorted(self._batches - self._seen)
         if missing or not ran:
             which = f"batch {', '.join(map(str, missing))}" if missing else "tasks"

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from textwrap import shorten
 from typing import Any
 
-from nexmark.attribution import Attribution, Change, Kind, attribute, words
+from nexmark.attribution import Attribution, Change, Kind, words
+from nexmark.attribution.attribute import attribute
 from nexmark.report.rows import Row
 from nexmark.store import BASELINE, CANDIDATE, Store
 from nexmark.store.models import Night, VerdictRow

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nexmark.attribution import Attribution, Observed, Plan, attribute
+from nexmark.attribution import Attribution, Observed, Plan
+from nexmark.attribution.attribute import attribute
 from nexmark.measure.operator_times import OPERATOR, OUTSIDE, PHASE, STAGE, Part
 
 PLAN = ("Project", "StateStoreSave", "Exchange (auction)", "HashAggregate", "MicroBatchScan")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nexmark.attribution import Change, Kind, words
+from nexmark.attribution.attribute import attribute
 from nexmark.verdict import Value
 from tests.unit.attribution.observed_builder import PLAN, arm, explained, plan
 
@@ -167,8 +168,6 @@ class TestConfs:
 
 class TestPairs:
     def test_there_is_none_without_a_pair(self) -> None:
-        from nexmark.attribution import attribute
-
         assert attribute("q5", arm(), []) is None
         assert attribute("q5", arm(basis="application"), arm()) is None
 

@@ -151,6 +151,23 @@ class TestBroken:
         with pytest.raises(EventLogError, match=r"not as Spark 3\.5 to 4\.3 writes it: KeyError"):
             read(rewritten(tmp_path, other))
 
+    def test_a_number_that_is_none(self, tmp_path: Path) -> None:
+        def other(lines: list[bytes]) -> list[bytes]:
+            return [line.replace(b'"Update":"', b'"Update":"x') for line in lines]
+
+        with pytest.raises(EventLogError, match=r"not as Spark 3\.5 to 4\.3 writes it: ValueError"):
+            read(rewritten(tmp_path, other))
+
+    def test_a_plan_that_spark_did_not_log(self, tmp_path: Path) -> None:
+        """Its listeners may drop events when they cannot keep up."""
+
+        def other(lines: list[bytes]) -> list[bytes]:
+            lost = (b'"executionId":2,', b'"executionId":3,')
+            return [line for line in lines if not any(x in line for x in lost)]
+
+        with pytest.raises(EventLogError, match="no plan of execution 3 in the event log"):
+            read(rewritten(tmp_path, other))
+
     def test_another_codec(self, tmp_path: Path) -> None:
         (tmp_path / "app-1.lz4").write_bytes(b"")
         with pytest.raises(EventLogError, match=r"compression\.codec=zstd"):
