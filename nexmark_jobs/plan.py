@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _TREE = re.compile(r"^(?P<tree>[ :|+-]*)(?:\*\(\d+\) )?(?P<operator>\S.*)$")
 _TREE_STEP = 3
@@ -64,9 +66,9 @@ def from_text(explained: str) -> Fingerprint:
             continue
         depth = len(matched["tree"]) // _TREE_STEP
         operator = matched["operator"]
-        names.append(re.split(r"[ (\[]", operator, maxsplit=1)[0])
+        names.append(_name(operator))
         text.append("  " * depth + _normalised(operator))
-        skeleton.append("  " * depth + names[-1] + _exchange_keys(names[-1], operator))
+        skeleton.append("  " * depth + skeleton_line(operator))
     joined = "\n".join(skeleton)
     return Fingerprint(
         text="\n".join(text),
@@ -75,6 +77,16 @@ def from_text(explained: str) -> Fingerprint:
         exchanges=names.count("Exchange"),
         stateful_operators=sum(1 for name in names if _STATEFUL.fullmatch(name)),
     )
+
+
+def skeleton_line(operator: str) -> str:
+    """What the skeleton has of an operator: its name, of an exchange with its keys."""
+    name = _name(operator)
+    return name + _exchange_keys(name, operator)
+
+
+def _name(operator: str) -> str:
+    return re.split(r"[ (\[]", operator, maxsplit=1)[0]
 
 
 def _normalised(operator: str) -> str:

@@ -10,6 +10,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any
 
+from nexmark.report.attribution import attribution_json
 from nexmark.report.report import Report, make_report
 from nexmark.store import Store
 from nexmark.store.accepting import states
@@ -55,6 +56,7 @@ def collect(
         "validations": [_plain(row) for row in store.validations(night.id)],
         "self_test": _self_test(store, night),
         "acceptances": _acceptances(store, night),
+        "attribution": attribution_json(store, night),
     }
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.report.alarms import alarm_lines
+from nexmark.report.attribution import attribution_lines
 from nexmark.report.health import health
 from nexmark.report.rows import Row, rows_of, suite_of
 from nexmark.report.summary import failed, summary
@@ -28,8 +29,8 @@ NOT_IN_CSV = frozenset({"id", "night_id", "batch_list", "confs"})
 class Report:
     """A night with its rows; ``failed``: whether it is red.
 
-    ``lines`` are the three that matter and how far to trust them, ``alarms`` tell since which build
-    it is.
+    ``lines`` are the three that matter, with one on each red query that can be explained, and how
+    far to trust them; ``alarms`` tell since which build it is.
     """
 
     night: Night
@@ -55,7 +56,9 @@ def make_report(store: Store, run: str) -> Report:
     """Return the report of a run; StoreError when the run is not known."""
     night = store.find_run(run)
     rows, suite = tuple(rows_of(store, night)), suite_of(store, night)
-    lines = [*summary(night, rows, suite), *health(store, night, rows)]
+    what, why, after = summary(night, rows, suite)
+    explained = attribution_lines(store, night, rows)
+    lines = [what, why, *explained, after, *health(store, night, rows)]
     alarms = tuple(alarm_lines(store, night))
     return Report(night, rows, tuple(lines), failed(rows, suite), alarms)
 

@@ -76,7 +76,8 @@ class Repetition(Base):
     (the same with a seeded slowdown). ``stage``: 1 for the first pairs, 2 for the fresh ones of the
     confirmation. ``number`` is the pair's, ``position`` the application's within the night.
     ``status``: ok; invalid (its result is wrong); failed (it did not end, or was not measured).
-    ``reason`` says why it is not ok, and then figures may be NULL.
+    ``reason`` says why it is not ok, and then figures may be NULL. ``parts_problem`` is why it has
+    no parts.
     """
 
     __tablename__ = "repetition"
@@ -98,6 +99,7 @@ class Repetition(Base):
     plan_id: Mapped[str | None] = mapped_column(ForeignKey("plan.id"))
     batch_list: Mapped[list[Any] | None]
     confs: Mapped[dict[str, Any] | None]
+    parts_problem: Mapped[str | None] = mapped_column(Text)
 
     formulation: Mapped[str | None]
     build: Mapped[str | None]
@@ -152,6 +154,28 @@ class Repetition(Base):
     def ok(self) -> bool:
         """Tell whether the repetition counts."""
         return self.status == "ok"
+
+
+class PartRow(Base):
+    """What one operator, stage or other part of a repetition did (``measure.operator_times.Part``).
+
+    Of the batches that the metric of record is of, by the basis of the repetition.
+    """
+
+    __tablename__ = "part"
+
+    repetition_id: Mapped[int] = mapped_column(
+        Integer, ForeignKey("repetition.id", ondelete="CASCADE"), primary_key=True
+    )
+    place: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    kind: Mapped[str] = mapped_column(NAME)
+    name: Mapped[str] = mapped_column(Text)
+    cpu_s: Mapped[float | None]
+    parent: Mapped[int | None] = mapped_column(Integer)
+    depth: Mapped[int] = mapped_column(Integer)
+    stage: Mapped[int | None] = mapped_column(Integer)
+    covers: Mapped[list[Any]]
+    metrics: Mapped[dict[str, Any]]
 
 
 class SampleSeries(Base):
@@ -334,6 +358,7 @@ __all__ = [
     "Build",
     "CanaryRow",
     "Night",
+    "PartRow",
     "Plan",
     "Repetition",
     "SampleSeries",

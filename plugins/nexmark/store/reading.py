@@ -13,6 +13,7 @@ from sqlalchemy import Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from nexmark.attribution.observed import Observed
 from nexmark.store import judged
 from nexmark.store.accepting import counting
 from nexmark.store.connecting import snapshot
@@ -30,6 +31,7 @@ from nexmark.store.models import (
     VerdictRow,
 )
 from nexmark.store.paired import ARMS, read_night
+from nexmark.store.parts import read_observed
 from nexmark.store.records import CANDIDATE, FAILED, FIRST, INVALID
 from nexmark.verdict import Arm
 from nexmark.verdict import Repetition as Figures
@@ -200,6 +202,24 @@ class Reader:
         """
         with self._reading() as session:
             return read_night(session, self._known(session, run), arms, queries).night
+
+    def observed(
+        self, run: str, query: str, arms: Sequence[str] = ARMS
+    ) -> dict[str, list[Observed]]:
+        """Return by arm the repetitions of a query that count, with what a change may be due to."""
+        with self._reading() as session:
+            return read_observed(session, run, query, arms)
+
+    def plan_hashes(self, run: str) -> dict[str, dict[str, frozenset[str]]]:
+        """Return the hashes of the operators that ran, by query and arm."""
+        columns = (Repetition.query, Repetition.arm, Repetition.plan_skeleton_hash)
+        where = (Repetition.night_id == run, Repetition.plan_skeleton_hash.is_not(None))
+        found: dict[str, dict[str, frozenset[str]]] = {}
+        with self._reading() as session:
+            for query, arm, skeleton in session.execute(select(*columns).where(*where).distinct()):
+                own = found.setdefault(query, {})
+                own[arm] = own.get(arm, frozenset()) | {str(skeleton)}
+        return found
 
     def query_verdicts(self, run: str) -> list[QueryVerdict]:
         """Return the verdicts on a run as the gate gave them, by its newest version."""

@@ -24,6 +24,7 @@ from nexmark.store.models import (
     SampleSeries,
     Validation,
 )
+from nexmark.store.parts import part_rows
 from nexmark.store.reading import Reader
 from nexmark.store.records import NightRecord, RepetitionRecord, ValidationRecord
 from nexmark.store.series import pack
@@ -100,6 +101,7 @@ class Recorder(Reader):
             session.execute(delete(Repetition).where(*where))
             session.add(row)
             session.flush()
+            session.add_all(part_rows(row.id, record.parts))
             for item in record.series:
                 session.add(
                     SampleSeries(
@@ -193,6 +195,7 @@ def _row(record: RepetitionRecord) -> Repetition:
         event_log_bytes=record.event_log_bytes,
         batch_list=record.result.get("batches"),
         confs=record.result.get("confs"),
+        parts_problem=record.parts_problem,
         **fields,
     )
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from nexmark.measure.cpu import CpuSeries
 from nexmark.measure.measurement import Measurement
+from nexmark.measure.operator_times import Part
 
 CANDIDATE = "candidate"
 BASELINE = "baseline"
@@ -91,7 +92,8 @@ class RepetitionRecord:
     measured), ``failed`` why it did not run to its end; at most one of them, and ``measurement``
     may only be None with one of them. ``result`` is the content of the result file; its batches,
     plan and confs are kept. ``number`` is the pair's within its ``stage``, ``position`` the running
-    number of the application within the night.
+    number of the application within the night. ``parts`` are what its event log says;
+    ``parts_problem`` is why there are none.
     """
 
     run: str
@@ -108,6 +110,8 @@ class RepetitionRecord:
     series: Sequence[SeriesRecord] = ()
     stage: int = FIRST
     position: int | None = None
+    parts: Sequence[Part] = ()
+    parts_problem: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse a repetition that is nothing, or two things at once."""

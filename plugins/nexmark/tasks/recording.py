@@ -89,6 +89,7 @@ def summary(made: RepetitionRecord, night: Night) -> str:
         f"{label}: {figures.events:,} events in {figures.wall_s:.1f} s, "
         f"{figures.cores:.2f} cores, {figures.cpu_s_per_mevent:.1f} CPU-s per million events "
         f"({figures.basis})"
+        + (f"; no operators: {made.parts_problem}" if made.parts_problem else "")
     )
 
 

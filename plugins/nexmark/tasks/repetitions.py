@@ -168,10 +168,23 @@ def _measured(
         )
     except NexmarkError as error:
         return RepetitionRecord(night.name, **kept, invalid=wrong or str(error))
+    kept |= event_log_parts(events, result, measurement)
     if run.arm == SLOWED:
         measurement = _as_if_fewer(measurement, night.workload.events)
     kept["series"] = [SeriesRecord(series, path) for series, path in found]
     return RepetitionRecord(night.name, **kept, measurement=measurement, invalid=wrong)
+
+
+def event_log_parts(
+    events: Path, result: Mapping[str, Any], measurement: Measurement
+) -> dict[str, Any]:
+    """What the event log says; a repetition is none the worse for one that cannot be read."""
+    from nexmark.measure.repetition_parts import repetition_parts
+
+    try:
+        return {"parts": repetition_parts(events, result, measurement)}
+    except NexmarkError as error:
+        return {"parts_problem": str(error)}
 
 
 def _as_if_fewer(measurement: Measurement, events: int) -> Measurement:
@@ -199,4 +212,4 @@ def _size(directory: Path) -> int:
     return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
 
 
-__all__ = ["repetition_records", "result_of"]
+__all__ = ["event_log_parts", "repetition_records", "result_of"]

@@ -114,6 +114,19 @@ def test_a_repetition_without_samples_is_invalid_and_never_zero(night: Night, st
     assert "samples-" in reason
 
 
+def test_a_broken_event_log_leaves_the_repetition_as_it_is(tmp_path: Path) -> None:
+    """It is told; there are no operators, and that is all."""
+    from nexmark.store import RepetitionRecord
+    from nexmark.tasks.repetitions import event_log_parts
+    from tests.unit.store.store_builder import measurement
+
+    result = {"batches": [{"id": 0, "phase": "data"}]}
+    found = event_log_parts(tmp_path / "events", result, measurement(None))
+    assert found.keys() == {"parts_problem"}
+    assert "no event log" in found["parts_problem"]
+    assert RepetitionRecord("d/1", "q5", 1, measurement(), **found).status == "ok"
+
+
 def test_other_rows_than_the_verified_ones_are_invalid(night: Night, store: Store) -> None:
     """Smoke verifies the very events that it times: the digest must be the same to the bit."""
     verified(night)

@@ -1,0 +1,243 @@
+"""Spark's event log of one application: what each operator and each stage of the query did.
+
+A log is read line by line and never held as a whole. Operators are those of the physical plan that
+ran in the batches that count, without the wrappers of code generation, each with Spark's own SQL
+metrics summed over the tasks of these batches. Where a batch had another plan (a source had nothing
+new, say), the one that used most CPU time is taken, and the others are laid over it by the
+operators' names, as the skeleton has them (``nexmark_jobs.plan``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nexmark.measure.event_log_files import EventLogError, event_lines
+from nexmark.measure.executed_plan import Node, Operator, SqlMetric, folded, nodes_of
+from nexmark.measure.stage_totals import StageTotals
+
+_PREFIX = b'{"Event":"'
+_SQL = "org.apache.spark.sql.execution.ui.SparkListener"
+_BATCH = re.compile(r"\bbatch = (\d+)")
+_CODEGEN_SCOPE = re.compile(r'"WholeStageCodegen \((\d+)\)"')
+
+
+@dataclass(frozen=True)
+class EventLog:
+    """What a log tells of the batches that count.
+
+    ``stages`` are by the number that ``Operator.stage`` has; None is where tasks could not be laid
+    on the plan. ``other_plans`` counts the batches whose plan had other operators.
+    """
+
+    application_id: str
+    spark_version: str
+    operators: tuple[Operator, ...]
+    stages: Mapping[int | None, StageTotals]
+    batches: frozenset[int]
+    other_plans: int = 0
+
+
+@dataclass
+class _Stage:
+    """A stage as Spark ran it, of one batch; ``updates`` are its SQL metrics by accumulator."""
+
+    batch: int
+    execution: int
+    scopes: frozenset[int]
+    totals: StageTotals = field(default_factory=StageTotals)
+    updates: dict[int, int] = field(default_factory=dict)
+
+
+def read_event_log(
+    directory: Path, batches: Collection[int], application_id: str | None = None
+) -> EventLog:
+    """Return what a log says of the batches with these numbers.
+
+    ``directory`` is what ``spark.eventLog.dir`` was. EventLogError, in one line, when there is no
+    log, when it is cut off or broken, or when one of the batches is not in it.
+    """
+    reading = _Reading(frozenset(batches))
+    for line in event_lines(directory, application_id):
+        reading.take(line, directory)
+    return reading.done(directory)
+
+
+class _Reading:
+    """Takes one event after the other."""
+
+    def __init__(self, batches: frozenset[int]) -> None:
+        self._batches = batches
+        self._application_id = self._version = ""
+        self._ended = False
+        self._seen: set[int] = set()
+        self._plans: dict[int, list[Node]] = {}
+        self._stages: dict[int, _Stage] = {}
+        self._driver: dict[int, dict[int, int]] = {}
+        self._handlers = {
+            b"SparkListenerLogStart": self._log_start,
+            b"SparkListenerApplicationStart": self._application_start,
+            b"SparkListenerApplicationEnd": self._application_end,
+            b"SparkListenerJobStart": self._job,
+            b"SparkListenerTaskEnd": self._task,
+            f"{_SQL}SQLExecutionStart".encode(): self._plan,
+            f"{_SQL}SQLAdaptiveExecutionUpdate".encode(): self._plan,
+            f"{_SQL}DriverAccumUpdates".encode(): self._driver_updates,
+        }
+
+    def take(self, line: bytes, source: Path) -> None:
+        if not line.startswith(_PREFIX):
+            raise EventLogError(f"{source}: a line of the event log is no event: {line[:40]!r}")
+        handler = self._handlers.get(line[len(_PREFIX) : line.find(b'"', len(_PREFIX))])
+        if handler is None:
+            return
+        try:
+            event = json.loads(line)
+        except ValueError:
+            raise EventLogError(f"{source}: the event log is cut off in mid-line") from None
+        try:
+            handler(event)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise EventLogError(
+                f"{source}: an event is not as Spark 3.5 to 4.3 writes it: {error!r}"
+            ) from None
+
+    def _log_start(self, event: Mapping[str, Any]) -> None:
+        self._version = event["Spark Version"]
+
+    def _application_start(self, event: Mapping[str, Any]) -> None:
+        self._application_id = event.get("App ID") or ""
+
+    def _application_end(self, event: Mapping[str, Any]) -> None:
+        self._ended = True
+
+    def _plan(self, event: Mapping[str, Any]) -> None:
+        self._plans[event["executionId"]] = nodes_of(event["sparkPlanInfo"])
+        batch = _BATCH.search(event.get("description") or "")
+        if batch:
+            self._seen.add(int(batch[1]))
+
+    def _job(self, event: Mapping[str, Any]) -> None:
+        properties = event.get("Properties") or {}
+        batch, execution = (
+            properties.get(x) for x in ("streaming.sql.batchId", "spark.sql.execution.id")
+        )
+        if batch is None or execution is None or int(batch) not in self._batches:
+            return
+        for stage in event["Stage Infos"]:
+            scopes = "".join(rdd.get("Scope", "") for rdd in stage.get("RDD Info", ()))
+            found = frozenset(map(int, _CODEGEN_SCOPE.findall(scopes)))
+            self._stages.setdefault(stage["Stage ID"], _Stage(int(batch), int(execution), found))
+
+    def _task(self, event: Mapping[str, Any]) -> None:
+        stage = self._stages.get(event["Stage ID"])
+        if stage is None:
+            return
+        stage.totals.add(event.get("Task Metrics") or {})
+        for update in event["Task Info"].get("Accumulables", ()):
+            if update.get("Metadata") == "sql" and "Update" in update:
+                key = update["ID"]
+                stage.updates[key] = stage.updates.get(key, 0) + int(update["Update"])
+
+    def _driver_updates(self, event: Mapping[str, Any]) -> None:
+        own = self._driver.setdefault(event["executionId"], {})
+        for key, value in event["accumUpdates"]:
+            own[key] = own.get(key, 0) + value
+
+    def done(self, source: Path) -> EventLog:
+        """Return what all events together say."""
+        if not self._ended:
+            raise EventLogError(
+                f"{source}: the event log ends before the application did; it was cut off, or the"
+                " driver was killed"
+            )
+        ran = [stage for stage in self._stages.values() if stage.totals.tasks]
+        without = sorted({stage.execution for stage in ran} - self._plans.keys())
+        if without:
+            raise EventLogError(f"{source}: no plan of execution {without[0]} in the event log")
+        missing = sorted(self._batches - self._seen)
+        if missing or not ran:
+            which = f"batch {', '.join(map(str, missing))}" if missing else "tasks"
+            raise EventLogError(f"{source}: no {which} in the event log")
+        reference = self._usual_plan(ran)
+        operators, stages, other = self._sums(ran, reference)
+        return EventLog(
+            self._application_id, self._version, operators, stages, self._batches, other
+        )
+
+    def _usual_plan(self, ran: list[_Stage]) -> list[Node]:
+        """Return the last of the plans with the operators that most CPU time was used by."""
+        used: dict[tuple[str, ...], float] = {}
+        latest: dict[tuple[str, ...], list[Node]] = {}
+        for stage in sorted(ran, key=lambda stage: stage.batch):
+            plan = self._plans[stage.execution]
+            names = tuple(node.name for node in plan)
+            used[names] = used.get(names, 0.0) + stage.totals.cpu_s
+            latest[names] = plan
+        return latest[max(used, key=lambda names: used[names])]
+
+    def _sums(
+        self, ran: list[_Stage], reference: list[Node]
+    ) -> tuple[tuple[Operator, ...], dict[int | None, StageTotals], int]:
+        stages: dict[int | None, StageTotals] = {}
+        sums: dict[tuple[int, SqlMetric], dict[int, int]] = {}
+        other: set[int] = set()
+        places: dict[int, list[int | None]] = {}
+        for stage in ran:
+            plan = self._plans[stage.execution]
+            if stage.execution not in places:
+                places[stage.execution] = folded(plan, reference)
+                if None in places[stage.execution] or len(plan) != len(reference):
+                    other.add(stage.batch)
+            place = places[stage.execution]
+            number = _number(stage, plan, place, reference)
+            stages.setdefault(number, StageTotals()).merge(stage.totals)
+            for at, metric, value in _metrics(plan, place, stage.updates):
+                own = sums.setdefault((at, metric), {})
+                own[stage.batch] = own.get(stage.batch, 0) + value
+        for execution, batch in {(stage.execution, stage.batch) for stage in ran}:
+            updates = self._driver.get(execution, {})
+            for at, metric, value in _metrics(self._plans[execution], places[execution], updates):
+                own = sums.setdefault((at, metric), {})
+                own[batch] = own.get(batch, 0) + value
+        found = tuple(
+            node.operator(
+                {m: m.over_batches(list(x.values())) for (at, m), x in sums.items() if at == place}
+            )
+            for place, node in enumerate(reference)
+        )
+        return found, stages, len(other)
+
+
+def _metrics(
+    plan: list[Node], places: list[int | None], updates: Mapping[int, int]
+) -> Iterator[tuple[int, SqlMetric, int]]:
+    """Return the updates by place in the reference plan."""
+    for node, place in zip(plan, places, strict=True):
+        if place is not None:
+            for key, metric in node.metrics.items():
+                if key in updates:
+                    yield place, metric, updates[key]
+
+
+def _number(
+    stage: _Stage, plan: list[Node], places: list[int | None], reference: list[Node]
+) -> int | None:
+    """Return the stage of the reference plan that a stage is: where most of its metrics are."""
+    votes: dict[int, int] = {}
+    for node, place in zip(plan, places, strict=True):
+        if place is None:
+            continue
+        own = sum(key in stage.updates for key in node.metrics) * (not node.is_exchange)
+        own += 10 * (node.codegen in stage.scopes)
+        if own:
+            number = reference[place].stage
+            votes[number] = votes.get(number, 0) + own
+    return max(votes, key=lambda number: (votes[number], number)) if votes else None
+
+
+__all__ = ["EventLog", "EventLogError", "Operator", "StageTotals", "read_event_log"]

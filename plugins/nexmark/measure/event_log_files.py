@@ -1,0 +1,79 @@
+"""The files of a Spark event log, as lines: one file or rolling ones, plain or zstd."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from nexmark.errors import NexmarkError
+
+_ROLLING = "eventlog_v2_"
+_PART = re.compile(r"events_(\d+)_")
+_ZSTD = ".zstd"
+_OTHER_CODECS = (".lz4", ".lzf", ".snappy")
+_IN_PROGRESS = ".inprogress"
+
+
+class EventLogError(NexmarkError):
+    """An event log cannot be read, or does not have what is asked of it."""
+
+
+def event_lines(directory: Path, application_id: str | None = None) -> Iterator[bytes]:
+    """Return the events of the one application whose log is in a directory, a line each.
+
+    ``application_id`` says which where there is more than one.
+    """
+    for path in _files(directory, application_id):
+        try:
+            yield from _lines(path)
+        except OSError as error:
+            raise EventLogError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _files(directory: Path, application_id: str | None) -> list[Path]:
+    try:
+        found = [x for x in sorted(directory.iterdir()) if not x.name.startswith(".")]
+    except OSError as error:
+        raise EventLogError(f"{directory}: no event log: {error.strerror or error}") from None
+    if application_id is not None:
+        found = [x for x in found if _application(x) == application_id]
+    if len(found) != 1:
+        whose = f" of {application_id}" if application_id else ""
+        raise EventLogError(f"{directory}: {len(found)} event logs{whose}, one expected")
+    (log,) = found
+    if not log.is_dir():
+        return [log]
+    parts = {int(x[1]): path for path in log.iterdir() if (x := _PART.match(path.name))}
+    if sorted(parts) != list(range(1, len(parts) + 1)) or not parts:
+        raise EventLogError(f"{log}: files of the event log are missing; found {sorted(parts)}")
+    return [parts[number] for number in sorted(parts)]
+
+
+def _application(path: Path) -> str:
+    name = path.name.removeprefix(_ROLLING).removesuffix(_IN_PROGRESS)
+    return name.split(".", 1)[0]
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    import zstandard
+
+    name = path.name.removesuffix(_IN_PROGRESS)
+    if name.endswith(_OTHER_CODECS):
+        raise EventLogError(
+            f"{path}: only plain and zstd event logs are read; set"
+            " spark.eventLog.compression.codec=zstd"
+        )
+    with path.open("rb") as stream:
+        if not name.endswith(_ZSTD):
+            yield from stream
+            return
+        reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+        try:
+            yield from io.BufferedReader(reader)
+        except zstandard.ZstdError as error:
+            raise EventLogError(f"{path}: is no whole zstd file: {error}") from None
+
+
+__all__ = ["EventLogError", "event_lines"]

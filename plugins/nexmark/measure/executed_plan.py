@@ -1,0 +1,167 @@
+"""A physical plan as the event log has it: its operators in order, cut into stages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import Any
+
+from nexmark_jobs.plan import skeleton_line
+
+_CODEGEN = re.compile(r"WholeStageCodegen \((\d+)\)")
+_WRAPPERS = re.compile(r"InputAdapter|AdaptiveSparkPlan|ResultQueryStage|\w+QueryStage")
+_EXCHANGES = ("Exchange", "BroadcastExchange")
+_DIVISOR = {"timing": 1e3, "nsTiming": 1e9}
+_UNITS = {"timing": "s", "nsTiming": "s", "size": "bytes"}
+_LEVELS = frozenset(
+    {
+        "memory used by state",
+        "number of total state rows",
+    }
+)
+"""What is the case after a batch, and does not add up over batches."""
+_LEFT_OUT = re.compile(
+    r"peak memory|number of partitions|.*\b(merged|blocks|reqs)\b.*|duration|task commit time"
+    r"|local bytes read|records read|count of cache .*|number of state store instances"
+    r"|estimated size of state only on current version|number of (snapshots|stores) that .*"
+)
+"""No sums, or more detail than anyone compares."""
+_DECIMALS = 6
+_LEFT_OUT_TYPES = frozenset({"average", "v2Custom"})
+
+
+@dataclass(frozen=True)
+class SqlMetric:
+    """A SQL metric by Spark's name and type: sum, size (bytes), timing (ms), nsTiming."""
+
+    name: str
+    type: str
+
+    @property
+    def key(self) -> str:
+        """Its name with the unit it is given in: ``time to commit changes [s]``."""
+        unit = _UNITS.get(self.type)
+        return f"{self.name} [{unit}]" if unit else self.name
+
+    def over_batches(self, values: Sequence[int]) -> float:
+        """Return the value over all batches: the sum, or of a level the highest."""
+        value = max(values) if self.name in _LEVELS else sum(values)
+        return round(value / _DIVISOR.get(self.type, 1), _DECIMALS)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator and what it did; ``place`` counts from the top of the plan, as it is printed.
+
+    ``name`` is that of the skeleton, ``parent`` the place of the operator that takes its rows,
+    ``stage`` the number of its stage in the plan (an exchange is in the stage that writes it),
+    ``codegen`` the number of the generated function it is part of. ``metrics`` are Spark's, by name
+    with unit: seconds, bytes, or a number of rows or things.
+    """
+
+    place: int
+    parent: int | None
+    depth: int
+    name: str
+    stage: int
+    codegen: int | None
+    metrics: Mapping[str, float]
+
+
+@dataclass
+class Node:
+    """An operator of one batch's plan, with its metrics by accumulator."""
+
+    place: int
+    parent: int | None
+    depth: int
+    name: str
+    codegen: int | None
+    metrics: Mapping[int, SqlMetric]
+    stage: int = field(default=0)
+
+    @property
+    def is_exchange(self) -> bool:
+        """Tell whether another stage reads what it puts out."""
+        return self.name.split(" ", 1)[0] in _EXCHANGES
+
+    def operator(self, values: Mapping[SqlMetric, float]) -> Operator:
+        """Return it with what it did."""
+        metrics: dict[str, float] = {}
+        for metric, value in values.items():
+            if not value:
+                continue
+            metrics[metric.key] = metrics.get(metric.key, 0.0) + value
+        return Operator(
+            self.place,
+            self.parent,
+            self.depth,
+            self.name,
+            self.stage,
+            self.codegen,
+            dict(sorted(metrics.items())),
+        )
+
+
+def nodes_of(plan: Mapping[str, Any]) -> list[Node]:
+    """Return the operators of a ``sparkPlanInfo`` as the plan is printed, without wrappers.
+
+    A plan is cut into stages below every exchange. They are numbered from the bottom of the printed
+    plan up, so that 1 is one that reads a source.
+    """
+    found: list[Node] = []
+    stack: list[tuple[Mapping[str, Any], int | None, int | None]] = [(plan, None, None)]
+    while stack:
+        info, parent, codegen = stack.pop()
+        generated = _CODEGEN.fullmatch(info["nodeName"])
+        if generated:
+            codegen = int(generated[1])
+        elif _WRAPPERS.fullmatch(info["nodeName"]):
+            codegen = None
+        else:
+            depth = 0 if parent is None else found[parent].depth + 1
+            metrics = _metrics(info)
+            name = skeleton_line(info["simpleString"]) or info["nodeName"]
+            found.append(Node(len(found), parent, depth, name, codegen, metrics))
+            parent = found[-1].place
+        stack.extend((child, parent, codegen) for child in reversed(info["children"]))
+    _cut(found)
+    return found
+
+
+def _metrics(info: Mapping[str, Any]) -> dict[int, SqlMetric]:
+    return {
+        metric["accumulatorId"]: SqlMetric(metric["name"], metric["metricType"])
+        for metric in info["metrics"]
+        if metric["metricType"] not in _LEFT_OUT_TYPES and not _LEFT_OUT.fullmatch(metric["name"])
+    }
+
+
+def _cut(nodes: Sequence[Node]) -> None:
+    count = 0
+    for node in nodes:
+        above = None if node.parent is None else nodes[node.parent]
+        if above is None or node.is_exchange:
+            count += 1
+            node.stage = count
+        else:
+            node.stage = above.stage
+    for node in nodes:
+        node.stage = count + 1 - node.stage
+
+
+def folded(plan: Sequence[Node], reference: Sequence[Node]) -> list[int | None]:
+    """Return the place in the reference plan of each operator; None where it has none."""
+    ours, theirs = ([node.name for node in nodes] for nodes in (plan, reference))
+    if ours == theirs:
+        return list(range(len(plan)))
+    places: list[int | None] = [None] * len(plan)
+    for block in SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks():
+        for offset in range(block.size):
+            places[block.a + offset] = block.b + offset
+    return places
+
+
+__all__ = ["Node", "Operator", "SqlMetric", "folded", "nodes_of"]

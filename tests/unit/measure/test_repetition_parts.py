@@ -1,0 +1,57 @@
+"""Which batches the parts of a repetition are of, and of which CPU time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexmark.measure.measurement import Measurement
+from nexmark.measure.operator_times import PHASE, Part
+from nexmark.measure.repetition_parts import repetition_parts
+from tests.unit.store.store_builder import measurement
+
+PLACE = Path(__file__).parents[2] / "data" / "event_logs" / "spark-4.3.0-q5"
+RESULT: dict[str, Any] = json.loads((PLACE / "result.json").read_text())
+FIGURES = {
+    "application_id": RESULT["application_id"],
+    "cpu_application_s": 12.0,
+    "steady_cpu_s": 3.0,
+    "warmup_batches": 1,
+}
+
+
+def made(figures: Measurement) -> list[Part]:
+    return repetition_parts(PLACE / "events", RESULT, figures)
+
+
+def tasks(found: list[Part]) -> float:
+    return next(x.metrics["tasks"] for x in found if x.kind == "tasks")
+
+
+def test_of_the_steady_state_they_are_the_data_batches_after_the_warm_up() -> None:
+    found = made(measurement(10.0, **FIGURES))
+    assert tasks(found) == 4 * 2
+    assert sum(x.cpu_s or 0 for x in found) == pytest.approx(3.0)
+
+
+def test_of_the_application_they_are_all_batches() -> None:
+    found = made(measurement(None, **FIGURES))
+    assert tasks(found) == 4 * 4 * 2
+    assert sum(x.cpu_s or 0 for x in found) == pytest.approx(12.0)
+
+
+def test_the_driver_s_steps_are_of_the_same_batches() -> None:
+    steady, whole = (
+        {
+            x.name: x.metrics["time [s]"]
+            for x in made(measurement(basis, **FIGURES))
+            if x.kind == PHASE
+        }
+        for basis in (10.0, None)
+    )
+    second = RESULT["batches"][1]["steps_ms"]
+    assert steady == {name: ms / 1000 for name, ms in second.items()}
+    assert steady["addBatch"] < whole["addBatch"]
