@@ -19,10 +19,15 @@ _ASSIGNED = re.compile(
 _FEW = 3
 
 
-def confs_by_arm(repetitions: Iterable[Repetition]) -> dict[str, dict[str, Any]]:
-    """Return by arm the Spark confs that are not the defaults; what differs, as a list."""
+def confs_by_arm(
+    repetitions: Iterable[Repetition], most: int | None = _FEW
+) -> dict[str, dict[str, Any]]:
+    """Return by arm the Spark confs that are not the defaults.
+
+    What differs from one repetition to the next is a list; one of more than ``most`` is only told.
+    """
     return {
-        arm: {key: _one_or_few(values) for key, values in sorted(confs.items())}
+        arm: {key: _one_or_few(values, most) for key, values in sorted(confs.items())}
         for arm, confs in sorted(_values(repetitions).items())
     }
 
@@ -52,8 +57,10 @@ def conf_differences(repetitions: Iterable[Repetition]) -> list[dict[str, Any]]:
 
 def hidden(key: str, value: str) -> str:
     """Return a value as it may be shown under a key."""
-    if _SECRET.search(key):
+    if key and _SECRET.search(key):
         return HIDDEN
+    if ":" not in value and "=" not in value:
+        return value  # neither a URL nor an assignment
     return _ASSIGNED.sub(rf"\1{HIDDEN}", without_secrets(value))
 
 
@@ -81,12 +88,14 @@ def _values(repetitions: Iterable[Repetition]) -> dict[str, dict[str, list[str]]
     return found
 
 
-def _one_or_few(values: Sequence[str]) -> Any:
+def _one_or_few(values: Sequence[str], most: int | None = None) -> Any:
     if not values:
         return None
     if len(values) == 1:
         return values[0]
-    return list(values) if len(values) <= _FEW else f"{len(values)} values, as {values[0]}"
+    if most is None or len(values) <= most:
+        return list(values)
+    return f"{len(values)} values, as {values[0]}"
 
 
 __all__ = ["HIDDEN", "conf_differences", "confs_by_arm", "hidden", "without_any_secret"]

@@ -15,7 +15,7 @@ from nexmark.report.evidence import (
     host_facts,
     night_of,
 )
-from nexmark.report.pairs import batches_of, cpu_over_time, pairs_of
+from nexmark.report.pairs import ARMS, batches_of, cpu_over_time, pairs_of
 from nexmark.report.past import changes_in, history_of
 from nexmark.report.plain import moment, plain
 from nexmark.report.plans import plans_of
@@ -58,7 +58,7 @@ def collect_query(
         "validations": [plain(x) for x in store.validations(night.id) if x.query == query],
         "acceptances": [x for x in acceptances_of(store, night) if x["query"] == query],
         "plans": plans_of(store, own) if query != SUITE else {},
-        "confs": confs_by_arm(own),
+        "confs": confs_by_arm([x for x in own if x.arm in ARMS], most=None),
         "conf_differences": conf_differences(own),
         "hosts": sorted({host for row in own for host in row.hosts or ()}),
         "host_facts": host_facts(night),

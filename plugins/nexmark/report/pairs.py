@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from nexmark.report.plain import plain
@@ -15,7 +16,8 @@ from nexmark.store.series import unpack
 ARMS = (CANDIDATE, BASELINE)
 STAGES: Mapping[int, str] = {1: "first pairs", 2: "fresh pairs"}
 FIGURE = {"steady": "cpu_s_per_mevent_steady", "application": "cpu_s_per_mevent_application"}
-_MOST_POINTS = 160
+_MOST_POINTS = 100
+_OF_BATCH = ("input_rows", "duration_ms", "state_rows", "state_bytes")
 _LEFT_OUT = ("confs", "batch_list")
 
 
@@ -49,16 +51,33 @@ def batches_of(rows: Sequence[Repetition]) -> list[dict[str, Any]]:
             "arm": row.arm,
             "stage": row.stage,
             "number": row.number,
-            **{
-                name: batch.get(name)
-                for name in ("id", "phase", "input_rows", "duration_ms", "state_rows")
-            },
-            "state_bytes": batch.get("state_bytes"),
+            **{name: batch.get(name) for name in ("id", "phase", *_OF_BATCH)},
         }
         for row in rows
         if row.arm in ARMS
         for batch in row.batch_list or ()
     ]
+
+
+def batch_medians(batches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the figures of each micro-batch as medians over the repetitions of an arm."""
+    found: dict[tuple[int, str], list[Mapping[str, Any]]] = {}
+    for batch in batches:
+        found.setdefault((batch["id"], batch["arm"]), []).append(batch)
+    return [
+        {
+            "id": number,
+            "arm": arm,
+            "phase": own[0]["phase"],
+            **{name: _median(own, name) for name in _OF_BATCH},
+        }
+        for (number, arm), own in sorted(found.items())
+    ]
+
+
+def _median(batches: Sequence[Mapping[str, Any]], name: str) -> float | None:
+    known = [batch[name] for batch in batches if batch[name] is not None]
+    return median(known) if known else None
 
 
 def cpu_over_time(store: Store, rows: Sequence[Repetition]) -> list[dict[str, Any]]:
@@ -131,4 +150,4 @@ def _numbers(row: Repetition | None) -> dict[str, Any] | None:
     return None if row is None else plain(row, leave_out=_LEFT_OUT)
 
 
-__all__ = ["ARMS", "STAGES", "batches_of", "cpu_over_time", "pairs_of"]
+__all__ = ["ARMS", "STAGES", "batch_medians", "batches_of", "cpu_over_time", "pairs_of"]

@@ -106,6 +106,7 @@ def report() -> dict[str, Any]:
     `alarms` by the build they began with, whether it is `red`, and the `directory`.
     """
     from nexmark.report import write_report
+    from nexmark.report.write import write_evidence
     from nexmark.store import open_store
     from nexmark.store.errors import without_secrets
 
@@ -113,7 +114,14 @@ def report() -> dict[str, Any]:
     directory = night.directory / "report"
     with open_store(paths.database_url()) as store:
         written = write_report(directory, store, night.name)
+        evidence = write_evidence(directory, store, night.name)
     say(written.text())
+    for problem in evidence.problems:
+        say(problem)
+    if evidence.page:
+        say(f"evidence: {evidence.page}")
+    for query, page in evidence.alarms.items():
+        say(f"evidence of {query}: {page}")
     say(_overhead(night))
     say(f"report: {directory}")
     say(f"raw rows: {without_secrets(paths.database_url())}")
@@ -125,6 +133,7 @@ def report() -> dict[str, Any]:
         "alarms": list(written.alarms),
         "text": written.text(),
         "directory": str(directory),
+        "evidence": str(evidence.page or ""),
     }
 
 
