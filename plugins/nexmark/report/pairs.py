@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -84,25 +84,29 @@ def cpu_over_time(store: Store, rows: Sequence[Repetition]) -> list[dict[str, An
     """Return the cores in use over time, by host, of the pair whose ratio is the median one.
 
     ``seconds`` count from the start of the query, ``cores`` are of the executors and their Python
-    workers; neighbouring readings are taken together where there are very many.
+    workers; neighbouring readings are taken together where there are very many. Of a pair without
+    samples, the next one to the median is taken.
     """
     measured = [row for row in rows if row.ok and row.arm in ARMS and row.start is not None]
-    found = []
-    for row in _median_pair(measured):
-        for sampled in store.sample_series(row.id):
-            series = unpack(sampled.series)
-            used = [sum(x) for x in zip(series.executors, series.python, strict=True)]
-            found.append(
-                {
-                    "arm": row.arm,
-                    "stage": row.stage,
-                    "number": row.number,
-                    "host": series.host,
-                    "interval_s": series.interval_s,
-                    **_cores(series.times, used, row.start or 0.0),
-                }
-            )
-    return found
+    for pair in _by_typicality(measured):
+        found = [one for row in pair for one in _cpu_of(store, row)]
+        if found:
+            return found
+    return []
+
+
+def _cpu_of(store: Store, row: Repetition) -> Iterator[dict[str, Any]]:
+    for sampled in store.sample_series(row.id):
+        series = unpack(sampled.series)
+        used = [sum(x) for x in zip(series.executors, series.python, strict=True)]
+        yield {
+            "arm": row.arm,
+            "stage": row.stage,
+            "number": row.number,
+            "host": series.host,
+            "interval_s": series.interval_s,
+            **_cores(series.times, used, row.start or 0.0),
+        }
 
 
 def _cores(times: Sequence[float], used: Sequence[float], start: float) -> dict[str, list[float]]:
@@ -115,21 +119,21 @@ def _cores(times: Sequence[float], used: Sequence[float], start: float) -> dict[
     }
 
 
-def _median_pair(rows: Sequence[Repetition]) -> list[Repetition]:
+def _by_typicality(rows: Sequence[Repetition]) -> list[list[Repetition]]:
+    """Return the pairs, the one with the median ratio first."""
     column = FIGURE[_basis(rows)]
     pairs: dict[tuple[int, int], dict[str, Repetition]] = {}
     for row in rows:
         pairs.setdefault((row.stage, row.number), {})[row.arm] = row
-    ranked = []
+    sizes = {}
     for key, arms in pairs.items():
         figures = [_figure(arms.get(arm), column) for arm in ARMS]
         size = _ratio(*figures) if BASELINE in arms else figures[0]
         if size is not None:
-            ranked.append((size, key))
-    if not ranked:
-        return []
-    _, key = sorted(ranked)[len(ranked) // 2]
-    return [pairs[key][arm] for arm in ARMS if arm in pairs[key]]
+            sizes[key] = size
+    middle = median(sizes.values()) if sizes else 0.0
+    ranked = sorted(sizes, key=lambda key: (abs(sizes[key] - middle), key))
+    return [[pairs[key][arm] for arm in ARMS if arm in pairs[key]] for key in ranked]
 
 
 def _basis(rows: Sequence[Repetition]) -> str:
