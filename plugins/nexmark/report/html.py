@@ -125,8 +125,8 @@ def diff(unified: str) -> str:
     """Return a unified diff with what was added and removed marked."""
     marks = {"+": "ins", "-": "del"}
     found = []
-    for line in unified.splitlines():
-        tag = marks.get(line[:1])
+    for number, line in enumerate(unified.splitlines()):
+        tag = marks.get(line[:1]) if number > 1 else None  # the first two lines name the arms
         found.append(f"<{tag}>{text(line)}</{tag}>" if tag else f"{text(line)}\n")
     return f"<pre>{''.join(found)}</pre>"
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from nexmark.tasks.night import Night
 from nexmark.tasks.progress import reason, say
+from nexmark.tasks.watching import Watch
 
 #: The jobs end with exit code 2 when their arguments or input are wrong.
 _USAGE_ERROR = "Error code is: 2."
@@ -21,6 +23,7 @@ _FAILURE = "failure.txt"
 _APPLICATIONS = "applications.jsonl"
 
 if TYPE_CHECKING:
+    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
     from airflow.sdk import Context
 
 
@@ -41,6 +44,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         """`submission` is the only argument of its own; the rest is the operator's."""
         super().__init__(**kwargs)
         self.submission = submission
+        self._watch: Watch | None = None
 
     def execute(self, context: Context) -> None:
         """Run the application to its end; AirflowException with its last words if it fails."""
@@ -57,6 +61,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         if "heal" in submission:
             self._heal(submission["heal"])
         prepare([Path(directory) for directory in submission["directories"]])
+        self._watch = Watch(Night.current(), submission["label"])
         started = time.time()
         try:
             super().execute(context)
@@ -72,11 +77,18 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
                 Path(unfinished).replace(finished)
         say(f"{submission['label']}: done in {time.time() - started:.1f} s")
 
+    def _get_hook(self) -> SparkSubmitHook:
+        """The provider's hook; what it reads of the application goes by the watch."""
+        hook = super()._get_hook()
+        watch, read = self._watch, hook._process_spark_submit_log
+        if watch is not None:
+            hook._process_spark_submit_log = lambda lines: read(watch.lines(lines))
+        return hook
+
     @staticmethod
     def _heal(query: str) -> None:
         """Make the clusters that `query` needs whole: no task before this one has done so."""
         from nexmark.tasks.infrastructure import heal
-        from nexmark.tasks.night import Night
 
         heal(Night.current(), query)
 
