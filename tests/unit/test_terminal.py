@@ -17,7 +17,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Terminal, int]]:
     """A real terminal of 20 columns, and the end to read what it was sent."""
     monkeypatch.setenv("COLUMNS", "20")
     ours, theirs = os.openpty()
-    with open(theirs, "w", encoding="utf-8", closefd=True) as stream:
+    with os.fdopen(theirs, "w", encoding="utf-8") as stream:
         yield Terminal(stream), ours
     os.close(ours)
 

@@ -46,6 +46,11 @@ def clusters_dir() -> Path:
     return home() / "clusters"
 
 
+def event_logs_dir() -> Path:
+    """Links to the event logs of timed repetitions, for a Spark history server."""
+    return home() / "event-logs"
+
+
 def runs_dir() -> Path:
     """The run directories, one per DAG run."""
     return home() / "runs"
@@ -72,6 +77,7 @@ __all__ = [
     "clusters_dir",
     "conf_dir",
     "database_url",
+    "event_logs_dir",
     "home",
     "jobs_dir",
     "repository",

@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from nexmark.config import BASELINE, paths
 from nexmark.tasks.acks import covered
 from nexmark.tasks.checks import query_names
+from nexmark.tasks.metrics import emit
 from nexmark.tasks.night import Night
 from nexmark.tasks.operators import overhead
 from nexmark.tasks.progress import say
@@ -122,6 +123,10 @@ def report() -> dict[str, Any]:
         say(f"evidence: {evidence.page}")
     for query, page in evidence.alarms.items():
         say(f"evidence of {query}: {page}")
+    try:
+        emit(written)
+    except Exception as error:  # a night does not fail for its metrics
+        say(f"metrics: not sent: {type(error).__name__}: {error}")
     say(_overhead(night))
     say(f"report: {directory}")
     say(f"raw rows: {without_secrets(paths.database_url())}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from nexmark.tasks.links import LINKS, publish_event_log
 from nexmark.tasks.night import Night
 from nexmark.tasks.progress import reason, say
 from nexmark.tasks.watching import Watch
@@ -38,12 +39,14 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
     the arms of a query have to take turns. So whichever instance is started next runs what is next.
     """
 
+    operator_extra_links = LINKS
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, "submission")
 
     def __init__(self, *, submission: dict[str, Any], **kwargs: Any) -> None:
         """`submission` is the only argument of its own; the rest is the operator's."""
         super().__init__(**kwargs)
         self.submission = submission
+        self.running: Mapping[str, Any] | None = None
         self._watch: Watch | None = None
 
     def execute(self, context: Context) -> None:
@@ -51,6 +54,8 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         submission = self.submission
         if "sequence" in submission:
             submission = claim(Path(submission["sequence"]), context["ti"].map_index or 0)
+        self.running = submission
+        self._keep_links(context)
         context["application"] = submission["label"]  # type: ignore[typeddict-unknown-key]
         for field in ("application", "application_args", "name", "properties_file"):
             setattr(self, field, submission[field])
@@ -72,6 +77,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             raise
         finally:
             note_application(Path(submission["night"]), submission["label"], started, time.time())
+            publish_event_log(submission)
         for unfinished, finished in submission["renames"]:
             if Path(unfinished).exists():
                 Path(unfinished).replace(finished)
@@ -84,6 +90,14 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         if watch is not None:
             hook._process_spark_submit_log = lambda lines: read(watch.lines(lines))
         return hook
+
+    def _keep_links(self, context: Context) -> None:
+        """Keep the links that are known now, as Airflow does when the task has ended."""
+        instance = context["ti"]
+        for link in LINKS:
+            url = link.get_link(self, ti_key=instance)  # type: ignore[arg-type]
+            if url:
+                instance.xcom_push(key=link.xcom_key, value=url)
 
     @staticmethod
     def _heal(query: str) -> None:

@@ -76,7 +76,7 @@ class Watch:
 
 def duration(seconds: float) -> str:
     """Seconds as `0:32`, `41:10` or `1:05:00`."""
-    minutes, rest = divmod(int(seconds), 60)
+    minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes}:{rest:02d}"
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
