@@ -9,7 +9,7 @@ set, for plain StatsD under one that has them in it:
     nexmark.query.cpu_s_per_mevent                                CPU-seconds per million events
     nexmark.query.red                                             1 where it fails the night, else 0
     nexmark.night.red, .red_queries, .wrong                       1 or 0; how many; how many
-    nexmark.night.grade                                           hosts: 0 steady, 1 unsteady, 2 broken
+    nexmark.night.grade                                           0 steady, 1 unsteady, 2 broken
     nexmark.<dag_id>.<workload>.<cluster>.<query>.ratio           and so on
     nexmark.<dag_id>.<workload>.<cluster>.night.red               and so on
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from airflow.serialization.serialized_objects import DagSerialization
 
 from nexmark.config import BASELINE, ConfigError, load
-from nexmark.config.load import load_clusters
+from nexmark.config.paths import conf_dir
 from nexmark.store.shape import shape
 from nexmark.tasks.links import LINKS, MeasurementLink, SparkHistoryLink, publish_event_log
 from nexmark.tasks.nightly import build_nightly_dag
@@ -130,13 +131,14 @@ def test_airflow_keeps_the_links_of_every_spark_submit_task() -> None:
 class TestHistoryServerSetting:
     @staticmethod
     def clusters(tmp_path: Path, value: str) -> Any:
-        text = (
-            "clusters:\n  local:\n    kind: embedded\n    spark_connection: x\n"
-            "    executor_cores: 2\n    shuffle_partitions: 2\n    executor_memory: 1g\n"
-            f"    driver_memory: 1g\n    history_server: {value}\n"
-        )
-        (tmp_path / "clusters.yaml").write_text(text)
-        return load_clusters(tmp_path)
+        """The clusters of the repository, where the first has this history server."""
+        directory = tmp_path / "conf"
+        shutil.copytree(conf_dir(), directory)
+        path = directory / "clusters.yaml"
+        text = path.read_text()
+        setting = f"    kind: embedded\n    history_server: {value}\n"
+        path.write_text(text.replace("    kind: embedded\n", setting, 1))
+        return load(directory).clusters
 
     def test_is_the_same_for_both_arms_and_changes_no_shape(self, tmp_path: Path) -> None:
         cluster = self.clusters(tmp_path, SERVER)["local"]
