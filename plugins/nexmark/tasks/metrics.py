@@ -16,6 +16,7 @@ set, for plain StatsD under one that has them in it:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from nexmark.report.rows import Row
 
 PREFIX = "nexmark"
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 GRADES: Mapping[str, int] = {"steady": 0, "unsteady": 1, "broken": 2}
 
 
@@ -63,8 +65,7 @@ def _gauge(name: str, value: float, parts: list[str], tags: Mapping[str, str]) -
 
     stats.gauge(f"{PREFIX}.{name}", value, tags=dict(tags))
     if conf.getboolean("metrics", "legacy_names_on"):
-        safe = (stats.normalize_name_for_stats(x, log_warning=False) for x in parts)
-        stats.gauge(".".join([PREFIX, *(part.replace(".", "_") for part in safe)]), value)
+        stats.gauge(".".join([PREFIX, *(_UNSAFE.sub("_", part) for part in parts)]), value)
 
 
 __all__ = ["GRADES", "PREFIX", "emit"]
