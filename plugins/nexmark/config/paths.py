@@ -6,6 +6,9 @@ import os
 import re
 from pathlib import Path
 
+#: In a run directory: what its hosts are.
+HOSTS = "hosts.json"
+
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 

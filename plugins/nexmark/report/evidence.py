@@ -11,6 +11,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any
 
+from nexmark.config import paths
 from nexmark.report.confs import confs_by_arm, without_any_secret
 from nexmark.report.plain import moment, plain
 from nexmark.report.report import Report, make_report
@@ -24,8 +25,6 @@ from nexmark.verdict.rates import Result, Test, rates
 
 SCHEMA_VERSION = 2
 
-HOSTS = "hosts.json"
-"""In the run directory: what its hosts are (``tasks.infrastructure``)."""
 UNDECIDED = {"choice": "nobody decided", "who": "", "when": "", "reason": ""}
 
 
@@ -70,7 +69,7 @@ def collect(
 def host_facts(night: Night) -> dict[str, Any]:
     """Return kernel, CPU, JDK and so on by host, {} where the night has not noted them."""
     try:
-        found = json.loads((Path(night.directory) / HOSTS).read_text(encoding="utf-8"))
+        found = json.loads((Path(night.directory) / paths.HOSTS).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -179,7 +178,6 @@ def _withdrawal(row: Acceptance) -> dict[str, Any] | None:
 
 
 __all__ = [
-    "HOSTS",
     "SCHEMA_VERSION",
     "acceptances_of",
     "builds_of",

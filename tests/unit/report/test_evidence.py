@@ -167,6 +167,20 @@ def test_the_evidence_of_an_alarm_has_everything_it_rests_on(
     assert found["batches"][2]["duration_ms"] == 20
 
 
+def test_what_the_hosts_are_is_told_where_the_night_has_noted_it(
+    store: Store, run: str, tmp_path: Path
+) -> None:
+    directory = Path(store.night(run).directory)
+    directory.mkdir()
+    noted = {"nexmark02": {"kernel": "6.1", "cpu_model": "Xeon & co", "java": "17.0.9"}}
+    (directory / "hosts.json").write_text(json.dumps(noted))
+    write_evidence(tmp_path, store, run)
+    assert read(tmp_path / "alarms" / "q5" / "evidence.json")["host_facts"] == noted
+    text = Page(tmp_path / "evidence.html").text
+    assert "Xeon & co" in text
+    assert "17.0.9" in text
+
+
 def test_no_secret_gets_into_it_wherever_it_was_written(
     store: Store, run: str, tmp_path: Path
 ) -> None:
