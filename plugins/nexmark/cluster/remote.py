@@ -224,9 +224,7 @@ class RemoteCluster(SparkCluster):
         """What every host is; all are asked at once."""
         request = {"java_home": self.config.java_home, "busy_window_s": 0}
         with self._hosts() as hosts:
-            outcomes = on_all(
-                hosts, lambda host: host.call(facts, request, timeout_s=_DESCRIBE_S)
-            )
+            outcomes = on_all(hosts, lambda host: host.call(facts, request, timeout_s=_DESCRIBE_S))
         _raise_first(outcomes)
         return {name: found for name, found in outcomes.items() if not isinstance(found, HostError)}
 

@@ -37,11 +37,13 @@ _VERDICTS = (
 )
 _BUILDS = ("role", "version", "id", "source")
 _PAIRS = ("stage", "number", "candidate", "baseline", "ratio")
-_RUN = ("arm", "stage", "number", "status", "cpu_s_per_mevent_steady")
-_RUN += ("cpu_s_per_mevent_application", "wall_s", "cores", "throughput", "batch_ms_p50")
-_RUN += ("batch_ms_p95", "batch_ms_p99", "state_rows_max", "state_bytes_max", "state_commit_ms")
-_RUN += ("late_rows", "output_rows", "digest", "other_cores", "steal_cores", "application_id")
-_RUN += ("reason",)
+_RUN = (
+    *("arm", "stage", "number", "status", "cpu_s_per_mevent_steady"),
+    *("cpu_s_per_mevent_application", "wall_s", "cores", "throughput", "batch_ms_p50"),
+    *("batch_ms_p95", "batch_ms_p99", "state_rows_max", "state_bytes_max", "state_commit_ms"),
+    *("late_rows", "output_rows", "digest", "other_cores", "steal_cores", "application_id"),
+    "reason",
+)
 _BATCHES = ("id", "arm", "phase", "input_rows", "duration_ms", "state_rows", "state_bytes")
 _ACKS = ("id", "state", "size", "night_id", "who", "accepted", "expires", "reason", "link")
 _VALIDATIONS = ("success", "evaluated", "failures", "statistics")

@@ -48,8 +48,9 @@ def _of_night(report: Report) -> Iterator[tuple[str, float]]:
     yield "red", float(report.failed)
     yield "red_queries", float(sum(row.red for row in report.rows))
     yield "wrong", float(sum(row.result == "WRONG" for row in report.rows))
-    if report.night.grade in GRADES:
-        yield "grade", float(GRADES[report.night.grade])
+    grade = GRADES.get(report.night.grade or "")
+    if grade is not None:
+        yield "grade", float(grade)
 
 
 def _of_query(row: Row) -> Iterator[tuple[str, float]]:

@@ -88,7 +88,9 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         hook = super()._get_hook()
         watch, read = self._watch, hook._process_spark_submit_log
         if watch is not None:
-            hook._process_spark_submit_log = lambda lines: read(watch.lines(lines))
+            hook._process_spark_submit_log = (  # type: ignore[method-assign]
+                lambda itr: read(watch.lines(itr))
+            )
         return hook
 
     def _keep_links(self, context: Context) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from nexmark_jobs.host import facts
-from nexmark_jobs.host.facts import cpu_model, free_memory
+from nexmark_jobs.host.facts import brief, cpu_model, free_memory, main
 from tests.unit.host.programs import run
 
 QUICK = {"busy_window_s": 0.01}
