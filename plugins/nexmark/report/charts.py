@@ -16,7 +16,7 @@ from nexmark.report.pairs import ARMS
 COLOURS = {"candidate": "#d9480f", "baseline": "#1c7ed6"}
 """Both are told from white and from black (contrast at least 3)."""
 RED, PLAIN = "#e03131", "#868e96"
-_WIDTH = 640
+_WIDTH = 480
 _INK = "currentColor"
 _CONFIG: Mapping[str, Any] = {
     "background": "transparent",
@@ -24,10 +24,17 @@ _CONFIG: Mapping[str, Any] = {
     "view": {"stroke": None},
     "axis": {
         **dict.fromkeys(("labelColor", "titleColor", "domainColor", "tickColor"), _INK),
+        **dict.fromkeys(("labelFontSize", "titleFontSize"), 12),
         "gridColor": "#8884",
         "titleFontWeight": "normal",
     },
-    "legend": {"labelColor": _INK, "titleColor": _INK, "orient": "top", "title": None},
+    "legend": {
+        "labelFontSize": 12,
+        "labelColor": _INK,
+        "titleColor": _INK,
+        "orient": "top",
+        "title": None,
+    },
     "header": {"labelColor": _INK, "titleColor": _INK, "title": None},
     "title": {"color": _INK},
 }

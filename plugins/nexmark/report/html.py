@@ -34,7 +34,7 @@ svg { max-width: 100%; height: auto; }
 .yes { border-color: var(--good); } .no { border-color: var(--bad); }
 ins, del { text-decoration: none; display: block; } ins { background: #2b8a3e33; }
 del { background: #c92a2a33; }
-@media (max-width: 40em) { body { margin: .5em auto; padding: 0 .7em; } svg { min-width: 34em; } }
+@media (max-width: 40em) { body { margin: .5em auto; padding: 0 .7em; } }
 @media print { details { display: block; } }
 """.strip()
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"

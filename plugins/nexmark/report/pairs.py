@@ -17,6 +17,7 @@ ARMS = (CANDIDATE, BASELINE)
 STAGES: Mapping[int, str] = {1: "first pairs", 2: "fresh pairs"}
 FIGURE = {"steady": "cpu_s_per_mevent_steady", "application": "cpu_s_per_mevent_application"}
 _MOST_POINTS = 100
+_BEFORE_S, _AFTER_S = 10, 5
 _OF_BATCH = ("input_rows", "duration_ms", "state_rows", "state_bytes")
 _LEFT_OUT = ("confs", "batch_list")
 
@@ -105,13 +106,20 @@ def _cpu_of(store: Store, row: Repetition) -> Iterator[dict[str, Any]]:
             "number": row.number,
             "host": series.host,
             "interval_s": series.interval_s,
-            **_cores(series.times, used, row.start or 0.0),
+            **_cores(series.times, used, row.start or 0.0, row.end or math.inf),
         }
 
 
-def _cores(times: Sequence[float], used: Sequence[float], start: float) -> dict[str, list[float]]:
-    step = max(1, math.ceil(len(times) / _MOST_POINTS))
-    kept = list(zip(times, used, strict=True))[::step]
+def _cores(
+    times: Sequence[float], used: Sequence[float], start: float, end: float
+) -> dict[str, list[float]]:
+    """Return the part of a series, which is of all repetitions, that is of this one."""
+    own = [
+        (at, cpu)
+        for at, cpu in zip(times, used, strict=True)
+        if start - _BEFORE_S <= at <= end + _AFTER_S
+    ]
+    kept = own[:: max(1, math.ceil(len(own) / _MOST_POINTS))]
     steps = [(a, b) for a, b in pairwise(kept) if b[0] > a[0]]
     return {
         "seconds": [round((a[0] + b[0]) / 2 - start, 2) for a, b in steps],

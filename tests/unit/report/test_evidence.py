@@ -16,12 +16,13 @@ import pytest
 from nexmark import build as build_command
 from nexmark.config import load
 from nexmark.engines import parse_source
+from nexmark.measure.cpu import CpuSeries
 from nexmark.report.alarms import alarm_groups
 from nexmark.report.charts import night_chart, pairs_chart
 from nexmark.report.in_depth import collect_query
 from nexmark.report.reproduce import reproduce
 from nexmark.report.write import DRAWN, write_evidence
-from nexmark.store import BuildRecord, RepetitionRecord, Store
+from nexmark.store import BuildRecord, RepetitionRecord, SeriesRecord, Store
 from nexmark.tasks.checks import find_problems, make_night
 from nexmark.verdict import Value
 from nexmark.verdict.nights import QueryVerdict
@@ -77,7 +78,7 @@ def run(store: Store, tmp_path: Path) -> str:
                 1,
                 arm=arm,
                 result=result,
-                measurement=cpu(12.0 if arm == "candidate" else 10.0, start=1000.0),
+                measurement=cpu(12.0 if arm == "candidate" else 10.0, start=1000.0, end=1002.0),
                 series=[series()],
             )
         )
@@ -165,6 +166,27 @@ def test_the_evidence_of_an_alarm_has_everything_it_rests_on(
         ("nexmark02", "baseline"),
     }
     assert found["batches"][2]["duration_ms"] == 20
+
+
+def test_cpu_over_time_is_of_the_repetition_alone(store: Store, run: str, tmp_path: Path) -> None:
+    """The sampler runs for all repetitions of a query; one of them began late and ended early."""
+    times = tuple(float(x) for x in range(1000, 1400))
+    idle = (0.0,) * len(times)
+    busy = CpuSeries("h", 1.0, times, times, idle, None, None, None, 1, 0.0)
+    for arm in ("candidate", "baseline"):
+        row = RepetitionRecord(
+            run,
+            "q5",
+            1,
+            arm=arm,
+            measurement=cpu(10.0, start=1200.0, end=1230.0),
+            series=[SeriesRecord(busy, Path("x"))],
+        )
+        store.record_repetition(row)
+    write_evidence(tmp_path, store, run)
+    for one in read(tmp_path / "alarms" / "q5" / "evidence.json")["cpu"]:
+        assert (one["seconds"][0], one["seconds"][-1]) == (-9.5, 34.5)
+        assert set(one["cores"]) == {1.0}
 
 
 def test_what_the_hosts_are_is_told_where_the_night_has_noted_it(
