@@ -15,7 +15,7 @@ from nexmark.report.evidence import (
     host_facts,
     night_of,
 )
-from nexmark.report.pairs import ARMS, batches_of, cpu_over_time, pairs_of
+from nexmark.report.pairs import ARMS, STAGES, batches_of, cpu_over_time, pairs_of
 from nexmark.report.past import changes_in, history_of
 from nexmark.report.plain import moment, plain
 from nexmark.report.plans import plans_of
@@ -38,7 +38,7 @@ def collect_query(
     ``nights`` are the verdicts of earlier nights and of this one, oldest first, ``repetitions``
     those of the night, ``since`` says which build an alarm on it began with.
     """
-    own = [row for row in repetitions if query in (row.query, SUITE)]
+    own = [x for x in repetitions if query in (x.query, SUITE) and x.stage in STAGES]
     verdicts = [row for row in store.verdicts(night.id) if row.query == query]
     deciding = next((row for row in verdicts if row.decides), None)
     history = history_of(query, deciding.metric, nights) if deciding else []

@@ -15,6 +15,7 @@ from nexmark.store.series import unpack
 
 ARMS = (CANDIDATE, BASELINE)
 STAGES: Mapping[int, str] = {1: "first pairs", 2: "fresh pairs"}
+"""Those that are judged."""
 FIGURE = {"steady": "cpu_s_per_mevent_steady", "application": "cpu_s_per_mevent_application"}
 _MOST_POINTS = 100
 _BEFORE_S, _AFTER_S = 10, 5

@@ -168,6 +168,15 @@ def test_the_evidence_of_an_alarm_has_everything_it_rests_on(
     assert found["batches"][2]["duration_ms"] == 20
 
 
+def test_a_repetition_that_is_not_judged_is_in_no_pair(
+    store: Store, run: str, tmp_path: Path
+) -> None:
+    store.record_repetition(RepetitionRecord(run, "q5", 1, stage=7, measurement=cpu(99.0)))
+    assert write_evidence(tmp_path, store, run).problems == ()
+    found = read(tmp_path / "alarms" / "q5" / "evidence.json")
+    assert {x["stage"] for x in found["pairs"]} == {1, 2}
+
+
 def test_cpu_over_time_is_of_the_repetition_alone(store: Store, run: str, tmp_path: Path) -> None:
     """The sampler runs for all repetitions of a query; one of them began late and ended early."""
     times = tuple(float(x) for x in range(1000, 1400))
