@@ -1,4 +1,4 @@
-"""What Spark reports of each micro-batch, as records and as lines for a person to watch."""
+"""What Spark reports of each micro-batch, as records."""
 
 from __future__ import annotations
 
@@ -98,27 +98,3 @@ def batch(progress: Mapping[str, Any], phase: str, input_rows: int) -> Batch:
         ),
         observed=dict(progress.get("observedMetrics", {}).get(OBSERVATION, {})),
     )
-
-
-class Narrator:
-    """Tells of every batch in one line: events done, share, speed, time left."""
-
-    def __init__(self, events: int) -> None:
-        """Start with none of `events` done."""
-        self._events = events
-        self._done = 0
-        self._busy_s = 0.0
-
-    def line(self, batch: Batch) -> str:
-        """The line about `batch`, which must be the next one."""
-        if batch.phase != "data":
-            return f"batch {batch.id}  end of input  {batch.duration_ms / 1000:.1f} s"
-        self._done += batch.input_rows
-        self._busy_s += batch.duration_ms / 1000
-        speed = batch.input_rows / max(batch.duration_ms / 1000, 0.001)
-        left = (self._events - self._done) * self._busy_s / max(self._done, 1)
-        return (
-            f"batch {batch.id}  {self._done:,} of {self._events:,} events"
-            f"  {100 * self._done / self._events:.0f} %  {speed:,.0f} events/s"
-            f"  ETA {int(left) // 60}:{int(left) % 60:02d}"
-        )

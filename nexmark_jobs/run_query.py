@@ -26,9 +26,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from nexmark_jobs import digest, result
 from nexmark_jobs.errors import JobError, one_line
+from nexmark_jobs.narrator import Narrator
 from nexmark_jobs.options import FilesOptions, Options, parse
 from nexmark_jobs.plan import fingerprint
-from nexmark_jobs.progress import Narrator, batch, is_batch
+from nexmark_jobs.progress import batch, is_batch
 from nexmark_jobs.queries import Source, Streams
 from nexmark_jobs.result import Run
 from nexmark_jobs.sinks.base import Sink
@@ -47,7 +48,7 @@ _MAX_STOP_S = 10
 def run(spark: SparkSession, options: Options, *, quiet: bool = False) -> dict[str, Any]:
     """Run a query to the end of its input and return its result, as the result file has it.
 
-    Prints a line per batch unless `quiet`. Any number of runs may share a session.
+    Prints how far it is, unless `quiet`. Any number of runs may share a session.
 
     Raises:
         JobError: The query failed or cannot run on this Spark.
@@ -129,8 +130,9 @@ def _drive(
                 finished = batch(progress, "data" if is_data else "end_of_input", rows)
                 done.batches.append(finished)
                 sink.batch_done(finished)
-                if not quiet:
-                    print(narrator.line(finished), flush=True)
+                line = narrator.line(finished)
+                if line is not None and not quiet:
+                    print(line, flush=True)
                 if feed.finished(progress):
                     return done
             time.sleep(_POLL_S)

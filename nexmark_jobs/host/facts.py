@@ -60,6 +60,13 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     return facts
 
 
+def brief(facts: dict[str, Any]) -> dict[str, Any]:
+    """What of the facts says which machine it is and what runs on it, not how it does now."""
+    kept = ("kernel", "cpu_model", "cores", "governor", "python", "boot_id")
+    java = facts.get("java") or {}
+    return {**{name: facts.get(name) for name in kept}, "java": java.get("version")}
+
+
 def cpu_model(cpuinfo: str | None) -> str | None:
     """The model in the text of /proc/cpuinfo; None where it names none (some ARM hosts)."""
     found = re.search(r"^(?:model name|CPU part|cpu)\s*:\s*(.+)$", cpuinfo or "", re.MULTILINE)

@@ -22,6 +22,7 @@ POOL = "nexmark_cluster"
 
 _SECRETS_BACKEND = "airflow.secrets.local_filesystem.LocalFilesystemBackend"
 _SETUP_TIMEOUT_S = 300
+_KEPT = ("AIRFLOW_CONN_", "AIRFLOW__METRICS__")
 _LOCK_TIMEOUT_S = 60
 _ABANDONED = """
     SELECT dag_id, run_id FROM dag_run
@@ -50,12 +51,13 @@ def connections_file() -> Path:
 def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
     """The environment of every process of the private Airflow.
 
-    Nothing of another Airflow's configuration gets in; connections that are set do.
+    Nothing of another Airflow's configuration gets in; connections that are set do, and where
+    metrics go to.
     """
     kept = {
         key: value
         for key, value in os.environ.items()
-        if not key.startswith("AIRFLOW_") or key.startswith("AIRFLOW_CONN_")
+        if not key.startswith("AIRFLOW_") or key.startswith(_KEPT)
     }
     home = airflow_home()
     address = f"http://127.0.0.1:{port}"

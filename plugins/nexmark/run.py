@@ -45,6 +45,7 @@ from nexmark.errors import NexmarkError
 from nexmark.tasks.checks import find_problems, make_night, with_snapshot
 from nexmark.tasks.night import Night
 from nexmark.tasks.progress import PROGRESS_VARIABLE
+from nexmark.terminal import Terminal
 from nexmark_jobs.host.processes import end, owned
 
 _POLL_S = 0.2
@@ -138,6 +139,7 @@ def _run(
     command = airflow_command(
         ["dags", "test", night.dag_id, moment.isoformat(), "-c", json.dumps(conf)]
     )
+    terminal = Terminal(sys.stdout)
     with tempfile.NamedTemporaryFile("r", dir=log.parent, prefix=f"{log.stem}-") as progress:
         environment = {**environment, PROGRESS_VARIABLE: progress.name}
         with log.open("wb") as output, terminated_as_interrupt():
@@ -152,14 +154,16 @@ def _run(
             )
             process = identify(child.pid)
             try:
-                _follow(child, progress)
+                _follow(child, progress, terminal)
             except KeyboardInterrupt:
+                terminal.clear()
                 say("interrupted: ending the night")
                 return INTERRUPTED
             finally:
                 with undisturbed():
                     _end(child, process, night)
-        _show(progress)
+        _show(progress, terminal)
+        terminal.clear()
     if child.returncode != 0:
         _explain(log)
     say(f"log of the night: {log}")
@@ -174,16 +178,16 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _follow(child: subprocess.Popen[bytes], progress: IO[str]) -> None:
+def _follow(child: subprocess.Popen[bytes], progress: IO[str], terminal: Terminal) -> None:
     while child.poll() is None:
-        _show(progress)
+        _show(progress, terminal)
         time.sleep(_POLL_S)
-    _show(progress)
+    _show(progress, terminal)
 
 
-def _show(progress: IO[str]) -> None:
+def _show(progress: IO[str], terminal: Terminal) -> None:
     for line in progress:
-        print(line, end="", flush=True)
+        terminal.show(line)
 
 
 def _end(child: subprocess.Popen[bytes], process: Process | None, night: Night) -> None:

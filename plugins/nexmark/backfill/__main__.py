@@ -36,6 +36,7 @@ from nexmark.errors import NexmarkError
 from nexmark.run import clear_cluster, terminated_as_interrupt, undisturbed
 from nexmark.tasks.checks import make_night
 from nexmark.tasks.progress import PROGRESS_VARIABLE
+from nexmark.terminal import Terminal
 from nexmark_jobs.host.processes import Process, end, owned
 
 _POLL_S = 1.0
@@ -191,14 +192,15 @@ def _unfinished(config: Config, backfill: int) -> Iterator[None]:
 
 def _follow(backfill: int, components: Mapping[str, Process], progress: IO[str] | None) -> None:
     told: dict[date, str] = {}
+    terminal = Terminal(sys.stdout)
     while True:
         check_alive(components, paths.home() / "logs")
         found = runs(backfill)
         for line in progress or ():
-            say(line.rstrip("\n"))
+            terminal.show(line)
         for run in found:
             if told.get(run.day, "queued") != run.state and not run.left_out:
-                say(f"{run.day}: {run.state}")
+                terminal.show(f"{run.day}: {run.state}")
             told[run.day] = run.state
         if all(run.ended for run in found):
             return

@@ -147,6 +147,10 @@ class SparkCluster(ABC):
     def canary(self) -> dict[str, dict[str, float]]:
         """Run the canary on every host at once; by host, the metrics that it could measure."""
 
+    def describe(self) -> dict[str, dict[str, Any]]:
+        """What every host is, as `nexmark_jobs.host.facts` finds it; ClusterError if one fails."""
+        return {}
+
     @property
     def sampled_hosts(self) -> tuple[str, ...]:
         """The hosts that `stop_samplers` brings samples of."""

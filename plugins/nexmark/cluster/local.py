@@ -12,6 +12,7 @@ was started a moment before a kill, and never a stranger that got an old pid.
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -20,13 +21,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nexmark.cluster.base import JAVA_MAJORS, ClusterError, Release, Say, SparkCluster, silent
 from nexmark.cluster.lease import Lease
 from nexmark.cluster.programs import program_command, program_input, program_result
 from nexmark.config import EmbeddedCluster
 from nexmark.config.fields import mebibytes
-from nexmark_jobs.host import canary, processes
+from nexmark_jobs.host import canary, facts, processes
 from nexmark_jobs.host.facts import free_memory
 from nexmark_jobs.host.ports import LOOPBACK, is_free, listener
 from nexmark_jobs.host.processes import Process, owned, owner_mark, start_detached
@@ -105,6 +107,12 @@ class LocalCluster(SparkCluster):
             said = " ".join(run.stderr.decode(errors="replace").split())[-200:]
             raise ClusterError(f"the canary failed: {said}") from None
         return {socket.gethostname(): answer["metrics"]}
+
+    def describe(self) -> dict[str, dict[str, Any]]:
+        """What this machine is."""
+        java = shutil.which("java")
+        home = os.environ.get("JAVA_HOME") or (str(Path(java).resolve().parents[1]) if java else "")
+        return {socket.gethostname(): facts.main({"java_home": home, "busy_window_s": 0})}
 
     def _memory_problem(self) -> str:
         config = self.config

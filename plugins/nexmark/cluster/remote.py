@@ -35,13 +35,14 @@ from nexmark.cluster.samplers import fetch_samples, start_sampler
 from nexmark.config import Machine, SshCluster
 from nexmark.config.fields import mebibytes
 from nexmark.config.paths import safe_name
-from nexmark_jobs.host import canary, files, processes
+from nexmark_jobs.host import canary, facts, files, processes
 from nexmark_jobs.host.processes import end, owned, owner_mark
 
 _POLL_S = 0.5
 _LOG_LINES = 3
 _CALL_S = 30
 _END_GRACE_S = 10
+_DESCRIBE_S = 40
 _CANARY_S = 60
 
 #: Confs of the daemons: no door that the night does not need.
@@ -216,6 +217,14 @@ class RemoteCluster(SparkCluster):
             outcomes = on_all(
                 hosts, lambda host: host.call(canary, request, timeout_s=_CANARY_S)["metrics"]
             )
+        _raise_first(outcomes)
+        return {name: found for name, found in outcomes.items() if not isinstance(found, HostError)}
+
+    def describe(self) -> dict[str, dict[str, Any]]:
+        """What every host is; all are asked at once."""
+        request = {"java_home": self.config.java_home, "busy_window_s": 0}
+        with self._hosts() as hosts:
+            outcomes = on_all(hosts, lambda host: host.call(facts, request, timeout_s=_DESCRIBE_S))
         _raise_first(outcomes)
         return {name: found for name, found in outcomes.items() if not isinstance(found, HostError)}
 

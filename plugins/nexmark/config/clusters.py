@@ -14,6 +14,7 @@ from nexmark.config.fields import (
     Model,
     Port,
     Positive,
+    WebAddress,
     mebibytes,
 )
 
@@ -45,6 +46,7 @@ class Cluster(Model):
     driver_memory: Memory
     daemon_memory: Memory = "192m"
     start_timeout_s: Annotated[int, Field(ge=5, le=600)] = 90
+    history_server: WebAddress | None = None
 
     @model_validator(mode="after")
     def _ports_differ(self) -> Cluster:

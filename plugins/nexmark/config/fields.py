@@ -35,6 +35,14 @@ def _path(value: object) -> object:
     )
 
 
+def _web_address(value: object) -> object:
+    if isinstance(value, str) and re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", value):
+        return value
+    raise ValueError(
+        f"{value!r} is not the address of a web server; write it like http://history:18080"
+    )
+
+
 def mebibytes(memory: str) -> int:
     """An amount of memory like `768m` or `4g` in MiB."""
     return int(memory[:-1]) * (1024 if memory.endswith("g") else 1)
@@ -45,5 +53,15 @@ Port: TypeAlias = Annotated[int, Field(ge=1024, le=65535)]
 Memory: TypeAlias = Annotated[str, BeforeValidator(_memory)]
 Address: TypeAlias = Annotated[str, BeforeValidator(_address)]
 AbsolutePath: TypeAlias = Annotated[str, BeforeValidator(_path)]
+WebAddress: TypeAlias = Annotated[str, BeforeValidator(_web_address)]
 
-__all__ = ["AbsolutePath", "Address", "Memory", "Model", "Port", "Positive", "mebibytes"]
+__all__ = [
+    "AbsolutePath",
+    "Address",
+    "Memory",
+    "Model",
+    "Port",
+    "Positive",
+    "WebAddress",
+    "mebibytes",
+]

@@ -6,6 +6,9 @@ import os
 import re
 from pathlib import Path
 
+#: In a run directory: what its hosts are.
+HOSTS = "hosts.json"
+
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -46,6 +49,11 @@ def clusters_dir() -> Path:
     return home() / "clusters"
 
 
+def event_logs_dir() -> Path:
+    """Links to the event logs of timed repetitions, for a Spark history server."""
+    return home() / "event-logs"
+
+
 def runs_dir() -> Path:
     """The run directories, one per DAG run."""
     return home() / "runs"
@@ -72,6 +80,7 @@ __all__ = [
     "clusters_dir",
     "conf_dir",
     "database_url",
+    "event_logs_dir",
     "home",
     "jobs_dir",
     "repository",

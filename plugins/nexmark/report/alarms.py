@@ -19,10 +19,11 @@ def alarm_lines(store: Store, night: Night) -> list[str]:
 
     What is known and accepted is left out.
     """
-    return [_line(store, group) for group in _groups(store, night)]
+    return [_line(store, group) for group in alarm_groups(store, night)]
 
 
-def _groups(store: Store, night: Night) -> list[Group]:
+def alarm_groups(store: Store, night: Night) -> list[Group]:
+    """Return what is red in a night and not accepted, by the build that it began with."""
     red = {(row.query, row.metric) for row in store.verdicts(night.id) if row.red}
     if not red:
         return []
@@ -34,12 +35,15 @@ def _groups(store: Store, night: Night) -> list[Group]:
     return group_by_first_bad([*history, (night.build_id, tonight)])
 
 
-def _line(store: Store, group: Group) -> str:
+def since_of(store: Store, group: Group) -> str:
+    """Return which build and night a group began with: ``since build 4.3.0 sha256:.. (..)``."""
     build = store.build(group.build)
-    since = group.alarms[0].since
-    alarms = ", ".join(map(_alarm, group.alarms))
     name = f"{without_secrets(build.version)} {build.id[:BUILD]}"
-    return f"since build {name} (night {since}): {alarms}"
+    return f"since build {name} (night {group.alarms[0].since})"
+
+
+def _line(store: Store, group: Group) -> str:
+    return f"{since_of(store, group)}: {', '.join(map(_alarm, group.alarms))}"
 
 
 def _alarm(alarm: Alarm) -> str:
@@ -49,4 +53,4 @@ def _alarm(alarm: Alarm) -> str:
     return f"{verdict.query} {size}{times}"
 
 
-__all__ = ["alarm_lines"]
+__all__ = ["alarm_groups", "alarm_lines", "since_of"]

@@ -70,9 +70,11 @@ def changed_plans(store: Store, night: Night) -> frozenset[str]:
     )
 
 
-def attribution_json(store: Store, night: Night) -> dict[str, Any]:
-    """Return the attribution of every query of a night that has one, ready for JSON."""
-    found = attributions(store, night, night.queries)
+def attribution_json(
+    store: Store, night: Night, queries: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Return the attribution of queries of a night, by default of all, ready for JSON."""
+    found = attributions(store, night, night.queries if queries is None else queries)
     return {
         query: {"words": words(one), **asdict(one), "contribution": one.contribution}
         for query, one in found.items()

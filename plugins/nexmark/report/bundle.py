@@ -3,6 +3,8 @@
 evidence.json    all of it, for programs
 evidence.html    all of it, for people; opens without a network
 report/          the report of the night: table, CSV, JSON with every repetition
+alarms/          each query that is red in depth, as JSON and as a page
+problems.txt     what of these could not be written, if any
 SHA256SUMS       as `sha256sum -c` reads it
 """
 
@@ -21,6 +23,7 @@ from typing import Any
 from nexmark.errors import NexmarkError
 from nexmark.report.evidence_html import render
 from nexmark.report.report import write_report
+from nexmark.report.write import write_alarms
 from nexmark.store import Store
 
 SUMS = "SHA256SUMS"
@@ -98,6 +101,9 @@ def _fill(directory: Path, evidence: Mapping[str, Any], store: Store) -> None:
         (temporary / EVIDENCE).write_text(text, encoding="utf-8")
         (temporary / "evidence.html").write_text(render(evidence), encoding="utf-8")
         write_report(temporary / "report", store, evidence["run"])
+        _, problems = write_alarms(temporary, store, evidence["run"])
+        if problems:
+            (temporary / "problems.txt").write_text("\n".join(problems) + "\n", encoding="utf-8")
         files = sorted(path for path in temporary.rglob("*") if path.is_file())
         lines = [f"{_digest(path)}  {path.relative_to(temporary)}\n" for path in files]
         (temporary / SUMS).write_text("".join(lines), encoding="utf-8")

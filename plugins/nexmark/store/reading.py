@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from nexmark.store.models import (
     Build,
     CanaryRow,
     Night,
+    Plan,
     Repetition,
     SampleSeries,
     SelfTest,
@@ -243,6 +244,12 @@ class Reader:
         if found is None:
             raise StoreError(f"build {build!r} is not recorded")
         return found
+
+    def plans(self, ids: Iterable[str]) -> dict[str, Plan]:
+        """Return executed plans by their id; one that is not recorded is left out."""
+        query = select(Plan).where(Plan.id.in_(sorted(set(ids))))
+        with self._reading() as session:
+            return {row.id: row for row in session.scalars(query)}
 
     def canaries(self, run: str) -> list[CanaryRow]:
         """Return the readings of the canary in a run, in the order they were taken."""

@@ -11,7 +11,7 @@ from typing import Any
 NOT_SHAPE = frozenset(
     {"name", "queries", "repetitions", "verify", "sampling_interval_s", "spark_connection"}
     | {"master_port", "master_ui_port", "worker_port", "worker_ui_port", "start_timeout_s"}
-    | {"baseline_ports"}
+    | {"baseline_ports", "history_server"}
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 import os
 import shutil
 from pathlib import Path
@@ -26,6 +27,7 @@ from nexmark.tasks.outcome import Verification
 from nexmark.tasks.progress import say
 from nexmark.tasks.recording import record_night
 from nexmark.tasks.submission import dump_submission
+from nexmark_jobs.host.facts import brief
 
 #: The user that `DAG.test()` runs as: there the whole night is one process.
 _DAG_TEST_USER = "dag_test"
@@ -139,7 +141,17 @@ def start_cluster() -> dict[str, Any]:
             raise AirflowException(str(error)) from None
     deployments = Deployments.read(night)
     _start(night, CANDIDATE, deployments.candidate)
+    note_hosts(night)
     return dump_submission(night, deployments.candidate)
+
+
+def note_hosts(night: Night) -> None:
+    """Note what the hosts are, for the evidence; a night goes on without."""
+    try:
+        found = {host: brief(facts) for host, facts in night.spark_cluster.describe().items()}
+        (night.directory / paths.HOSTS).write_text(json.dumps(found, indent=1))
+    except (ClusterError, OSError) as error:
+        say(f"what the hosts are is not noted: {error}")
 
 
 def heal(night: Night, query: str) -> None:

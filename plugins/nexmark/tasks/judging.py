@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from nexmark.config import BASELINE, paths
 from nexmark.tasks.acks import covered
 from nexmark.tasks.checks import query_names
+from nexmark.tasks.metrics import emit
 from nexmark.tasks.night import Night
 from nexmark.tasks.operators import overhead
 from nexmark.tasks.progress import say
@@ -106,6 +107,7 @@ def report() -> dict[str, Any]:
     `alarms` by the build they began with, whether it is `red`, and the `directory`.
     """
     from nexmark.report import write_report
+    from nexmark.report.write import write_evidence
     from nexmark.store import open_store
     from nexmark.store.errors import without_secrets
 
@@ -113,7 +115,18 @@ def report() -> dict[str, Any]:
     directory = night.directory / "report"
     with open_store(paths.database_url()) as store:
         written = write_report(directory, store, night.name)
+        evidence = write_evidence(directory, store, night.name)
     say(written.text())
+    for problem in evidence.problems:
+        say(problem)
+    if evidence.page:
+        say(f"evidence: {evidence.page}")
+    for query, page in evidence.alarms.items():
+        say(f"evidence of {query}: {page}")
+    try:
+        emit(written)
+    except Exception as error:  # a night does not fail for its metrics
+        say(f"metrics: not sent: {type(error).__name__}: {error}")
     say(_overhead(night))
     say(f"report: {directory}")
     say(f"raw rows: {without_secrets(paths.database_url())}")
@@ -125,6 +138,7 @@ def report() -> dict[str, Any]:
         "alarms": list(written.alarms),
         "text": written.text(),
         "directory": str(directory),
+        "evidence": str(evidence.page or ""),
     }
 
 

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from nexmark.tasks.links import LINKS, publish_event_log
+from nexmark.tasks.night import Night
 from nexmark.tasks.progress import reason, say
+from nexmark.tasks.watching import Watch
 
 #: The jobs end with exit code 2 when their arguments or input are wrong.
 _USAGE_ERROR = "Error code is: 2."
@@ -21,6 +24,7 @@ _FAILURE = "failure.txt"
 _APPLICATIONS = "applications.jsonl"
 
 if TYPE_CHECKING:
+    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
     from airflow.sdk import Context
 
 
@@ -35,18 +39,23 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
     the arms of a query have to take turns. So whichever instance is started next runs what is next.
     """
 
+    operator_extra_links = LINKS
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, "submission")
 
     def __init__(self, *, submission: dict[str, Any], **kwargs: Any) -> None:
         """`submission` is the only argument of its own; the rest is the operator's."""
         super().__init__(**kwargs)
         self.submission = submission
+        self.running: Mapping[str, Any] | None = None
+        self._watch: Watch | None = None
 
     def execute(self, context: Context) -> None:
         """Run the application to its end; AirflowException with its last words if it fails."""
         submission = self.submission
         if "sequence" in submission:
             submission = claim(Path(submission["sequence"]), context["ti"].map_index or 0)
+        self.running = submission
+        self._keep_links(context)
         context["application"] = submission["label"]  # type: ignore[typeddict-unknown-key]
         for field in ("application", "application_args", "name", "properties_file"):
             setattr(self, field, submission[field])
@@ -57,6 +66,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         if "heal" in submission:
             self._heal(submission["heal"])
         prepare([Path(directory) for directory in submission["directories"]])
+        self._watch = Watch(Night.current(), submission["label"])
         started = time.time()
         try:
             super().execute(context)
@@ -67,16 +77,34 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             raise
         finally:
             note_application(Path(submission["night"]), submission["label"], started, time.time())
+            publish_event_log(submission)
         for unfinished, finished in submission["renames"]:
             if Path(unfinished).exists():
                 Path(unfinished).replace(finished)
         say(f"{submission['label']}: done in {time.time() - started:.1f} s")
 
+    def _get_hook(self) -> SparkSubmitHook:
+        """The provider's hook; what it reads of the application goes by the watch."""
+        hook = super()._get_hook()
+        watch, read = self._watch, hook._process_spark_submit_log
+        if watch is not None:
+            hook._process_spark_submit_log = (  # type: ignore[method-assign]
+                lambda itr: read(watch.lines(itr))
+            )
+        return hook
+
+    def _keep_links(self, context: Context) -> None:
+        """Keep the links that are known now, as Airflow does when the task has ended."""
+        instance = context["ti"]
+        for link in LINKS:
+            url = link.get_link(self, ti_key=instance)  # type: ignore[arg-type]
+            if url:
+                instance.xcom_push(key=link.xcom_key, value=url)
+
     @staticmethod
     def _heal(query: str) -> None:
         """Make the clusters that `query` needs whole: no task before this one has done so."""
         from nexmark.tasks.infrastructure import heal
-        from nexmark.tasks.night import Night
 
         heal(Night.current(), query)
 

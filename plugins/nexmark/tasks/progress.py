@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 #: A file that `make run` shows while the night runs; not set under a scheduler.
 PROGRESS_VARIABLE = "NEXMARK_PROGRESS"
+#: Before a line of that file that is only of the moment: the next one takes its place.
+MOMENTARY = "\x1f"
 
 _JOBS = ("run_query.py:", "dump_events.py:")
 
@@ -21,6 +23,15 @@ log = logging.getLogger(__name__)
 def say(text: str) -> None:
     """Log `text` and, where a person waits, show it."""
     log.info("%s", text)
+    _show(text)
+
+
+def say_for_now(text: str) -> None:
+    """Show `text`, which is one line, where a person waits, until there is something else."""
+    _show(MOMENTARY + text)
+
+
+def _show(text: str) -> None:
     target = os.environ.get(PROGRESS_VARIABLE)
     if target:
         with Path(target).open("a", encoding="utf-8") as file:
@@ -50,4 +61,12 @@ def _task(context: Context) -> str:
     return str(instance.task_id) + (f"[{index}]" if index is not None and index >= 0 else "")
 
 
-__all__ = ["PROGRESS_VARIABLE", "reason", "say", "tell_failure", "tell_retry"]
+__all__ = [
+    "MOMENTARY",
+    "PROGRESS_VARIABLE",
+    "reason",
+    "say",
+    "say_for_now",
+    "tell_failure",
+    "tell_retry",
+]

@@ -66,6 +66,7 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
         "spark.eventLog.compression.codec": "zstd",
     }
     submission["directories"].append(str(events))
+    submission["history_server"] = night.cluster.history_server
     return submission
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from nexmark_jobs.host import facts
-from nexmark_jobs.host.facts import cpu_model, free_memory
+from nexmark_jobs.host.facts import brief, cpu_model, free_memory, main
 from tests.unit.host.programs import run
 
 QUICK = {"busy_window_s": 0.01}
@@ -131,3 +131,12 @@ def test_who_is_busy_and_not_ours(tmp_path: Path) -> None:
     assert ours.pid not in by_pid
     assert by_pid[theirs.pid]["command"].endswith("pass somebody")
     assert 0.2 < by_pid[theirs.pid]["cores"] <= 1.1
+
+
+def test_what_a_host_is_leaves_out_how_it_does_now() -> None:
+    found = brief(main({"java_home": "/none", "busy_window_s": 0}))
+    assert set(found) == {
+        *("kernel", "cpu_model", "cores", "governor", "python", "boot_id", "java")
+    }
+    assert found["kernel"]
+    assert found["java"] is None

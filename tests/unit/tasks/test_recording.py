@@ -14,8 +14,10 @@ from nexmark.store import Store, open_store
 from nexmark.tasks import judging, recording
 from nexmark.tasks.checks import make_night
 from nexmark.tasks.night import Deployment, Deployments, Night
+from nexmark.tasks.nightly import build_nightly_dag, build_on_demand_dag
 from nexmark.tasks.operators import write_failure
 from nexmark.tasks.outcome import Verification
+from nexmark.tasks.signoff_dag import build_signoff_dag
 
 DIGEST = "35735f44c13a92bf"
 
@@ -178,3 +180,58 @@ def test_a_night_that_was_never_judged_is_red(night: Night) -> None:
 
     with pytest.raises(AirflowFailException, match="q0 MISSING: not judged"):
         judging.verdict()
+
+
+class TestReport:
+    """The last thing a person reads: the table, the lines that matter, where the rest is."""
+
+    @pytest.fixture
+    def shown(self, night: Night, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+        verified(night, success=False)
+        recording.record("q0")
+        judging.judge()
+        monkeypatch.setenv("NEXMARK_PROGRESS", str(tmp_path / "progress.txt"))
+        return tmp_path / "progress.txt"
+
+    def test_the_table_comes_first_then_the_lines_that_matter(
+        self, night: Night, shown: Path
+    ) -> None:
+        told = judging.report()
+        lines = shown.read_text().splitlines()
+        end = max(number for number, line in enumerate(lines) if line.startswith("+--"))
+        assert lines[0].startswith("Nexmark on spark-4.3.0, workload smoke")
+        first = ("NIGHT FAILED: 1 invalid (q0)", "Why: q0: row_count: 1", "Next: see what is wrong")
+        assert [line[: len(x)] for line, x in zip(lines[end + 1 :], first, strict=False)] == [
+            *first
+        ]
+        page = night.directory / "report" / "evidence.html"
+        assert f"evidence: {page}" in lines
+        alarm = night.directory / "report" / "alarms" / "q0" / "evidence.html"
+        assert f"evidence of q0: {alarm}" in lines
+        assert told["evidence"] == str(page)
+        assert page.exists()
+        assert alarm.exists()
+
+    def test_evidence_that_cannot_be_written_fails_nothing(self, night: Night, shown: Path) -> None:
+        (night.directory / "report" / "evidence.json.tmp").mkdir(parents=True)
+        assert judging.report()["red"] is True
+        told = [x for x in shown.read_text().splitlines() if "not written" in x]
+        assert len(told) == 1
+        assert told[0].startswith("evidence of the night: not written: [Errno 21]")
+
+    def test_metrics_that_cannot_be_sent_fail_nothing(
+        self, shown: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def emit(report: object) -> None:
+            raise RuntimeError("no such backend")
+
+        monkeypatch.setattr(judging, "emit", emit)
+        judging.report()
+        assert "metrics: not sent: RuntimeError: no such backend" in shown.read_text()
+
+    def test_a_build_on_demand_and_a_sign_off_report_as_a_night_does(self) -> None:
+        config = load()
+        dags = build_nightly_dag(config.newest, config), build_on_demand_dag(config)
+        for dag in (*dags, build_signoff_dag(config)):
+            task: Any = dag.get_task("report")
+            assert task.python_callable is judging.report

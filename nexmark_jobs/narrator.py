@@ -1,0 +1,102 @@
+"""What a running query tells of itself, a line now and then; and these lines read again.
+
+Costs the measured application nothing: a line is made of the progress that the driver has asked
+Spark for anyway, since the result file lists every batch, and the driver's own Python process is
+no part of what is measured.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+#: At most so often is a line told; the first batch and the end of the data always are.
+EVERY = timedelta(seconds=5)
+
+_LINE = re.compile(
+    r"batch (\d+)  ([\d,]+) of ([\d,]+) events  (\d+) %  ([\d,]+) events/s  ETA (\d+):(\d\d)"
+)
+
+
+class Finished(Protocol):
+    """A micro-batch that has ended, as `progress.Batch`."""
+
+    @property
+    def id(self) -> int:
+        """Its number."""
+
+    @property
+    def phase(self) -> str:
+        """`data`, or what comes after."""
+
+    @property
+    def end(self) -> datetime:
+        """When it ended."""
+
+    @property
+    def input_rows(self) -> int:
+        """Events that it read."""
+
+    @property
+    def duration_ms(self) -> int:
+        """How long it took."""
+
+
+class Narrator:
+    """Tells of batches in one line: events done, share, speed, time left."""
+
+    def __init__(self, events: int) -> None:
+        """Start with none of `events` done."""
+        self._events = events
+        self._done = 0
+        self._busy_s = 0.0
+        self._told: datetime | None = None
+
+    def line(self, batch: Finished) -> str | None:
+        """The line about `batch`, which must be the next one; None if it is too soon for another.
+
+        The speed is that since the start.
+        """
+        seconds = batch.duration_ms / 1000
+        if batch.phase == "data":
+            self._done += batch.input_rows
+            self._busy_s += seconds
+        ends = batch.phase == "data" and self._done >= self._events
+        if self._told is not None and batch.end - self._told < EVERY and not ends:
+            return None
+        self._told = batch.end
+        if batch.phase != "data":
+            return f"batch {batch.id}  end of input  {seconds:.1f} s"
+        speed = self._done / max(self._busy_s, 0.001)
+        left = int((self._events - self._done) / max(speed, 0.001))
+        return (
+            f"batch {batch.id}  {self._done:,} of {self._events:,} events"
+            f"  {100 * self._done / max(self._events, 1):.0f} %  {speed:,.0f} events/s"
+            f"  ETA {left // 60}:{left % 60:02d}"
+        )
+
+
+@dataclass(frozen=True)
+class Told:
+    """A line that was read again; `left_s` are seconds."""
+
+    done: int
+    events: int
+    speed: int
+    left_s: int
+
+    @property
+    def share(self) -> float:
+        """What is done, 0 to 1."""
+        return min(1.0, self.done / self.events) if self.events else 1.0
+
+
+def read(line: str) -> Told | None:
+    """What a line tells; None for one that is not a narrator's."""
+    found = _LINE.fullmatch(line.strip())
+    if found is None:
+        return None
+    _, done, events, _, speed, minutes, seconds = (int(x.replace(",", "")) for x in found.groups())
+    return Told(done, events, speed, 60 * minutes + seconds)

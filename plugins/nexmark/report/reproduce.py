@@ -1,0 +1,77 @@
+"""The command that measures a query of a night again, as a line for a shell."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from nexmark.store import Store
+from nexmark.store.errors import without_secrets
+from nexmark.store.models import Night
+from nexmark.verdict.nights import SUITE
+
+_FEWEST_PAIRS = 3
+_PROGRAM = (".venv/bin/python", "-m", "nexmark.build")
+
+
+def reproduce(store: Store, night: Night, query: str) -> str:
+    """Return the line that measures the candidate against what ``query`` was compared with.
+
+    ``make build``, or the command below it where the candidate had Spark confs of its own. Where
+    the night compared it with nothing, it measures the candidate alone. A password in the URL of a
+    build is not shown: it has to be put in again.
+    """
+    values = {
+        "BUILD": store.build(night.build_id).source,
+        "AGAINST": _against(store, night, query),
+        "QUERIES": ",".join(night.queries) if query == SUITE else query,
+        "WORKLOAD": night.workload,
+        "CLUSTER": night.cluster,
+        "ENGINE": night.engine,
+    }
+    if night.repetitions >= _FEWEST_PAIRS or not values["AGAINST"]:
+        values["REPETITIONS"] = str(night.repetitions)
+    shown = {name: without_secrets(value) for name, value in values.items() if value}
+    confs = _candidate_conf(night)
+    return _command(shown, confs) if confs else _make(shown)
+
+
+def _against(store: Store, night: Night, query: str) -> str:
+    """Return the build that a query was compared with, "" for none."""
+    build = (night.baselines or {}).get(query)
+    if query == SUITE:
+        build = next(iter((night.baselines or {}).values()), None)
+    if build is None:
+        runs = {x.query: x.baseline_run for x in store.verdicts(night.id) if x.decides}
+        run = runs.get(query)
+        build = store.night(run).build_id if run else None
+    return store.build(str(build)).source if build else ""
+
+
+def _make(values: Mapping[str, str]) -> str:
+    words = (f"{name}={shlex.quote(x.replace('$', '$$'))}" for name, x in values.items())
+    return " ".join(["make build", *words])
+
+
+def _command(values: Mapping[str, str], confs: Mapping[str, str]) -> str:
+    words = [*_PROGRAM]
+    for name, value in values.items():
+        words += [f"--{name.lower()}", value]
+    for key, value in confs.items():
+        words += ["--candidate-conf", f"{key}={value}"]
+    return shlex.join(words)
+
+
+def _candidate_conf(night: Night) -> dict[str, str]:
+    """Return the confs of the candidate alone, as the plan of the night has them."""
+    try:
+        plan = json.loads((Path(night.directory) / "night.json").read_text(encoding="utf-8"))
+        found = plan.get("candidate_conf") or {}
+    except (OSError, ValueError):
+        return {}
+    return {str(key): str(value) for key, value in found.items()}
+
+
+__all__ = ["reproduce"]

@@ -1,0 +1,43 @@
+"""Where a person watches: one line that moves on a terminal, few lines in a file."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from nexmark.tasks.progress import MOMENTARY
+from nexmark.terminal import EVERY_S, Terminal
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Terminal, int]]:
+    """A real terminal of 20 columns, and the end to read what it was sent."""
+    monkeypatch.setenv("COLUMNS", "20")
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w", encoding="utf-8") as stream:
+        yield Terminal(stream), ours
+    os.close(ours)
+
+
+def test_on_a_terminal_one_line_moves_and_makes_room(terminal: tuple[Terminal, int]) -> None:
+    shown, end = terminal
+    shown.show(f"{MOMENTARY}10 %\n")
+    shown.show(f"{MOMENTARY}{'x' * 40}\n")
+    shown.show("done\n")
+    shown.clear()
+    assert os.read(end, 1000).decode() == (f"\r\x1b[K10 %\r\x1b[K{'x' * 19}\r\x1b[Kdone\r\n")
+
+
+def test_in_a_file_it_is_a_line_now_and_then() -> None:
+    now, stream = [100.0], io.StringIO()
+    shown = Terminal(stream, clock=lambda: now[0])
+    for seconds in (0, 5, EVERY_S - 1, EVERY_S, EVERY_S + 1):
+        now[0] = 100 + seconds
+        shown.show(f"{MOMENTARY}after {seconds:g} s\n")
+    shown.show("done\n")
+    shown.clear()
+    assert stream.getvalue().splitlines() == ["after 0 s", "after 30 s", "done"]
+    assert MOMENTARY not in stream.getvalue()
