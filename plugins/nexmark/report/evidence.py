@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from nexmark.report.report import Report, make_report
-from nexmark.store import Store
+from nexmark.store import JUDGED, Store
 from nexmark.store.accepting import states
 from nexmark.store.errors import without_secrets
 from nexmark.store.models import Acceptance, Base, CanaryRow, Night, Repetition, SelfTest
@@ -50,7 +50,7 @@ def collect(
         "hosts": sorted({host for row in repetitions for host in row.hosts or ()}),
         "grade": {"grade": night.grade, "reason": night.grade_reason},
         "canary": _canary(store.canaries(night.id)),
-        "confs": _confs(repetitions),
+        "confs": _confs([row for row in repetitions if row.stage in JUDGED]),
         "verdicts": [_plain(row) for row in store.verdicts(night.id)],
         "validations": [_plain(row) for row in store.validations(night.id)],
         "self_test": _self_test(store, night),

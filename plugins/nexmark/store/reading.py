@@ -30,7 +30,7 @@ from nexmark.store.models import (
     VerdictRow,
 )
 from nexmark.store.paired import ARMS, read_night
-from nexmark.store.records import CANDIDATE, FAILED, FIRST, INVALID
+from nexmark.store.records import CANDIDATE, FAILED, FIRST, INVALID, JUDGED
 from nexmark.verdict import Arm
 from nexmark.verdict import Repetition as Figures
 from nexmark.verdict.nights import Night as JudgedNight
@@ -93,7 +93,7 @@ class Reader:
             for query, validation in validations.items()
             if not validation.success
         }
-        for row in self.repetitions(run):
+        for row in (x for x in self.repetitions(run) if x.stage in JUDGED):
             if row.arm == arm and row.status == INVALID:
                 reasons.setdefault(row.query, f"repetition {row.number}: {row.reason}")
             elif row.arm == arm and row.ok and row.query not in validations:
