@@ -9,7 +9,8 @@ classes and compiling them. Two things halve it:
 - *C1 only* in applications that are not timed: for a run of seconds the optimising compiler costs
   more than it gives.
 
-Executors of timed repetitions get no option at all. The options are Spark's `defaultJavaOptions`,
+Executors of timed repetitions get no option at all, but those that are recorded for flame graphs:
+they run with the flight recorder of the JDK, and count for nothing else. The options are Spark's `defaultJavaOptions`,
 to which `extraJavaOptions` of a profile or an engine are added.
 """
 
@@ -19,13 +20,28 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from nexmark.cluster.recordings import RECORDING
 from nexmark.config import paths
 from nexmark.engines import java_version
+from nexmark.flames.recording import STACK_DEPTH
 from nexmark.tasks.night import Deployment
 
 _C1 = "-XX:TieredStopAtLevel=1"
 _DRIVER = "spark.driver.defaultJavaOptions"
 _EXECUTOR = "spark.executor.defaultJavaOptions"
+
+#: A recording is at most so large; what is older goes.
+_RECORDING_MAX = "128m"
+#: All paths are relative to the executor's own directory, so nothing in them has to be quoted; its
+#: worker removes it. Debug information at every instruction, else samples would pile up at the few
+#: places where the JVM can stop.
+_RECORDER = (
+    f"-XX:FlightRecorderOptions=stackdepth={STACK_DEPTH},repository=.",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:+DebugNonSafepoints",
+    "-XX:StartFlightRecording=name=nexmark,settings=profile,disk=true,dumponexit=true,"
+    f"maxsize={_RECORDING_MAX},filename={RECORDING}",
+)
 
 
 @dataclass(frozen=True)
@@ -80,4 +96,9 @@ def timed_options(archive: Archive) -> dict[str, str]:
     return {_DRIVER: " ".join(options)} if options else {}
 
 
-__all__ = ["Archive", "timed_options", "untimed_options"]
+def recorded_options(archive: Archive) -> dict[str, str]:
+    """Confs of a repetition whose executors run with the flight recorder."""
+    return timed_options(archive) | {_EXECUTOR: " ".join(_RECORDER)}
+
+
+__all__ = ["Archive", "recorded_options", "timed_options", "untimed_options"]
