@@ -59,21 +59,21 @@ def flames_of(night_directory: Path, query: str) -> Flames | None:
     directory = flames_directory(night_directory)
     try:
         content: dict[str, Any] = json.loads(_summary(directory, query).read_text("utf-8"))
-    except (OSError, ValueError):
+        if content["schema_version"] != SCHEMA_VERSION:
+            return None
+        if content["problem"] is not None:
+            return Flames(query, content["problem"])
+        return Flames(
+            query,
+            None,
+            content["basis"],
+            content["cpu_s_per_mevent"],
+            content["samples"],
+            tuple(Change(**change) for change in content["changes"]),
+            _files(directory, query),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    if content.get("schema_version") != SCHEMA_VERSION:
-        return None
-    if content["problem"] is not None:
-        return Flames(query, content["problem"])
-    return Flames(
-        query,
-        None,
-        content["basis"],
-        content["cpu_s_per_mevent"],
-        content["samples"],
-        tuple(Change(**change) for change in content["changes"]),
-        _files(directory, query),
-    )
 
 
 def write_flames(

@@ -3,8 +3,8 @@
     suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record >> flames
 
 Behind its fresh pairs a suspect of the candidate runs once more per arm with the flight recorder,
-for flame graphs. Only suspects pay for it. The seeded slowdown goes through it too, since what is tested is the
-whole gate.
+for flame graphs. Only suspects pay for it. The seeded slowdown goes through it too, since what is
+tested is the whole gate.
 """
 
 from __future__ import annotations

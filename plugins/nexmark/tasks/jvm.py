@@ -10,8 +10,8 @@ classes and compiling them. Two things halve it:
   more than it gives.
 
 Executors of timed repetitions get no option at all, but those that are recorded for flame graphs:
-they run with the flight recorder of the JDK, and count for nothing else. The options are Spark's `defaultJavaOptions`,
-to which `extraJavaOptions` of a profile or an engine are added.
+they run with the flight recorder of the JDK, and count for nothing else. The options are Spark's
+`defaultJavaOptions`, to which `extraJavaOptions` of a profile or an engine are added.
 """
 
 from __future__ import annotations
