@@ -20,28 +20,14 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from nexmark.cluster.recordings import RECORDING
 from nexmark.config import paths
 from nexmark.engines import java_version
-from nexmark.flames.recording import STACK_DEPTH
+from nexmark.flames.recorder import RECORDER
 from nexmark.tasks.night import Deployment
 
 _C1 = "-XX:TieredStopAtLevel=1"
 _DRIVER = "spark.driver.defaultJavaOptions"
 _EXECUTOR = "spark.executor.defaultJavaOptions"
-
-#: A recording is at most so large; what is older goes.
-_RECORDING_MAX = "128m"
-#: All paths are relative to the executor's own directory, so nothing in them has to be quoted; its
-#: worker removes it. Debug information at every instruction, else samples would pile up at the few
-#: places where the JVM can stop.
-_RECORDER = (
-    f"-XX:FlightRecorderOptions=stackdepth={STACK_DEPTH},repository=.",
-    "-XX:+UnlockDiagnosticVMOptions",
-    "-XX:+DebugNonSafepoints",
-    "-XX:StartFlightRecording=name=nexmark,settings=profile,disk=true,dumponexit=true,"
-    f"maxsize={_RECORDING_MAX},filename={RECORDING}",
-)
 
 
 @dataclass(frozen=True)
@@ -98,7 +84,7 @@ def timed_options(archive: Archive) -> dict[str, str]:
 
 def recorded_options(archive: Archive) -> dict[str, str]:
     """Confs of a repetition whose executors run with the flight recorder."""
-    return timed_options(archive) | {_EXECUTOR: " ".join(_RECORDER)}
+    return timed_options(archive) | {_EXECUTOR: " ".join(RECORDER)}
 
 
 __all__ = ["Archive", "recorded_options", "timed_options", "untimed_options"]
