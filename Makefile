@@ -32,11 +32,12 @@ QUERY ?=
 BUILD ?=
 AGAINST ?=
 REPETITIONS ?=
+PAIRS ?=
 # Values from the command line reach the shell as quoted environment variables only.
 export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE NIGHTS SEED EXPIRES LINK OUT FORMAT ID \
-	DATE BUILD AGAINST REPETITIONS FROM TO REPROCESS GOOD BAD BUILDS QUERY
+	DATE BUILD AGAINST REPETITIONS PAIRS FROM TO REPROCESS GOOD BAD BUILDS QUERY
 
-.PHONY: help env env-dev run build backfill bisect ui accept withdraw acks export test test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-canary bench-gate bench-detection bench-bisect replay check-cluster cluster-up cluster-down clean
+.PHONY: help env env-dev run build backfill bisect ui accept withdraw acks export test test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-canary bench-flight-recorder bench-gate bench-detection bench-bisect replay check-cluster cluster-up cluster-down clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -119,6 +120,9 @@ bench-sampler: .venv/.run ## CPU time of the sampler itself
 
 bench-canary: .venv/.run ## How steady the canary is on this host
 	@$(BIN)/python -m nexmark.measure.canary_spread
+
+bench-flight-recorder: .venv/.run ## CPU time of the JDK's flight recorder: make bench-flight-recorder PAIRS=10 QUERY=q5
+	@$(BIN)/python -m nexmark.flames.overhead $${PAIRS:+--pairs "$$PAIRS"} $${QUERY:+--query "$$QUERY"} $${WORKLOAD:+--workload "$$WORKLOAD"} $${ENGINE:+--engine "$$ENGINE"}
 
 bench-gate: .venv/.run ## What the gate finds and how often it is wrong: make bench-gate NIGHTS=10000 SEED=1
 	@$(BIN)/python -m nexmark.verdict.simulation $${NIGHTS:+--nights "$$NIGHTS"} $${SEED:+--seed "$$SEED"}

@@ -5,7 +5,8 @@ Request, every key optional, done in this order:
     make: directories
     write: path -> text, for the owner's eyes only
     tail: path -> how many of its last lines that are not empty
-Answer: tail: path -> those lines (none if there is no such file).
+    find: pattern of absolute paths (`*` in a name)
+Answer: tail: path -> those lines (none if there is no such file); found: path -> bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,17 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
-    return {"tail": {name: _tail(Path(name), n) for name, n in request.get("tail", {}).items()}}
+    return {
+        "tail": {name: _tail(Path(name), n) for name, n in request.get("tail", {}).items()},
+        "found": {path: Path(path).stat().st_size for path in sorted(_matching(request))},
+    }
+
+
+def _matching(request: dict[str, Any]) -> list[str]:
+    if "find" not in request:
+        return []
+    pattern = Path(request["find"])
+    return [str(path) for path in Path(pattern.anchor).glob(str(pattern.relative_to("/")))]
 
 
 def _tail(path: Path, count: int) -> list[str]:

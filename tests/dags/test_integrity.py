@@ -181,9 +181,11 @@ def test_queries_run_one_after_another_whatever_became_of_the_one_before(graph: 
         assert record.trigger_rule == "all_done"
         before = record.task_id
     assert graph.get_task("confirmation.suspects").upstream_task_ids == {before}
-    for name in ("confirmation.suspects", "confirmation.record", "judge"):
-        assert graph.get_task(name).trigger_rule == "all_done"
-    assert graph.get_task("judge").upstream_task_ids == {"confirmation.record"}
+    for name in ("suspects", "record", "flames"):
+        assert graph.get_task(f"confirmation.{name}").trigger_rule == "all_done"
+    assert graph.get_task("confirmation.flames").upstream_task_ids == {"confirmation.record"}
+    assert graph.get_task("judge").trigger_rule == "all_done"
+    assert graph.get_task("judge").upstream_task_ids == {"confirmation.flames"}
 
 
 def test_the_verdict_decides_the_colour_of_the_night(graph: DAG) -> None:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from nexmark.cluster.lease import Lease
 from nexmark.config import Cluster
+from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
 
 #: Far longer than any query's repetitions: the sampler of a forgotten night ends by itself.
@@ -142,6 +143,18 @@ class SparkCluster(ABC):
     @abstractmethod
     def stop_samplers(self, query: str, directory: Path) -> None:
         """End these samplers and fetch `samples-HOST.jsonl` and `clock-HOST.json`."""
+
+    @abstractmethod
+    def fetch_recordings(self, application: str, directory: Path) -> None:
+        """Move the flight recordings of the executors of `application` to `directory`.
+
+        They are at `HOST/EXECUTOR.jfr` then. ClusterError if one of the executors left none.
+        """
+
+    def recorder_problem(self) -> str:
+        """Why executors cannot run with the flight recorder of the JDK, or ''."""
+        program = java_program("jfr")
+        return "" if program.exists() else f"this JDK has no flight recorder: {program} is missing"
 
     @abstractmethod
     def canary(self) -> dict[str, dict[str, float]]:

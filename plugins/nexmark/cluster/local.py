@@ -26,9 +26,10 @@ from typing import Any
 from nexmark.cluster.base import JAVA_MAJORS, ClusterError, Release, Say, SparkCluster, silent
 from nexmark.cluster.lease import Lease
 from nexmark.cluster.programs import program_command, program_input, program_result
+from nexmark.cluster.recordings import executor_of, pattern_of, wait_until_whole
 from nexmark.config import EmbeddedCluster
 from nexmark.config.fields import mebibytes
-from nexmark_jobs.host import canary, facts, processes
+from nexmark_jobs.host import canary, facts, files, processes
 from nexmark_jobs.host.facts import free_memory
 from nexmark_jobs.host.ports import LOOPBACK, is_free, listener
 from nexmark_jobs.host.processes import Process, owned, owner_mark, start_detached
@@ -91,6 +92,18 @@ class LocalCluster(SparkCluster):
 
     def stop_samplers(self, query: str, directory: Path) -> None:
         """None were started."""
+
+    def fetch_recordings(self, application: str, directory: Path) -> None:
+        """Move them: they are on this machine already."""
+        host = socket.gethostname()
+        request = {"find": pattern_of(self.scratch / "work", application)}
+        found = wait_until_whole(
+            lambda: {host: files.main(request)["found"]}, self.config.executors
+        )
+        for path in found[host]:
+            target = directory / host / f"{executor_of(path)}.jfr"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(path, target)
 
     def canary(self) -> dict[str, dict[str, float]]:
         """The canary of this machine, in a process of its own as on a host."""

@@ -31,6 +31,7 @@ from nexmark.cluster.deploy import deploy_release
 from nexmark.cluster.host import Host, HostError, SshHost, on_all
 from nexmark.cluster.inspection import inspect
 from nexmark.cluster.lease import Lease
+from nexmark.cluster.recordings import fetch_from, pattern_of, recordings_on, wait_until_whole
 from nexmark.cluster.samplers import fetch_samples, start_sampler
 from nexmark.config import Machine, SshCluster
 from nexmark.config.fields import mebibytes
@@ -209,6 +210,34 @@ class RemoteCluster(SparkCluster):
                 ),
             )
         _raise_first(outcomes)
+
+    def fetch_recordings(self, application: str, directory: Path) -> None:
+        """Fetch them from the hosts of the workers, and remove them there."""
+        pattern = pattern_of(f"{self.work}/worker", application)
+
+        def look() -> dict[str, dict[str, int]]:
+            outcomes = on_all(hosts, lambda host: recordings_on(host, pattern))
+            _raise_first(outcomes)
+            return {name: x for name, x in outcomes.items() if not isinstance(x, HostError)}
+
+        with self._hosts() as hosts:
+            found = wait_until_whole(look, self.config.executors)
+            outcomes = on_all(
+                hosts, lambda host: fetch_from(host, found[host.name], directory / host.name)
+            )
+        _raise_first(outcomes)
+
+    def recorder_problem(self) -> str:
+        """Why the JDK of a host cannot record, or that of this machine cannot read it."""
+        program = f"{self.config.java_home}/bin/jfr"
+        with self._hosts() as hosts:
+            outcomes = on_all(hosts, lambda host: recordings_on(host, program))
+        for name, found in outcomes.items():
+            if isinstance(found, HostError):
+                return str(found)
+            if not found:
+                return f"host {name}: its JDK has no flight recorder: {program} is missing"
+        return super().recorder_problem()
 
     def canary(self) -> dict[str, dict[str, float]]:
         """The canary of every host; its disk is the one for state."""

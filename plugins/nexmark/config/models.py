@@ -235,6 +235,7 @@ class Gate(Model):
     self_test: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] = 0.2
     pairs: Annotated[int, Field(ge=3, le=100)] = 5
     confirmation: Annotated[int, Field(ge=1, le=10)] = 2
+    flame_graphs: bool = True
     calibration_nights: Annotated[int, Field(ge=3, le=60)] = 10
     history_nights: Annotated[int, Field(ge=10, le=1000)] = 60
     noise_floor: Change = 0.004

@@ -43,6 +43,15 @@ def java_version(environment: Mapping[str, str] = os.environ) -> str:
     return _ask_java(environment)[0]
 
 
+def java_program(name: str, environment: Mapping[str, str] = os.environ) -> Path:
+    """Where the JDK that runs Spark here has its program `name`; it may not be there."""
+    home = environment.get("JAVA_HOME")
+    if home:
+        return Path(home) / "bin" / name
+    java = shutil.which("java", path=environment.get("PATH"))
+    return Path(java or "java").resolve().with_name(name)
+
+
 def _ask_java(environment: Mapping[str, str]) -> tuple[str, str]:
     """What `java -version` says, and what is wrong if it does not."""
     home = environment.get("JAVA_HOME")

@@ -8,8 +8,8 @@ from typing import Any
 from nexmark.report.attribution_html import render_attribution
 from nexmark.report.charts import history_chart, over_time_chart, pairs_chart
 from nexmark.report.evidence_html import hosts
+from nexmark.report.flames import render_flames
 from nexmark.report.html import (
-    anything,
     as_json,
     block,
     box,
@@ -65,7 +65,7 @@ def render_alarm(evidence: Mapping[str, Any], *, charts: bool = True) -> str:
         _pairs(evidence["pairs"], charts),
         _history(evidence, charts),
         render_attribution(evidence["attribution"]),
-        _optional("Flame graphs", evidence["flames"]),
+        render_flames(evidence["flames"]),
         _plans(evidence["plans"]),
         _confs(evidence),
         section("Builds", table(evidence["builds"], _BUILDS)),
@@ -169,10 +169,6 @@ def _drawn(charts: bool, draw: Callable[[], str], caption: str) -> str:
     if charts:
         return figure(draw, caption)
     return lines(["Only the worst alarms of a night have charts; the numbers are below."])
-
-
-def _optional(head: str, data: Any) -> str:
-    return section(head, anything(data)) if data else ""
 
 
 __all__ = ["render_alarm"]

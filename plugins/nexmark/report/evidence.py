@@ -17,7 +17,7 @@ from nexmark.report.confs import confs_by_arm, without_any_secret
 from nexmark.report.plain import moment, plain
 from nexmark.report.report import Report, make_report
 from nexmark.report.reproduce import reproduce
-from nexmark.store import Store
+from nexmark.store import JUDGED, Store
 from nexmark.store.accepting import states
 from nexmark.store.errors import without_secrets
 from nexmark.store.models import Acceptance, CanaryRow, Night, SelfTest
@@ -56,7 +56,7 @@ def collect(
         "host_facts": host_facts(night),
         "grade": {"grade": night.grade, "reason": night.grade_reason},
         "canary": canary_of(store.canaries(night.id)),
-        "confs": confs_by_arm(repetitions),
+        "confs": confs_by_arm([row for row in repetitions if row.stage in JUDGED]),
         "verdicts": [plain(row) for row in store.verdicts(night.id)],
         "validations": [plain(row) for row in store.validations(night.id)],
         "self_test": _self_test(store, night),

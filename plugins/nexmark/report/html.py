@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 _STYLE = """
@@ -28,7 +30,7 @@ pre.command { white-space: pre-wrap; user-select: all; }
 summary { cursor: pointer; padding: .3em 0; }
 summary:focus-visible { outline: 2px solid var(--ink); }
 figure { margin: 1em 0; overflow-x: auto; } figcaption { color: var(--dim); font-size: 13px; }
-svg { max-width: 100%; height: auto; }
+svg, img { max-width: 100%; height: auto; }
 .box { border-left: .5em solid var(--dim); background: var(--quiet); padding: .5em 1em; }
 .box p { margin: .4em 0; }
 .yes { border-color: var(--good); } .no { border-color: var(--bad); }
@@ -37,7 +39,7 @@ del { background: #c92a2a33; }
 @media (max-width: 40em) { body { margin: .5em auto; padding: 0 .7em; } }
 @media print { details { display: block; } }
 """.strip()
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def page(title: str, parts: Iterable[str]) -> str:
@@ -96,6 +98,17 @@ def figure(draw: Callable[[], str], caption: str) -> str:
     )
 
 
+def image(path: Path, caption: str) -> str:
+    """Return an SVG file as a picture that is part of the page: nothing in it can run."""
+    try:
+        content = base64.b64encode(path.read_bytes()).decode("ascii")
+    except OSError as error:
+        return lines([f"{caption}: cannot be read ({error.strerror})"])
+    label = text(caption)
+    source = f"data:image/svg+xml;base64,{content}"
+    return f'<figure><img alt="{label}" src="{source}"><figcaption>{label}</figcaption></figure>'
+
+
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     """Return rows as a table of these columns."""
     if not rows:
@@ -110,15 +123,6 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 def as_json(value: Any) -> str:
     """Return plain data as its JSON."""
     return block(json.dumps(value, indent=1, default=str, ensure_ascii=False))
-
-
-def anything(value: Any) -> str:
-    """Return plain data of any form: rows as a table, text as it is, else its JSON."""
-    if isinstance(value, str):
-        return block(value)
-    if isinstance(value, list) and value and all(isinstance(x, Mapping) for x in value):
-        return table(value, list(dict.fromkeys(name for row in value for name in row)))
-    return as_json(value)
 
 
 def diff(unified: str) -> str:
@@ -144,13 +148,13 @@ def _cell(value: Any) -> str:
 
 
 __all__ = [
-    "anything",
     "as_json",
     "block",
     "box",
     "diff",
     "figure",
     "folded",
+    "image",
     "lines",
     "page",
     "section",

@@ -16,6 +16,7 @@ from nexmark.report.evidence import (
     host_facts,
     night_of,
 )
+from nexmark.report.flames import flames_json
 from nexmark.report.pairs import ARMS, STAGES, batches_of, cpu_over_time, pairs_of
 from nexmark.report.past import changes_in, history_of
 from nexmark.report.plain import moment, plain
@@ -72,7 +73,7 @@ def collect_query(
         "batches": batches_of(own) if query != SUITE else [],
         "cpu": cpu_over_time(store, own) if query != SUITE else [],
         "attribution": attribution_json(store, night, [query]).get(query),
-        "flames": None,
+        "flames": flames_json(night, query),
     }
     found: dict[str, Any] = without_any_secret(content)
     return found

@@ -18,7 +18,17 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from nexmark.store.models import CanaryRow, Night, Repetition, Validation
-from nexmark.store.records import BASELINE, CANDIDATE, CPU, FAILED, FIRST, FRESH, INVALID, OK
+from nexmark.store.records import (
+    BASELINE,
+    CANDIDATE,
+    CPU,
+    FAILED,
+    FIRST,
+    FRESH,
+    INVALID,
+    JUDGED,
+    OK,
+)
 from nexmark.verdict import nights
 from nexmark.verdict.nights import Canary, Measured, Pair
 
@@ -100,7 +110,9 @@ def _repetitions(
     session: Session, run: str, arms: Iterable[str], queries: Sequence[str] | None
 ) -> Sequence[Row]:
     columns = [getattr(Repetition, name) for name in _COLUMNS]
-    query = select(*columns).where(Repetition.night_id == run, Repetition.arm.in_(arms))
+    query = select(*columns).where(
+        Repetition.night_id == run, Repetition.arm.in_(arms), Repetition.stage.in_(JUDGED)
+    )
     if queries is not None:
         query = query.where(Repetition.query.in_(queries))
     order = (Repetition.query, Repetition.stage, Repetition.number, Repetition.arm.desc())

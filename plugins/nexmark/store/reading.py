@@ -33,7 +33,7 @@ from nexmark.store.models import (
 )
 from nexmark.store.paired import ARMS, read_night
 from nexmark.store.parts import read_observed
-from nexmark.store.records import CANDIDATE, FAILED, FIRST, INVALID
+from nexmark.store.records import CANDIDATE, FAILED, FIRST, INVALID, JUDGED
 from nexmark.verdict import Arm
 from nexmark.verdict import Repetition as Figures
 from nexmark.verdict.nights import Night as JudgedNight
@@ -96,7 +96,7 @@ class Reader:
             for query, validation in validations.items()
             if not validation.success
         }
-        for row in self.repetitions(run):
+        for row in (x for x in self.repetitions(run) if x.stage in JUDGED):
             if row.arm == arm and row.status == INVALID:
                 reasons.setdefault(row.query, f"repetition {row.number}: {row.reason}")
             elif row.arm == arm and row.ok and row.query not in validations:

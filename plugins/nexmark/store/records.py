@@ -19,8 +19,11 @@ CONTROL = "control"
 SLOWED = "slowed"
 """The baseline build with a seeded slowdown."""
 
-FIRST, FRESH = 1, 2
-"""The stages of a night: first pairs, and fresh ones that confirm."""
+FIRST, FRESH, PROFILED = 1, 2, 3
+"""The stages of a night: first pairs, fresh ones that confirm, and those with a flight recorder."""
+
+JUDGED = (FIRST, FRESH)
+"""The stages that count: a recorder costs CPU time, so what ran with one is never compared."""
 
 BOUNDS = "bounds"
 PAIRED = "paired"

@@ -1,9 +1,10 @@
 """The second stage of the gate: what looks changed is measured again in the same night.
 
-    suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record
+    suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record >> flames
 
-Only suspects pay for it. The seeded slowdown goes through it too, since what is tested is the
-whole gate.
+Behind its fresh pairs a suspect of the candidate runs once more per arm with the flight recorder,
+for flame graphs. Only suspects pay for it. The seeded slowdown goes through it too, since what is
+tested is the whole gate.
 """
 
 from __future__ import annotations
@@ -18,9 +19,18 @@ from nexmark.tasks.canaries import canary_records
 from nexmark.tasks.night import Deployments, Night
 from nexmark.tasks.operators import in_sequence
 from nexmark.tasks.progress import say
+from nexmark.tasks.recorded import can_record
 from nexmark.tasks.recording import summary
 from nexmark.tasks.repetitions import repetition_records
-from nexmark.tasks.runs import CONFIRMATION, Run, fresh_runs, plan_confirmation, runs_of
+from nexmark.tasks.runs import (
+    CONFIRMATION,
+    PROFILED,
+    Run,
+    fresh_runs,
+    plan_confirmation,
+    recorded_runs,
+    runs_of,
+)
 from nexmark.tasks.submission import repetition_submission
 
 if TYPE_CHECKING:
@@ -35,9 +45,13 @@ def suspects() -> list[dict[str, Any]]:
     plan: list[Run] = []
     if night.mode == "paired" and night.against:
         with open_store(paths.database_url()) as store:
-            for query, arms in suspect_arms(night, store).items():
-                say(f"{query}: looks changed ({', '.join(arms)}), is measured again")
-                plan += fresh_runs(night, query, [*arms, BASELINE])
+            found = suspect_arms(night, store)
+        recorded = can_record(night, found)
+        for query, arms in found.items():
+            say(f"{query}: looks changed ({', '.join(arms)}), is measured again")
+            plan += fresh_runs(night, query, [*arms, BASELINE])
+            if recorded and CANDIDATE in arms:
+                plan += recorded_runs(night, query)
     plan_confirmation(night, plan)
     if not plan:
         names = [str(name) for name in get_current_context()["dag"].task_ids]
@@ -74,8 +88,9 @@ def record_confirmation() -> None:
     runs = runs_of(night, CONFIRMATION)
     with open_store(paths.database_url()) as store:
         store.record_canary(night.name, canary_records(night, CONFIRMATION))
-        for query in dict.fromkeys(run.query for run in runs):
-            own = [run for run in runs if run.query == query]
+        for query, recorded in dict.fromkeys((run.query, run.stage == PROFILED) for run in runs):
+            # Apart: what was recorded has no say in which results are right.
+            own = [x for x in runs if (x.query, x.stage == PROFILED) == (query, recorded)]
             for made in repetition_records(night, own, store):
                 store.record_repetition(made)
                 say(f"{night.position(query)} {summary(made, night)}")

@@ -22,6 +22,7 @@ run, the first red task from the left is the cause.
 | *q*.expectations | **the result is wrong** | the log names expectations and rows |
 | *q*.record | a measurement could not be stored | check the results database |
 | confirmation.fresh | a suspect could not be measured again: SUSPECT | read its log |
+| confirmation.flames | a suspect has no flame graphs; no verdict depends on them | read its log |
 | confirmation.suspects | what looks changed is unknown | check the results database |
 | verdict | a regression, a wrong result or a missing query | see below |
 | stop_cluster | a host was not reached to be cleaned | nothing: the next `reap` does it |

@@ -9,8 +9,9 @@ classes and compiling them. Two things halve it:
 - *C1 only* in applications that are not timed: for a run of seconds the optimising compiler costs
   more than it gives.
 
-Executors of timed repetitions get no option at all. The options are Spark's `defaultJavaOptions`,
-to which `extraJavaOptions` of a profile or an engine are added.
+Executors of timed repetitions get no option at all, but those that are recorded for flame graphs:
+they run with the flight recorder of the JDK, and count for nothing else. The options are Spark's
+`defaultJavaOptions`, to which `extraJavaOptions` of a profile or an engine are added.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 
 from nexmark.config import paths
 from nexmark.engines import java_version
+from nexmark.flames.recorder import RECORDER
 from nexmark.tasks.night import Deployment
 
 _C1 = "-XX:TieredStopAtLevel=1"
@@ -80,4 +82,9 @@ def timed_options(archive: Archive) -> dict[str, str]:
     return {_DRIVER: " ".join(options)} if options else {}
 
 
-__all__ = ["Archive", "timed_options", "untimed_options"]
+def recorded_options(archive: Archive) -> dict[str, str]:
+    """Confs of a repetition whose executors run with the flight recorder."""
+    return timed_options(archive) | {_EXECUTOR: " ".join(RECORDER)}
+
+
+__all__ = ["Archive", "recorded_options", "timed_options", "untimed_options"]

@@ -5,7 +5,7 @@
 
     q:  plan >> verify >> expectations >> start_samplers >> repetition (mapped) >> stop_samplers
         >> record
-    confirmation:  suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record
+    confirmation:  suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record >> flames
 
 `start_cluster` and `dump_events` are setups of the teardown `stop_cluster`: if one fails, nothing
 between them runs (whatever its trigger rule), and the cluster is stopped in any case. `select`
@@ -29,7 +29,7 @@ from airflow.sdk.definitions.param import ParamsDict
 
 from nexmark.airflow_home import POOL
 from nexmark.config import BUILD_DAG_ID, Config, Engine
-from nexmark.tasks import confirmation, infrastructure, judging, query, sampling
+from nexmark.tasks import confirmation, infrastructure, judging, query, recorded, sampling
 from nexmark.tasks.documentation import accept_doc, nightly_doc, on_demand_doc
 from nexmark.tasks.notifications import notifiers, notify
 from nexmark.tasks.operators import NexmarkSubmitOperator
@@ -177,10 +177,11 @@ def _confirmation(before: Any) -> Any:
         last = task_of("record", 15, trigger_rule="all_done", retries=2)(
             confirmation.record_confirmation
         )()
-        before >> suspects >> start >> fresh >> stop >> last
+        flames = task_of("flames", 30, trigger_rule="all_done")(recorded.draw_flames)()
+        before >> suspects >> start >> fresh >> stop >> last >> flames
         stop.as_teardown(setups=start)
         fresh >> last
-    return last
+    return flames
 
 
 def task_of(task_id: str, minutes: int, **options: Any) -> Any:

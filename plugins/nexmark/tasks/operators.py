@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from nexmark.errors import NexmarkError
 from nexmark.tasks.links import LINKS, publish_event_log
 from nexmark.tasks.night import Night
 from nexmark.tasks.progress import reason, say
@@ -56,6 +57,21 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             submission = claim(Path(submission["sequence"]), context["ti"].map_index or 0)
         self.running = submission
         self._keep_links(context)
+        if "recorded" not in submission:
+            self._run(context, submission)
+            return
+        from nexmark.tasks.recorded import fetch
+
+        try:
+            self._run(context, submission)
+            fetch(submission)
+        except (AirflowException, NexmarkError) as error:
+            why = reason(str(error))
+            write_failure(Path(submission["directories"][0]), why)
+            say(f"{submission['label']}: no flame graphs, the verdict is not concerned: {why}")
+
+    def _run(self, context: Context, submission: dict[str, Any]) -> None:
+        """Run the application to its end."""
         context["application"] = submission["label"]  # type: ignore[typeddict-unknown-key]
         for field in ("application", "application_args", "name", "properties_file"):
             setattr(self, field, submission[field])

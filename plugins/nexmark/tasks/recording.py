@@ -12,7 +12,7 @@ from nexmark.tasks.night import Deployment, Deployments, Night
 from nexmark.tasks.outcome import Verification
 from nexmark.tasks.progress import say
 from nexmark.tasks.repetitions import repetition_records
-from nexmark.tasks.runs import FIRST, first_runs
+from nexmark.tasks.runs import FIRST, FRESH, first_runs
 
 if TYPE_CHECKING:
     from nexmark.store import BuildRecord, RepetitionRecord
@@ -78,7 +78,7 @@ def record_night(night: Night, deployments: Deployments) -> None:
 def summary(made: RepetitionRecord, night: Night) -> str:
     """One line on a repetition."""
     arm = "" if made.arm == CANDIDATE else f" ({made.arm})"
-    of = f"/{night.workload.repetitions}" if made.stage == FIRST else ", fresh"
+    of = {FIRST: f"/{night.workload.repetitions}", FRESH: ", fresh"}.get(made.stage, ", recorded")
     label = f"repetition {made.number}{of}{arm}"
     problem = made.failed or made.invalid
     if problem:

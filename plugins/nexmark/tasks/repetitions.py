@@ -101,6 +101,8 @@ def _verified(
 
 def _accepted(night: Night, query: str, timed: Mapping[str, Any], store: Store) -> Expected | None:
     """What the accepted baseline put out, where it ran the same jobs over the same events."""
+    from nexmark.store import JUDGED
+
     place = (night.engine.name, night.workload.name, night.cluster.name)
     accepted = store.accepted(*place, datetime.now(UTC)).get(query)
     if accepted is None:
@@ -110,6 +112,7 @@ def _accepted(night: Night, query: str, timed: Mapping[str, Any], store: Store) 
         return None
     for row in store.repetitions(baseline.id):
         same = row.query == query and row.ok and row.formulation == timed["formulation"]
+        same = same and row.stage in JUDGED
         if same and row.digest is not None and row.output_rows is not None:
             return Expected(row.output_rows, row.digest, f"the baseline {baseline.id}")
     return None

@@ -23,8 +23,11 @@ CONTROL, SLOWED = "control", "slowed"
 #: What the fresh pairs of all suspects are together, where a query is one for itself.
 CONFIRMATION = "confirmation"
 
-#: The first pairs of a night, and the fresh ones by which a suspicion is confirmed.
-FIRST, FRESH = 1, 2
+#: The first pairs of a night, the fresh ones by which a suspicion is confirmed, and those with a
+#: flight recorder, which count for nothing but the flame graphs.
+FIRST, FRESH, PROFILED = 1, 2, 3
+
+_PREFIXES = {FIRST: "", FRESH: "fresh-", PROFILED: "recorded-"}
 
 
 class Run(Model):
@@ -38,9 +41,8 @@ class Run(Model):
     @property
     def name(self) -> str:
         """Its directory in that of the query: `rep-1`, `baseline-rep-1`, `fresh-rep-1`."""
-        fresh = "fresh-" if self.stage == FRESH else ""
         arm = "" if self.arm == CANDIDATE else f"{self.arm}-"
-        return f"{fresh}{arm}rep-{self.number}"
+        return f"{_PREFIXES[self.stage]}{arm}rep-{self.number}"
 
     @property
     def cluster_arm(self) -> str:
@@ -73,6 +75,11 @@ def fresh_runs(night: Night, query: str, arms: Sequence[str]) -> list[Run]:
 
     count = fresh_pairs(night.workload.repetitions, night.gate)
     return _runs(night, query, arms, count, FRESH)
+
+
+def recorded_runs(night: Night, query: str) -> list[Run]:
+    """One repetition of each arm with the flight recorder, for the flame graphs of `query`."""
+    return _runs(night, query, [CANDIDATE, BASELINE], 1, PROFILED)
 
 
 def group(run: Run) -> str:
@@ -117,12 +124,14 @@ __all__ = [
     "CONTROL",
     "FIRST",
     "FRESH",
+    "PROFILED",
     "SLOWED",
     "Run",
     "first_runs",
     "fresh_runs",
     "group",
     "plan_confirmation",
+    "recorded_runs",
     "run_order",
     "runs_of",
 ]

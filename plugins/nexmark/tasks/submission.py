@@ -9,9 +9,9 @@ from typing import Any
 
 from nexmark.cluster import OWNER_VARIABLE
 from nexmark.config import CANDIDATE, Size, profile_path
-from nexmark.tasks.jvm import Archive, timed_options, untimed_options
+from nexmark.tasks.jvm import Archive, recorded_options, timed_options, untimed_options
 from nexmark.tasks.night import Deployment, Deployments, Night
-from nexmark.tasks.runs import SLOWED, Run
+from nexmark.tasks.runs import PROFILED, SLOWED, Run
 
 #: Queries whose sink is what they are about: they write files when they are verified.
 SINKS = {"q10": "filesystem"}
@@ -58,7 +58,8 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
     size = slowed(night) if run.arm == SLOWED else night.workload
     submission = _query(night, deployment, run.query, directory, size, "noop", arm=run.cluster_arm)
     events = directory / "events"
-    submission["conf"] |= timed_options(Archive.of(deployment))
+    options = recorded_options if run.stage == PROFILED else timed_options
+    submission["conf"] |= options(Archive.of(deployment))
     submission["conf"] |= {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
@@ -67,6 +68,8 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
     }
     submission["directories"].append(str(events))
     submission["history_server"] = night.cluster.history_server
+    if run.stage == PROFILED:
+        submission["recorded"] = run.cluster_arm
     return submission
 
 
@@ -129,7 +132,8 @@ def _submission(
     """The arguments of the operator; plain data, since it passes through XCom.
 
     `clear` is the directory that the application fills: it is emptied before every try. `renames`
-    are pairs of paths, renamed after it has succeeded.
+    are pairs of paths, renamed after it has succeeded. A repetition that is only for flame graphs
+    has its arm in `recorded`: its failure is none of the night.
     """
     cluster = night.clusters[arm]
     config = cluster.config

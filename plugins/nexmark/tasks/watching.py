@@ -20,7 +20,7 @@ from nexmark.tasks.progress import say_for_now
 from nexmark.tasks.runs import CONFIRMATION, first_runs, runs_of
 from nexmark_jobs import narrator
 
-_RUN = re.compile(r"(?P<fresh>fresh-)?(?:(?P<arm>[a-z]+)-)?rep-(?P<number>\d+)")
+_RUN = re.compile(r"(?P<stage>fresh-|recorded-)?(?:(?P<arm>[a-z]+)-)?rep-(?P<number>\d+)")
 #: Before so much of the first repetition is done, nobody can say how long the night will take.
 _TOO_SOON = 0.05
 
@@ -87,10 +87,11 @@ def _words(night: Night, run: str) -> str:
     found = _RUN.fullmatch(run)
     if found is None:
         return run
-    of = "" if found["fresh"] else f" of {night.workload.repetitions}"
+    of = "" if found["stage"] else f" of {night.workload.repetitions}"
     arm = found["arm"] or CANDIDATE
+    stage = (found["stage"] or "").replace("-", " ")
     whose = f" ({arm})" if arm != CANDIDATE or night.against else ""
-    return f"{'fresh ' if found['fresh'] else ''}repetition {found['number']}{of}{whose}"
+    return f"{stage}repetition {found['number']}{of}{whose}"
 
 
 def _planned(night: Night) -> int:

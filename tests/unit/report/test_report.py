@@ -11,7 +11,7 @@ from store_builder import measurement, night, record, repetition
 
 from nexmark.report import Report, make_report, write_report
 from nexmark.report.__main__ import main
-from nexmark.store import Store, StoreError, ValidationRecord
+from nexmark.store import PROFILED, Store, StoreError, ValidationRecord
 from nexmark.verdict import Value, Verdict, judge
 
 RUN = night().run
@@ -52,6 +52,16 @@ class TestRows:
         assert (row.query, row.repetitions, row.result) == ("q5", 3, "WRONG")
         assert (row.cpu_s, row.wall_s, row.cores) == (20.0, 40.0, 0.5)
         assert (row.throughput_per_core, row.cpu_s_per_mevent, row.basis) == (50.0, 20.0, "steady")
+
+    def test_what_ran_with_a_recorder_is_in_no_median(self, store: Store) -> None:
+        store.record_night(night())
+        store.record_repetition(repetition(RUN, "q5", measurement=measurement(10.0)))
+        before = make_report(store, RUN).rows
+        slow = measurement(99.0, cpu_s=99.0, wall_s=99.0)
+        store.record_repetition(repetition(RUN, "q5", stage=PROFILED, measurement=slow))
+        lost = repetition(RUN, "q0", stage=PROFILED, failed="no such option")
+        store.record_repetition(lost)
+        assert make_report(store, RUN).rows == before
 
     def test_one_repetition_without_steady_state_moves_all_to_the_application(
         self, store: Store

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 import yaml
 
-from nexmark.store import Store, StoreError, ValidationRecord
+from nexmark.store import PROFILED, Store, StoreError, ValidationRecord
 from nexmark.store.models import Base
 from nexmark.verdict.__main__ import main as replay
 from nexmark.verdict.nights import Night, QueryVerdict
@@ -82,6 +82,22 @@ class TestReplay:
         judging.night(record_night(judging.store, paired(6), {"q5": 1.2}))
         assert judging.value("q5") == "REGRESSION"
         assert judging.again() == judging.as_judged()
+
+    def test_what_ran_with_a_recorder_changes_no_verdict_and_no_history(
+        self, judging: Judging
+    ) -> None:
+        run = record_night(judging.store, paired(6), {"q5": 1.2})
+        before = judging.night(run)
+        for query in ("q0", "q5"):
+            record_pair(judging.store, run, query, stage=PROFILED, candidate=99, baseline=1)
+        assert judge(judging.store, run) == before
+        judging.night(record_night(judging.store, paired(7)))
+        assert judging.again() == judging.as_judged()
+        exported = rows(judging.out / "repetition.csv")
+        recorded = [(x["query"], x["arm"]) for x in exported if x["stage"] == str(PROFILED)]
+        assert sorted(recorded) == [
+            (query, arm) for query in ("q0", "q5") for arm in ("baseline", "candidate")
+        ]
 
     def test_a_wrong_result_and_one_that_was_not_verified(self, judging: Judging) -> None:
         run = record_night(judging.store, paired(6))

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from nexmark.store import FRESH, Store, ValidationRecord
+from nexmark.store import FRESH, PROFILED, Store, ValidationRecord
 from nexmark.verdict.nights import Canary, Measured, Night, Pair
 from tests.unit.store.night_builder import canary, cpu, paired, record_pair, validate
 
@@ -54,6 +54,38 @@ class TestPairs:
         night = begun.paired_night(RUN, queries=["q5"])
         assert {one.query for one in night.measured} == set(night.expected) == {"q5"}
         assert night.invalid == {}
+
+
+class TestRecorded:
+    """What ran with a flight recorder counts for nothing."""
+
+    def test_it_is_no_pair_and_does_not_change_the_basis(self, begun: Store) -> None:
+        record_pair(begun, RUN, "q5", 1, candidate=10, baseline=9)
+        before = begun.paired_night(RUN)
+        without = {"measurement": cpu(99, cpu_s_per_mevent_steady=None)}
+        record_pair(begun, RUN, "q5", 1, stage=PROFILED, candidate=without, baseline=without)
+        assert begun.paired_night(RUN) == before
+
+    def test_a_wrong_or_failed_one_makes_no_query_invalid_or_missing(self, begun: Store) -> None:
+        record_pair(begun, RUN, "q5", 1, candidate=10, baseline=9)
+        wrong, lost = {"invalid": "digest differs"}, {"failed": "no such option"}
+        record_pair(begun, RUN, "q5", 1, stage=PROFILED, candidate=wrong, baseline=lost)
+        night = begun.paired_night(RUN)
+        assert (night.invalid, night.missing) == ({}, {})
+        assert (begun.invalid(RUN), begun.missing(RUN, "baseline")) == ({}, {})
+
+    def test_it_is_none_of_the_figures_of_an_arm(self, begun: Store) -> None:
+        record_pair(begun, RUN, "q5", 1, candidate=10, baseline=9)
+        before = begun.arms(RUN)
+        record_pair(begun, RUN, "q5", 1, stage=PROFILED, candidate=99, baseline=99)
+        assert begun.arms(RUN) == before
+
+    def test_the_self_test_does_not_see_it(self, begun: Store) -> None:
+        record_pair(begun, RUN, "q5", candidate=12, baseline=10, slowed=11)
+        arms = ("slowed", "baseline")
+        tested = begun.paired_night(RUN, arms=arms, queries=["q5"])
+        record_pair(begun, RUN, "q5", stage=PROFILED, candidate=99, baseline=98, slowed=97)
+        assert begun.paired_night(RUN, arms=arms, queries=["q5"]) == tested
 
 
 class TestMetrics:

@@ -1,0 +1,262 @@
+"""Repetitions with a flight recorder: which there are, and that they can cost nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk.exceptions import AirflowException
+
+from nexmark.cluster import ClusterError, LocalCluster
+from nexmark.config import load
+from nexmark.flames import flames_of
+from nexmark.store import PROFILED as STORED
+from nexmark.store import Store, open_store
+from nexmark.tasks import confirmation, recorded, recording, submission
+from nexmark.tasks.checks import make_night
+from nexmark.tasks.night import Deployment, Deployments, Night
+from nexmark.tasks.operators import NexmarkSubmitOperator, read_failure, write_failure
+from nexmark.tasks.outcome import Verification
+from nexmark.tasks.runs import (
+    CONFIRMATION,
+    FRESH,
+    PROFILED,
+    Run,
+    fresh_runs,
+    group,
+    plan_confirmation,
+    recorded_runs,
+    runs_of,
+)
+
+EXECUTOR, DRIVER = "spark.executor.defaultJavaOptions", "spark.driver.defaultJavaOptions"
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Deployment:
+    (tmp_path / "spark" / "jars").mkdir(parents=True)
+    return Deployment(
+        build="0123456789abcdef",
+        spark_version="4.3.0",
+        spark_home=str(tmp_path / "spark"),
+        source="pypi:4.3.0",
+        jobs="fedc",
+        jobs_home="/opt/jobs",
+    )
+
+
+@pytest.fixture
+def deployments(deployment: Deployment) -> Deployments:
+    return Deployments(candidate=deployment, baselines={"q5": deployment})
+
+
+@pytest.fixture
+def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deployments: Deployments) -> Night:
+    """A night of pairs on q5."""
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("NEXMARK_DB", raising=False)
+    params = {"workload": "nightly", "cluster": "local", "queries": "q5"}
+    made = make_night(load(), "spark-4.3.0", "nexmark_spark_4_3_0", "run 1", params)
+    made = made.model_copy(update={"mode": "paired", "against": {"q5": made.candidate}})
+    made.write()
+    deployments.write(made)
+    recording.record_night(made, deployments)
+    monkeypatch.setattr(Night, "current", lambda: made)
+    return made
+
+
+@pytest.fixture
+def store(night: Night, tmp_path: Path) -> Iterator[Store]:
+    with open_store(f"sqlite:///{tmp_path / 'home' / 'results.db'}") as opened:
+        yield opened
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    path = tmp_path / "said.txt"
+    path.touch()
+    monkeypatch.setenv("NEXMARK_PROGRESS", str(path))
+    return path
+
+
+class TestPlan:
+    def suspects(
+        self, night: Night, monkeypatch: pytest.MonkeyPatch, arms: dict[str, list[str]]
+    ) -> list[Run]:
+        monkeypatch.setattr(Night, "current", lambda: night)
+        monkeypatch.setattr(confirmation, "suspect_arms", lambda night, store: arms)
+        confirmation.suspects()
+        return runs_of(night, CONFIRMATION)
+
+    def test_a_suspect_runs_once_more_per_arm_behind_its_fresh_pairs(
+        self, night: Night, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        plan = self.suspects(night, monkeypatch, {"q5": ["candidate"]})
+        assert plan[:-2] == fresh_runs(night, "q5", ["candidate", "baseline"])
+        assert [run.stage for run in plan[-2:]] == [PROFILED, PROFILED]
+        assert {run.name for run in plan[-2:]} == {"recorded-rep-1", "recorded-baseline-rep-1"}
+        assert {group(run) for run in plan} == {CONFIRMATION}
+
+    def test_what_the_gate_is_tested_by_is_not_recorded(
+        self, night: Night, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        plan = self.suspects(night, monkeypatch, {"q5": ["slowed"]})
+        assert {run.stage for run in plan} == {FRESH}
+
+    def test_it_can_be_switched_off(self, night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
+        gate = night.gate.model_copy(update={"flame_graphs": False})
+        plan = self.suspects(
+            night.model_copy(update={"gate": gate}), monkeypatch, {"q5": ["candidate"]}
+        )
+        assert {run.stage for run in plan} == {FRESH}
+
+    def test_a_jdk_without_a_recorder_is_told_and_nothing_is_recorded(
+        self, night: Night, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: Path
+    ) -> None:
+        (tmp_path / "jre" / "bin").mkdir(parents=True)
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jre"))
+        plan = self.suspects_without_java(night, monkeypatch)
+        assert {run.stage for run in plan} == {FRESH}
+        assert "no flame graphs: this JDK has no flight recorder" in said.read_text()
+
+    def suspects_without_java(self, night: Night, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
+        monkeypatch.setattr(confirmation, "repetition_submission", lambda *_: {})
+        return self.suspects(night, monkeypatch, {"q5": ["candidate"]})
+
+
+class TestSubmission:
+    def made(self, night: Night, deployments: Deployments, run: Run) -> dict[str, Any]:
+        return submission.repetition_submission(night, deployments, run)
+
+    def test_only_its_executors_run_with_the_recorder(
+        self, night: Night, deployments: Deployments
+    ) -> None:
+        for run in recorded_runs(night, "q5"):
+            made = self.made(night, deployments, run)
+            options = made["conf"][EXECUTOR].split(" ")
+            (start,) = (x for x in options if x.startswith("-XX:StartFlightRecording="))
+            assert {"settings=profile", "dumponexit=true", "maxsize=128m"} < set(start.split(","))
+            assert "-XX:StartFlightRecording" not in made["conf"].get(DRIVER, "")
+            assert made["recorded"] == run.arm
+            json.dumps(made)
+        for run in fresh_runs(night, "q5", ["candidate", "baseline"]):
+            made = self.made(night, deployments, run)
+            assert EXECUTOR not in made["conf"]
+            assert "recorded" not in made
+
+    def test_options_of_the_user_stay(self, night: Night, deployments: Deployments) -> None:
+        """Spark puts its default options before the extra ones; a night sets no extra ones."""
+        conf = {"spark.executor.extraJavaOptions": "-XX:+UseParallelGC"}
+        engine = night.engine.model_copy(update={"conf": conf})
+        night = night.model_copy(update={"engine": engine})
+        made = self.made(night, deployments, recorded_runs(night, "q5")[0])["conf"]
+        assert made["spark.executor.extraJavaOptions"] == "-XX:+UseParallelGC"
+        assert "StartFlightRecording" in made[EXECUTOR]
+
+
+class TestFailing:
+    """A recorded repetition that fails costs its flame graph, and nothing else."""
+
+    def operator(self, night: Night, deployments: Deployments, run: Run) -> NexmarkSubmitOperator:
+        made = submission.repetition_submission(night, deployments, run)
+        return NexmarkSubmitOperator(task_id="fresh", submission=made)
+
+    @pytest.fixture
+    def failing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(*_: object) -> None:
+            raise AirflowException("Cannot execute: spark-submit\nrun_query.py: error: no heap")
+
+        monkeypatch.setattr(SparkSubmitOperator, "execute", fail)
+
+    def test_its_task_does_not_fail_and_says_why(
+        self, night: Night, deployments: Deployments, failing: None, said: Path
+    ) -> None:
+        run = recorded_runs(night, "q5")[0]
+        self.operator(night, deployments, run).execute({"ti": None})  # type: ignore[typeddict-item]
+        assert said.read_text() == (
+            f"q5 {run.name}: no flame graphs, the verdict is not concerned: "
+            "run_query.py: error: no heap\n"
+        )
+        assert read_failure(night.query_dir("q5") / run.name) == "run_query.py: error: no heap"
+
+    def test_that_of_any_other_repetition_does(
+        self, night: Night, deployments: Deployments, failing: None
+    ) -> None:
+        run = fresh_runs(night, "q5", ["candidate", "baseline"])[0]
+        with pytest.raises(AirflowException):
+            self.operator(night, deployments, run).execute({"ti": None})  # type: ignore[typeddict-item]
+
+    def test_a_recording_that_cannot_be_fetched_is_told(
+        self,
+        night: Night,
+        deployments: Deployments,
+        monkeypatch: pytest.MonkeyPatch,
+        said: Path,
+    ) -> None:
+        run = recorded_runs(night, "q5")[0]
+        result = night.query_dir("q5") / run.name / "result.json"
+
+        def succeed(*_: object) -> None:
+            result.write_text('{"application_id": "app-1"}')
+
+        def lost(*_: object) -> None:
+            raise ClusterError("0 of 1 executors wrote a flight recording")
+
+        monkeypatch.setattr(SparkSubmitOperator, "execute", succeed)
+        monkeypatch.setattr(LocalCluster, "fetch_recordings", lost)
+        self.operator(night, deployments, run).execute({"ti": None})  # type: ignore[typeddict-item]
+        assert "no flame graphs, the verdict is not concerned: 0 of 1 executors" in said.read_text()
+        assert result.exists()
+
+    def test_it_is_recorded_as_what_it_was_and_drawing_says_why_not(
+        self, night: Night, store: Store, said: Path
+    ) -> None:
+        Verification(success=True, failures=(), evaluated=5).write(night.query_dir("q5"))
+        runs = recorded_runs(night, "q5")
+        plan_confirmation(night, runs)
+        for run in runs:
+            write_failure(night.query_dir("q5") / run.name, "run_query.py: error: no heap")
+        confirmation.record_confirmation()
+        rows = store.repetitions(night.name)
+        assert {(row.stage, row.status) for row in rows} == {(STORED, "failed")}
+        assert "repetition 1, recorded (baseline): FAILED" in said.read_text()
+        assert (store.invalid(night.name), store.missing(night.name)) == ({}, {})
+        recorded.draw_flames()
+        found = flames_of(night.directory, "q5")
+        assert found is not None
+        assert found.problem is not None
+        assert found.problem.endswith("run_query.py: error: no heap")
+        assert "q5: no flame graphs: " in said.read_text()
+
+    def test_a_wrong_one_makes_no_fresh_repetition_wrong(self, night: Night, store: Store) -> None:
+        """And they do not outvote it either way: each is judged among its own."""
+        Verification(success=True, failures=(), evaluated=5).write(night.query_dir("q5"))
+        fresh = [Run(query="q5", number=1, arm=x, stage=FRESH) for x in ("candidate", "baseline")]
+        plan = [*fresh, *recorded_runs(night, "q5")]
+        plan_confirmation(night, plan)
+        for run in plan:
+            directory = night.query_dir("q5") / run.name
+            directory.mkdir(parents=True)
+            content = {
+                "schema_version": 1,
+                "output_mode": "append",
+                "formulation": "panes",
+                "input_rows": night.workload.events,
+                "output_rows": 116,
+                "digest": "right" if run.stage == FRESH else run.arm,
+            }
+            (directory / "result.json").write_text(json.dumps(content))
+        confirmation.record_confirmation()
+        reasons = {(row.stage, row.arm): str(row.reason) for row in store.repetitions(night.name)}
+        assert "disagree" in reasons[STORED, "candidate"]
+        assert "disagree" not in reasons[FRESH, "candidate"]
+        assert "disagree" not in reasons[FRESH, "baseline"]
+
+
+def test_nothing_is_drawn_where_nothing_was_recorded(night: Night, said: Path) -> None:
+    recorded.draw_flames()
+    assert said.read_text() == ""
