@@ -161,6 +161,11 @@ class TestSubmission:
 class TestFailing:
     """A recorded repetition that fails costs its flame graph, and nothing else."""
 
+    @pytest.fixture(autouse=True)
+    def no_links(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Links are kept in XComs, and there is no task instance here."""
+        monkeypatch.setattr(NexmarkSubmitOperator, "_keep_links", lambda *_: None)
+
     def operator(self, night: Night, deployments: Deployments, run: Run) -> NexmarkSubmitOperator:
         made = submission.repetition_submission(night, deployments, run)
         return NexmarkSubmitOperator(task_id="fresh", submission=made)
