@@ -29,14 +29,15 @@ GOOD ?=
 BAD ?=
 BUILDS ?=
 QUERY ?=
+METRIC ?=
 BUILD ?=
 AGAINST ?=
 REPETITIONS ?=
 # Values from the command line reach the shell as quoted environment variables only.
 export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE NIGHTS SEED EXPIRES LINK OUT FORMAT ID \
-	DATE BUILD AGAINST REPETITIONS FROM TO REPROCESS GOOD BAD BUILDS QUERY
+	DATE BUILD AGAINST REPETITIONS FROM TO REPROCESS GOOD BAD BUILDS QUERY METRIC
 
-.PHONY: help env env-dev run build backfill bisect ui accept withdraw acks export test test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-canary bench-gate bench-detection bench-bisect replay check-cluster cluster-up cluster-down clean
+.PHONY: help env env-dev run build backfill bisect ui accept withdraw acks history export test test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-canary bench-gate bench-detection bench-bisect replay check-cluster cluster-up cluster-down clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -85,6 +86,9 @@ withdraw: .venv/.run ## Take an acceptance back: make withdraw ID=7 REASON=...
 
 acks: .venv/.run ## What was accepted, and what of it counts
 	@$(BIN)/python -m nexmark.store acks
+
+history: .venv/.run ## One query over all nights: make history QUERY=q5 METRIC=wall_s ENGINE=... FORMAT=csv
+	@$(BIN)/python -m nexmark.store history --query "$$QUERY" --engine "$$ENGINE" --workload "$$WORKLOAD" --cluster "$$CLUSTER" $${METRIC:+--metric "$$METRIC"} $(if $(filter csv,$(FORMAT)),--format csv)
 
 export: .venv/.run ## Write all results as files: make export OUT=DIR FORMAT=csv
 	@$(BIN)/python -m nexmark.store export --out "$$OUT" --format "$$FORMAT"

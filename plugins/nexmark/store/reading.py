@@ -18,6 +18,7 @@ from nexmark.store.accepting import counting
 from nexmark.store.connecting import snapshot
 from nexmark.store.errors import StoreError, database_error
 from nexmark.store.export import export
+from nexmark.store.history import History, read_history
 from nexmark.store.models import (
     Acceptance,
     Build,
@@ -30,7 +31,7 @@ from nexmark.store.models import (
     VerdictRow,
 )
 from nexmark.store.paired import ARMS, read_night
-from nexmark.store.records import CANDIDATE, FAILED, FIRST, INVALID
+from nexmark.store.records import CANDIDATE, CPU, FAILED, FIRST, INVALID
 from nexmark.verdict import Arm
 from nexmark.verdict import Repetition as Figures
 from nexmark.verdict.nights import Night as JudgedNight
@@ -215,6 +216,16 @@ class Reader:
         """
         with self._reading() as session:
             return judged.earlier(session, self._known(session, run), limit)
+
+    def history(
+        self, query: str, metric: str = CPU, place: Mapping[str, str | None] | None = None
+    ) -> History:
+        """Return one query and metric over the nights: verdicts, change points, acceptances.
+
+        What ``place`` (engine, workload, cluster) leaves open is that of the newest night.
+        """
+        with self._reading() as session:
+            return read_history(session, query, metric, place)
 
     def build(self, build: str) -> Build:
         """Return a build by its id; StoreError when it is not recorded."""
