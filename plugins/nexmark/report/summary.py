@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from textwrap import shorten
 
 from nexmark.report.rows import Row
+from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.models import Night, VerdictRow
 from nexmark.verdict import Value
 
@@ -88,7 +89,7 @@ def _why(night: Night, rows: Sequence[Row], suite: VerdictRow | None) -> str:
 
 
 def _next(night: Night, rows: Sequence[Row], suite: VerdictRow | None) -> str:
-    accept = f"make accept RUN='{night.id}'"
+    accept = _accept(night)
     invalid = [row for row in _with(rows, Value.INVALID) if row.red]
     if wrong := [row for row in invalid if row.result == "WRONG"]:
         docs = f"{night.directory}/data_docs/index.html"
@@ -118,6 +119,13 @@ def _next(night: Night, rows: Sequence[Row], suite: VerdictRow | None) -> str:
     if calibrating:
         return f"Next: to compare later nights with this one: {accept}"
     return "Next: nothing to do."
+
+
+def _accept(night: Night) -> str:
+    """Return how the night becomes the baseline, or why it cannot."""
+    if tried := confs_of_candidate(night):
+        return f"put it into include/conf/engines.yaml first; {tried}, so this is no baseline."
+    return f"make accept RUN='{night.id}'"
 
 
 def _names(rows: Sequence[Row]) -> str:

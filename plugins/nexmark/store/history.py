@@ -99,7 +99,7 @@ class History:
 def read_history(
     session: Session, query: str, metric: str = CPU, place: Mapping[str, str | None] | None = None
 ) -> History:
-    """Return the history of a query and metric; builds on demand are not among its nights.
+    """Return the history of a query and metric; what a person tried is not among its nights.
 
     What ``place`` (engine, workload, cluster) leaves open is that of the newest night there is.
     StoreError when there is none, or for a name that is not known.
@@ -138,7 +138,7 @@ def _rows(query: str, metric: str, where: Sequence[ColumnElement[bool]]) -> Sele
         .join(VerdictRow, VerdictRow.night_id == Night.id)
         .join(Build, Build.id == Night.build_id)
         .where(VerdictRow.query == query, VerdictRow.metric == metric, *where)
-        .where(Night.dag_id != BUILD_DAG_ID)
+        .where(Night.dag_id != BUILD_DAG_ID, Night.candidate_conf.is_(None))
         .order_by(Night.started.desc(), Night.id.desc())
     )
 
@@ -198,7 +198,7 @@ def _deviation(row: Any) -> float | None:
 def _nothing(session: Session, query: str, metric: str, asked: Mapping[str, str]) -> StoreError:
     """Return what is wrong with a request for which there is no night."""
     judged = select(VerdictRow.query).join(Night, Night.id == VerdictRow.night_id)
-    judged = judged.where(Night.dag_id != BUILD_DAG_ID).distinct()
+    judged = judged.where(Night.dag_id != BUILD_DAG_ID, Night.candidate_conf.is_(None)).distinct()
     recorded = set(session.scalars(judged))
     if not recorded:
         return StoreError("no night is judged yet; `make run` first")

@@ -122,6 +122,15 @@ class TestLines:
         )
         assert not report.failed
 
+    def test_a_setting_that_was_tried_is_told_and_not_to_be_accepted(self, store: Store) -> None:
+        run = record(store, night(candidate_conf={"spark.sql.shuffle.partitions": "24"}))
+        store.record_verdicts(run, [Verdict("q0", Value.REGRESSION, "m", "slower", 1, 1.1)])
+        report = make_report(store, run)
+        tried = "its candidate alone had spark.sql.shuffle.partitions=24"
+        assert tried in report.heading()
+        assert tried in report.lines[2]
+        assert "make accept" not in report.text()
+
     def test_a_green_night_has_nothing_to_do(self, store: Store) -> None:
         judged(store)
         store.accept(RUN, "ada", "right")

@@ -99,9 +99,10 @@ class TestReading:
         (point,) = store.history("q5").points
         assert point.ratio == pytest.approx(math.exp(0.2))
 
-    def test_builds_on_demand_are_not_among_the_nights(self, store: Store) -> None:
+    def test_what_a_person_tried_is_not_among_the_nights(self, store: Store) -> None:
         judged_night(store, 1)
         judged_night(store, 2, fields={"dag_id": BUILD_DAG_ID})
+        judged_night(store, 3, fields={"candidate_conf": {"spark.sql.shuffle.partitions": "9"}})
         assert [point.build for point in store.history("q5").points] == ["b1"]
 
     def test_what_is_not_asked_for_is_that_of_the_newest_night(self, store: Store) -> None:
