@@ -25,6 +25,7 @@ DATE ?=
 FROM ?=
 TO ?=
 REPROCESS ?= none
+AIRFLOW ?=
 GOOD ?=
 BAD ?=
 BUILDS ?=
@@ -35,7 +36,7 @@ AGAINST ?=
 REPETITIONS ?=
 # Values from the command line reach the shell as quoted environment variables only.
 export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE NIGHTS SEED EXPIRES LINK OUT FORMAT ID \
-	DATE BUILD AGAINST REPETITIONS FROM TO REPROCESS GOOD BAD BUILDS QUERY METRIC
+	DATE BUILD AGAINST REPETITIONS FROM TO REPROCESS GOOD BAD BUILDS QUERY METRIC AIRFLOW
 
 .PHONY: help env env-dev run build backfill bisect ui accept withdraw acks history export test test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-canary bench-gate bench-detection bench-bisect replay check-cluster cluster-up cluster-down clean
 
@@ -73,7 +74,7 @@ backfill: .venv/.run ## Nights of past dates: make backfill ENGINE=... FROM=2026
 	@$(BIN)/python -m nexmark.backfill --engine "$$ENGINE" --from "$$FROM" --to "$$TO" --workload "$$WORKLOAD" --queries "$$QUERIES" --cluster "$$CLUSTER" --reprocess "$$REPROCESS"
 
 bisect: .venv/.run ## Which build was it: make bisect GOOD=... BAD=... BUILDS=file-or-a,b,c QUERY=q5
-	@$(BIN)/python -m nexmark.bisect --good "$$GOOD" --bad "$$BAD" --builds "$$BUILDS" --query "$$QUERY" --engine "$$ENGINE" --workload "$$WORKLOAD" --cluster "$$CLUSTER" $${REPETITIONS:+--repetitions "$$REPETITIONS"}
+	@$(BIN)/python -m nexmark.bisect --good "$$GOOD" --bad "$$BAD" --builds "$$BUILDS" --query "$$QUERY" --engine "$$ENGINE" --workload "$$WORKLOAD" --cluster "$$CLUSTER" --airflow "$$AIRFLOW" $${REPETITIONS:+--repetitions "$$REPETITIONS"}
 
 ui: .venv/.run ## Start Airflow with these DAGs on 127.0.0.1 (Ctrl-C ends it)
 	@$(BIN)/python -m nexmark.ui
