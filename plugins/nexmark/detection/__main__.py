@@ -23,6 +23,7 @@ from nexmark.detection.rows import HEAD, line
 from nexmark.errors import NexmarkError
 from nexmark.tasks.checks import pick
 
+FEWEST = 3
 SAME = "nothing"
 """The cause of a night of a build against itself."""
 
@@ -101,10 +102,10 @@ def _bench(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     check_repetitions(options.pairs * options.nights)
-    if options.pairs < 3 or options.nights < 1:
+    if options.pairs < FEWEST or options.nights < FEWEST:
         raise NexmarkError(
-            f"{options.pairs} pairs in {options.nights} nights teach no noise; give --pairs 3 and "
-            "--nights 1 at least"
+            f"{options.pairs} pairs in {options.nights} nights teach no noise; give --pairs "
+            f"{FEWEST} and --nights {FEWEST} at least"
         )
     if options.silent < 0 or not 0 <= options.more <= 100:
         raise NexmarkError("--silent and --more: give 0 or more, and at most 100 pairs")

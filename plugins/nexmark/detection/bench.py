@@ -80,6 +80,7 @@ class Bench:
             (MEASURING, {"calibration_nights": _NEVER, "one_arm_nights": _NEVER}),
         ):
             self._configure(directory / name, changes)
+            load_gate(directory / name / "gate.yaml")  # what is wrong is told now, not after hours
         kept.write_text(json.dumps(asdict(settings)))
 
     @property

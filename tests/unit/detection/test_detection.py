@@ -24,7 +24,7 @@ from nexmark.verdict.nightly import judge_night, suspects
 from tests.unit.store.night_builder import paired, record_pair, validate
 
 SLOW = 1.2
-PAIRS, NIGHTS = 4, 3
+PAIRS, NIGHTS = 4, 3  # the fewest nights that there may be
 
 
 class Recorded(Bench):
@@ -202,6 +202,7 @@ def test_the_gate_of_nights_that_only_measure_suspects_nothing(home: Path) -> No
     ("options", "said"),
     [
         (["--pairs", "2"], "2 pairs in 4 nights teach no noise"),
+        (["--nights", "2"], "5 pairs in 2 nights teach no noise; give --pairs 3 and --nights 3"),
         (["--nights", "0"], "repetitions: 0 is not in 1 to 100"),
         (["--nights", "30"], "repetitions: 150 is not in 1 to 100"),
         (["--more", "101"], "at most 100 pairs"),
