@@ -27,9 +27,9 @@ from nexmark.config import paths
 from nexmark.errors import NexmarkError
 from nexmark.store import Store, open_store
 from nexmark.store.accepting import parse_expiry, states
-from nexmark.store.history import METRICS
 from nexmark.store.models import Acceptance, Night
 from nexmark.store.printing import BUILD, TIME, print_history, print_table, write_history
+from nexmark.store.query_history import METRICS
 from nexmark.store.records import CPU
 from nexmark.store.tables import FORMATS
 

@@ -6,8 +6,8 @@ import csv
 from collections.abc import Sequence
 from typing import TextIO
 
-from nexmark.store.history import Change, History, Point
 from nexmark.store.models import Acceptance
+from nexmark.store.query_history import Change, History, Point
 
 TIME = "%Y-%m-%d %H:%M UTC"
 BUILD = 19

@@ -18,7 +18,6 @@ from nexmark.store.accepting import counting
 from nexmark.store.connecting import snapshot
 from nexmark.store.errors import StoreError, database_error
 from nexmark.store.export import export
-from nexmark.store.history import History, read_history
 from nexmark.store.models import (
     Acceptance,
     Build,
@@ -31,6 +30,7 @@ from nexmark.store.models import (
     VerdictRow,
 )
 from nexmark.store.paired import ARMS, read_night
+from nexmark.store.query_history import History, read_history
 from nexmark.store.records import CANDIDATE, CPU, FAILED, FIRST, INVALID
 from nexmark.verdict import Arm
 from nexmark.verdict import Repetition as Figures

@@ -19,9 +19,9 @@ from sqlalchemy import insert
 from nexmark.config import BUILD_DAG_ID
 from nexmark.store import BuildRecord, Store, StoreError
 from nexmark.store.__main__ import main
-from nexmark.store.history import METRICS
 from nexmark.store.judged import columns_of
 from nexmark.store.models import VerdictRow
+from nexmark.store.query_history import METRICS
 from nexmark.verdict import Value
 from nexmark.verdict.nights import QueryVerdict
 from tests.unit.store.night_builder import paired
