@@ -25,19 +25,21 @@ DATE ?=
 FROM ?=
 TO ?=
 REPROCESS ?= none
+AIRFLOW ?=
 GOOD ?=
 BAD ?=
 BUILDS ?=
 QUERY ?=
+METRIC ?=
 BUILD ?=
 AGAINST ?=
 REPETITIONS ?=
 PAIRS ?=
 # Values from the command line reach the shell as quoted environment variables only.
 export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE NIGHTS SEED EXPIRES LINK OUT FORMAT ID \
-	DATE BUILD AGAINST REPETITIONS PAIRS FROM TO REPROCESS GOOD BAD BUILDS QUERY
+	DATE BUILD AGAINST REPETITIONS PAIRS FROM TO REPROCESS GOOD BAD BUILDS QUERY METRIC AIRFLOW
 
-.PHONY: help env env-dev run build backfill bisect ui accept withdraw acks export test test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-canary bench-flight-recorder bench-gate bench-detection bench-bisect replay check-cluster cluster-up cluster-down clean
+.PHONY: help env env-dev run build backfill bisect ui accept withdraw acks history export test test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-canary bench-flight-recorder bench-gate bench-detection bench-bisect replay check-cluster cluster-up cluster-down clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -73,7 +75,7 @@ backfill: .venv/.run ## Nights of past dates: make backfill ENGINE=... FROM=2026
 	@$(BIN)/python -m nexmark.backfill --engine "$$ENGINE" --from "$$FROM" --to "$$TO" --workload "$$WORKLOAD" --queries "$$QUERIES" --cluster "$$CLUSTER" --reprocess "$$REPROCESS"
 
 bisect: .venv/.run ## Which build was it: make bisect GOOD=... BAD=... BUILDS=file-or-a,b,c QUERY=q5
-	@$(BIN)/python -m nexmark.bisect --good "$$GOOD" --bad "$$BAD" --builds "$$BUILDS" --query "$$QUERY" --engine "$$ENGINE" --workload "$$WORKLOAD" --cluster "$$CLUSTER" $${REPETITIONS:+--repetitions "$$REPETITIONS"}
+	@$(BIN)/python -m nexmark.bisect --good "$$GOOD" --bad "$$BAD" --builds "$$BUILDS" --query "$$QUERY" --engine "$$ENGINE" --workload "$$WORKLOAD" --cluster "$$CLUSTER" --airflow "$$AIRFLOW" $${REPETITIONS:+--repetitions "$$REPETITIONS"}
 
 ui: .venv/.run ## Start Airflow with these DAGs on 127.0.0.1 (Ctrl-C ends it)
 	@$(BIN)/python -m nexmark.ui
@@ -86,6 +88,9 @@ withdraw: .venv/.run ## Take an acceptance back: make withdraw ID=7 REASON=...
 
 acks: .venv/.run ## What was accepted, and what of it counts
 	@$(BIN)/python -m nexmark.store acks
+
+history: .venv/.run ## One query over all nights: make history QUERY=q5 METRIC=wall_s ENGINE=... FORMAT=csv
+	@$(BIN)/python -m nexmark.store history --query "$$QUERY" --engine "$$ENGINE" --workload "$$WORKLOAD" --cluster "$$CLUSTER" $${METRIC:+--metric "$$METRIC"} $(if $(filter csv,$(FORMAT)),--format csv)
 
 export: .venv/.run ## Write all results as files: make export OUT=DIR FORMAT=csv
 	@$(BIN)/python -m nexmark.store export --out "$$OUT" --format "$$FORMAT"

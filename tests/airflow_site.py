@@ -11,7 +11,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,8 +74,8 @@ class Airflow:
         with urllib.request.urlopen(request, timeout=30) as response:
             return json.load(response)
 
-    def log_in(self, dag: str) -> None:
-        """Wait for the API server and the DAG, and let the DAG run."""
+    def log_in(self, dags: Sequence[str]) -> None:
+        """Wait for the API server and the DAGs, and let these run."""
         passwords = Path(self.environment["AIRFLOW_HOME"]) / "passwords.json"
         deadline = time.monotonic() + START_S
         while True:
@@ -83,7 +83,8 @@ class Airflow:
                 ((user, password),) = json.loads(passwords.read_text()).items()
                 login = {"username": user, "password": password}
                 self.token = self.ask("/auth/token", login)["access_token"]
-                self.ask(f"/api/v2/dags/{dag}", {"is_paused": False}, "PATCH")
+                for dag in dags:
+                    self.ask(f"/api/v2/dags/{dag}", {"is_paused": False}, "PATCH")
                 return
             except (OSError, ValueError, urllib.error.URLError):
                 assert time.monotonic() < deadline, self.logs
@@ -93,6 +94,12 @@ class Airflow:
         """Begin a run of a DAG; its run id."""
         body = {"logical_date": None, "conf": dict(conf)}
         return str(self.ask(f"/api/v2/dags/{dag}/dagRuns", body)["dag_run_id"])
+
+    def run(self, dag: str, conf: Mapping[str, Any]) -> str:
+        """Run a DAG to its end; the state that it ends in."""
+        run = self.trigger(dag, conf)
+        self.wait(lambda: self.state(dag, run) in ENDED, dag, run)
+        return self.state(dag, run)
 
     def state(self, dag: str, run: str) -> str:
         return str(self.ask(f"/api/v2/dags/{dag}/dagRuns/{run}")["state"])
@@ -128,8 +135,8 @@ class Airflow:
 
 
 @contextmanager
-def airflow_of(site: Site, logs: Path, dag: str, **variables: str) -> Iterator[Airflow]:
-    """A running Airflow on `site` in which `dag` can be triggered; `variables` of its processes."""
+def airflow_of(site: Site, logs: Path, *dags: str, **variables: str) -> Iterator[Airflow]:
+    """A running Airflow on `site` in which `dags` can be run; `variables` are of its processes."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -142,7 +149,7 @@ def airflow_of(site: Site, logs: Path, dag: str, **variables: str) -> Iterator[A
     try:
         for name in COMPONENTS:
             made.start(name)
-        made.log_in(dag)
+        made.log_in(dags)
         yield made
     finally:
         made.end()

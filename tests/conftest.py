@@ -27,8 +27,9 @@ def pytest_runtest_makereport(
     return report
 
 
-#: Tests that share a Spark session or the test cluster: one process has all of a directory.
-_TOGETHER = ("cluster", "generator", "queries")
+#: Tests that share a Spark session, the test cluster or an Airflow: one process has all of a
+#: directory.
+_TOGETHER = ("cluster", "generator", "queries", "story")
 
 
 class _ByRoom(LoadScopeScheduling):

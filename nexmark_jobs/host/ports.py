@@ -28,13 +28,22 @@ def is_free(port: int, address: str = LOOPBACK) -> bool:
 
 def listener(port: int) -> Process | None:
     """The process that listens on `port`; None if there is none or it cannot be seen."""
-    sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
+    sockets = _sockets(port)
     if not sockets:
         return None
     for directory in Path("/proc").iterdir():
         if directory.name.isdigit() and _has_open(directory / "fd", sockets):
             return identify(int(directory.name))
     return None
+
+
+def listens(process: Process, port: int) -> bool:
+    """Whether this very process listens on `port`."""
+    return _has_open(Path(f"/proc/{process.pid}/fd"), _sockets(port)) and process.alive
+
+
+def _sockets(port: int) -> set[str]:
+    return {f"socket:[{inode}]" for inode in _listening_inodes(port)}
 
 
 def _listening_inodes(port: int) -> Iterator[str]:
@@ -56,4 +65,4 @@ def _has_open(descriptors: Path, targets: set[str]) -> bool:
         return False
 
 
-__all__ = ["LOOPBACK", "is_free", "listener"]
+__all__ = ["LOOPBACK", "is_free", "listener", "listens"]

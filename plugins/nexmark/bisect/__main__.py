@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from nexmark.bisect.builds import read_builds
 from nexmark.bisect.nights import Nights
+from nexmark.bisect.running import running_airflow
 from nexmark.bisect.search import Search
 from nexmark.bisect.words import answer, table
 from nexmark.command import Parser, check_repetitions, ending, engine_of, say
@@ -43,6 +44,9 @@ def _parser() -> Parser:
     parser.add_argument("--repetitions", type=int, help="pairs a night (default: gate.yaml)")
     parser.add_argument(
         "--measurements", type=int, default=_MOST, help=f"at most so many nights ({_MOST})"
+    )
+    parser.add_argument(
+        "--airflow", default="", help="URL of a running Airflow whose scheduler runs the nights"
     )
     return parser
 
@@ -79,10 +83,13 @@ def _nights(options: argparse.Namespace, good: str) -> Nights:
         "mode": "paired",
         "repetitions": options.repetitions or config.gate.pairs,
     }
-    nights = Nights(config, engine.name, params)
+    airflow = running_airflow(options.airflow) if options.airflow else None
+    nights = Nights(config, engine.name, params, airflow)
     queries = nights.plan(good).queries
     if not options.query.strip() or len(queries) != 1:
         raise NexmarkError(f"query: {options.query!r} is not one query; give QUERY=q5")
+    if airflow is not None:
+        airflow.check()
     return nights
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nexmark.bisect.running import RunningAirflow
 from nexmark.bisect.search import Unmeasurable
 from nexmark.command import INTERRUPTED, say
 from nexmark.config import BUILD_DAG_ID, Config, paths
@@ -28,11 +29,13 @@ class Nights:
 
     Attributes:
         params: of the DAG `nexmark_build`, but for the build itself.
+        airflow: where they are run, if not in an Airflow of this very process.
     """
 
     config: Config
     engine: str
     params: dict[str, Any]
+    airflow: RunningAirflow | None = None
 
     def plan(self, build: str) -> Night:
         """The night that measures a build; NexmarkError where it cannot be."""
@@ -55,7 +58,7 @@ class Nights:
         with open_store(paths.database_url()) as store:
             before = {row.id for row in store.nights()}
         params = {**self.params, "build": build}
-        if run_night(self.config, BUILD_DAG_ID, self.engine, params) == INTERRUPTED:
+        if self._run(params) == INTERRUPTED:
             raise KeyboardInterrupt
         with open_store(paths.database_url()) as store:
             for _, row in self._recorded(store, [build]):
@@ -68,6 +71,11 @@ class Nights:
             f"the night of {build} ended before it was measured, see above; mend it and start the "
             "search again: it goes on from here"
         )
+
+    def _run(self, params: dict[str, Any]) -> int:
+        if self.airflow is not None:
+            return self.airflow.night(params)
+        return run_night(self.config, BUILD_DAG_ID, self.engine, params)
 
     def fetch(self, build: str) -> str:
         """Bring a build here and return its id; Unmeasurable where that cannot be."""

@@ -9,10 +9,10 @@ from typing import Any
 
 from nexmark.cluster.host import Host, HostError, on_all
 from nexmark.cluster.host_report import HostReport, Inspection
+from nexmark.cluster.listening import ports_of
 from nexmark.cluster.requirements import judge, judge_alike, judge_shared
 from nexmark.cluster.samplers import clock_offset
 from nexmark.config import BASELINE, CANDIDATE, SshCluster
-from nexmark.config.clusters import PORTS
 from nexmark_jobs.host import facts
 
 _CALL_S = 40
@@ -54,17 +54,11 @@ def inspect(
 
 
 def _facts(config: SshCluster, host: Host, mark: str, token: Mapping[str, str]) -> dict[str, Any]:
-    machine = config.hosts[host.name]
-    ports = [
-        getattr(config.of_arm(arm), port)
-        for arm in (CANDIDATE, BASELINE)
-        for port in PORTS
-        if port.startswith(machine.role)
-    ]
+    arms = [ports_of(config.of_arm(arm), host.name) for arm in (CANDIDATE, BASELINE)]
     request = {
         "java_home": config.java_home,
         "directories": [config.root, config.local_dir, config.shared],
-        "ports": {str(port): machine.address for port in ports},
+        "ports": arms[0] | arms[1],
         "mark": mark,
         "shared": {"directory": config.shared, "write": token},
     }

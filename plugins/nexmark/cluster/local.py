@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,17 @@ from nexmark.cluster.lease import Lease
 from nexmark.cluster.programs import program_command, program_input, program_result
 from nexmark.cluster.recordings import executor_of, pattern_of, wait_until_whole
 from nexmark.config import EmbeddedCluster
+from nexmark.config.clusters import PORTS
 from nexmark.config.fields import mebibytes
 from nexmark_jobs.host import canary, facts, files, processes
 from nexmark_jobs.host.facts import free_memory
-from nexmark_jobs.host.ports import LOOPBACK, is_free, listener
+from nexmark_jobs.host.ports import LOOPBACK, is_free, listener, listens
 from nexmark_jobs.host.processes import Process, owned, owner_mark, start_detached
 
 _POLL_S = 0.2
 _LOG_LINES = 3
+#: Where a port is taken, the next one is of no use: it is not where anyone looks.
+_DAEMON_CONFS = "-Dspark.master.rest.enabled=false -Dspark.port.maxRetries=0"
 _CANARY_S = 60
 _END_GRACE_S = 10
 
@@ -68,21 +72,7 @@ class LocalCluster(SparkCluster):
 
     def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
         """Too little memory, and each port that a process which is not of this cluster has."""
-        ours = set(owned(self.mark))
-        problems = [*filter(None, [self._memory_problem()])]
-        for name in ("master_port", "master_ui_port", "worker_port", "worker_ui_port"):
-            port = getattr(self.config, name)
-            if is_free(port):
-                continue
-            holder = listener(port)
-            if holder in ours:
-                continue
-            who = f"process {holder.pid} ({holder.command})" if holder else "another process"
-            problems.append(
-                f"port {port}: taken by {who}; end it, or give cluster {self.config.name} "
-                f"another {name} in include/conf/clusters.yaml"
-            )
-        return problems
+        return [*filter(None, [self._memory_problem()]), *self._taken_ports()]
 
     def deploy(self, releases: list[Release], say: Say) -> None:
         """Nothing: this machine has them."""
@@ -127,6 +117,24 @@ class LocalCluster(SparkCluster):
         home = os.environ.get("JAVA_HOME") or (str(Path(java).resolve().parents[1]) if java else "")
         return {socket.gethostname(): facts.main({"java_home": home, "busy_window_s": 0})}
 
+    def _taken_ports(self) -> list[str]:
+        """Each port that a process which is not of this cluster has, with the remedy."""
+        ours = set(owned(self.mark))
+        problems = []
+        for name in PORTS:
+            port = getattr(self.config, name)
+            if is_free(port):
+                continue
+            holder = listener(port)
+            if holder in ours:
+                continue
+            who = f"process {holder.pid} ({holder.command})" if holder else "another process"
+            problems.append(
+                f"port {port}: taken by {who}; end it, or give cluster {self.config.name} "
+                f"another {name} in include/conf/clusters.yaml"
+            )
+        return problems
+
     def _memory_problem(self) -> str:
         config = self.config
         heaps = config.executors * mebibytes(config.executor_memory)
@@ -149,10 +157,10 @@ class LocalCluster(SparkCluster):
             (self.scratch / directory).mkdir(parents=True, exist_ok=True)
         try:
             master = self._start_master(spark.path, logs / "master.log")
-            self._wait(self._master_is_alone, [master], logs / "master.log", "master")
+            self._wait(self._master_is_alone, master, logs / "master.log", "master")
             worker = self._start_worker(spark.path, logs / "worker.log")
-            both = [master, worker]
-            self._wait(lambda: not self.trouble(), both, logs / "worker.log", "worker")
+            ready = partial(self._both_are_up, master)
+            self._wait(ready, worker, logs / "worker.log", "worker")
             self._running.write_text(spark.name)
         except BaseException:
             self.stop()
@@ -196,7 +204,7 @@ class LocalCluster(SparkCluster):
         environment = {
             **self.driver_environment(spark_home),
             "SPARK_DAEMON_MEMORY": self.config.daemon_memory,
-            "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -Dspark.master.rest.enabled=false",
+            "SPARK_DAEMON_JAVA_OPTS": f"-XX:+UseSerialGC {_DAEMON_CONFS}",
         }
         command = [
             str(spark_home / "bin" / "spark-class"),
@@ -205,18 +213,30 @@ class LocalCluster(SparkCluster):
         ]
         return start_detached(command, environment, self.mark, log)
 
-    def _wait(
-        self, ready: Callable[[], bool], processes: list[Process], log: Path, what: str
-    ) -> None:
+    def _both_are_up(self, master: Process) -> bool:
+        return master.alive and not self.trouble()
+
+    def _wait(self, ready: Callable[[], bool], process: Process, log: Path, what: str) -> None:
+        """Wait for `process` to be ready, and that it is the one who listens on its ports.
+
+        Another installation may have been quicker by a moment: then its daemon answers there.
+        """
         deadline = time.monotonic() + self.config.start_timeout_s
-        while not ready():
-            if not all(process.alive for process in processes):
-                raise ClusterError(f"Spark {what}: ended while it started; {_tail(log)}")
+        ports = [getattr(self.config, name) for name in PORTS if name.startswith(what)]
+        while not (ready() and all(listens(process, port) for port in ports)):
+            if not process.alive:
+                raise ClusterError(f"Spark {what}: ended while it started; {self._why(log)}")
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"Spark {what}: not ready after {self.config.start_timeout_s} s; {_tail(log)}"
+                    f"Spark {what}: not ready after {self.config.start_timeout_s} s; "
+                    f"{self._why(log)}"
                 )
             time.sleep(_POLL_S)
+
+    def _why(self, log: Path) -> str:
+        """Who has a port of this cluster, else the last words in `log`."""
+        taken = self._taken_ports()
+        return f"{taken[0]}; see {log}" if taken else _tail(log)
 
 
 def _tail(log: Path) -> str:

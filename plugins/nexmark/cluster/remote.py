@@ -31,6 +31,7 @@ from nexmark.cluster.deploy import deploy_release
 from nexmark.cluster.host import Host, HostError, SshHost, on_all
 from nexmark.cluster.inspection import inspect
 from nexmark.cluster.lease import Lease
+from nexmark.cluster.listening import listening
 from nexmark.cluster.recordings import fetch_from, pattern_of, recordings_on, wait_until_whole
 from nexmark.cluster.samplers import fetch_samples, start_sampler
 from nexmark.config import Machine, SshCluster
@@ -50,6 +51,8 @@ _CANARY_S = 60
 _DAEMON_CONFS = {
     "spark.authenticate": "true",
     "spark.master.rest.enabled": "false",
+    # Where a port is taken, the next one is of no use: it is not where anyone looks.
+    "spark.port.maxRetries": "0",
     "spark.ui.killEnabled": "false",
     "spark.master.ui.decommission.allow.mode": "DENY",
     # A dead host is known after this; Spark's 60 s would be most of a repetition.
@@ -347,7 +350,7 @@ class RemoteCluster(SparkCluster):
 
     def _wait(self, ready: Callable[[], bool], hosts: Sequence[Host]) -> None:
         deadline = time.monotonic() + self.config.start_timeout_s
-        while not ready():
+        while not (ready() and listening(self.config, hosts, self.mark)):
             if time.monotonic() > deadline:
                 raise ClusterError(
                     f"cluster {self.config.name}: not ready after {self.config.start_timeout_s} s: "

@@ -100,13 +100,15 @@ def _judge_ports(config: SshCluster, report: HostReport, found: Mapping[str, Any
                 f"cannot listen on {address}:{port} ({holder['problem']}); correct its address"
             )
             continue
-        who = (
-            f"process {holder['pid']} ({holder['command']})" if holder["pid"] else "another process"
-        )
-        problems.append(
-            f"port {port} is taken by {who}; end it, or give cluster {config.name} another port"
-        )
+        problems.append(taken(config, port, holder))
     report.note("ports", "taken" if problems else "free", " | ".join(problems))
+
+
+def taken(config: SshCluster, port: str, holder: Mapping[str, Any]) -> str:
+    """That a stranger has a port, and what to do."""
+    pid = holder["pid"]
+    who = f"process {pid} ({holder['command']})" if pid else "another process"
+    return f"port {port} is taken by {who}; end it, or give cluster {config.name} another port"
 
 
 def _judge_clock(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
@@ -177,4 +179,4 @@ def judge_alike(reports: Sequence[HostReport], found: Mapping[str, Mapping[str, 
         )
 
 
-__all__ = ["judge", "judge_alike", "judge_shared"]
+__all__ = ["judge", "judge_alike", "judge_shared", "taken"]

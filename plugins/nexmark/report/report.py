@@ -18,6 +18,7 @@ from nexmark.report.rows import Row, rows_of, suite_of
 from nexmark.report.summary import failed, summary
 from nexmark.report.table import render_table
 from nexmark.store import Store
+from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.models import Base, Night, Repetition
 
 SCHEMA_VERSION = 1
@@ -49,7 +50,9 @@ class Report:
         count = max((row.repetitions for row in self.rows), default=0)
         times = "1 repetition" if count == 1 else f"medians of {count} repetitions"
         place = f"{night.engine}, workload {night.workload}, cluster {night.cluster}"
-        return f"Nexmark on {place}, {night.started:%Y-%m-%d %H:%M} UTC, {times}. Run {night.id}"
+        tried = f"; {confs_of_candidate(night)}" if night.candidate_conf else ""
+        when = f"{night.started:%Y-%m-%d %H:%M} UTC"
+        return f"Nexmark on {place}, {when}, {times}{tried}. Run {night.id}"
 
 
 def make_report(store: Store, run: str) -> Report:

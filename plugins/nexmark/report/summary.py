@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 from textwrap import shorten
 
+from nexmark.config import BUILD_DAG_ID
 from nexmark.report.rows import Row
+from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.models import Night, VerdictRow
 from nexmark.verdict import Value
 
@@ -55,6 +57,9 @@ def _what(rows: Sequence[Row], suite: VerdictRow | None) -> str:
         parts.append(f"{len(known)} known and accepted ({_names(known)})")
     for value, words in SAID.items():
         found = [row for row in _with(rows, value) if row.acceptance is None]
+        if value == Value.CALIBRATING and (learning := [row for row in found if row.ratio]):
+            parts.append(f"{len(learning)} compared, no verdict yet")
+            found = [row for row in found if not row.ratio]
         if found and value in NAMED_ALL:
             parts.append(f"{len(found)} {words} ({_names(found)})")
         elif found:
@@ -76,6 +81,10 @@ def _why(night: Night, rows: Sequence[Row], suite: VerdictRow | None) -> str:
         return f"Why: {' | '.join(reasons)}{more}"
     if suite is not None and suite.red:
         return f"Why: no query by itself, but {suite.reason}."
+    if learning := [row for row in _with(rows, Value.CALIBRATING) if row.ratio]:
+        reasons = [f"{row.query}: {row.reason}" for row in learning[:REASONS]]
+        more = f" | and {len(learning) - REASONS} more" if len(learning) > REASONS else ""
+        return f"Why: {' | '.join(reasons)}{more}."
     builds = sorted(set((night.baselines or {}).values()))
     if builds and any(row.ratio for row in rows):
         return f"Why: every result is right, and measured in turns with build {', '.join(builds)}."
@@ -88,7 +97,7 @@ def _why(night: Night, rows: Sequence[Row], suite: VerdictRow | None) -> str:
 
 
 def _next(night: Night, rows: Sequence[Row], suite: VerdictRow | None) -> str:
-    accept = f"make accept RUN='{night.id}'"
+    accept = _accept(night)
     invalid = [row for row in _with(rows, Value.INVALID) if row.red]
     if wrong := [row for row in invalid if row.result == "WRONG"]:
         docs = f"{night.directory}/data_docs/index.html"
@@ -114,10 +123,29 @@ def _next(night: Night, rows: Sequence[Row], suite: VerdictRow | None) -> str:
                 f"Next: look at {_names(gross)}: nothing is red while the gate learns the noise, "
                 f"but every pair is slower by more than {GROSS - 1:.0%}."
             )
-        return "Next: nothing to do; the gate learns the noise of each query night by night."
+        return f"Next: {_to_calibrate(night)}"
     if calibrating:
         return f"Next: to compare later nights with this one: {accept}"
     return "Next: nothing to do."
+
+
+def _to_calibrate(night: Night) -> str:
+    """Return how the gate gets to know the noise; runs of what a person tries do not teach it."""
+    if night.dag_id != BUILD_DAG_ID and not night.candidate_conf:
+        return "nothing to do; the gate learns the noise of each query night by night."
+    needed = (night.gate_spec or {}).get("calibration_nights", "some")
+    return (
+        "go by ratio and interval (more REPETITIONS narrow it), for this run teaches the gate "
+        f"nothing; a verdict needs {needed} nights: make run ENGINE={night.engine} "
+        f"WORKLOAD={night.workload} CLUSTER={night.cluster}"
+    )
+
+
+def _accept(night: Night) -> str:
+    """Return how the night becomes the baseline, or why it cannot."""
+    if tried := confs_of_candidate(night):
+        return f"put it into include/conf/engines.yaml first; {tried}, so this is no baseline."
+    return f"make accept RUN='{night.id}'"
 
 
 def _names(rows: Sequence[Row]) -> str:

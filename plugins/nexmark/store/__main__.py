@@ -3,6 +3,7 @@
     accept --run RUN --reason TEXT [--by NAME] [--query Q ...] [--expires DAY|30d] [--link URL]
     withdraw --id N --reason TEXT [--by NAME]
     acks [--limit N]
+    history --query Q [--metric M] [--engine E --workload W --cluster C] [--limit N] [--format csv]
     list [--limit N]
     show --run RUN
     export --out DIR [--format parquet|csv]
@@ -27,11 +28,11 @@ from nexmark.errors import NexmarkError
 from nexmark.store import Store, open_store
 from nexmark.store.accepting import parse_expiry, states
 from nexmark.store.models import Acceptance, Night
+from nexmark.store.printing import BUILD, TIME, print_history, print_table, write_history
+from nexmark.store.query_history import METRICS
+from nexmark.store.records import CPU
 from nexmark.store.tables import FORMATS
 
-TIME = "%Y-%m-%d %H:%M UTC"
-BUILD = 19
-"""Characters of a build's name that are shown: enough to tell it by."""
 ACKS = tuple(
     "id accepted state query of metric ratio build run by until reason link".split()  # noqa: SIM905
 )
@@ -44,6 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "accept": _accept,
         "acks": _acks,
         "export": _export,
+        "history": _history,
         "list": _list,
         "show": _show,
         "withdraw": _withdraw,
@@ -85,6 +87,13 @@ def _parser() -> argparse.ArgumentParser:
     withdraw.add_argument("--reason", default="", help="why, for those who ask later")
     acks = commands.add_parser("acks", help="what was accepted, and what of it counts")
     acks.add_argument("--limit", type=int, default=50)
+    history = commands.add_parser("history", help="one query over all nights, and what changed")
+    history.add_argument("--query", required=True, type=_query, help="q5 say, or suite")
+    history.add_argument("--metric", default=CPU, help=f"{', '.join(METRICS)} (default: the first)")
+    for name in ("engine", "workload", "cluster"):
+        history.add_argument(f"--{name}", help="default: that of the newest night")
+    history.add_argument("--limit", type=int, default=30, help="nights that are shown (30)")
+    history.add_argument("--format", choices=("table", "csv"), default="table", help="csv: all")
     exporting = commands.add_parser("export", help="write every table, and the nights for replay")
     exporting.add_argument("--out", required=True, type=_directory, help="new or empty directory")
     exporting.add_argument("--format", choices=FORMATS, default=FORMATS[0])
@@ -142,12 +151,18 @@ def _directory(text: str) -> Path:
     return Path(text)
 
 
+def _query(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("of which? give QUERY=q5")
+    return text
+
+
 def _acks(store: Store, options: argparse.Namespace) -> None:
     found = states(store.acceptances(), datetime.now(UTC))
     if not found:
         print("Nothing is accepted yet.")
         return
-    _print_table(ACKS, [_ack(row, state) for row, state in found[::-1][: max(options.limit, 1)]])
+    print_table(ACKS, [_ack(row, state) for row, state in found[::-1][: max(options.limit, 1)]])
 
 
 def _ack(row: Acceptance, state: str) -> tuple[str, ...]:
@@ -166,6 +181,15 @@ def _ack(row: Acceptance, state: str) -> tuple[str, ...]:
         row.reason,
         row.link or "-",
     )
+
+
+def _history(store: Store, options: argparse.Namespace) -> None:
+    place = {name: getattr(options, name) for name in ("engine", "workload", "cluster")}
+    found = store.history(options.query, options.metric or CPU, place)
+    if options.format == "csv":
+        write_history(found, sys.stdout)
+    else:
+        print_history(found, max(options.limit, 1))
 
 
 def _export(store: Store, options: argparse.Namespace) -> None:
@@ -206,13 +230,6 @@ def _show(store: Store, options: argparse.Namespace) -> None:
         )
     if not history:
         print("  nothing yet")
-
-
-def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns as wide as they have to be; the last column has no end."""
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    for row in (heads, *rows):
-        print("  ".join(f"{x:<{width}}" for x, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _place(night: Night) -> str:

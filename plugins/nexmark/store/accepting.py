@@ -54,7 +54,15 @@ def check_request(
     expires: datetime | None,
     now: datetime,
 ) -> None:
-    """Refuse an acceptance without reason, of an unknown query, or that is over already."""
+    """Refuse an acceptance without reason, of an unknown query, or that is over already.
+
+    And one of a night that tried a setting: its figures are not those of the build.
+    """
+    if night.candidate_conf:
+        raise StoreError(
+            f"run {night.id} is no baseline: {confs_of_candidate(night)}; put that into the"
+            " engine's conf in include/conf/engines.yaml if it is to stay, and accept a night after"
+        )
     if not reason.strip():
         raise StoreError(f"run {night.id}: an acceptance needs a reason; say why: REASON=...")
     if expires is not None and expires.tzinfo is None:
@@ -68,6 +76,12 @@ def check_request(
     for query in queries:
         if query not in names:
             raise StoreError(f"run {night.id} has no query {query!r}; {suggest(query, names)}")
+
+
+def confs_of_candidate(night: Night) -> str:
+    """Return what the candidate of a night has and the build has not; "" for nothing."""
+    confs = ", ".join(f"{key}={value}" for key, value in (night.candidate_conf or {}).items())
+    return f"its candidate alone had {confs}" if confs else ""
 
 
 def check_withdrawal(row: Acceptance | None, number: int, reason: str) -> None:
@@ -102,6 +116,7 @@ __all__ = [
     "WITHDRAWN",
     "check_request",
     "check_withdrawal",
+    "confs_of_candidate",
     "counting",
     "parse_expiry",
     "states",

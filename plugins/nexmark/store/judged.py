@@ -43,7 +43,7 @@ def columns_of(verdict: Verdict | QueryVerdict, figures: Figures | None) -> dict
 def earlier(session: Session, night: Night, limit: int) -> list[list[QueryVerdict]]:
     """Return the verdicts of the last nights that are comparable and were judged, oldest first.
 
-    Builds on demand are not among them: whatever a person tried is nothing to learn from.
+    Builds on demand and settings are not among them: what a person tried is nothing to learn from.
     """
     judged = select(VerdictRow.id).where(
         VerdictRow.night_id == Night.id, VerdictRow.mode == night.mode
@@ -57,6 +57,7 @@ def earlier(session: Session, night: Night, limit: int) -> list[list[QueryVerdic
             Night.shape == night.shape,
             Night.mode == night.mode,
             Night.dag_id != BUILD_DAG_ID,
+            Night.candidate_conf.is_(None),
             Night.started < night.started,
             judged.exists(),
         )

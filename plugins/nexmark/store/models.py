@@ -5,7 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, Integer, LargeBinary, String, Text, UniqueConstraint, true
+from sqlalchemy import (
+    JSON,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Text,
+    UniqueConstraint,
+    true,
+)
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from nexmark.store.base import NAME, RUN, Base
@@ -30,7 +40,8 @@ class Night(Base):
     ``shape`` is the hash of what must be the same for two nights to be compared. ``mode`` is how it
     is judged: bounds, paired or history. ``baselines`` has the build of the baseline arm by query,
     ``seed`` is that of the order of the pairs, ``gate_spec`` the gate as configured, ``grade`` how
-    far the hosts can be trusted.
+    far the hosts can be trusted. ``candidate_conf`` has the Spark confs of the candidate alone:
+    such a night tried a setting, nothing is learned from it, and it is no baseline.
     """
 
     __tablename__ = "night"
@@ -56,6 +67,7 @@ class Night(Base):
     gate_spec: Mapped[dict[str, Any] | None]
     grade: Mapped[str | None]
     grade_reason: Mapped[str | None] = mapped_column(Text)
+    candidate_conf: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
 
 class Plan(Base):

@@ -33,7 +33,8 @@ from nexmark.store.models import (
 )
 from nexmark.store.paired import ARMS, read_night
 from nexmark.store.parts import read_observed
-from nexmark.store.records import CANDIDATE, FAILED, FIRST, INVALID, JUDGED
+from nexmark.store.query_history import History, read_history
+from nexmark.store.records import CANDIDATE, CPU, FAILED, FIRST, INVALID, JUDGED
 from nexmark.verdict import Arm
 from nexmark.verdict import Repetition as Figures
 from nexmark.verdict.nights import Night as JudgedNight
@@ -236,6 +237,16 @@ class Reader:
         """
         with self._reading() as session:
             return judged.earlier(session, self._known(session, run), limit)
+
+    def history(
+        self, query: str, metric: str = CPU, place: Mapping[str, str | None] | None = None
+    ) -> History:
+        """Return one query and metric over the nights: verdicts, change points, acceptances.
+
+        What ``place`` (engine, workload, cluster) leaves open is that of the newest night.
+        """
+        with self._reading() as session:
+            return read_history(session, query, metric, place)
 
     def build(self, build: str) -> Build:
         """Return a build by its id; StoreError when it is not recorded."""

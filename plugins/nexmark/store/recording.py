@@ -60,6 +60,7 @@ class Recorder(Reader):
             baselines=_plain(record.baselines),
             seed=record.seed,
             gate_spec=_plain(record.gate_spec),
+            candidate_conf=dict(record.candidate_conf) if record.candidate_conf else None,
         )
         with self._writing() as session:
             before = session.get(Night, record.run)

@@ -52,7 +52,8 @@ class NightRecord:
     ``jobs`` is the content hash of the deployed ``nexmark_jobs``, ``queries`` what was asked for
     in order, ``repetitions`` how many of each (pairs, where the night has both arms), ``directory``
     the run directory. ``mode`` is how the night is judged, ``baselines`` the build of the baseline
-    arm by query, ``seed`` that of the order of the pairs, ``gate_spec`` the gate as JSON.
+    arm by query, ``seed`` that of the order of the pairs, ``gate_spec`` the gate as JSON,
+    ``candidate_conf`` the Spark confs of the candidate alone, where it has any.
     """
 
     dag_id: str
@@ -72,6 +73,7 @@ class NightRecord:
     baselines: Mapping[str, str] | None = None
     seed: int | None = None
     gate_spec: Mapping[str, Any] | None = None
+    candidate_conf: Mapping[str, str] | None = None
 
     @property
     def run(self) -> str:

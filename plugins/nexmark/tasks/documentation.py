@@ -62,8 +62,8 @@ query that is missing, or a night that could not be run.
 
 `queries` (a list or `q1,q5`; empty: what the workload says), `workload`, `repetitions`, `candidate`
 (a build to test instead of the engine's own), `candidate_conf` (Spark confs of the candidate alone:
-test a setting), `mode` (how it is judged), `against` (a build to compare with instead of the
-accepted one), `cluster`.
+test a setting; such a night cannot be accepted), `mode` (how it is judged), `against` (a build to
+compare with instead of the accepted one), `cluster`.
 """
 
 _ON_DEMAND = """

@@ -55,18 +55,14 @@ _SUBMIT_OPTIONS: dict[str, Any] = {"pool": POOL, "retries": 1, "durable": False}
 
 def build_nightly_dag(engine: Engine, config: Config) -> DAG:
     """The nightly DAG of `engine`."""
-    with DAG(
+    with dag_of(
         engine.dag_id,
-        dag_display_name=f"Nexmark on {engine.name}",
-        description=f"Nexmark queries on {engine.name}: right, measured, compared",
-        doc_md=nightly_doc(engine),
+        f"Nexmark on {engine.name}",
+        f"Nexmark queries on {engine.name}: right, measured, compared",
+        nightly_doc(engine),
+        "nightly",
+        engine.name,
         schedule=engine.schedule,
-        start_date=START_DATE,
-        catchup=False,
-        max_active_runs=1,
-        tags={"nexmark", "nightly", engine.name},
-        default_args=DEFAULTS,
-        fail_fast=False,
     ) as dag:
         _wire(engine.name, run_order(config.gate))
     notify(dag, notifiers())
@@ -77,18 +73,12 @@ def build_nightly_dag(engine: Engine, config: Config) -> DAG:
 
 def build_on_demand_dag(config: Config) -> DAG:
     """The DAG that tests any build, on the engine that its params name."""
-    with DAG(
+    with dag_of(
         BUILD_DAG_ID,
-        dag_display_name="Nexmark: a Spark build on demand",
-        description="Nexmark queries on any Spark build: right, measured, compared with another",
-        doc_md=on_demand_doc(),
-        schedule=None,
-        start_date=START_DATE,
-        catchup=False,
-        max_active_runs=1,
-        tags={"nexmark", "build"},
-        default_args=DEFAULTS,
-        fail_fast=False,
+        "Nexmark: a Spark build on demand",
+        "Nexmark queries on any Spark build: right, measured, compared with another",
+        on_demand_doc(),
+        "build",
     ) as dag:
         _wire("", run_order(config.gate))
     notify(dag, notifiers())
@@ -98,21 +88,32 @@ def build_on_demand_dag(config: Config) -> DAG:
 
 def build_accept_dag() -> DAG:
     """The DAG that makes a run the baseline of its engine and workload."""
-    with DAG(
+    with dag_of(
         "nexmark_accept",
-        dag_display_name="Nexmark: accept a run as the baseline",
-        description="Make a night the baseline that later nights are compared with",
-        doc_md=accept_doc(),
-        schedule=None,
-        start_date=START_DATE,
-        catchup=False,
-        max_active_runs=1,
+        "Nexmark: accept a run as the baseline",
+        "Make a night the baseline that later nights are compared with",
+        accept_doc(),
+        "acceptance",
         params=accept_params(),
-        tags={"nexmark", "acceptance"},
-        default_args=DEFAULTS,
     ) as dag:
         task_of("accept", 5)(judging.accept)()
     return dag
+
+
+def dag_of(dag_id: str, name: str, description: str, doc: str, *tags: str, **options: Any) -> DAG:
+    """A DAG of this package: one run at a time, on demand unless `options` say otherwise."""
+    return DAG(
+        dag_id,
+        dag_display_name=name,
+        description=description,
+        doc_md=doc,
+        start_date=START_DATE,
+        catchup=False,
+        tags={"nexmark", *tags},
+        default_args=DEFAULTS,
+        fail_fast=False,
+        **{"schedule": None, "max_active_runs": 1, **options},
+    )
 
 
 def _wire(engine: str, order: Sequence[str]) -> None:
@@ -210,11 +211,10 @@ def _submit_each(task_id: str, minutes: int) -> OperatorPartial:
 
 
 __all__ = [
-    "DEFAULTS",
-    "START_DATE",
     "build_accept_dag",
     "build_nightly_dag",
     "build_on_demand_dag",
+    "dag_of",
     "task_of",
     "wire_night",
 ]

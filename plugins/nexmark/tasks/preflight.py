@@ -58,7 +58,7 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
     )
     if night.candidate_conf:
         confs = ", ".join(f"{key}={value}" for key, value in night.candidate_conf.items())
-        say(f"the candidate alone has {confs}")
+        say(f"the candidate alone has {confs}: a trial, which cannot be accepted as a baseline")
     for source, queries in _compared(night).items():
         say(f"compared in pairs with {source}: {', '.join(queries)}")
 

@@ -71,6 +71,7 @@ def record_night(night: Night, deployments: Deployments) -> None:
                 baselines={query: each.build for query, each in deployments.baselines.items()},
                 seed=night.seed,
                 gate_spec=night.gate.model_dump(mode="json"),
+                candidate_conf=night.candidate_conf,
             )
         )
 

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from nexmark.verdict.location import Array
 from nexmark.verdict.noise import NORMAL
@@ -122,7 +121,7 @@ def _describe(index: int, night: str, shifts: Array, start: int, noise: Array) -
     # A median of n is as uncertain as a mean of 2 n / pi.
     sides = (noise[:start], noise[start:])
     variance = math.fsum(float(np.mean(side**2)) * math.pi / 2 / len(side) for side in sides)
-    by_chance = 2 * float(norm.sf(abs(after - before) / math.sqrt(variance)))
+    by_chance = math.erfc(abs(after - before) / math.sqrt(2 * variance))
     confidence = max(0.0, 1 - by_chance * (len(shifts) - 1))
     ratio = math.exp(after - before)
     return ChangePoint(index, night, math.exp(before), math.exp(after), ratio, confidence)

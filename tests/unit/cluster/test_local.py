@@ -6,8 +6,10 @@ import os
 import random
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,80 @@ def test_a_taken_port_names_port_process_and_remedy(
     assert text.startswith(f"port {cluster.config.worker_ui_port}: taken by process {os.getpid()}")
     assert "worker_ui_port in include/conf/clusters.yaml" in text
     assert cluster.holder() is None
+
+
+def twin(cluster: LocalCluster, home: Path, **changes: object) -> LocalCluster:
+    """The same cluster of another installation."""
+    return LocalCluster(cluster.config.model_copy(update=changes), home)
+
+
+@pytest.mark.spark
+def test_of_two_that_start_at_once_one_is_up_and_the_other_says_who_has_the_port(
+    cluster: LocalCluster, lease: Lease, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Left to itself Spark takes the next port, and both would look at the first one's master."""
+    import pyspark
+
+    spark = release(Path(pyspark.__file__).parent)
+    other = twin(cluster, tmp_path / "other")
+    both_found_them_free = threading.Barrier(2)
+    start_master = LocalCluster._start_master
+
+    def together(self: LocalCluster, *arguments: object) -> Process:
+        both_found_them_free.wait(30)
+        return start_master(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(LocalCluster, "_start_master", together)
+
+    def outcome(one: LocalCluster) -> str:
+        try:
+            one.start(spark, one.home / "logs", lease)
+        except ClusterError as error:
+            return str(error)
+        return "up"
+
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            said = list(pool.map(outcome, (cluster, other)))
+        assert said.count("up") == 1
+        (refused,) = (text for text in said if text != "up")
+        assert refused.startswith("Spark master: ended while it started; port ")
+        assert "taken by process" in refused
+        assert "in include/conf/clusters.yaml" in refused
+        up, down = (cluster, other) if said[0] == "up" else (other, cluster)
+        assert (len(owned(up.mark)), owned(down.mark), down.holder()) == (2, [], None)
+        assert up.trouble() == ""
+    finally:
+        other.stop()
+
+
+def test_a_master_that_answers_and_is_not_ours_is_not_taken_for_ours(
+    cluster: LocalCluster, lease: Lease, tmp_path: Path
+) -> None:
+    """Another installation's, which was quicker by a moment."""
+    address = ("127.0.0.1", cluster.config.master_ui_port)
+    program = f"""
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Alive(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{{"status": "ALIVE"}}')
+HTTPServer({address!r}, Alive).serve_forever()
+"""
+    stranger = tmp_path / "stranger.py"
+    stranger.write_text(program)
+    script = f"env -u NEXMARK_OWNER {sys.executable} {stranger} & exec sleep 60"
+    impatient = twin(cluster, cluster.home, start_timeout_s=3)
+    try:
+        with pytest.raises(ClusterError, match="Spark master: not ready after 3 s; port ") as told:
+            impatient.start(
+                release(fake_spark(tmp_path / "spark", script)), tmp_path / "logs", lease
+            )
+        assert "stranger.py" in str(told.value)
+    finally:
+        holder = listener(cluster.config.master_ui_port)
+        end([holder] if holder else [])
 
 
 def test_too_little_memory_is_told_before_anything_is_started(cluster: LocalCluster) -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from store_builder import measurement, night, record, repetition
 
+from nexmark.config import BUILD_DAG_ID
 from nexmark.report import Report, make_report, write_report
 from nexmark.report.__main__ import main
 from nexmark.store import PROFILED, Store, StoreError, ValidationRecord
 from nexmark.verdict import Value, Verdict, judge
+from tests.unit.store.night_builder import judge as judge_paired
+from tests.unit.store.night_builder import paired, record_night
 
 RUN = night().run
 
@@ -131,6 +135,36 @@ class TestLines:
             f"Next: to compare later nights with this one: make accept RUN='{RUN}'",
         )
         assert not report.failed
+
+    def test_a_setting_that_was_tried_is_told_and_not_to_be_accepted(self, store: Store) -> None:
+        run = record(store, night(candidate_conf={"spark.sql.shuffle.partitions": "24"}))
+        store.record_verdicts(run, [Verdict("q0", Value.REGRESSION, "m", "slower", 1, 1.1)])
+        report = make_report(store, run)
+        tried = "its candidate alone had spark.sql.shuffle.partitions=24"
+        assert tried in report.heading()
+        assert tried in report.lines[2]
+        assert "make accept" not in report.text()
+
+    @pytest.mark.parametrize(
+        "tried", [{"dag_id": BUILD_DAG_ID}, {"candidate_conf": {"spark.a": "1"}}]
+    )
+    def test_what_was_tried_and_has_no_verdict_says_what_would_give_one(
+        self, store: Store, tried: dict[str, Any]
+    ) -> None:
+        made = paired(queries=["q5"], gate_spec={"calibration_nights": 10}, **tried)
+        judge_paired(store, record_night(store, made))
+        what, why, after = make_report(store, made.run).lines[:3]
+        assert what.startswith("NIGHT OK: 1 compared, no verdict yet; CPU ")
+        assert "q5: 0 of 4 nights to learn the noise from; ratio " in why
+        assert after.startswith("Next: go by ratio and interval (more REPETITIONS narrow it)")
+        assert "10 nights: make run ENGINE=spark-4.3.0 WORKLOAD=smoke CLUSTER=local" in after
+
+    def test_a_night_without_a_verdict_teaches_the_gate(self, store: Store) -> None:
+        made = paired(queries=["q5"])
+        judge_paired(store, record_night(store, made))
+        assert "the gate learns the noise of each query night by night" in "".join(
+            make_report(store, made.run).lines
+        )
 
     def test_a_green_night_has_nothing_to_do(self, store: Store) -> None:
         judged(store)

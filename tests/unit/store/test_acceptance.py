@@ -83,6 +83,17 @@ def test_each_engine_workload_and_cluster_has_its_own(store: Store, change: dict
     assert store.baseline(*PLACE) == {}
 
 
+def test_a_night_that_tried_a_setting_is_no_baseline(store: Store) -> None:
+    """Its figures are not those of the build that later nights would measure."""
+    run = record(store, night(candidate_conf={"spark.sql.codegen.wholeStage": "false"}))
+    said = "is no baseline: its candidate alone had spark.sql.codegen.wholeStage=false"
+    with pytest.raises(StoreError, match=said):
+        store.accept(run, "ada", "right", ["q5"])
+    assert store.acceptances() == []
+    store.accept(record(store, night(2, candidate_conf={})), "ada", "right")
+    assert baselines(store) == {"q0": "22", "q5": "22"}
+
+
 class TestLooks:
     """Changing what is measured gives another shape; changing how often does not."""
 

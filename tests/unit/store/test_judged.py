@@ -103,6 +103,13 @@ class TestEarlier:
             store.record_night(later)
             assert store.earlier(later.run, 9) == []
 
+    def test_settings_that_were_tried_are_nothing_to_learn_from(self, store: Store) -> None:
+        tried = paired(1, candidate_conf={"spark.sql.shuffle.partitions": "24"})
+        store.record_night(tried)
+        store.record_verdicts(tried.run, [given(tried.run)])
+        store.record_night(paired(2))
+        assert store.earlier(paired(2).run, 9) == []
+
     def test_nights_that_were_not_judged_take_no_place(self, store: Store) -> None:
         for number in (1, 2, 3):
             store.record_night(paired(number))

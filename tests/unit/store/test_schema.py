@@ -95,6 +95,7 @@ class TestMigration:
     def test_a_night_is_one_of_bounds(self, migrated: Store) -> None:
         night = migrated.night("d/1")
         assert (night.mode, night.baselines, night.grade) == ("bounds", None, None)
+        assert night.candidate_conf is None
 
     def test_repetitions_keep_their_samples(self, migrated: Store) -> None:
         (row,) = migrated.repetitions("d/1")

@@ -98,6 +98,12 @@ def test_the_accepted_build_is_known_whatever_is_measured_of_it(store: Store) ->
 
 
 @pytest.mark.usefixtures("known")
+def test_a_setting_that_was_tried_on_the_accepted_build_is_news(store: Store) -> None:
+    run = a_night(store, 2, candidate_conf={"spark.sql.shuffle.partitions": "24"})
+    assert covered(store, run, [slower(1.08)]) == {}
+
+
+@pytest.mark.usefixtures("known")
 def test_the_accepted_build_against_itself_is_news(store: Store) -> None:
     assert covered(store, a_night(store, 2), [slower(1.2, baseline=CANDIDATE)]) == {}
 

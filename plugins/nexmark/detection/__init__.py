@@ -1,0 +1,1 @@
+"""Does the gate find real regressions? `make bench-detection`: real causes on real Spark."""

@@ -1,0 +1,191 @@
+"""The nights of the benchmark: each through the real DAG, in a home of their own, kept and named.
+
+    <home>/detection/settings.json   what all nights of it have in common
+    <home>/detection/nights.json     by what a night was for: its run and how long it took
+    <home>/detection/home            its builds, runs, results.db
+    <home>/detection/judging         configuration of nights that the gate judges
+    <home>/detection/measuring       the same, of nights in which nothing is measured again
+
+What was measured is not measured again: an interrupted benchmark goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nexmark.config import Engine, load, paths
+from nexmark.config.load import load_gate
+from nexmark.detection.causes import Cause
+from nexmark.detection.earlier import teach
+from nexmark.errors import NexmarkError
+from nexmark.store import Store, open_store
+
+WORKLOAD = "detection"
+#: Twenty batches of a second or so, of which sixteen count.
+SIZE = {"events": 1_000_000, "tps": 10_000, "rows_per_batch": 50_000, "warmup_batches": 4}
+VERIFY = {"events": 50_000, "tps": 1_000, "rows_per_batch": 25_000}
+JUDGING, MEASURING = "judging", "measuring"
+_NEVER = 60
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all nights have in common: other ones are another benchmark.
+
+    Attributes:
+        workload: of workloads.yaml; "" for that of the benchmark.
+        pairs: first pairs of a night that is judged.
+        nights: so many nights of so many pairs are what the gate learns the noise from.
+    """
+
+    workload: str
+    pairs: int
+    nights: int
+
+
+@dataclass(frozen=True)
+class Done:
+    """A night that was measured: its name in the results database, and how long it took."""
+
+    run: str
+    minutes: float
+
+
+class Bench:
+    """A benchmark in a directory, as far as it has come."""
+
+    def __init__(self, directory: Path, settings: Settings) -> None:
+        """Make it, or go on with it; NexmarkError where it was begun with other settings."""
+        self.directory, self.settings = directory, settings
+        kept = directory / "settings.json"
+        if kept.exists() and (before := json.loads(kept.read_text())) != asdict(settings):
+            told = ", ".join(f"{name} {value or WORKLOAD}" for name, value in before.items())
+            raise NexmarkError(
+                f"{directory}: begun with {told}; give these again, or --fresh to begin anew"
+            )
+        for name, changes in (
+            (JUDGING, {"calibration_nights": settings.nights}),
+            (MEASURING, {"calibration_nights": _NEVER, "one_arm_nights": _NEVER}),
+        ):
+            self._configure(directory / name, changes)
+            load_gate(directory / name / "gate.yaml")  # what is wrong is told now, not after hours
+        kept.write_text(json.dumps(asdict(settings)))
+
+    @property
+    def workload(self) -> str:
+        """The name of the workload of all nights."""
+        return self.settings.workload or WORKLOAD
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, which is the newest."""
+        return load().newest
+
+    def store(self) -> Store:
+        """The results database of the benchmark."""
+        return open_store(f"sqlite:///{self.directory / 'home' / 'results.db'}")
+
+    def learn(self, queries: Sequence[str]) -> list[Done]:
+        """Nights of the build with itself: they are the baseline, and the noise is in them."""
+        new = [query for query in queries if not self._known(f"learn {query}")]
+        if new:
+            build = str(self.engine.build)
+            count = self.settings.nights * self.settings.pairs
+            options = ["--build", build, "--against", build, "--repetitions", str(count)]
+            done = self._run("nexmark.build", new, options, MEASURING)
+            self._teach(done.run, new)
+            for query in new:
+                self._keep(f"learn {query}", Done(done.run, done.minutes / len(new)))
+        return [found for query in queries if (found := self._known(f"learn {query}"))]
+
+    def _teach(self, run: str, queries: Sequence[str]) -> None:
+        gate = load_gate(self.directory / JUDGING / "gate.yaml")
+        name = f"learned {' '.join(queries)}"
+        with self.store() as store:
+            store.accept(run, "bench-detection", "what all causes are held against", queries)
+            teach(store, run, self.engine.dag_id, name, self.settings.pairs, gate)
+
+    def silent(self, queries: Sequence[str], number: int) -> Done:
+        """A night of the build with itself that is judged."""
+        key = f"silent {number}: {' '.join(queries)}"
+        return self._known(key) or self._keep(key, self._run("nexmark.run", queries, [], JUDGING))
+
+    def judged(self, cause: Cause) -> Done:
+        """The night of a cause, with all that the gate does."""
+        return self._known(cause.name) or self._keep(cause.name, self._of(cause, [], JUDGING))
+
+    def more(self, cause: Cause, pairs: int) -> Done:
+        """So many more pairs of a cause, in which nothing is looked into."""
+        key = f"{cause.name}: {pairs} more"
+        options = ["--repetitions", str(pairs)]
+        return self._known(key) or self._keep(key, self._of(cause, options, MEASURING))
+
+    def _of(self, cause: Cause, options: Sequence[str], conf: str) -> Done:
+        build = cause.build or str(self.engine.build)
+        given = ["--build", build, *cause.options, *options]
+        return self._run("nexmark.build", [cause.query], given, conf)
+
+    def _run(self, module: str, queries: Sequence[str], options: Sequence[str], conf: str) -> Done:
+        """Run a night; NexmarkError with its last words if it was not judged."""
+        begin = time.monotonic()
+        command = [sys.executable, "-m", module, "--workload", self.workload, "--mode", "paired"]
+        command += ["--queries", ",".join(queries), *options]
+        own = {
+            "NEXMARK_HOME": str(self.directory / "home"),
+            "NEXMARK_CONF": str(self.directory / conf),
+        }
+        outside = {name: value for name, value in os.environ.items() if name != "NEXMARK_DB"}
+        run = subprocess.run(command, env={**outside, **own}, capture_output=True, text=True)
+        name = re.search(r"\. Run (\S+/\S+)$", run.stdout, re.MULTILINE)
+        if name is None:
+            said = " | ".join((run.stdout + run.stderr).strip().splitlines()[-5:])
+            raise NexmarkError(f"a night ended before it was judged: {said}")
+        return Done(name[1], (time.monotonic() - begin) / 60)
+
+    def _configure(self, conf: Path, changes: Mapping[str, object]) -> None:
+        """Copy the configuration, with the workload and a gate that learns from few nights."""
+        shutil.rmtree(conf, ignore_errors=True)
+        shutil.copytree(paths.conf_dir(), conf)
+        gate = {"pairs": self.settings.pairs, "self_test": 0, **changes}
+        _edit(conf / "gate.yaml", None, gate)
+        if not self.settings.workload:
+            _edit(conf / "workloads.yaml", "workloads", {WORKLOAD: {**SIZE, "verify": VERIFY}})
+
+    def _nights(self) -> dict[str, Any]:
+        try:
+            kept: dict[str, Any] = json.loads((self.directory / "nights.json").read_text())
+        except FileNotFoundError:
+            return {}
+        return kept
+
+    def _known(self, key: str) -> Done | None:
+        found = self._nights().get(key)
+        return Done(**found) if found else None
+
+    def _keep(self, key: str, done: Done) -> Done:
+        path = self.directory / "nights.json"
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(json.dumps({**self._nights(), key: asdict(done)}, indent=1))
+        temporary.replace(path)
+        return done
+
+
+def _edit(path: Path, section: str | None, changes: Mapping[str, object]) -> None:
+    content = yaml.safe_load(path.read_text())
+    (content[section] if section else content).update(changes)
+    path.write_text(yaml.safe_dump(content))
+
+
+__all__ = ["WORKLOAD", "Bench", "Done", "Settings"]

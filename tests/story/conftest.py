@@ -1,0 +1,121 @@
+"""One real Airflow for a whole story: scheduler and API server, everything in one PostgreSQL.
+
+A release is measured and signed off, its night accepted, dates are backfilled, a change is looked
+for by bisection. `make test` gives all files of this directory to one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from nexmark.cluster import open_cluster
+from nexmark.config import BASELINE, CANDIDATE, load
+from nexmark.engines import Build
+from tests.airflow_site import Airflow, airflow_of
+from tests.site import ENGINE, Site, make_site
+from tests.story.signing_off import DAG_ID, SCALE, SignOff, sign_off
+from tests.unit.store.postgresql import Postgresql, server
+
+#: Others than those of the other nights, which may run at the same time.
+PORTS = {
+    "master_port": 27177,
+    "master_ui_port": 28180,
+    "worker_port": 27178,
+    "worker_ui_port": 28181,
+}
+#: The engine that has a build for some dates.
+SNAPSHOTS = "spark-next"
+DAGS = (DAG_ID, "nexmark_accept", "nexmark_build", "nexmark_spark_next")
+NOTIFIER = """
+from airflow.sdk import BaseNotifier
+
+
+class FileNotifier(BaseNotifier):
+    template_fields = ("text",)
+
+    def __init__(self, path, text):
+        super().__init__()
+        self.path, self.text = path, text
+
+    def notify(self, context):
+        with open(self.path, "a") as file:
+            file.write(self.text + "\\n")
+"""
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Postgresql]:
+    with server() as running:
+        if running is None:
+            pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
+        for name in ("results", "airflow"):
+            running.execute(f"CREATE DATABASE {name}")
+        yield running
+
+
+@pytest.fixture(scope="session")
+def results(postgresql: Postgresql) -> str:
+    """The URL of the results database."""
+    return postgresql.url("results")
+
+
+@pytest.fixture(scope="session")
+def site(
+    tmp_path_factory: pytest.TempPathFactory, engine_build: Callable[[str], Build]
+) -> Iterator[Site]:
+    directory = tmp_path_factory.mktemp("story")
+    build = engine_build(ENGINE)
+    made = make_site(directory / "home", directory / "conf", build)
+    tarball = f"{directory}/snapshots/spark-{{{{ ds }}}}.tgz"
+    engine = {"build": {"directory": str(build.spark_home)}, "workload": "tiny"}
+    snapshots = {"tarball": tarball, "sha512": f"{tarball}.sha512"}
+    engine |= {"snapshots": snapshots, "schedule": "0 22 * * *"}
+    _edit(made.conf / "engines.yaml", lambda all_: all_["engines"].update({SNAPSHOTS: engine}))
+    _edit(made.conf / "workloads.yaml", lambda x: x["workloads"]["tiny"].update(queries=["q0"]))
+    _edit(made.conf / "clusters.yaml", lambda x: x["clusters"]["local"].update(PORTS))
+    _edit(made.conf / "gate.yaml", lambda gate: gate.update(canary=1, self_test=0, pairs=3))
+    (directory / "told_by_tests.py").write_text(NOTIFIER)
+    text = "{{ ti.task_id }}: {{ ti.xcom_pull(task_ids='report').lines[0] }} {{ exception or '' }}"
+    told = {"path": str(directory / "told.txt"), "text": text}
+    entry = {"notifier": "told_by_tests.FileNotifier", "kwargs": told}
+    (made.conf / "notifications.yaml").write_text(yaml.safe_dump({"notifications": [entry]}))
+    yield made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEXMARK_CONF", str(made.conf))
+        for arm in (CANDIDATE, BASELINE):
+            open_cluster(load().clusters["local"].of_arm(arm), made.home).stop()
+
+
+def _edit(path: Path, change: Callable[[dict[str, object]], None]) -> None:
+    content = yaml.safe_load(path.read_text())
+    change(content)
+    path.write_text(yaml.safe_dump(content))
+
+
+@pytest.fixture(scope="session")
+def airflow(
+    site: Site, postgresql: Postgresql, results: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Airflow]:
+    metadata = postgresql.url("airflow")
+    variables = {
+        "NEXMARK_DB": results,
+        "NEXMARK_PROGRESS": str(site.home.parent / "progress.txt"),
+        "PYTHONPATH": str(site.home.parent),
+        "AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": metadata.replace("://", "+psycopg://", 1),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC": metadata.replace(
+            "://", "+psycopg_async://", 1
+        ),
+    }
+    with airflow_of(site, tmp_path_factory.mktemp("logs"), *DAGS, **variables) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def asked(airflow: Airflow, site: Site, engine_build: Callable[[str], Build]) -> SignOff:
+    """A sign-off that waits for its person."""
+    return sign_off(airflow, site, engine_build(ENGINE), SCALE)

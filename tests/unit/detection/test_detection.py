@@ -1,0 +1,226 @@
+"""The benchmark of real causes: what it learns from, what it says of each, where it goes on.
+
+Real store and real gate; in place of nights on Spark, nights that are recorded at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nexmark.config import BUILD_DAG_ID, load
+from nexmark.config.load import load_gate
+from nexmark.detection import __main__ as command
+from nexmark.detection.bench import JUDGING, MEASURING, Bench, Done, Settings
+from nexmark.detection.rows import CPU, effect
+from nexmark.errors import NexmarkError
+from nexmark.store import CANDIDATE, FRESH, BuildRecord
+from nexmark.verdict.nightly import judge_night, suspects
+from tests.unit.store.night_builder import paired, record_pair, validate
+
+SLOW = 1.2
+PAIRS, NIGHTS = 4, 3  # the fewest nights that there may be
+
+
+class Recorded(Bench):
+    """Nights with a noise of 1 %; one that has a cause is 20 % slower."""
+
+    def _run(self, module: str, queries: Sequence[str], options: Sequence[str], conf: str) -> Done:
+        given = dict(pairwise(options))
+        slow = "--candidate-conf" in given or given.get("--build") == "pypi:4.2.1"
+        pairs = int(given.get("--repetitions", self.settings.pairs))
+        on_demand = module == "nexmark.build"
+        number = len(list(self.directory.glob("ran-*")))
+        (self.directory / f"ran-{number}").touch()
+        night = paired(
+            number,
+            dag_id=BUILD_DAG_ID if on_demand else self.engine.dag_id,
+            run_id=f"run{number}",
+            build=BuildRecord("sha-430", "4.3.0", "pypi:4.3.0"),
+            queries=list(queries),
+            repetitions=pairs,
+            baselines=dict.fromkeys(queries, "sha-430"),
+        )
+        gate = load_gate(self.directory / conf / "gate.yaml")
+        rng = np.random.default_rng(number)
+        with self.store() as store:
+            store.record_night(night)
+            validate(store, night.run, queries)
+
+            def measure(query: str, stage: int, count: int) -> None:
+                for pair in range(1, count + 1):
+                    ratio = (SLOW if slow else 1.0) * math.exp(rng.normal(0, 0.01))
+                    record_pair(
+                        store,
+                        night.run,
+                        query,
+                        pair,
+                        stage=stage,
+                        candidate=10 * ratio,
+                        baseline=10,
+                    )
+
+            for query in queries:
+                measure(query, 1, pairs)
+            earlier = store.earlier(night.run, gate.remembered)
+            for query in suspects(store.paired_night(night.run), earlier, gate):
+                measure(query, FRESH, 2 * pairs)
+            store.record_verdicts(
+                night.run, judge_night(store.paired_night(night.run), earlier, gate)
+            )
+        return Done(night.run, 0.5)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path))
+    monkeypatch.setattr(command, "Bench", Recorded)
+    return tmp_path
+
+
+def run(*options: str) -> int:
+    return command.main(["--pairs", str(PAIRS), "--nights", str(NIGHTS), "--more", "6", *options])
+
+
+def test_each_cause_has_a_line_with_true_effect_verdict_pairs_and_time(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--cause", "sort,older,codegen") == 0
+    _, head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[:3] == ["cause", "query", "true"]
+    assert [line.split()[:2] for line in lines] == [
+        ["nothing", "q0"],
+        ["nothing", "q5"],
+        ["codegen", "q0"],
+        ["sort", "q5"],
+        ["older", "q5"],
+    ]
+    for line in lines[:2]:
+        assert " OK " in line or " UNCONFIRMED " in line
+        assert line.split()[-2] == str(NIGHTS * PAIRS + PAIRS)
+    for line in lines[2:]:
+        assert " REGRESSION " in line
+        assert 1.17 < float(line.split()[2]) < 1.23
+        assert line.split()[-3:] == [f"{PAIRS}+{2 * PAIRS}", str(3 * PAIRS + 6), "0.5"]
+
+
+def test_noise_is_learned_from_real_pairs_in_their_order(home: Path) -> None:
+    assert run("--cause", "sort") == 0
+    bench = Recorded(home / "detection", Settings("", PAIRS, NIGHTS))
+    (learned,) = bench.learn(["q5"])
+    with bench.store() as store:
+        nights = [x for x in store.nights() if x.run_id.startswith("learned")][::-1]
+        assert [night.run_id for night in nights] == [
+            f"learned q5 {number + 1}" for number in range(NIGHTS)
+        ]
+        assert {night.dag_id for night in nights} == {load().newest.dag_id}
+        cut = [
+            row.cpu_s_per_mevent
+            for night in nights
+            for row in store.repetitions(night.id)
+            if row.arm == CANDIDATE
+        ]
+        whole = [
+            row.cpu_s_per_mevent for row in store.repetitions(learned.run) if row.arm == CANDIDATE
+        ]
+        assert cut == whole
+        assert {x.value for night in nights for x in store.verdicts(night.id)} == {"CALIBRATING"}
+        assert [x.night_id for x in store.acceptances()] == [learned.run]
+
+
+def test_what_was_measured_is_not_measured_again(home: Path) -> None:
+    assert run("--cause", "sort") == 0
+    before = len(list((home / "detection").glob("ran-*")))
+    assert run("--cause", "sort") == 0
+    assert len(list((home / "detection").glob("ran-*"))) == before
+    assert run("--cause", "sort,partitions") == 0  # the noise of q5 is known
+    assert len(list((home / "detection").glob("ran-*"))) == before + 2
+    assert run("--cause", "sort", "--fresh") == 0
+    assert len(list((home / "detection").glob("ran-*"))) == before
+
+
+def test_an_interrupted_benchmark_goes_on(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(self: Bench, cause: object, pairs: int) -> Done:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Recorded, "more", interrupted)
+        assert run("--cause", "sort") == 130
+    assert "goes on where it was" in capsys.readouterr().err
+    before = len(list((home / "detection").glob("ran-*")))
+    assert run("--cause", "sort") == 0
+    assert len(list((home / "detection").glob("ran-*"))) == before + 1
+
+
+def test_other_settings_are_another_benchmark(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--cause", "sort") == 0
+    assert run("--cause", "sort", "--pairs", "5") == 1
+    assert "begun with workload detection, pairs 4, nights 3; give these" in capsys.readouterr().err
+
+
+def test_an_alarm_of_a_build_against_itself_fails(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def alarmed(*_: object) -> tuple[str, bool]:
+        return "a line", True
+
+    monkeypatch.setattr(command, "line", alarmed)
+    assert run("--cause", "sort") == 1
+    assert "1 alarms of a build against itself" in capsys.readouterr().err
+
+
+def test_the_true_effect_is_that_of_all_pairs(home: Path) -> None:
+    assert run("--cause", "sort") == 0
+    bench = Recorded(home / "detection", Settings("", PAIRS, NIGHTS))
+    with bench.store() as store:
+        runs = [x.id for x in store.nights() if x.candidate_conf is None][:2]
+        found = effect(store, runs, "q5", CPU)
+        assert found is not None
+        assert found.lo < found.ratio < found.hi
+        assert effect(store, [], "q5", CPU) is None
+
+
+def test_the_gate_of_nights_that_only_measure_suspects_nothing(home: Path) -> None:
+    bench = Recorded(home, Settings("", PAIRS, NIGHTS))
+    gates = {name: load_gate(bench.directory / name / "gate.yaml") for name in (JUDGING, MEASURING)}
+    assert gates[JUDGING].calibration_nights == NIGHTS
+    assert gates[MEASURING].calibration_nights > 20
+    assert {gate.pairs for gate in gates.values()} == {PAIRS}
+    assert {gate.self_test for gate in gates.values()} == {0}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--pairs", "2"], "2 pairs in 4 nights teach no noise"),
+        (["--nights", "2"], "5 pairs in 2 nights teach no noise; give --pairs 3 and --nights 3"),
+        (["--nights", "0"], "repetitions: 0 is not in 1 to 100"),
+        (["--nights", "30"], "repetitions: 150 is not in 1 to 100"),
+        (["--more", "101"], "at most 100 pairs"),
+        (["--workload", "smal"], "did you mean 'small'?"),
+    ],
+)
+def test_bad_options_are_one_line(
+    options: list[str], said: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(options) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_night_that_ends_before_it_is_judged_is_told_with_its_last_words(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(home, Settings("", PAIRS, NIGHTS))
+    with pytest.raises(NexmarkError, match=r"a night ended before it was judged: .*'pypi'"):
+        bench._run("nexmark.build", ["q5"], ["--build", "pypi"], JUDGING)

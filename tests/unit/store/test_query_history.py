@@ -1,0 +1,220 @@
+"""One query over all nights: its ratios, the changes that lasted, what was accepted of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import insert
+
+from nexmark.config import BUILD_DAG_ID
+from nexmark.store import BuildRecord, Store, StoreError
+from nexmark.store.__main__ import main
+from nexmark.store.judged import columns_of
+from nexmark.store.models import VerdictRow
+from nexmark.store.query_history import METRICS
+from nexmark.verdict import Value
+from nexmark.verdict.nights import QueryVerdict
+from tests.unit.store.night_builder import paired
+from tests.unit.store.store_builder import STARTED, record
+
+CPU = METRICS[0]
+NOISE = 0.01
+
+
+def verdict(run: str, shift: float, **changes: Any) -> QueryVerdict:
+    """A quiet verdict with all numbers on a shift."""
+    numbers = {
+        name: math.exp(shift + z * NOISE) for name, z in (("ratio", 0), ("lo", -2), ("hi", 2))
+    }
+    values = {"decides": True, "shift": shift, "pairs": 5, "noise": NOISE, "baseline": "b0"}
+    blank = QueryVerdict(run, "q5", CPU, Value.OK, "", "paired", 2)
+    return replace(blank, **{**numbers, **values, **changes})
+
+
+def judged_night(store: Store, number: int, shift: float = 0.0, **changes: Any) -> str:
+    """A night of a build of its own, judged; ``fields`` are those of the night."""
+    fields = changes.pop("fields", {})
+    made = paired(
+        number,
+        run_id=f"n{number}",
+        started=STARTED + timedelta(days=number),
+        build=BuildRecord(f"b{number}", "4.3.0", f"tarball:{number}"),
+        **fields,
+    )
+    store.record_night(made)
+    store.record_verdicts(made.run, [verdict(made.run, shift, **changes)])
+    return made.run
+
+
+def season(store: Store, count: int = 30, slower_from: int = 21, size: float = 0.1) -> None:
+    """Nights of which those from a number on are slower."""
+    noise = np.random.default_rng(1).normal(0, NOISE, count + 1)
+    for number in range(1, count + 1):
+        judged_night(store, number, noise[number] + (size if number >= slower_from else 0.0))
+
+
+class TestReading:
+    def test_a_change_is_dated_with_the_builds_on_both_sides(self, store: Store) -> None:
+        season(store)
+        history = store.history("q5")
+        assert [point.build for point in history.points] == [f"b{n}" for n in range(1, 31)]
+        (change,) = history.changes
+        assert (change.last.build, change.first.build) == ("b20", "b21")
+        assert change.ratio == pytest.approx(math.exp(0.1), abs=0.01)
+
+    def test_a_moved_baseline_neither_hides_nor_makes_a_change(self, store: Store) -> None:
+        noise = np.random.default_rng(2).normal(0, NOISE, 41)
+        for number in range(1, 21):
+            judged_night(store, number, noise[number])
+        judged_night(store, 21, 0.1, value=Value.REGRESSION, fresh_pairs=10)
+        for number in range(22, 41):
+            judged_night(store, number, noise[number], baseline="b21")
+        (change,) = store.history("q5").changes
+        assert (change.first.build, change.first.value) == ("b21", "REGRESSION")
+
+    def test_acceptances_are_there_with_what_became_of_them(self, store: Store) -> None:
+        run = record(store, paired(1, repetitions=1))
+        store.record_verdicts(run, [verdict(run, 0.0)])
+        store.accept(run, "ada", "first", ["q5"])
+        store.accept(run, "ada", "again", ["q0", "q5"])
+        found = store.history("q5").acceptances
+        assert [(x.reason, state) for x, state in found] == [
+            ("first", "superseded"),
+            ("again", "counts"),
+        ]
+
+    def test_the_newest_gate_is_believed(self, store: Store) -> None:
+        run = judged_night(store, 1, 0.2, gate_version=3)
+        store.record_verdicts(run, [verdict(run, 0.1)])
+        (point,) = store.history("q5").points
+        assert point.ratio == pytest.approx(math.exp(0.2))
+
+    def test_what_a_person_tried_is_not_among_the_nights(self, store: Store) -> None:
+        judged_night(store, 1)
+        judged_night(store, 2, fields={"dag_id": BUILD_DAG_ID})
+        judged_night(store, 3, fields={"candidate_conf": {"spark.sql.shuffle.partitions": "9"}})
+        assert [point.build for point in store.history("q5").points] == ["b1"]
+
+    def test_what_is_not_asked_for_is_that_of_the_newest_night(self, store: Store) -> None:
+        judged_night(store, 1, fields={"workload": "large"})
+        judged_night(store, 2)
+        judged_night(store, 3, query="q0", fields={"workload": "tiny"})
+        assert store.history("q5").workload == "smoke"
+        assert store.history("q5", place={"workload": "large"}).points[0].build == "b1"
+
+    def test_without_pairs_no_change_is_looked_for(self, store: Store) -> None:
+        for number in range(1, 31):
+            judged_night(store, number, 0.0 if number < 16 else 0.5, mode="history")
+        history = store.history("q5")
+        assert (len(history.points), history.changes, history.paired) == (30, (), False)
+
+    @pytest.mark.parametrize(
+        ("query", "metric", "place", "said"),
+        [
+            ("q55", CPU, {}, "query 'q55' is not known; did you mean 'q5'?"),
+            ("q5", "wall", {}, "metric 'wall' is not known; did you mean 'wall_s'?"),
+            ("q5", CPU, {"engine": "spark-4.3"}, "did you mean 'spark-4.3.0'?"),
+            ("q5", CPU, {"cluster": "moon"}, "cluster 'moon': no night of it is recorded"),
+            ("q7", CPU, {}, "q7: no night has judged it by .*; the queries that were: q5"),
+            ("q5", "wall_s", {"workload": "smoke"}, "q5, workload smoke: no night .* were: none"),
+        ],
+    )
+    def test_what_is_not_there_is_told(
+        self, store: Store, query: str, metric: str, place: dict[str, str | None], said: str
+    ) -> None:
+        judged_night(store, 1)
+        with pytest.raises(StoreError, match=said):
+            store.history(query, metric, place)
+
+    def test_nothing_at_all_is_told(self, store: Store) -> None:
+        with pytest.raises(StoreError, match="no night is judged yet; `make run` first"):
+            store.history("q5")
+
+    def test_400_nights_of_23_queries_are_read_in_no_time(self, store: Store) -> None:
+        """A page of the web UI asks for it."""
+        rows = []
+        for number in range(400):
+            night = paired(
+                run_id=f"night {number}", started=STARTED + timedelta(days=number), queries=[]
+            )
+            store.record_night(night)
+            for query in range(23):
+                for metric in METRICS:
+                    one = verdict(night.run, 0.001 * (number % 7), query=f"q{query}", metric=metric)
+                    columns = {**columns_of(one, None), "judged": STARTED}
+                    rows.append({**columns, "night_id": night.run})
+        with store._writing() as session:
+            session.execute(insert(VerdictRow), rows)
+        store.history("q5")
+        begin = time.process_time()
+        assert len(store.history("q5").points) == 400
+        assert time.process_time() - begin < 0.25
+
+
+def test_whoever_opens_the_store_does_not_wait_for_numpy() -> None:
+    """Every task of a night opens it."""
+    code = "import nexmark.store, sys; print({'numpy', 'scipy', 'pandas'} & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "set()\n"
+
+
+class TestCommand:
+    @pytest.fixture(autouse=True)
+    def setting(self, monkeypatch: pytest.MonkeyPatch, database: str) -> None:
+        monkeypatch.setenv("NEXMARK_DB", database)
+
+    def test_series_changes_and_acceptances_are_printed(
+        self, store: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        season(store)
+        assert main(["history", "--query", "q5", "--limit", "3"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == f"q5, {CPU}: spark-4.3.0 on smoke, cluster local"
+        assert lines[1] == "30 nights since 2026-11-22 04:00 UTC, the last 3"
+        assert lines[2].split()[:4] == ["night", "build", "against", "ratio"]
+        assert lines[5].split()[3:6] == ["4.3.0", "b30", "b0"]
+        assert "2026-12-12 04:00 UTC  10." in lines[8]
+        assert "more" in lines[8]
+        assert "from 4.3.0 b20 to 4.3.0 b21" in lines[8]
+        assert lines[9] == "acceptances: none"
+
+    def test_csv_has_every_night_and_where_a_change_begins(
+        self, store: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        season(store)
+        assert main(["history", "--query", "q5", "--limit", "3", "--format", "csv"]) == 0
+        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        assert len(rows) == 30
+        assert {row["night"][-3:] for row in rows if row["change"]} == {"n21"}
+        assert rows[0]["verdict"] == "OK"
+
+    def test_without_pairs_it_says_that_changes_were_not_looked_for(
+        self, store: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        judged_night(store, 1, mode="bounds")
+        assert main(["history", "--query", "q5"]) == 0
+        assert "none of these nights has pairs" in capsys.readouterr().out
+
+    def test_an_unknown_query_is_one_line(
+        self, store: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        judged_night(store, 1)
+        assert main(["history", "--query", "q55"]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.count("\n") == 1
+
+    def test_no_query_is_told(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit):
+            main(["history", "--query", ""])
+        assert "of which? give QUERY=q5" in capsys.readouterr().err
