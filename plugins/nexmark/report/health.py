@@ -28,7 +28,7 @@ def health(store: Store, night: Night, rows: Sequence[Row]) -> list[str]:
     pairs = max((row.repetitions for row in rows), default=0)
     if night.baselines:
         builds = sorted(set(night.baselines.values()))
-        same = builds == [night.build_id]
+        same = builds == [night.build_id] and not night.candidate_conf
         parts.append(f"{pairs} pairs with build {' and '.join(builds)}")
         parts += ["the same build: a night A against A"] if same else []
     if night.grade:
