@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -224,6 +224,11 @@ class Reader:
             raise StoreError(f"build {build!r} is not recorded")
         return found
 
+    def builds(self, builds: Iterable[str]) -> list[Build]:
+        """Return those of the builds that are recorded."""
+        with self._reading() as session:
+            return list(session.scalars(select(Build).where(Build.id.in_(list(builds)))))
+
     def canaries(self, run: str) -> list[CanaryRow]:
         """Return the readings of the canary in a run, in the order they were taken."""
         query = select(CanaryRow).where(CanaryRow.night_id == run)
@@ -246,6 +251,10 @@ class Reader:
         """
         with self._session(snapshot(self._engine)) as session:
             return export(session, directory, form)
+
+    def reading(self) -> AbstractContextManager[Session]:
+        """Open a session to read with, in one transaction."""
+        return self._reading()
 
     @contextmanager
     def _reading(self) -> Iterator[Session]:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from airflow.sdk import DAG, Param
 from airflow.sdk.definitions.param import ParamsDict
 
-from nexmark.config import Config
+from nexmark.config import SIGNOFF_DAG_ID, Config
 from nexmark.tasks import signoff
 from nexmark.tasks.approval import SignOffOperator
 from nexmark.tasks.documentation import signoff_doc
@@ -25,7 +25,7 @@ def build_signoff_dag(config: Config) -> DAG:
     """The DAG by which a person signs a build off."""
     told = notifiers()
     with DAG(
-        "nexmark_signoff",
+        SIGNOFF_DAG_ID,
         dag_display_name="Nexmark: sign a release off",
         description="Measure a build against the last release, and let a person decide on it",
         doc_md=signoff_doc(),
