@@ -78,15 +78,18 @@ def history_chart(
 ) -> Chart:
     """Return the ratio night by night, with change points and acceptances."""
     data = [row for row in points if row["ratio"] is not None]
-    time = {"field": "night", "type": "temporal", "title": None}
+    time = {
+        **{"field": "night", "type": "temporal", "title": None, "scale": {"type": "utc"}},
+        "axis": {"format": "%b %-d", "tickCount": {"interval": "day"} if len(data) < 9 else 8},
+    }
     layers: list[Spec] = [
         _one(),
         {
-            "mark": {"type": "rule", "color": "candidate", "opacity": 0.35, "clip": True},
+            "mark": {"type": "rule", "color": "candidate", "opacity": 0.6, "strokeWidth": 1.4},
             "encoding": {"x": time, "y": _ratio_axis("lo"), "y2": {"field": "hi"}},
         },
         {
-            "mark": {"type": "point", "filled": True, "size": 34, "opacity": 1, "clip": True},
+            "mark": {"type": "point", "filled": True, "size": 34, "opacity": 1},
             "encoding": {
                 "x": time,
                 "y": _ratio_axis("ratio"),
@@ -185,7 +188,7 @@ def verdicts_chart(counts: Sequence[Mapping[str, Any]]) -> Chart:
     )
 
 
-_LOG = {"type": "log", "zero": False, "nice": False}
+_LOG = {"type": "log", "nice": False}
 _FLAT = {"axis": {"labelAngle": 0}}
 
 
