@@ -165,9 +165,7 @@ def verdicts_on(run: str, query: str, value: Value, reason: str = "") -> list[Qu
     )
     if not known:
         return [decided]
-    wall = QueryVerdict(
-        run, query, "wall_s", Value.OK, said, **common, **numbers, decides=False
-    )
+    wall = QueryVerdict(run, query, "wall_s", Value.OK, said, **common, **numbers, decides=False)
     return [decided, wall]
 
 
