@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, case, func, select
+from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from nexmark.store.models import Build, CanaryRow, Night, VerdictRow
@@ -243,7 +243,7 @@ def _newest(session: Session, runs: Iterable[str]) -> dict[str, int]:
     return dict(session.execute(query).all())
 
 
-def _counts(runs: Iterable[str]) -> Select[Any]:
+def _counts(runs: Iterable[str]) -> Any:
     """Count the deciding verdicts by night, version and value; red ones as ``VerdictRow.red``."""
     slower = VerdictRow.ratio.is_(None) | (VerdictRow.ratio > 1)
     bad = VerdictRow.value.in_(FAILING) | ((VerdictRow.value == Value.SUSPECT) & slower)
@@ -262,7 +262,7 @@ def _counts(runs: Iterable[str]) -> Select[Any]:
     )
 
 
-def _suites(runs: Iterable[str]) -> Select[Any]:
+def _suites(runs: Iterable[str]) -> Any:
     return select(VerdictRow.night_id, VerdictRow.gate_version, VerdictRow.ratio).where(
         VerdictRow.night_id.in_(runs), VerdictRow.query == SUITE, VerdictRow.decides
     )

@@ -7,7 +7,7 @@ here as well. A form is only taken from a page of ours (``forms``).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from nexmark.config import ACCEPT_DAG_ID
 
@@ -93,7 +93,9 @@ class AirflowDoor:
         return str(conf.get("api", "secret_key"))
 
     @staticmethod
-    def _allowed(user: User, dags: Collection[str], method: str, entity: Any) -> list[str]:
+    def _allowed(
+        user: User, dags: Collection[str], method: Literal["GET", "POST"], entity: Any
+    ) -> list[str]:
         from airflow.api_fastapi.app import get_auth_manager
         from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
         from airflow.models.dag import DagModel

@@ -78,8 +78,16 @@ def bar(
     if mde is not None:
         words += f"; a change of {mde:.1%} could have been seen"
     start, end = scale.ends
-    places = (scale.x(x) for x in (ratio, low, high, 1 / seen, seen))
-    return Bar(*places, low < start, high > end, words)
+    return Bar(
+        dot=scale.x(ratio),
+        left=scale.x(low),
+        right=scale.x(high),
+        seen_left=scale.x(1 / seen),
+        seen_right=scale.x(seen),
+        cut_left=low < start,
+        cut_right=high > end,
+        words=words,
+    )
 
 
 def _possible(value: float | None) -> bool:

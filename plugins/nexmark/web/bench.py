@@ -199,7 +199,8 @@ def _night(
     build, old = builds[number // 10], builds[max(0, number // 10 - 1)]
     run, started = f"{DAG}/{_run_id(number)}", STARTED + timedelta(days=number)
     yield Night, [_night_row(run, number, build, old, queries, pairs, started)]
-    repetitions, series = [], []
+    repetitions: list[Row] = []
+    series: list[Row] = []
     first = 1 + number * len(queries) * pairs * 2
     for query in queries:
         ratio = 1.12 if red and query in SLOWER else 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from nexmark.store.history import Point
@@ -80,7 +81,7 @@ def _plain(point: Point) -> dict[str, Any]:
     }
 
 
-def _stamp(at: Any) -> int:
+def _stamp(at: datetime) -> int:
     """Return a moment as the script reads it: milliseconds."""
     return round(at.timestamp() * 1000)
 

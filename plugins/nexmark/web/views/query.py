@@ -190,7 +190,7 @@ def _ratio(ours: Any, theirs: Any, metric: str) -> float | None:
     one, other = getattr(ours, metric, None), getattr(theirs, metric, None)
     if not one or not other or not math.isfinite(one / other):
         return None
-    return round(one / other, 5)
+    return float(round(one / other, 5))
 
 
 __all__ = ["Metric", "QueryPage", "confs_of", "pairs_of", "query_page"]
