@@ -159,7 +159,7 @@ def test_who_may_only_look_has_no_form_and_is_refused(
         opened = log_in(context, ui, "vera")
         opened.goto(f"{ui.address}/nexmark{of(ui, 'query', 'q6')}")
         assert "You are vera" in opened.locator("footer").inner_text()
-        assert opened.locator("form").count() == 0
+        assert opened.locator("form[method=post]").count() == 0
         answer = context.request.post(
             f"{ui.address}/nexmark{of(ui, 'query', 'q6', 'accept')}",
             form={"token": token or "", "reason": "mine"},
@@ -168,6 +168,26 @@ def test_who_may_only_look_has_no_form_and_is_refused(
         assert answer.status == 403
     finally:
         context.close()
+
+
+def test_the_theme_is_that_of_airflow_whatever_the_system_says(page: Page, ui: Ui) -> None:
+    page.goto(f"{ui.address}/plugin/nexmark")
+    body = inside(page).locator("body")
+    body.wait_for()
+    colours = {}
+    for theme, other in (("dark", "light"), ("light", "dark")):
+        page.evaluate(
+            "([on, off]) => { const c = document.documentElement.classList;"
+            " c.remove(off); c.add(on); }",
+            [theme, other],
+        )
+        page.wait_for_function(
+            "theme => document.querySelector('iframe').contentDocument"
+            ".documentElement.dataset.theme === theme",
+            arg=theme,
+        )
+        colours[theme] = body.evaluate("x => getComputedStyle(x).backgroundColor")
+    assert colours == {"dark": "rgb(21, 24, 28)", "light": "rgb(255, 255, 255)"}
 
 
 def test_the_keyboard_is_enough(page: Page, ui: Ui) -> None:

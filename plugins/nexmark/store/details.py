@@ -15,7 +15,7 @@ Row = Any
 
 _FIGURES = (
     *("id", "query", "arm", "stage", "number", "position", "status", "reason", "formulation"),
-    *("wall_s", "cores", "basis", "cpu_s_per_mevent", "batch_ms_p99", "start"),
+    *("wall_s", "cores", "basis", "cpu_s_per_mevent", "batch_ms_p99", "start", "end"),
     *("cpu_s_per_mevent_steady", "cpu_s_per_mevent_application"),
     *("state_rows_max", "state_bytes_max", "plan_id", "plan_skeleton_hash", "build"),
     *("spark_version", "application_id", "event_log_path"),

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nexmark.web.words import count
+
 CANDIDATE, BASELINE = "candidate", "baseline"
 ARMS = [CANDIDATE, BASELINE]
 _HEIGHT = 220
@@ -64,7 +66,8 @@ def pairs_chart(pairs: Sequence[Mapping[str, Any]], low: float | None, high: flo
     )
     return Chart(
         "Pairs",
-        f"Candidate by baseline of {len(data)} pairs; the band is the verdict's 95 % interval.",
+        f"Candidate by baseline of {count(len(data), 'pair')}; "
+        "the band is the 95 % interval of the verdict.",
         {"data": {"values": data}, "height": _HEIGHT, "layer": layers},
         ("pair", "candidate, CPU s/M events", "baseline", "ratio", "ratio of wall time"),
         table,
@@ -109,8 +112,8 @@ def history_chart(
     layers += _marks(acks, "accepted", "good", [1, 3], time)
     return Chart(
         "History of the paired ratio",
-        f"Candidate by baseline in {len(data)} nights, {len(changes)} lasting changes, "
-        f"{len(acks)} acceptances.",
+        f"Candidate by baseline in {count(len(data), 'night')}; "
+        f"{count(len(changes), 'lasting change')}, {count(len(acks), 'acceptance')}.",
         {"data": {"values": data}, "height": _HEIGHT, "layer": layers},
         ("night", "verdict", "ratio", "from", "to"),
         tuple((x["label"], x["verdict"], x["ratio"], x["lo"], x["hi"]) for x in points[::-1]),

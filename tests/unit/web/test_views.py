@@ -172,6 +172,12 @@ def test_cores_are_what_was_used_between_readings() -> None:
     assert all(x["cores"] == pytest.approx(1.4, abs=0.1) for x in points[:-1])
 
 
+def test_readings_of_other_repetitions_are_not_shown() -> None:
+    points = cores(web_nights.series("n02", 2000), 1500.0, 1600.0)
+    assert -11 <= points[0]["seconds"] <= -9
+    assert 109 <= points[-1]["seconds"] <= 110
+
+
 def test_batches_are_medians_over_the_repetitions() -> None:
     rows = [
         SimpleNamespace(arm="candidate", batch_list=[{"id": 0, "duration_ms": ms}])

@@ -20,6 +20,7 @@ from nexmark.web.views.hosts import Host, hosts_of
 
 GREEN, RED, OPEN = "GREEN", "RED", "NOT JUDGED"
 WALL = "wall_s"
+_UNJUDGED = "wait for its tasks; where none of them runs, see in Airflow which has failed"
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def night_page(store: Store, night: Night, sort: str = "attention") -> NightPage
         colour=colour,
         what=_without_colour(what),
         why=why.removeprefix("Why: "),
-        todo=todo.removeprefix("Next: "),
+        todo=todo.removeprefix("Next: ") if judged else _UNJUDGED,
         health=tuple(line.removeprefix("Gate: ") for line in health(store, night, rows)),
         alarms=tuple(alarm_lines(store, night)) if colour == RED else (),
         lines=tuple(sorted(lines_of(rows, verdicts, arms), key=SORTS[sort])),

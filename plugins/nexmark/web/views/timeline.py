@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
@@ -13,6 +15,8 @@ from nexmark.web.views.arms import Arms, nearest
 
 MOST_POINTS = 240
 """Of one line of a chart."""
+AROUND_S = 10.0
+"""Of the readings before and after a run that are shown: start-up, and the end."""
 _MEGA = 1e6
 
 Point = dict[str, Any]
@@ -24,18 +28,23 @@ def cpu_points(store: Store, arms: Arms) -> dict[str, list[Point]]:
     for arm, rows in ((CANDIDATE, arms.candidate), (BASELINE, arms.baseline)):
         row = nearest(rows, lambda one: one.cpu_s_per_mevent)
         for series in store.sample_series(row.id) if row is not None else ():
-            points = cores(unpack(series.series), row.start or 0.0) if row is not None else []
+            points = cores(unpack(series.series), row.start or 0.0, row.end) if row else []
             found.setdefault(series.host, []).extend({"arm": arm, **one} for one in points)
     return {host: points for host, points in sorted(found.items()) if points}
 
 
-def cores(series: CpuSeries, start: float) -> list[Point]:
-    """Return the cores that were used between readings, at most ``MOST_POINTS`` of them."""
+def cores(series: CpuSeries, start: float, end: float | None = None) -> list[Point]:
+    """Return the cores that were used between readings, at most ``MOST_POINTS`` of them.
+
+    The samplers run for all repetitions: only the readings around the run are shown.
+    """
     used = [a + b for a, b in zip(series.executors, series.python, strict=True)]
-    step = max(1, -(-(len(used) - 1) // MOST_POINTS))
+    last = bisect_right(series.times, math.inf if end is None else end + AROUND_S)
+    first = max(0, bisect_left(series.times, start - AROUND_S) - 1)
+    step = max(1, -(-(last - 1 - first) // MOST_POINTS))
     points = []
-    for left in range(0, len(used) - 1, step):
-        right = min(left + step, len(used) - 1)
+    for left in range(first, last - 1, step):
+        right = min(left + step, last - 1)
         seconds = series.times[right] - series.times[left]
         if seconds > 0:
             points.append(
