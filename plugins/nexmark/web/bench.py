@@ -1,8 +1,9 @@
 """How long the server takes for each page: `make bench-web`.
 
 Makes a results database of 400 nights with 23 queries and 10 repetitions each (5 pairs), asks for
-every page some times, and prints the median and the slowest. Exit code 1 where a page takes longer
-than it may.
+every page some times, and prints the medians of CPU and wall-clock time and the slowest. Exit code 1
+where a page takes more CPU time than it may: on a machine that does other things as well the wall
+clock says more about those. Nothing waits for anything but the results database, which is a file.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
             f"{options.nights} nights x {len(queries)} queries x {2 * options.pairs} repetitions, "
             f"{size:.0f} MB; milliseconds of the server, {options.times} times each"
         )
-        slow = [name for name, worst in _measure(url, run, options.times) if worst > LIMIT_MS]
+        slow = [name for name, cpu in _measure(url, run, options.times) if cpu > LIMIT_MS]
     if slow:
         print(f"slower than {LIMIT_MS} ms: {', '.join(slow)}", file=sys.stderr)
     return 1 if slow else 0
@@ -155,18 +156,20 @@ def _measure(url: str, run: str, times: int) -> Iterator[tuple[str, float]]:
 
     client = TestClient(create_app(Database(url), Anyone()))
     client.get("/acks")  # opens the database, compiles templates
-    print(f"{'page':<18} {'median':>7} {'worst':>7} {'kB':>6}")
+    print(f"{'page':<18} {'CPU':>6} {'wall':>6} {'worst':>6} {'kB':>6}")
     for name, address in pages_of(run):
-        took = []
+        took, used = [], []
         for _ in range(times):
-            began = time.perf_counter()
+            began, before = time.perf_counter(), time.process_time()
             response = client.get(address)
             took.append(1000 * (time.perf_counter() - began))
+            used.append(1000 * (time.process_time() - before))
             if response.status_code != 200:
                 raise SystemExit(f"{name}: {response.status_code}: {response.text[:300]}")
         size = len(response.content) / 1000
-        print(f"{name:<18} {median(took):>7.0f} {max(took):>7.0f} {size:>6.0f}", flush=True)
-        yield name, median(took)
+        figures = (median(used), median(took), max(took), size)
+        print(f"{name:<18} {' '.join(f'{x:>6.0f}' for x in figures)}", flush=True)
+        yield name, median(used)
 
 
 def _run_id(number: int) -> str:

@@ -113,9 +113,15 @@ def record_repetition(
     plan = {"text": text, "skeleton": text, "skeleton_hash": f"{hash(text) & 0xFFFFFFFF:x}"}
     measured = measurement(
         figure,
-        **{"wall_s": figure / 3, "cpu_s_per_mevent": figure, "start": 1000.0, "cores": 0.9},
+        **{
+            "wall_s": figure / 3,
+            "cpu_s_per_mevent": figure,
+            "start": 1000.0,
+            "end": 1039.0,
+            "cores": 0.9,
+        },
         **{"state_bytes_max": 2_000_000, "plan_skeleton_hash": plan["skeleton_hash"]},
-        **{"events": 1_000_000, "cpu_s": figure},
+        **{"events": 1_000_000, "cpu_s": figure, "cores": 0.9},
     )
     store.record_repetition(
         RepetitionRecord(
