@@ -1,9 +1,9 @@
 """How long the server takes for each page: `make bench-web`.
 
 Makes a results database of 400 nights with 23 queries and 10 repetitions each (5 pairs), asks for
-every page some times, and prints the medians of CPU and wall-clock time and the slowest. Exit code 1
-where a page takes more CPU time than it may: on a machine that does other things as well the wall
-clock says more about those. Nothing waits for anything but the results database, which is a file.
+every page some times, and prints the medians of CPU and wall-clock time and the slowest. Exit
+code 1 where a page takes more CPU time than it may: on a machine that does other things as well the
+wall clock says more about those, and a page waits for nothing but the database, which is a file.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def record_repetition(
             "cores": 0.9,
         },
         **{"state_bytes_max": 2_000_000, "plan_skeleton_hash": plan["skeleton_hash"]},
-        **{"events": 1_000_000, "cpu_s": figure, "cores": 0.9},
+        **{"events": 1_000_000, "cpu_s": figure},
     )
     store.record_repetition(
         RepetitionRecord(
