@@ -39,7 +39,7 @@ PAIRS ?=
 export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE NIGHTS SEED EXPIRES LINK OUT FORMAT ID \
 	DATE BUILD AGAINST REPETITIONS PAIRS FROM TO REPROCESS GOOD BAD BUILDS QUERY METRIC AIRFLOW
 
-.PHONY: help env env-dev run build backfill bisect ui accept withdraw acks history export test test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-canary bench-flight-recorder bench-gate bench-detection bench-bisect replay check-cluster cluster-up cluster-down clean
+.PHONY: help env env-dev run build backfill bisect ui accept withdraw acks history export test test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-canary bench-flight-recorder bench-gate bench-detection bench-bisect bench-web screenshots replay check-cluster cluster-up cluster-down clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -137,6 +137,12 @@ bench-detection: .venv/.run ## Real regressions on real Spark, and what the gate
 
 bench-bisect: .venv/.run ## How often bisection names the right build, and its cost
 	@$(BIN)/python -m nexmark.verdict.bisection_simulation
+
+bench-web: .venv/.run ## Server time of every page at 400 nights
+	@$(BIN)/python -m nexmark.web.bench
+
+screenshots: .venv/.dev ## Pictures of the pages of the newest night for README (needs chromium)
+	@$(BIN)/python -m nexmark.web.screenshots $${OUT:+--out "$$OUT"} $${QUERY:+--query "$$QUERY"}
 
 replay: .venv/.run ## Judge stored nights again: make replay NIGHTS=nights.csv
 	@$(BIN)/python -m nexmark.verdict --nights "$$NIGHTS"

@@ -11,7 +11,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,15 +80,17 @@ class Airflow:
         deadline = time.monotonic() + START_S
         while True:
             try:
-                ((user, password),) = json.loads(passwords.read_text()).items()
-                login = {"username": user, "password": password}
-                self.token = self.ask("/auth/token", login)["access_token"]
+                self.token = self.token_of("admin", json.loads(passwords.read_text())["admin"])
                 for dag in dags:
                     self.ask(f"/api/v2/dags/{dag}", {"is_paused": False}, "PATCH")
                 return
             except (OSError, ValueError, urllib.error.URLError):
                 assert time.monotonic() < deadline, self.logs
                 time.sleep(1)
+
+    def token_of(self, user: str, password: str) -> str:
+        login = {"username": user, "password": password}
+        return str(self.ask("/auth/token", login)["access_token"])
 
     def trigger(self, dag: str, conf: Mapping[str, Any]) -> str:
         """Begin a run of a DAG; its run id."""
@@ -135,7 +137,9 @@ class Airflow:
 
 
 @contextmanager
-def airflow_of(site: Site, logs: Path, *dags: str, **variables: str) -> Iterator[Airflow]:
+def airflow_of(
+    site: Site, logs: Path, *dags: str, components: Iterable[str] = COMPONENTS, **variables: str
+) -> Iterator[Airflow]:
     """A running Airflow on `site` in which `dags` can be run; `variables` are of its processes."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -147,7 +151,7 @@ def airflow_of(site: Site, logs: Path, *dags: str, **variables: str) -> Iterator
         prepare(environment)
     made = Airflow(environment, logs, port)
     try:
-        for name in COMPONENTS:
+        for name in components:
             made.start(name)
         made.log_in(dags)
         yield made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from nexmark.airflow_home import airflow_command, ui_mark
@@ -35,15 +35,19 @@ def check_port(port: int, other: str) -> None:
 
 
 def bring_up(
-    components: dict[str, Process], environment: Mapping[str, str], port: int, logs: Path
+    components: dict[str, Process],
+    environment: Mapping[str, str],
+    port: int,
+    logs: Path,
+    names: Iterable[str] = _COMPONENTS,
 ) -> None:
-    """Start all components; each is in `components` from the moment it runs.
+    """Start all components, or some; each is in `components` from the moment it runs.
 
     The API server first: a task that the scheduler starts before it answers has failed.
     """
     _start("api-server", components, environment, logs)
     _wait_ready(components, port, logs)
-    for name in _COMPONENTS.keys() - components.keys():
+    for name in set(names) - components.keys():
         _start(name, components, environment, logs)
 
 

@@ -22,6 +22,7 @@ from nexmark.airflow_home import (
 from nexmark.components import GRACE_S, bring_up, check_alive, check_port
 from nexmark.config import load, paths
 from nexmark.errors import NexmarkError
+from nexmark.web.entry import PREFIX
 from nexmark_jobs.host.processes import Process, end
 
 _POLL_S = 0.5
@@ -73,6 +74,7 @@ def _greet(port: int) -> None:
     passwords = json.loads((airflow_home() / "passwords.json").read_text())
     for user, password in passwords.items():
         print(f"Airflow is at http://127.0.0.1:{port} (user {user}, password {password})")
+    print(f"the nights: http://127.0.0.1:{port}{PREFIX}/ (or the tab Nexmark there)")
     print("Ctrl-C ends it", flush=True)
 
 

@@ -16,7 +16,9 @@ from nexmark.config.clusters import (
 from nexmark.config.errors import ConfigError, suggest
 from nexmark.config.load import load, profile_path
 from nexmark.config.models import (
+    ACCEPT_DAG_ID,
     BUILD_DAG_ID,
+    SIGNOFF_DAG_ID,
     BuildSource,
     Config,
     Engine,
@@ -30,11 +32,13 @@ from nexmark.config.models import (
 from nexmark.config.queries import KNOWN_QUERIES, STANDARD_QUERIES
 
 __all__ = [
+    "ACCEPT_DAG_ID",
     "BASELINE",
     "BUILD_DAG_ID",
     "CANDIDATE",
     "KNOWN_QUERIES",
     "LOOPBACK",
+    "SIGNOFF_DAG_ID",
     "STANDARD_QUERIES",
     "AnyCluster",
     "BuildSource",

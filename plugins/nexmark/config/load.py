@@ -14,7 +14,15 @@ from nexmark.config import paths
 from nexmark.config.clusters import KINDS, AnyCluster
 from nexmark.config.document import Document, Key, read
 from nexmark.config.errors import ConfigError, suggest
-from nexmark.config.models import BUILD_DAG_ID, Config, Engine, Gate, Workload
+from nexmark.config.models import (
+    ACCEPT_DAG_ID,
+    BUILD_DAG_ID,
+    SIGNOFF_DAG_ID,
+    Config,
+    Engine,
+    Gate,
+    Workload,
+)
 
 _M = TypeVar("_M", bound=BaseModel)
 
@@ -34,8 +42,8 @@ _EXPECTED = {
 #: DAGs that are there beside those of the engines, by id.
 RESERVED_DAG_IDS = {
     BUILD_DAG_ID: "a build on demand",
-    "nexmark_accept": "accept a run",
-    "nexmark_signoff": "sign a release off",
+    ACCEPT_DAG_ID: "accept a run",
+    SIGNOFF_DAG_ID: "sign a release off",
 }
 
 

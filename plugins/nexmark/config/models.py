@@ -66,6 +66,9 @@ def _spark_conf_key(key: str) -> str:
 
 #: The DAG that tests any build; those of the engines are named after them.
 BUILD_DAG_ID = "nexmark_build"
+#: The DAG by which a person accepts a night, and that by which one signs a build off.
+ACCEPT_DAG_ID = "nexmark_accept"
+SIGNOFF_DAG_ID = "nexmark_signoff"
 
 QueryName: TypeAlias = Annotated[str, BeforeValidator(_query)]
 Mode: TypeAlias = Literal["bounds", "paired", "history"]
@@ -307,7 +310,9 @@ class Config(Model):
 
 
 __all__ = [
+    "ACCEPT_DAG_ID",
     "BUILD_DAG_ID",
+    "SIGNOFF_DAG_ID",
     "BuildSource",
     "Config",
     "Engine",

@@ -6,7 +6,6 @@ from nexmark.store import Store
 from nexmark.store.errors import without_secrets
 from nexmark.store.models import Night
 from nexmark.verdict.acks import Alarm, Group, group_by_first_bad
-from nexmark.verdict.nights import QueryVerdict
 
 NIGHTS = 100
 """So far back an alarm is followed."""
@@ -28,10 +27,9 @@ def alarm_groups(store: Store, night: Night) -> list[Group]:
     if not red:
         return []
     tonight = [x for x in store.query_verdicts(night.id) if (x.query, x.metric) in red]
-    history: list[tuple[str, list[QueryVerdict]]] = []
-    for verdicts in store.earlier(night.id, NIGHTS):
-        if verdicts:
-            history.append((store.night(verdicts[0].night).build_id, verdicts))
+    earlier = [x for x in store.earlier(night.id, NIGHTS, {query for query, _ in red}) if x]
+    builds = store.candidates(verdicts[0].night for verdicts in earlier)
+    history = [(builds[verdicts[0].night], verdicts) for verdicts in earlier]
     return group_by_first_bad([*history, (night.build_id, tonight)])
 
 

@@ -60,7 +60,7 @@ def rows_of(store: Store, night: Night) -> list[Row]:
     verdicts = {row.query: row for row in store.verdicts(night.id) if row.decides}
     validations = {x.query: x for x in store.validations(night.id) if x.arm == CANDIDATE}
     measured: dict[str, list[Repetition]] = {}
-    for row in store.repetitions(night.id):
+    for row in store.repetitions(night.id, lists=False):
         if row.arm == CANDIDATE and row.stage == FIRST:
             measured.setdefault(row.query, []).append(row)
     queries = list(dict.fromkeys([*night.queries, *verdicts, *measured]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -40,7 +40,9 @@ def columns_of(verdict: Verdict | QueryVerdict, figures: Figures | None) -> dict
     return columns
 
 
-def earlier(session: Session, night: Night, limit: int) -> list[list[QueryVerdict]]:
+def earlier(
+    session: Session, night: Night, limit: int, queries: Collection[str] | None = None
+) -> list[list[QueryVerdict]]:
     """Return the verdicts of the last nights that are comparable and were judged, oldest first.
 
     Builds on demand and settings are not among them: what a person tried is nothing to learn from.
@@ -65,18 +67,19 @@ def earlier(session: Session, night: Night, limit: int) -> list[list[QueryVerdic
         .limit(limit)
     )
     runs = list(session.scalars(last))[::-1]
-    verdicts = verdicts_of(session, runs, night.mode)
+    verdicts = verdicts_of(session, runs, night.mode, queries)
     return [verdicts[run] for run in runs]
 
 
-def verdicts_of(session: Session, runs: Sequence[str], mode: str) -> dict[str, list[QueryVerdict]]:
-    """Return the verdicts of runs by the newest version of the gate that judged each."""
+def verdicts_of(
+    session: Session, runs: Sequence[str], mode: str, queries: Collection[str] | None = None
+) -> dict[str, list[QueryVerdict]]:
+    """Return the verdicts of runs, on all or some queries, by the newest gate that judged each."""
     columns = [getattr(VerdictRow, name) for name in _NAMES.values()]
-    rows = session.execute(
-        select(*columns)
-        .where(VerdictRow.night_id.in_(runs), VerdictRow.mode == mode)
-        .order_by(VerdictRow.id)
-    ).all()
+    wanted = select(*columns).where(VerdictRow.night_id.in_(runs), VerdictRow.mode == mode)
+    if queries is not None:
+        wanted = wanted.where(VerdictRow.query.in_(queries))
+    rows = session.execute(wanted.order_by(VerdictRow.id)).all()
     newest: dict[str, int] = {}
     for row in rows:
         newest[row.night_id] = max(newest.get(row.night_id, 0), row.gate_version)

@@ -45,6 +45,7 @@ class Night(Base):
     """
 
     __tablename__ = "night"
+    __table_args__ = (Index(None, "dag_id", "started"),)
 
     id: Mapped[str] = mapped_column(RUN, primary_key=True)
     dag_id: Mapped[str]
@@ -231,7 +232,10 @@ class VerdictRow(Base):
     """
 
     __tablename__ = "verdict"
-    __table_args__ = (UniqueConstraint("night_id", "query", "metric", "gate_version"),)
+    __table_args__ = (
+        UniqueConstraint("night_id", "query", "metric", "gate_version"),
+        Index(None, "query", "metric"),
+    )
 
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
     night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))

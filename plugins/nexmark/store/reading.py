@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
 from sqlalchemy import Engine, select
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from nexmark.attribution.observed import Observed
 from nexmark.store import judged
@@ -144,12 +144,18 @@ class Reader:
         near = list(dict.fromkeys(known[text] for text in close))
         raise StoreError(f"run {name!r} is not known; the nearest are: {_names(near or nights)}")
 
-    def repetitions(self, run: str) -> list[Repetition]:
-        """Return all repetitions of a run, as asked for: by query, arm, stage and number."""
+    def repetitions(self, run: str, lists: bool = True) -> list[Repetition]:
+        """Return all repetitions of a run, as asked for: by query, arm, stage and number.
+
+        ``lists`` False: without batches and confs, most of the bytes.
+        """
         order = (Repetition.query, Repetition.arm, Repetition.stage, Repetition.number)
         where = Repetition.night_id == run
         with self._reading() as session:
-            return list(session.scalars(select(Repetition).where(where).order_by(*order)))
+            query = select(Repetition).where(where).order_by(*order)
+            if not lists:
+                query = query.options(defer(Repetition.batch_list), defer(Repetition.confs))
+            return list(session.scalars(query))
 
     def sample_series(self, repetition_id: int) -> list[SampleSeries]:
         """Return the CPU series of a repetition, one per host; ``series.unpack`` reads them."""
@@ -229,14 +235,16 @@ class Reader:
             night = self._known(session, run)
             return judged.verdicts_of(session, [run], night.mode)[run]
 
-    def earlier(self, run: str, limit: int) -> list[list[QueryVerdict]]:
+    def earlier(
+        self, run: str, limit: int, queries: Collection[str] | None = None
+    ) -> list[list[QueryVerdict]]:
         """Return the verdicts of the last comparable nights before a run, oldest first.
 
         Comparable: the same engine, workload, cluster, shape and mode. Nights that were not judged
-        are left out and not counted.
+        are left out and not counted. ``queries``: the verdicts on these only.
         """
         with self._reading() as session:
-            return judged.earlier(session, self._known(session, run), limit)
+            return judged.earlier(session, self._known(session, run), limit, queries)
 
     def history(
         self, query: str, metric: str = CPU, place: Mapping[str, str | None] | None = None
@@ -262,6 +270,17 @@ class Reader:
         with self._reading() as session:
             return {row.id: row for row in session.scalars(query)}
 
+    def builds(self, builds: Iterable[str]) -> list[Build]:
+        """Return those of the builds that are recorded."""
+        with self._reading() as session:
+            return list(session.scalars(select(Build).where(Build.id.in_(list(builds)))))
+
+    def candidates(self, runs: Iterable[str]) -> dict[str, str]:
+        """Return the candidate build of each run."""
+        query = select(Night.id, Night.build_id).where(Night.id.in_(list(runs)))
+        with self._reading() as session:
+            return {run: build for run, build in session.execute(query).all()}  # noqa: C416
+
     def canaries(self, run: str) -> list[CanaryRow]:
         """Return the readings of the canary in a run, in the order they were taken."""
         query = select(CanaryRow).where(CanaryRow.night_id == run)
@@ -284,6 +303,10 @@ class Reader:
         """
         with self._session(snapshot(self._engine)) as session:
             return export(session, directory, form)
+
+    def reading(self) -> AbstractContextManager[Session]:
+        """Open a session to read with, in one transaction."""
+        return self._reading()
 
     @contextmanager
     def _reading(self) -> Iterator[Session]:

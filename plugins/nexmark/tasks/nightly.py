@@ -28,7 +28,7 @@ from airflow.sdk.definitions.mappedoperator import OperatorPartial
 from airflow.sdk.definitions.param import ParamsDict
 
 from nexmark.airflow_home import POOL
-from nexmark.config import BUILD_DAG_ID, Config, Engine
+from nexmark.config import ACCEPT_DAG_ID, BUILD_DAG_ID, Config, Engine
 from nexmark.tasks import confirmation, infrastructure, judging, query, recorded, sampling
 from nexmark.tasks.documentation import accept_doc, nightly_doc, on_demand_doc
 from nexmark.tasks.notifications import notifiers, notify
@@ -89,7 +89,7 @@ def build_on_demand_dag(config: Config) -> DAG:
 def build_accept_dag() -> DAG:
     """The DAG that makes a run the baseline of its engine and workload."""
     with dag_of(
-        "nexmark_accept",
+        ACCEPT_DAG_ID,
         "Nexmark: accept a run as the baseline",
         "Make a night the baseline that later nights are compared with",
         accept_doc(),

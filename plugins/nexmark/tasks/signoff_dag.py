@@ -7,7 +7,7 @@ from datetime import timedelta
 from airflow.sdk import DAG
 from airflow.sdk.definitions.param import ParamsDict
 
-from nexmark.config import Config
+from nexmark.config import SIGNOFF_DAG_ID, Config
 from nexmark.tasks import signoff
 from nexmark.tasks.approval import SignOffOperator
 from nexmark.tasks.documentation import signoff_doc
@@ -24,7 +24,7 @@ def build_signoff_dag(config: Config) -> DAG:
     """The DAG by which a person signs a build off."""
     told = notifiers()
     with dag_of(
-        "nexmark_signoff",
+        SIGNOFF_DAG_ID,
         "Nexmark: sign a release off",
         "Measure a build against the last release, and let a person decide on it",
         signoff_doc(),

@@ -1,0 +1,97 @@
+"""Style, script and the chart library: files of this package and of one it depends on.
+
+The chart library is Vega-Lite, as the package ``vl-convert-python`` ships it. It is put together
+by that package's own bundler, once for each version, in a process of its own (it takes two seconds
+and 150 MB), and kept under ``.nexmark/web``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from functools import cache
+from importlib import metadata, resources
+from pathlib import Path
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from nexmark.config import paths
+from nexmark.errors import NexmarkError
+
+TYPES = {
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "charts.js": "text/javascript; charset=utf-8",
+    "vega.js": "text/javascript; charset=utf-8",
+}
+LIBRARY = "vega.js"
+VEGA_LITE = "6.4"
+_BUNDLE = (
+    "import sys, vl_convert; "
+    f"sys.stdout.write(vl_convert.javascript_bundle(vl_version={VEGA_LITE!r}))"
+)
+_TIMEOUT_S = 120
+
+
+router = APIRouter()
+
+
+@router.get("/assets/{name}")
+def asset(request: Request, name: str) -> Response:
+    """Return a file; browsers keep it as long as its version is the same."""
+    if name not in TYPES:
+        from nexmark.web.visit import NotFound
+
+        raise NotFound(f"there is no file {name!r}")
+    own = request.query_params.get("v") == version(name)
+    kept = "private, max-age=31536000, immutable" if own else "private, no-cache"
+    return Response(content(name), media_type=TYPES[name], headers={"Cache-Control": kept})
+
+
+@cache
+def version(name: str) -> str:
+    """Return what changes when a file does."""
+    if name == LIBRARY:
+        return f"{metadata.version('vl-convert-python')}-{VEGA_LITE}"
+    return hashlib.sha256(content(name)).hexdigest()[:12]
+
+
+@cache
+def content(name: str) -> bytes:
+    """Return a file."""
+    if name == LIBRARY:
+        return _library()
+    return resources.files("nexmark.web").joinpath("static", name).read_bytes()
+
+
+def _library() -> bytes:
+    kept = paths.home() / "web" / f"vega-{version(LIBRARY)}.js"
+    try:
+        return kept.read_bytes()
+    except OSError:
+        pass
+    made = subprocess.run(
+        [sys.executable, "-c", _BUNDLE], capture_output=True, timeout=_TIMEOUT_S, check=False
+    )
+    if made.returncode != 0:
+        words = made.stderr.decode(errors="replace").strip().split("\n")[-1]
+        raise NexmarkError(f"the chart library could not be put together: {words}; `make env`")
+    _keep(kept, made.stdout)
+    return made.stdout
+
+
+def _keep(path: Path, data: bytes) -> None:
+    """Write it for the next process; one that may not write makes it anew."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+
+
+__all__ = ["content", "router", "version"]

@@ -1,0 +1,38 @@
+"""Registers the pages of `nexmark.web` with Airflow; nothing else.
+
+Every component of Airflow and every task imports this: nothing heavy may be imported here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.plugins_manager import AirflowPlugin
+
+from nexmark.web.entry import PREFIX, EntryPoint, base_path
+
+_PAGES = f"{base_path()}{PREFIX}"
+
+
+def _view(destination: str, route: str, path: str, name: str = "Nexmark") -> dict[str, Any]:
+    """An external view: Airflow shows the page of ours in a tab, or as a page of its menu."""
+    return {
+        "name": name,
+        "href": f"{_PAGES}{path}",
+        "destination": destination,
+        "url_route": route,
+    }
+
+
+class NexmarkPlugin(AirflowPlugin):
+    """The results of the nights, in Airflow's own pages."""
+
+    name = "nexmark"
+    fastapi_apps = [{"app": EntryPoint(), "url_prefix": PREFIX, "name": "Nexmark"}]  # noqa: RUF012
+    external_views = [  # noqa: RUF012
+        {**_view("nav", "nexmark", "/"), "nav_top_level": True},
+        _view("dag", "nexmark-dag", "/dag/{DAG_ID}"),
+        _view("dag_run", "nexmark-night", "/night/{DAG_ID}/{RUN_ID}"),
+        _view("task", "nexmark-task", "/dag/{DAG_ID}/task/{TASK_ID}"),
+        _view("task_instance", "nexmark-query", "/night/{DAG_ID}/{RUN_ID}/task/{TASK_ID}"),
+    ]

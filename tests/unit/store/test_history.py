@@ -1,0 +1,77 @@
+"""Many nights at a time, on both databases."""
+
+from __future__ import annotations
+
+from nexmark.store import Store, details, history
+from nexmark.verdict import Value
+from tests.unit.web import web_nights
+from tests.unit.web.web_nights import DAG, NEW, OLD
+
+
+def test_only_nights_of_the_dags_that_were_asked_for_are_told_of(store: Store) -> None:
+    web_nights.record(store, 1)
+    assert history.dag_ids(store) == [DAG]
+    assert history.count_nights(store, [DAG]) == 2  # with the one that was accepted
+    for dags in ([], ["other"]):
+        assert history.nights(store, dags, 9) == []
+        assert history.count_nights(store, dags) == 0
+        assert history.builds(store, dags) == []
+
+
+def test_nights_come_newest_first_and_know_their_neighbours(store: Store) -> None:
+    first, second, third = (web_nights.record(store, number) for number in (1, 2, 3))
+    assert [x.id for x in history.nights(store, [DAG], 2)] == [third, second]
+    assert [x.id for x in history.nights(store, [DAG], 1, offset=2)] == [first]
+    assert next(x.id for x in history.nights(store, [DAG], 9, build=OLD.id)).endswith(
+        "accepted-one"
+    )
+    assert history.neighbours(store, store.night(second)) == (first, third)
+    assert history.neighbours(store, store.night(third)) == (second, None)
+
+
+def test_red_is_counted_as_a_verdict_is_red(store: Store) -> None:
+    run = web_nights.record(store, 1, web_nights.ALL_VALUES)
+    quiet = web_nights.record(store, 2)
+    found = history.tallies(store, [run, quiet])
+    assert found[run].red == sum(row.red for row in store.verdicts(run)) > 0
+    assert (found[quiet].red, found[quiet].values) == (0, {"OK": 2})
+    assert history.tallies(store, []) == {}
+
+
+def test_a_red_verdict_that_is_accepted_is_known_and_not_red(store: Store) -> None:
+    run = web_nights.record(store, 1, {"q2": Value.REGRESSION, "q0": Value.OK})
+    store.accept(run, "ada", "meant", ["q2"])
+    (ack,) = store.acceptances()
+    store.record_verdicts(run, store.query_verdicts(run), covered={"q2": ack.id})
+    tally = history.tallies(store, [run])[run]
+    assert (tally.red, tally.known) == (0, 1)
+
+
+def test_the_history_of_a_query_is_of_comparable_nights(store: Store) -> None:
+    first = web_nights.record(store, 1)
+    web_nights.record(store, 2, workload_spec={"events": 7})
+    run = web_nights.record(store, 3)
+    points = history.trail(store, store.night(run), "q0", "cpu_s_per_mevent", 9)
+    assert [(x.night, x.baseline) for x in points] == [(first, OLD.id), (run, OLD.id)]
+    assert [x.night for x in history.trail(store, store.night(run), "q0", "wall_s", 1)] == [run]
+
+
+def test_builds_hosts_and_figures(store: Store) -> None:
+    runs = [web_nights.record(store, number) for number in (1, 2)]
+    new, old = history.builds(store, [DAG])
+    assert (new.id, new.nights, old.id, old.nights) == (NEW.id, 2, OLD.id, 1)
+    assert {x.host for x in history.hosts(store, runs[0])} == {"n02", "n03"}
+    assert len(history.visible(store, runs, "cpu_s_per_mevent")) == 4
+    figures = history.compared(store, runs, "cpu_s_per_mevent")
+    assert {x.baseline_build for x in figures} == {OLD.id}
+    assert all(x.candidate for x in figures)
+
+
+def test_a_query_in_depth_without_reading_what_is_not_shown(store: Store) -> None:
+    run = web_nights.record(store, 1)
+    rows = details.arms(store, run, ["q5"])
+    assert len(rows) == 6
+    texts = details.plan_texts(store, {row.plan_id for row in rows})
+    assert len(texts) == 2
+    assert all(len(row.batch_list) == 8 for row in details.batches(store, run, "q5"))
+    assert details.arms(store, run, []) == []

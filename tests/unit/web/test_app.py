@@ -1,0 +1,440 @@
+"""The pages over real databases: who is let in, what is shown, what is escaped, what is refused."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
+
+from nexmark.config import SIGNOFF_DAG_ID
+from nexmark.config.load import load_gate
+from nexmark.store import BuildRecord, RepetitionRecord, Store, ValidationRecord, open_store
+from nexmark.verdict import Value, judge
+from nexmark.web import bench, forms
+from nexmark.web.app import POLICY, create_app
+from nexmark.web.database import Database
+from nexmark.web.words import part
+from tests.unit.store.store_builder import DAG, night
+from tests.unit.store.store_builder import record as record_by_bounds
+from tests.unit.web import web_nights
+from tests.unit.web.conftest import TestDoor
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+EVERYWHERE = ("/", "/nights", "/builds", "/compare", "/signoffs", "/gate", "/acks")
+ATTACK = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{ 7*7 }}"
+
+
+def at(run: str, *more: str) -> str:
+    dag, _, run_id = run.partition("/")
+    return "/".join([f"/night/{part(dag)}/{part(run_id)}", *more])
+
+
+def shown(browser: TestClient, path: str) -> str:
+    response = browser.get(path)
+    assert response.status_code == 200, response.text[:500]
+    return response.text
+
+
+def post(browser: TestClient, path: str, form: dict[str, str], **headers: str) -> Any:
+    token = forms.token("secret of the tests", "ada")
+    return browser.post(
+        path,
+        data={"token": token, **form},
+        headers={"origin": "http://testserver", **headers},
+        follow_redirects=False,
+    )
+
+
+# --- who is let in
+
+
+def test_every_route_refuses_who_is_not_logged_in(database: str) -> None:
+    app = create_app(Database(database), TestDoor())
+    stranger = TestClient(app)
+    routes = [route for route in app.routes if isinstance(route, APIRoute)]
+    assert len(routes) > 14
+    for route in routes:
+        path = re.sub(r"{number}", "1", route.path)
+        path = re.sub(r"{\w+}", "x", path)
+        for method in route.methods:
+            response = stranger.request(method, path)
+            assert response.status_code == 401, route.path
+            assert "/auth/login" in response.text
+
+
+def test_there_is_no_description_of_the_interface(browser: TestClient) -> None:
+    for path in ("/docs", "/redoc", "/openapi.json"):
+        assert browser.get(path).status_code == 404
+
+
+def test_nights_of_other_peoples_dags_are_not_there(
+    browser: TestClient, store: Store, door: TestDoor
+) -> None:
+    run = web_nights.record(store)
+    assert "GREEN" in shown(browser, "/")
+    door.dags = lambda dag: False
+    for path in EVERYWHERE:
+        text = shown(browser, path)
+        assert run not in text
+        assert web_nights.NEW.id not in text
+    assert browser.get(at(run)).status_code == 404
+    assert browser.get(at(run, "query", "q5")).status_code == 404
+    both = f"/compare?new={web_nights.NEW.id}&old={web_nights.OLD.id}"
+    assert browser.get(both).status_code == 404
+
+
+# --- what is shown
+
+
+@pytest.mark.parametrize("path", EVERYWHERE)
+def test_an_empty_database_has_pages_that_say_so(browser: TestClient, path: str) -> None:
+    text = shown(browser, path)
+    assert re.search(r"[Nn]o(thing| night| build| release)", text)
+
+
+def test_one_night_has_all_pages(browser: TestClient, store: Store) -> None:
+    run = web_nights.record(store)
+    text = shown(browser, "/")
+    assert "GREEN" in text
+    assert "the newest night" in text
+    for path in (*EVERYWHERE, at(run), at(run, "query", "q0"), at(run, "query", "q5")):
+        shown(browser, path)
+
+
+def test_a_night_has_a_line_for_every_verdict_the_worst_first(
+    browser: TestClient, store: Store
+) -> None:
+    run = web_nights.record(store, values=web_nights.ALL_VALUES)
+    text = shown(browser, at(run))
+    assert "RED" in text
+    for value in Value:
+        assert f"</svg>{value.value}</span>" in text
+    queries = re.findall(r'<th scope="row"><a href="[^"]+">(q\d+)</a>', text)
+    names = dict(web_nights.ALL_VALUES.items())
+    assert [names[query].value for query in queries] == [
+        *("INVALID", "MISSING", "REGRESSION", "SUSPECT", "WATCH"),
+        *("UNCONFIRMED", "FASTER", "CALIBRATING", "OK"),
+    ]
+    for query in web_nights.ALL_VALUES:
+        shown(browser, at(run, "query", query))
+    for path in EVERYWHERE:
+        shown(browser, path)
+
+
+def test_a_night_that_is_not_over_says_how_far_it_is(browser: TestClient, store: Store) -> None:
+    made = web_nights.paired_night(1, queries=["q0", "q5", "q9"])
+    web_nights.start(store, made)
+    assert "0 of 3 queries recorded" in shown(browser, "/")
+    web_nights.record_query(store, made, "q0", Value.OK)
+    text = shown(browser, "/")
+    assert "NOT JUDGED" in text
+    assert "1 of 3 queries recorded" in text
+    assert "No verdict on q9" in shown(browser, at(made.run, "query", "q9"))
+    assert "No verdict on q0" in shown(browser, at(made.run, "query", "q0"))
+
+
+def test_a_night_by_bounds_has_its_pages_too(browser: TestClient, store: Store) -> None:
+    first = record_by_bounds(store, night(1))
+    store.accept(first, "ada", "first")
+    run = record_by_bounds(store, night(2), figure=20.0)
+    baseline = store.baseline("spark-4.3.0", "smoke", "local")
+    verdicts = judge(
+        ["q0", "q5"], store.arms(run), baseline, {}, load_gate(), workload="smoke", repetitions=1
+    )
+    store.record_verdicts(run, verdicts)
+    text = shown(browser, at(run))
+    assert "2.000" in text
+    assert at(first) in text
+    shown(browser, at(run, "query", "q5"))
+
+
+def test_four_hundred_nights_have_all_pages(empty_database: Path, tmp_path: Path) -> None:
+    path = tmp_path / "many.db"
+    path.write_bytes(empty_database.read_bytes())
+    with open_store(f"sqlite:///{path}") as store:
+        run = bench.fill(store, 400, ("q0", "q5"), 1)
+    browser = TestClient(
+        create_app(Database(f"sqlite:///{path}"), TestDoor()), headers={"x-user": "ada"}
+    )
+    for _, address in bench.pages_of(run):
+        shown(browser, address)
+    assert "400 nights" in shown(browser, "/nights")
+    assert "Candidate by baseline in 400 nights" in shown(browser, at(run, "query", "q0"))
+
+
+def test_a_sort_that_does_not_exist_is_that_by_attention(browser: TestClient, store: Store) -> None:
+    run = web_nights.record(store, values=web_nights.ALL_VALUES)
+    assert shown(browser, f"{at(run)}?sort=nothing") == shown(browser, at(run))
+
+
+def test_tabs_of_airflow_lead_to_the_right_place(browser: TestClient, store: Store) -> None:
+    web_nights.record(store, 1)
+    run = web_nights.record(store, 2)
+    assert run in html.unescape(shown(browser, f"/dag/{DAG}"))
+    assert "has no night" in shown(browser, "/dag/nexmark_accept")
+    task = browser.get(at(run, "task", "q5.record"), follow_redirects=False)
+    assert task.headers["location"] == at(run, "query", "q5")
+    other = browser.get(at(run, "task", "judge"), follow_redirects=False)
+    assert other.headers["location"] == at(run)
+    newest = browser.get(f"/dag/{DAG}/task/q0.plan", follow_redirects=False)
+    assert newest.headers["location"] == at(run, "query", "q0")
+
+
+# --- what is escaped, and what is not found
+
+
+def test_texts_of_others_are_escaped_on_every_page(browser: TestClient, store: Store) -> None:
+    build = BuildRecord("e4" * 8, f"4.3.0{ATTACK}", f"tarball:{ATTACK}")
+    values = dict(web_nights.ALL_VALUES.items())
+    changes: dict[str, Any] = {"engine": f"spark{ATTACK}", "workload": ATTACK, "cluster": ATTACK}
+    run = web_nights.record(store, 1, values, ATTACK, build=build, **changes)
+    store.record_repetition(RepetitionRecord(run, "q1", 9, failed=ATTACK))
+    store.record_validation(ValidationRecord(run, "q3", False, [ATTACK], 9))
+    store.record_grade(run, ATTACK[:100], ATTACK)
+    store.accept(run, ATTACK, ATTACK, ["q0"], link=f"javascript:{ATTACK}")
+    pages = [at(run), *EVERYWHERE, *(at(run, "query", query) for query in values)]
+    pages += [
+        f"/compare?new={build.id}&old={web_nights.OLD.id}",
+        f"/dag/{part(ATTACK.replace('/', ''))}",
+    ]
+    seen = 0
+    for path in pages:
+        text = shown(browser, path)
+        assert "<script>alert" not in text, path
+        assert "<img" not in text, path
+        assert 'href="javascript:' not in text, path
+        assert "49" not in re.findall(r"&gt;(\d\d)", text), path
+        seen += "&lt;script&gt;alert(1)" in text
+    assert seen > len(values)
+    missing = browser.get(at(f"{DAG}/{ATTACK.replace('/', '')}"))
+    assert missing.status_code == 404
+    assert "<script>alert" not in missing.text
+
+
+def test_a_password_in_the_name_of_a_build_is_not_shown(browser: TestClient, store: Store) -> None:
+    build = BuildRecord("f5" * 8, "4.3.0", "tarball:https://ada:hunter2@ci.example/spark.tgz")
+    web_nights.record(store, 1, build=build)
+    for path in (*EVERYWHERE, f"/compare?new={build.id}&old={build.id}"):
+        assert "hunter2" not in shown(browser, path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/nothing", "/night/x/y", "/signoff/x/y", "/assets/app.py"),
+        *("/night/x/y/query/q0", "/compare?new=x&old=y", "/assets/..%2F..%2Fauth.py"),
+        f"/night/{DAG}/..%2F..%2Fetc",
+    ],
+)
+def test_what_is_not_there_is_said_in_a_sentence(
+    browser: TestClient, store: Store, path: str
+) -> None:
+    web_nights.record(store)
+    response = browser.get(path)
+    assert response.status_code == 404
+    assert "Nothing here" in response.text
+    assert "Traceback" not in response.text
+
+
+def test_a_query_that_the_night_did_not_have_is_not_there(
+    browser: TestClient, store: Store
+) -> None:
+    run = web_nights.record(store)
+    assert browser.get(at(run, "query", "q7")).status_code == 404
+    assert browser.get(at(run, "task", "q7.record")).status_code == 404
+
+
+def test_a_database_that_fails_is_told_and_tried_again(tmp_path: Path) -> None:
+    path = tmp_path / "results.db"
+    path.write_text("this is no database, though it is as long as the head of one" * 9)
+    client = TestClient(
+        create_app(Database(f"sqlite:///{path}"), TestDoor()), headers={"x-user": "ada"}
+    )
+    response = client.get("/")
+    assert response.status_code == 503
+    assert "results database" in html.unescape(response.text)
+    path.unlink()
+    assert client.get("/").status_code == 200
+
+
+def test_nothing_may_be_loaded_from_elsewhere(browser: TestClient, store: Store) -> None:
+    run = web_nights.record(store)
+    for path in (*EVERYWHERE, at(run), at(run, "query", "q5")):
+        response = browser.get(path)
+        assert response.headers["content-security-policy"] == POLICY
+        own = re.findall(r'(?:src|href)="([^"]*)"', response.text)
+        assert own
+        assert all(x.startswith(("/", "#", "data:")) for x in own)
+        assert not re.search(r"<\w[^>]*\s(style|on\w+)=", response.text)
+
+
+def test_files_are_kept_by_browsers_until_they_change(browser: TestClient) -> None:
+    text = shown(browser, "/gate")
+    (address,) = re.findall(r'href="([^"]+page\.css[^"]*)"', text)
+    assert "immutable" in browser.get(address).headers["cache-control"]
+    assert "immutable" not in browser.get("/assets/page.css").headers["cache-control"]
+
+
+# --- sign-offs
+
+
+def test_the_evidence_of_a_signoff_is_shown_without_its_scripts(
+    browser: TestClient, store: Store, tmp_path: Path
+) -> None:
+    from nexmark.report.bundle import write_bundle
+    from nexmark.report.evidence import collect
+
+    run = web_nights.record(
+        store, 1, dag_id=SIGNOFF_DAG_ID, run_id="one", directory=tmp_path / "run"
+    )
+    assert "nobody yet" in shown(browser, "/signoffs")
+    decision = {
+        "choice": "Approve",
+        "who": "ada",
+        "when": "today",
+        "reason": "",
+        "signed_off": True,
+    }
+    made = write_bundle(
+        tmp_path / "run" / "signoff", tmp_path / "copy", collect(store, run, decision), store
+    )
+    assert "Approve" in shown(browser, "/signoffs")
+    text = shown(browser, f"/signoff/{SIGNOFF_DAG_ID}/one")
+    assert made.seal in text
+    evidence = browser.get(f"/signoff/{SIGNOFF_DAG_ID}/one/evidence/signoff")
+    assert evidence.status_code == 200
+    assert "sandbox" in evidence.headers["content-security-policy"]
+    for name in ("report", "..%2Freport", "signoff-2", "draft", "signoff*"):
+        assert browser.get(f"/signoff/{SIGNOFF_DAG_ID}/one/evidence/{name}").status_code == 404
+    html_file = made.directory / "evidence.html"
+    html_file.chmod(0o644)
+    html_file.write_text("another decision")
+    assert "was changed" in shown(browser, f"/signoff/{SIGNOFF_DAG_ID}/one")
+
+
+# --- acknowledging
+
+
+def test_an_ack_is_recorded_in_the_visitors_name(browser: TestClient, store: Store) -> None:
+    run = web_nights.record(store, values={"q0": Value.OK, "q2": Value.REGRESSION})
+    form = {"reason": "more partitions", "expires": "30d", "link": "https://issues.example/7"}
+    response = post(browser, at(run, "query", "q2", "accept"), form)
+    assert response.status_code == 303
+    (row,) = store.acceptances()
+    assert (row.who, row.reason, row.query, row.night_id) == ("ada", form["reason"], "q2", run)
+    assert row.link == form["link"]
+    assert row.expires is not None
+    assert timedelta(days=29) < row.expires - datetime.now(UTC) < timedelta(days=31)
+    text = shown(browser, response.headers["location"].partition("#")[0])
+    assert "Accepted." in text
+    assert "more partitions" in text
+    assert "counts" in shown(browser, "/acks")
+
+
+def test_an_ack_can_be_taken_back(browser: TestClient, store: Store) -> None:
+    run = web_nights.record(store)
+    store.accept(run, "bob", "first", ["q0"])
+    (row,) = store.acceptances()
+    response = post(browser, f"/acks/{row.id}/withdraw", {"reason": "not so"})
+    assert response.status_code == 303
+    (row,) = store.acceptances()
+    assert row.withdrawal is not None
+    assert (row.withdrawal.who, row.withdrawal.reason) == ("ada", "not so")
+    assert post(browser, f"/acks/{row.id}/withdraw", {"reason": "again"}).status_code == 400
+    assert post(browser, "/acks/999/withdraw", {"reason": "x"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"reason": " "}, "needs a reason"),
+        ({"reason": "r", "expires": "soon"}, "neither a day"),
+        ({"reason": "r", "expires": "2001-01-01"}, "over already"),
+        ({"reason": "r", "link": "javascript:alert(1)"}, "https://"),
+        ({"reason": "r" * 3000}, "reason"),
+    ],
+)
+def test_an_ack_that_cannot_be_is_refused_in_a_sentence(
+    browser: TestClient, store: Store, form: dict[str, str], words: str
+) -> None:
+    run = web_nights.record(store)
+    response = post(browser, at(run, "query", "q0", "accept"), form)
+    assert response.status_code == 400
+    assert words in html.unescape(response.text)
+    assert store.acceptances() == []
+
+
+def test_a_wrong_result_is_never_accepted(browser: TestClient, store: Store) -> None:
+    run = web_nights.record(store, values={"q3": Value.INVALID})
+    response = post(browser, at(run, "query", "q3", "accept"), {"reason": "please"})
+    assert response.status_code == 400
+    assert "nothing to accept" in response.text
+
+
+def test_who_may_not_accept_has_no_form_and_is_refused(
+    browser: TestClient, store: Store, door: TestDoor
+) -> None:
+    run = web_nights.record(store)
+    store.accept(run, "bob", "first", ["q0"])
+    assert "<form method" in shown(browser, at(run, "query", "q0"))
+    door.accepts = False
+    assert "<form method" not in shown(browser, at(run, "query", "q0"))
+    assert "<form method" not in shown(browser, "/acks")
+    assert post(browser, at(run, "query", "q0", "accept"), {"reason": "r"}).status_code == 403
+    assert post(browser, "/acks/1/withdraw", {"reason": "r"}).status_code == 403
+    assert len(store.acceptances()) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "token"),
+    [
+        ({"origin": "https://evil.example"}, None),
+        ({"origin": "null"}, None),
+        ({"origin": "http://testserver", "sec-fetch-site": "cross-site"}, None),
+        ({"origin": "http://testserver", "sec-fetch-site": "same-site"}, None),
+        ({"origin": "", "referer": "https://evil.example/x"}, None),
+        ({"origin": ""}, None),
+        ({}, ()),
+        ({}, ("secret of the tests", "bob")),
+        ({}, ("another secret", "ada")),
+    ],
+)
+def test_a_form_of_another_site_does_nothing(
+    browser: TestClient, store: Store, headers: dict[str, str], token: tuple[str, ...] | None
+) -> None:
+    run = web_nights.record(store)
+    form = {"reason": "r"}
+    if token is not None:
+        form["token"] = forms.token(*token) if token else "made up"
+    response = post(browser, at(run, "query", "q0", "accept"), form, **headers)
+    assert response.status_code == 403
+    assert store.acceptances() == []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec-fetch-site": "same-origin"},
+        {"origin": "https://airflow.example"},
+        {"origin": "", "referer": "http://testserver/nexmark/"},
+    ],
+)
+def test_a_form_of_ours_is_taken_also_behind_a_proxy(
+    browser: TestClient, store: Store, headers: dict[str, str]
+) -> None:
+    run = web_nights.record(store)
+    response = post(browser, at(run, "query", "q0", "accept"), {"reason": "r"}, **headers)
+    assert response.status_code == 303
+
+
+def test_nothing_is_done_by_asking_for_a_page(browser: TestClient, store: Store) -> None:
+    run = web_nights.record(store)
+    assert browser.get(at(run, "query", "q0", "accept")).status_code in (404, 405)
+    assert store.acceptances() == []

@@ -1,0 +1,393 @@
+"""View models: from rows to what a page says, without HTML."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from nexmark.store import Store
+from nexmark.store.history import Point, tallies, trail
+from nexmark.store.models import SelfTest
+from nexmark.verdict import Value
+from nexmark.web import charts
+from nexmark.web.bars import MOST, WIDTH, bar, scale_of
+from nexmark.web.places import query_of
+from nexmark.web.verdicts import legend, look
+from nexmark.web.views.arms import CHANGED, DETAILS, SAME, UNKNOWN, Arms, arms_of
+from nexmark.web.views.builds import compare
+from nexmark.web.views.gate import rates_of, right, seen_of
+from nexmark.web.views.hosts import hosts_of
+from nexmark.web.views.night import GREEN, OPEN, RED, night_page
+from nexmark.web.views.nights import PAGE, nights_page
+from nexmark.web.views.past import changes_of
+from nexmark.web.views.plans import difference
+from nexmark.web.views.query import confs_of, pairs_of, query_page
+from nexmark.web.views.sources import source_of
+from nexmark.web.views.timeline import MOST_POINTS, batch_points, cores
+from tests.unit.web import web_nights
+
+STARTED = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def repetition(arm: str = "candidate", number: int = 1, **changes: Any) -> Any:
+    values: dict[str, Any] = {
+        **{"query": "q5", "arm": arm, "number": number, "stage": 1, "status": "ok"},
+        **{"plan_id": "p", "plan_skeleton_hash": "s", "wall_s": 10.0, "formulation": "panes"},
+        **{"cpu_s_per_mevent": 40.0, "cpu_s_per_mevent_steady": 40.0, "confs": None},
+        "cpu_s_per_mevent_application": 60.0,
+    }
+    return SimpleNamespace(**{**values, **changes})
+
+
+def point(number: int, ratio: float, baseline: str = "b") -> Point:
+    at = STARTED + timedelta(days=number)
+    shift = math.log(ratio)
+    return Point(
+        str(number), at, "c", "OK", ratio, None, None, None, shift, 0.01, baseline, None, None
+    )
+
+
+# --- the drawing of an interval
+
+
+def test_as_slow_and_as_fast_are_as_far_from_the_middle() -> None:
+    scale = scale_of([1.2, 1 / 1.2])
+    assert scale.x(1) == WIDTH / 2
+    assert scale.x(1.2) - WIDTH / 2 == pytest.approx(WIDTH / 2 - scale.x(1 / 1.2), abs=0.2)
+
+
+def test_what_is_off_the_scale_is_cut_and_says_so() -> None:
+    drawn = bar(scale_of([1.1, 30.0]), 30.0, 0.9, 40.0)
+    assert drawn is not None
+    assert drawn.cut_right
+    assert not drawn.cut_left
+    assert 0 <= drawn.left < drawn.dot == drawn.right <= WIDTH
+    assert scale_of([30.0]).ends[1] <= math.exp(MOST) * 1.01
+
+
+@pytest.mark.parametrize("ratio", [None, 0.0, -1.0, math.nan, math.inf])
+def test_what_is_no_ratio_has_no_drawing(ratio: float | None) -> None:
+    assert bar(scale_of([ratio]), ratio) is None
+
+
+def test_a_drawing_has_words() -> None:
+    drawn = bar(scale_of([1.1]), 1.1, 1.05, 1.15, 0.07)
+    assert drawn is not None
+    assert drawn.words == (
+        "ratio 1.100, 95 % interval 1.050 to 1.150; a change of 7.0% could have been seen"
+    )
+
+
+# --- verdicts
+
+
+def test_every_verdict_has_a_word_a_shape_and_a_rank_of_its_own() -> None:
+    looks = [look(value.value) for value in Value]
+    assert len({x.shape for x in looks}) == len({x.rank for x in looks}) == len(Value)
+    assert [x.word for x in looks] == [value.value for value in Value]
+    assert len(legend()) == len(Value)
+
+
+def test_what_is_accepted_comes_after_what_is_open() -> None:
+    assert look("REGRESSION", known=True).rank > look("OK").rank
+    assert look("REGRESSION", known=True).tone == "calm"
+
+
+def test_a_value_of_another_gate_is_shown_as_it_is() -> None:
+    assert look("BEWITCHED").word == "BEWITCHED"
+
+
+# --- arms, plans, pairs
+
+
+@pytest.mark.parametrize(
+    ("baseline", "state"),
+    [
+        ({}, SAME),
+        ({"plan_id": "other"}, DETAILS),
+        ({"plan_id": "other", "plan_skeleton_hash": "other"}, CHANGED),
+        ({"plan_skeleton_hash": None}, UNKNOWN),
+    ],
+)
+def test_whether_the_plan_has_changed(baseline: dict[str, Any], state: str) -> None:
+    rows = [repetition(), repetition("baseline", **baseline)]
+    assert arms_of(rows)["q5"].plan == state
+
+
+def test_only_first_repetitions_that_count_are_compared() -> None:
+    rows = [
+        repetition(wall_s=20.0),
+        repetition(number=2, wall_s=500.0, status="invalid"),
+        repetition(number=1, wall_s=500.0, stage=2),
+        repetition("baseline"),
+        repetition("control", wall_s=500.0),
+    ]
+    assert arms_of(rows)["q5"].ratio("wall_s") == 2.0
+    assert Arms().ratio("wall_s") is None
+
+
+def test_the_baseline_of_bounds_is_the_candidate_of_another_night() -> None:
+    arms = arms_of([repetition(wall_s=20.0)], {"q5": [repetition(), repetition("baseline")]})
+    assert arms["q5"].ratio("wall_s") == 2.0
+
+
+def test_pairs_are_of_one_basis_and_fresh_ones_come_last() -> None:
+    rows = [
+        repetition(stage=2, cpu_s_per_mevent_application=90.0),
+        repetition("baseline", stage=2),
+        repetition("baseline"),
+        repetition(),
+        repetition(number=2),
+    ]
+    pairs = pairs_of(rows, "application")
+    assert [(x["label"], x["ratio"]) for x in pairs] == [("1", 1.0), ("2", None), ("fresh 1", 1.5)]
+
+
+def test_a_difference_of_plans_has_its_lines_with_signs() -> None:
+    lines = difference("a\nb\nc", "a\nB\nc")
+    assert [(x.sign, x.text) for x in lines[1:]] == [("", "a"), ("-", "b"), ("+", "B"), ("", "c")]
+
+
+def test_confs_that_differ_are_told_but_for_secrets_and_our_own() -> None:
+    ours = {"spark.a": "1", "spark.same": "x", "spark.my.password": "1", "spark.eventLog.dir": "1"}
+    theirs = {"spark.a": "2", "spark.same": "x", "spark.my.password": "2", "spark.b": "3"}
+    rows = [repetition(confs=ours), repetition("baseline", confs=theirs)]
+    assert confs_of(rows) == [("spark.a", "1", "2"), ("spark.b", "", "3")]
+
+
+# --- timelines
+
+
+def test_cores_are_what_was_used_between_readings() -> None:
+    points = cores(web_nights.series("n02", 2000), 1000.0)
+    assert len(points) <= MOST_POINTS
+    assert points[-1]["seconds"] == 1999.0
+    assert all(x["cores"] == pytest.approx(1.4, abs=0.1) for x in points[:-1])
+
+
+def test_readings_of_other_repetitions_are_not_shown() -> None:
+    points = cores(web_nights.series("n02", 2000), 1500.0, 1600.0)
+    assert -11 <= points[0]["seconds"] <= -9
+    assert 109 <= points[-1]["seconds"] <= 110
+
+
+def test_batches_are_medians_over_the_repetitions() -> None:
+    rows = [
+        SimpleNamespace(arm="candidate", batch_list=[{"id": 0, "duration_ms": ms}])
+        for ms in (1000, 2000, 9000)
+    ]
+    (batch,) = batch_points([*rows, SimpleNamespace(arm="slowed", batch_list=[{"id": 0}])])
+    assert (batch["seconds"], batch["megabytes"]) == (2.0, None)
+
+
+# --- history
+
+
+def test_a_lasting_change_is_dated_and_one_of_the_baseline_is_none() -> None:
+    noise = [0.002 * (-1) ** number for number in range(40)]
+    series = [point(n, (1.2 if n >= 20 else 1.0) + noise[n]) for n in range(40)]
+    (change,) = changes_of(series)
+    assert change["run"] == "20"
+    moved = [point(n, x.ratio or 1, "b" if n < 20 else "c") for n, x in enumerate(series)]
+    assert list(changes_of(moved)) == []
+
+
+def test_a_trail_has_the_newest_verdict_of_each_night(store: Store) -> None:
+    first = web_nights.record(store, 1)
+    run = web_nights.record(store, 2, {"q0": Value.REGRESSION, "q5": Value.OK})
+    later = web_nights.record(store, 3)
+    night = store.night(run)
+    points = trail(store, night, "q0", "cpu_s_per_mevent", 10)
+    assert [(x.night, x.value) for x in points] == [(first, "OK"), (run, "REGRESSION")]
+    assert later not in [x.night for x in points]
+
+
+def test_verdicts_are_counted_as_the_night_counts_them(store: Store) -> None:
+    run = web_nights.record(store, 1, web_nights.ALL_VALUES)
+    tally = tallies(store, [run])[run]
+    assert tally.values == dict.fromkeys([value.value for value in Value], 1)
+    assert tally.red == sum(row.red for row in store.verdicts(run)) == 4
+
+
+# --- pages
+
+
+@pytest.mark.parametrize(
+    ("values", "colour"),
+    [
+        ({"q0": Value.OK}, GREEN),
+        ({"q0": Value.CALIBRATING, "q1": Value.WATCH}, GREEN),
+        ({"q0": Value.OK, "q1": Value.SUSPECT}, RED),
+        ({"q0": Value.MISSING}, RED),
+    ],
+)
+def test_a_night_has_the_colour_of_its_verdicts(
+    store: Store, values: dict[str, Value], colour: str
+) -> None:
+    run = web_nights.record(store, 1, values)
+    page = night_page(store, store.night(run))
+    assert page.colour == colour
+    (line,) = nights_page(store, [web_nights.DAG]).lines[:1]
+    assert line.colour == colour
+
+
+def test_a_night_without_verdicts_is_neither_green_nor_red(store: Store) -> None:
+    made = web_nights.paired_night(1)
+    web_nights.start(store, made)
+    page = night_page(store, store.night(made.run))
+    assert (page.colour, page.done, page.asked) == (OPEN, 0, 2)
+
+
+def test_the_page_of_a_night_says_what_why_and_what_next(store: Store) -> None:
+    before = web_nights.record(store, 1)
+    run = web_nights.record(store, 2, {"q0": Value.OK, "q2": Value.REGRESSION})
+    page = night_page(store, store.night(run))
+    assert page.what.startswith("1 slower (q2)")
+    assert "q2" in page.why
+    assert "make accept" in page.todo
+    assert page.alarms
+    assert (page.before, page.after) == (before, None)
+    assert [host.name for host in page.hosts] == ["n02", "n03"]
+    assert page.hosts[0].drift == pytest.approx(1.01)
+
+
+def test_the_page_of_a_query_has_what_may_explain_it(store: Store) -> None:
+    run = web_nights.record(store, 1, {"q0": Value.OK, "q5": Value.REGRESSION})
+    page = query_page(store, store.night(run), "q5")
+    assert page.plan.state == CHANGED
+    assert {line.sign for line in page.plan.diff} >= {"+", "-"}
+    assert page.pairs is not None
+    assert len(page.pairs.rows) == 6
+    assert [chart.title for chart in page.cpu] == ["CPU on n02", "CPU on n03"]
+    assert page.batches is not None
+    assert page.state is not None
+    assert page.source is not None
+    assert "SELECT" in page.source.reference
+    assert "def panes" in page.source.formulation
+    for chart in (page.pairs, page.past, page.batches, page.state, *page.cpu):
+        assert chart is not None
+        json.dumps(chart.spec, allow_nan=False)
+        assert chart.rows
+
+
+def test_the_list_of_nights_has_pages(store: Store) -> None:
+    for number in range(PAGE + 2):
+        web_nights.start(store, web_nights.paired_night(number % 60, run_id=f"r{number}"))
+    last = nights_page(store, [web_nights.DAG], 99)
+    assert (last.page, last.pages, last.total) == (2, 2, PAGE + 3)
+    assert len(last.lines) == 3
+
+
+# --- gate, builds, hosts
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        *[("aa", "OK", True), ("aa", "REGRESSION", False), ("aa", "INVALID", None)],
+        *[("slowdown", "REGRESSION", True), ("slowdown", "UNCONFIRMED", False)],
+        ("slowdown", "CALIBRATING", None),
+    ],
+)
+def test_when_the_gate_was_right(kind: str, value: str, expected: bool | None) -> None:
+    test = SelfTest(night_id="n", kind=kind, query="q1", value=value)
+    assert right(test) is expected
+    found = rates_of([test])
+    assert found.false_alarms.count + found.recall.count == (expected is not None)
+
+
+@dataclass
+class Seen:
+    query: str
+    mde: float | None
+    noise: float | None = 0.01
+    value: str = "OK"
+
+
+def test_the_least_visible_query_comes_first() -> None:
+    seen = seen_of([Seen("q0", 0.05), Seen("q1", 0.2), Seen("q0", 0.07), Seen("q2", None)])
+    assert [(x.query, x.mde) for x in seen] == [
+        ("q1", 0.2),
+        ("q0", pytest.approx(0.06)),
+        ("q2", None),
+    ]
+    assert seen[0].share == 1.0
+
+
+def figure(build: str, baseline: str = "", **changes: Any) -> Any:
+    values = {"query": "q5", "ratio": None, "lo": None, "hi": None, "basis": "steady"}
+    return SimpleNamespace(**{**values, "candidate": 40.0, "baseline_build": baseline, **changes})
+
+
+def test_pairs_of_two_builds_count_before_their_medians() -> None:
+    ours = [figure("new", "old", ratio=1.1, lo=1.05, hi=1.15, candidate=80.0)]
+    (line,) = compare(ours, [figure("old")], ours, [figure("old")], "new", "old")
+    assert (line.ratio, line.lo, line.paired) == (pytest.approx(1.1), 1.05, True)
+
+
+def test_pairs_the_other_way_round_are_turned_round() -> None:
+    theirs = [figure("old", "new", ratio=0.5, lo=0.4, hi=0.8)]
+    (line,) = compare([], [], [], theirs, "new", "old")
+    assert (line.ratio, line.lo, line.hi) == (2.0, 1.25, 2.5)
+
+
+def test_without_pairs_medians_of_different_nights_are_compared_on_one_basis() -> None:
+    ours = [figure("new", candidate=44.0), figure("new", candidate=900.0, basis="application")]
+    ours.append(figure("new", candidate=44.0))
+    (line,) = compare(ours, [figure("old")], ours, [], "new", "old")
+    assert (line.ratio, line.paired) == (pytest.approx(1.1), False)
+
+
+def test_a_host_shows_the_timing_that_moved_most() -> None:
+    def reading(metric: str, moment: str, mean: float) -> Any:
+        return SimpleNamespace(
+            host="n02", metric=metric, moment=moment, mean=mean, most=mean, least=mean
+        )
+
+    (host,) = hosts_of(
+        [
+            *(reading("cpu_s", "before", 1.0), reading("cpu_s", "after", 0.8)),
+            *(reading("cpu_memory_s", "before", 1.0), reading("cpu_memory_s", "after", 1.1)),
+            *(reading("fsync_s", "before", 1.0), reading("fsync_s", "after", 9.0)),
+            reading("steal_percent", "after", 3.0),
+        ]
+    )
+    assert (host.timing, host.drift, host.steal_percent) == ("cpu_s", 0.8, 3.0)
+    assert host.load is None
+
+
+@pytest.mark.parametrize(
+    ("task", "query"),
+    [
+        ("q5.record", "q5"),
+        ("q14_python_udf.plan", "q14_python_udf"),
+        ("judge", None),
+        ("q99", None),
+    ],
+)
+def test_a_task_belongs_to_the_query_of_its_group(task: str, query: str | None) -> None:
+    assert query_of(task) == query
+
+
+def test_texts_of_a_query_are_those_of_this_package() -> None:
+    source = source_of("q14_python_udf")
+    assert source is not None
+    assert source.name.endswith("q14_calculation.py")
+    assert source_of("q5/../../x") is None
+
+
+def test_a_chart_of_one_arm_has_its_table() -> None:
+    chart = charts.cpu_chart("n02", [{"arm": "candidate", "seconds": 1.0, "cores": 2.0}])
+    assert chart.rows == (("candidate", 1.0, 2.0),)
+
+
+def test_no_page_knows_a_path_of_this_machine_beside_that_of_the_night() -> None:
+    templates = Path(charts.__file__).with_name("templates")
+    assert all("event_log_path" not in path.read_text() for path in templates.iterdir())
