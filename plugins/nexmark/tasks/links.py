@@ -59,7 +59,7 @@ def measurement_path(dag_id: str, run_id: str, query: str = "") -> str:
     from airflow.sdk.configuration import conf
 
     below = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
-    words = ["nexmark", "nights", dag_id, run_id, *(["queries", query] if query else [])]
+    words = ["nexmark", "night", dag_id, run_id, *(["query", query] if query else [])]
     return "/".join([below, *(quote(word, safe="") for word in words)])
 
 

@@ -21,13 +21,9 @@ from nexmark.web import acknowledging, assets, pages, places, results
 from nexmark.web.auth import Door
 from nexmark.web.database import Database
 from nexmark.web.forms import ForgedForm
+from nexmark.web.policies import PAGE
 from nexmark.web.templating import render_error
 from nexmark.web.visit import NotFound
-
-POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
-)
 
 
 def create_app(database: Database, door: Door) -> FastAPI:
@@ -58,7 +54,7 @@ async def _with_headers(
     response = await call_next(request)
     elapsed = 1000 * (time.perf_counter() - started)
     response.headers["Server-Timing"] = f"app;dur={elapsed:.1f}"
-    response.headers.setdefault("Content-Security-Policy", POLICY)
+    response.headers.setdefault("Content-Security-Policy", PAGE)
     response.headers.setdefault("Cache-Control", "private, no-cache")
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Referrer-Policy"] = "same-origin"
@@ -98,4 +94,4 @@ def _handle(app: FastAPI) -> None:
     app.add_exception_handler(NexmarkError, wrong)
 
 
-__all__ = ["POLICY", "create_app"]
+__all__ = ["create_app"]

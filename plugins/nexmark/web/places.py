@@ -9,6 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from nexmark.config import KNOWN_QUERIES
 from nexmark.store import history
+from nexmark.web.views.evidence import night_file
 from nexmark.web.views.night import SORTS, night_page
 from nexmark.web.visit import NotFound, Visit, Visiting
 from nexmark.web.words import part
@@ -60,7 +61,8 @@ def query_of(task: str) -> str | None:
 def _night(visit: Visit, dag: str, run: str, sort: str) -> Response:
     night = visit.night(dag, run)
     page = night_page(visit.store, night, sort if sort in SORTS else "attention")
-    return visit.page("night.html", "night", page=page)
+    evidence = night_file(night) is not None
+    return visit.page("night.html", "night", page=page, evidence=evidence)
 
 
 def _night_or_empty(visit: Visit, found: Any, dag: str = "") -> Response:

@@ -8,14 +8,11 @@ from fastapi import APIRouter
 from starlette.responses import FileResponse, Response
 
 from nexmark.store.models import Build
+from nexmark.web.policies import ALONE
 from nexmark.web.views.builds import BuildLine, build_lines, compare_page
 from nexmark.web.views.gate import gate_page
 from nexmark.web.views.signoffs import evidence_file, signoff_page, signoffs_of
 from nexmark.web.visit import NotFound, Visit, Visiting
-
-ALONE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
-"""For files that were written to be read by themselves: their style, no script, no origin."""
-
 
 router = APIRouter()
 
@@ -74,4 +71,4 @@ def _build(visit: Visit, lines: Sequence[BuildLine], build: str) -> Build:
     return visit.store.build(build)
 
 
-__all__ = ["ALONE", "router"]
+__all__ = ["router"]

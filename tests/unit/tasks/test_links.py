@@ -18,7 +18,7 @@ from nexmark.tasks.nightly import build_nightly_dag
 from nexmark.tasks.operators import NexmarkSubmitOperator
 
 DAG_ID, RUN_ID = "nexmark_spark_4_3_0", "manual__2026-11-21T07:02:22.257654+00:00"
-NIGHT = f"/nexmark/nights/{DAG_ID}/manual__2026-11-21T07%3A02%3A22.257654%2B00%3A00"
+NIGHT = f"/nexmark/night/{DAG_ID}/manual__2026-11-21T07%3A02%3A22.257654%2B00%3A00"
 SERVER = "http://history.example:18080/spark/"
 
 
@@ -37,9 +37,9 @@ class TestMeasurement:
     @pytest.mark.parametrize(
         ("task_id", "label", "page"),
         [
-            ("q5.repetition", "q5 baseline-rep-3", "/queries/q5"),
-            ("q5.verify", "q5 verify", "/queries/q5"),
-            ("confirmation.fresh", "q16 fresh-rep-1", "/queries/q16"),
+            ("q5.repetition", "q5 baseline-rep-3", "/query/q5"),
+            ("q5.verify", "q5 verify", "/query/q5"),
+            ("confirmation.fresh", "q16 fresh-rep-1", "/query/q16"),
             ("dump_events", "dump_events", ""),
         ],
     )
@@ -52,13 +52,13 @@ class TestMeasurement:
 
     def test_of_one_that_did_not_start_the_task_tells(self) -> None:
         link = MeasurementLink()
-        assert link.get_link(operator(), ti_key=key("q5.repetition")) == f"{NIGHT}/queries/q5"
+        assert link.get_link(operator(), ti_key=key("q5.repetition")) == f"{NIGHT}/query/q5"
         assert link.get_link(operator(), ti_key=key("confirmation.fresh")) == NIGHT
 
     def test_is_below_airflow_wherever_that_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://example.org/airflow/")
         url = MeasurementLink().get_link(operator(label="q5 rep-1"), ti_key=key("q5.repetition"))
-        assert url == f"/airflow{NIGHT}/queries/q5"
+        assert url == f"/airflow{NIGHT}/query/q5"
 
 
 class TestSparkHistory:

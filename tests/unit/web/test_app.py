@@ -17,8 +17,9 @@ from nexmark.config.load import load_gate
 from nexmark.store import BuildRecord, RepetitionRecord, Store, ValidationRecord, open_store
 from nexmark.verdict import Value, judge
 from nexmark.web import bench, forms
-from nexmark.web.app import POLICY, create_app
+from nexmark.web.app import create_app
 from nexmark.web.database import Database
+from nexmark.web.policies import PAGE
 from nexmark.web.words import part
 from tests.unit.store.store_builder import DAG, night
 from tests.unit.store.store_builder import record as record_by_bounds
@@ -268,7 +269,7 @@ def test_nothing_may_be_loaded_from_elsewhere(browser: TestClient, store: Store)
     run = web_nights.record(store)
     for path in (*EVERYWHERE, at(run), at(run, "query", "q5")):
         response = browser.get(path)
-        assert response.headers["content-security-policy"] == POLICY
+        assert response.headers["content-security-policy"] == PAGE
         own = re.findall(r'(?:src|href)="([^"]*)"', response.text)
         assert own
         assert all(x.startswith(("/", "#", "data:")) for x in own)

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from nexmark.config.models import RESERVED_CONFS
+from nexmark.flames import Flames
 from nexmark.store import BASELINE, CANDIDATE, FIRST, Store, details, history
 from nexmark.store.accepting import states
 from nexmark.store.models import Acceptance, Night, Validation, VerdictRow
@@ -20,7 +20,7 @@ from nexmark.web.charts import Chart
 from nexmark.web.verdicts import Look, look
 from nexmark.web.views.arms import Arms, arms_of
 from nexmark.web.views.flames import flames_of
-from nexmark.web.views.operators import operators_of
+from nexmark.web.views.operators import Operators, operators_of
 from nexmark.web.views.past import NIGHTS, changes_of, history_of
 from nexmark.web.views.plans import PlanPage, plan_ids, plan_page
 from nexmark.web.views.sources import Source, source_of
@@ -61,8 +61,8 @@ class QueryPage:
     plan: PlanPage
     confs: tuple[tuple[str, str, str], ...]
     acks: tuple[tuple[Acceptance, str], ...]
-    operators: Any | None
-    flames: Any | None
+    operators: Operators | None
+    flames: Flames | None
     before: str | None
     after: str | None
 
@@ -101,7 +101,7 @@ def query_page(store: Store, night: Night, query: str) -> QueryPage:
         confs=tuple(confs_of(lists)),
         acks=tuple(acks),
         operators=operators_of(store, night.id, query),
-        flames=flames_of(Path(night.directory), query),
+        flames=flames_of(night, query),
         before=before,
         after=after,
     )
