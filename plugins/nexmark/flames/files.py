@@ -109,6 +109,8 @@ def write_flames(
 def write_problem(directory: Path, query: str, problem: str) -> None:
     """Note why a query that was recorded has no flame graphs."""
     directory.mkdir(parents=True, exist_ok=True)
+    for path in _files(directory, query).values():  # of an earlier try
+        path.unlink(missing_ok=True)
     _write_summary(directory, Flames(query, problem))
 
 

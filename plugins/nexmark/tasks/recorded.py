@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nexmark.measure.result import RunResult
 
 _RECORDINGS = "recordings"
+_TOLD = 3
 
 
 def can_record(night: Night, suspects: Mapping[str, Collection[str]]) -> bool:
@@ -65,8 +66,11 @@ def draw_flames() -> None:
             say(f"{query}: no flame graphs: {error}")
             continue
         say(f"{query}: flame graphs: {made.files['difference']}")
-        for change in made.changes[:3]:
+        certain = [change for change in made.changes if change.certain]
+        for change in certain[:_TOLD]:
             say(f"{query}:   {change}")
+        if not certain:
+            say(f"{query}:   no method has changed by more than the chance of sampling")
 
 
 @dataclass(frozen=True)
