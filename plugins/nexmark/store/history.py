@@ -221,7 +221,17 @@ def builds(store: Reader, dags: Collection[str]) -> Sequence[Row]:
 
 def compared(store: Reader, runs: Collection[str], metric: str) -> Sequence[Row]:
     """Return the deciding figures of nights by query, newest night first."""
-    names = ("query", "value", "ratio", "lo", "hi", "candidate", "basis", "baseline_build")
+    names = (
+        "query",
+        "value",
+        "ratio",
+        "lo",
+        "hi",
+        "candidate",
+        "baseline",
+        "basis",
+        "baseline_build",
+    )
     columns = [getattr(VerdictRow, name) for name in names]
     query = (
         select(VerdictRow.night_id, *columns)

@@ -323,7 +323,9 @@ def test_the_least_visible_query_comes_first() -> None:
 
 def figure(build: str, baseline: str = "", **changes: Any) -> Any:
     values = {"query": "q5", "ratio": None, "lo": None, "hi": None, "basis": "steady"}
-    return SimpleNamespace(**{**values, "candidate": 40.0, "baseline_build": baseline, **changes})
+    return SimpleNamespace(
+        **{**values, "candidate": 40.0, "baseline": 50.0, "baseline_build": baseline, **changes}
+    )
 
 
 def test_pairs_of_two_builds_count_before_their_medians() -> None:
@@ -336,6 +338,7 @@ def test_pairs_the_other_way_round_are_turned_round() -> None:
     theirs = [figure("old", "new", ratio=0.5, lo=0.4, hi=0.8)]
     (line,) = compare([], [], [], theirs, "new", "old")
     assert (line.ratio, line.lo, line.hi) == (2.0, 1.25, 2.5)
+    assert line.new == 50.0
 
 
 def test_without_pairs_medians_of_different_nights_are_compared_on_one_basis() -> None:

@@ -104,14 +104,16 @@ def compare(
     ``ours`` and ``theirs`` are verdicts of nights that are alike; the pairs are looked for in all.
     """
     direct: dict[str, list[tuple[float, float | None, float | None]]] = {}
+    figures, before = _medians(ours), _medians(theirs)
     for row in own_pairs:
         if row.baseline_build == old and row.ratio:
             direct.setdefault(row.query, []).append((row.ratio, row.lo, row.hi))
+            before.setdefault(row.query, row.baseline)
     for row in other_pairs:
         if row.baseline_build == new and row.ratio and new != old:
             low, high = (1 / x if x else None for x in (row.hi, row.lo))
             direct.setdefault(row.query, []).append((1 / row.ratio, low, high))
-    figures, before = _medians(ours), _medians(theirs)
+            figures.setdefault(row.query, row.baseline)
     queries = list(dict.fromkeys([*direct, *figures, *before]))
     found = [_compared(x, direct.get(x, []), figures.get(x), before.get(x)) for x in queries]
     scale = scale_of(x for line in found for x in (line[3], line[4], line[5]))
@@ -151,7 +153,7 @@ def _of(rows: Iterable[Any], nights: set[str]) -> list[Any]:
     return [row for row in rows if row.night_id in nights]
 
 
-def _medians(rows: Iterable[Any]) -> dict[str, float]:
+def _medians(rows: Iterable[Any]) -> dict[str, float | None]:
     """Return the median figure of each query, of nights on the basis that most of them have."""
     found: dict[tuple[str, str | None], list[float]] = {}
     for row in rows:
