@@ -23,6 +23,7 @@ import yaml
 from nexmark.cluster import open_cluster
 from nexmark.config import BASELINE, CANDIDATE, load
 from nexmark.engines import Build
+from nexmark.flames import flames_of
 from nexmark.measure.measurement import Measurement
 from nexmark.store import (
     BuildRecord,
@@ -221,9 +222,30 @@ def test_a_slower_candidate_turns_the_night_red_with_its_size_and_interval(
         assert verdict.value == "REGRESSION"
         assert 1.3 < verdict.lo < verdict.ratio < verdict.hi
         assert verdict.fresh_pairs == MIN_FRESH_PAIRS
+    assert "verdict: failed: 1 of 1 queries fail the night: q5 REGRESSION" in slower.stdout
+
+
+def test_the_setting_that_made_it_slower_is_named_first(
+    slower: subprocess.CompletedProcess[str],
+) -> None:
     assert re.search(
-        r"verdict: failed: 1 of 1 queries fail the night: q5 REGRESSION", slower.stdout
+        r"Why q5: slower, same plan: conf spark\.sql\.shuffle\.partitions \d+ -> 16", slower.stdout
     )
+
+
+def test_the_alarm_has_its_evidence_with_flame_graphs(
+    site: Site, slower: subprocess.CompletedProcess[str]
+) -> None:
+    with stored(site) as store:
+        night = store.night(run_name(slower))
+    found = flames_of(Path(night.directory), "q5")
+    assert found is not None
+    assert found.problem is None
+    assert all(path.is_file() for path in found.files.values())
+    page = (Path(night.directory) / "report" / "alarms" / "q5" / "evidence.html").read_text()
+    assert "data:image/svg+xml;base64," in page
+    assert "spark.sql.shuffle.partitions" in page
+    assert "--candidate-conf spark.sql.shuffle.partitions=16" in page
 
 
 def test_nothing_is_left_of_either_arm(

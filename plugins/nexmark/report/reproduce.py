@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
 
 from nexmark.store import Store
 from nexmark.store.errors import without_secrets
@@ -34,7 +32,7 @@ def reproduce(store: Store, night: Night, query: str) -> str:
     if night.repetitions >= _FEWEST_PAIRS or not values["AGAINST"]:
         values["REPETITIONS"] = str(night.repetitions)
     shown = {name: without_secrets(value) for name, value in values.items() if value}
-    confs = _candidate_conf(night)
+    confs = {str(key): str(value) for key, value in (night.candidate_conf or {}).items()}
     return _command(shown, confs) if confs else _make(shown)
 
 
@@ -62,16 +60,6 @@ def _command(values: Mapping[str, str], confs: Mapping[str, str]) -> str:
     for key, value in confs.items():
         words += ["--candidate-conf", f"{key}={value}"]
     return shlex.join(words)
-
-
-def _candidate_conf(night: Night) -> dict[str, str]:
-    """Return the confs of the candidate alone, as the plan of the night has them."""
-    try:
-        plan = json.loads((Path(night.directory) / "night.json").read_text(encoding="utf-8"))
-        found = plan.get("candidate_conf") or {}
-    except (OSError, ValueError):
-        return {}
-    return {str(key): str(value) for key, value in found.items()}
 
 
 __all__ = ["reproduce"]

@@ -405,10 +405,9 @@ class TestReproduce:
     def test_confs_of_the_candidate_come_through(
         self, store: Store, tmp_path: Path, asked: list[Any]
     ) -> None:
-        made = paired(1, build=NEW, baselines={}, directory=tmp_path)
-        store.record_night(made)
         confs = {"spark.sql.codegen.wholeStage": "false", "spark.a": "x y='$z'"}
-        (tmp_path / "night.json").write_text(json.dumps({"candidate_conf": confs}))
+        made = paired(1, build=NEW, baselines={}, directory=tmp_path, candidate_conf=confs)
+        store.record_night(made)
         line = reproduce(store, store.night(made.run), "q0")
         assert "--candidate-conf" in shlex.split(line)
         assert build_command.main(self.arguments(line, tmp_path)) == 0
