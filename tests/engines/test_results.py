@@ -1,4 +1,4 @@
-"""Every query on every engine equals the reference, over generated and over recorded events."""
+"""Queries on every engine equal the reference, over generated and over recorded events."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,10 @@ from tests.conftest import ENGINES, engine_environment
 
 RECORDED = Path(__file__).parents[1] / "data" / "recorded_nexmark_10k.jsonl.gz"
 FULL = ("spark-4.3.0", "spark-3.5.9")
-"""Engines that run the big input and the recorded topic; those between run the small input."""
+"""The newest and the oldest engine run every query, on the big input and on the recorded topic."""
+KINDS = ("q1", "q5", "q6", "q8", "q11", "q13", "q16", "q18", "q20")
+"""Engines between run these on the small input: projection, windows, last n, a union of streams,
+sessions, a broadcast, distinct counts, de-duplication, a join."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,9 @@ def test_generated_events(
     generated: Callable[[int], Events],
     tmp_path: Path,
 ) -> None:
-    events = generated(100_000 if engine in FULL else 20_000)
-    assert_all_right(engine_build(engine), events, tmp_path)
+    full = engine in FULL
+    events = generated(100_000 if full else 20_000)
+    assert_all_right(engine_build(engine), events, tmp_path, tuple(QUERIES) if full else KINDS)
 
 
 @pytest.mark.slow
@@ -79,15 +83,15 @@ def test_recorded_events(engine: str, engine_build: Callable[[str], Build], tmp_
     topic.mkdir()
     shutil.copy(RECORDED, topic)
     events = Events(("--source", f"files:{topic}"), topic)
-    assert_all_right(engine_build(engine), events, tmp_path)
+    assert_all_right(engine_build(engine), events, tmp_path, tuple(QUERIES))
 
 
-def assert_all_right(build: Build, events: Events, work: Path) -> None:
-    """Every query, with every formulation that the engine can run, equals the reference."""
+def assert_all_right(build: Build, events: Events, work: Path, queries: Sequence[str]) -> None:
+    """Each query, with every formulation that the engine can run, equals the reference."""
     version = tuple(int(part) for part in build.version.split(".")[:2])
     runs = {
         (query.name, formulation.name): work / f"{query.name}-{formulation.name}"
-        for query in QUERIES.values()
+        for query in map(QUERIES.__getitem__, queries)
         for formulation in query.formulations
         if formulation.min_spark <= version
     }
