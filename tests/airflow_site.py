@@ -106,6 +106,11 @@ class Airflow:
     def state(self, dag: str, run: str) -> str:
         return str(self.ask(f"/api/v2/dags/{dag}/dagRuns/{run}")["state"])
 
+    def task(self, dag: str, run: str, name: str) -> str:
+        """The state of one task that is not mapped."""
+        found = self.ask(f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{name}")
+        return str(found["state"])
+
     def tasks(self, dag: str, run: str) -> dict[str, str]:
         """The states of the tasks that were not skipped."""
         path = f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances?limit={_PAGE}&offset="
@@ -123,7 +128,7 @@ class Airflow:
         deadline = time.monotonic() + NIGHT_S
         while not condition():
             assert time.monotonic() < deadline, self.tasks(dag, run)
-            time.sleep(0.5)
+            time.sleep(1)
 
     def end(self) -> None:
         for process in self.started:

@@ -57,9 +57,9 @@ def wait_for_question(airflow: Airflow, run: str) -> None:
     """Wait until the cluster is stopped and the person is asked."""
 
     def asked() -> bool:
-        states = ended(airflow, run)
-        waits = states.get("approval") == "awaiting_input"
-        return (waits and states.get("stop_cluster") == "success") or is_over(airflow, run)
+        waits = airflow.task(DAG_ID, run, "approval") == "awaiting_input"
+        stopped = waits and airflow.task(DAG_ID, run, "stop_cluster") == "success"
+        return stopped or is_over(airflow, run)
 
     airflow.wait(asked, DAG_ID, run)
     assert airflow.state(DAG_ID, run) == "running", airflow.tasks(DAG_ID, run)

@@ -45,7 +45,7 @@ def test_a_night_is_the_baseline_of_its_queries_from_then_on(
 @pytest.mark.parametrize(
     ("conf", "says"),
     [
-        ({"queries": ["q55"]}, "has no query 'q55'; did you mean 'q"),
+        ({"queries": ["q55"]}, "has no query 'q55'; known: q0"),
         ({"expires": "2020-01-01"}, "until 2020-01-01 00:00 is over already; give a later day"),
         ({"expires": "soon"}, "expires: 'soon' is neither a day (2027-01-31) nor a number"),
         ({"reason": "  "}, "needs a reason"),

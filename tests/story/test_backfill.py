@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import subprocess
 import tarfile
 from collections.abc import Callable
@@ -87,7 +88,8 @@ def test_a_date_with_a_build_has_its_night(
     with open_store(results) as store:
         (night,) = (x for x in store.nights() if x.dag_id == DAG_ID)
         assert night.run_id == run["dag_run_id"]
-        assert store.build(night.build_id).source.startswith(f"tarball:{snapshot}#sha512=")
+        deployed = json.loads((Path(night.directory) / "deployment.json").read_text())
+        assert deployed["candidate"]["source"].startswith(f"tarball:{snapshot}#sha512=")
         assert {row.status for row in store.repetitions(night.id)} == {"ok"}
         assert [row.query for row in store.verdicts(night.id)] == ["q0"]
     assert site.leftovers() == []

@@ -131,7 +131,7 @@ def tallies(store: Reader, runs: Collection[str]) -> dict[str, Tally]:
 def trail(store: Reader, night: Night, query: str, metric: str, limit: int) -> list[Point]:
     """Return the verdicts on a query in the comparable nights up to one, oldest first.
 
-    Comparable: the same DAG, engine, workload, cluster, shape and mode.
+    Comparable: the same DAG, engine, workload, cluster, shape and mode, and no setting was tried.
     """
     names = ("value", "ratio", "lo", "hi", "mde", "shift", "noise", "acceptance_id", "candidate")
     columns = [getattr(VerdictRow, name) for name in names]
@@ -150,6 +150,7 @@ def trail(store: Reader, night: Night, query: str, metric: str, limit: int) -> l
             Night.cluster == night.cluster,
             Night.shape == night.shape,
             Night.started <= night.started,
+            Night.candidate_conf.is_(None) | (Night.id == night.id),
         )
         .order_by(Night.started.desc(), VerdictRow.gate_version.desc())
         .limit(limit)

@@ -195,7 +195,9 @@ def test_a_lasting_change_is_dated_and_one_of_the_baseline_is_none() -> None:
     series = [point(n, (1.2 if n >= 20 else 1.0) + noise[n]) for n in range(40)]
     (change,) = changes_of(series)
     assert change["run"] == "20"
-    moved = [point(n, x.ratio or 1, "b" if n < 20 else "c") for n, x in enumerate(series)]
+    moved = [
+        point(n, x.ratio or 1, "b" if n < 20 else "never measured") for n, x in enumerate(series)
+    ]
     assert list(changes_of(moved)) == []
 
 

@@ -34,32 +34,24 @@ def history_of(points: Sequence[Point], acceptances: Sequence[Acceptance]) -> Ch
 
 
 def changes_of(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
-    """Return the lasting changes; nights that were compared with another baseline begin anew."""
-    from nexmark.verdict.change_points import change_points
+    """Return the lasting changes, across baselines that moved."""
+    from nexmark.verdict.chained import Ratio, dated_changes
 
-    for stretch in _stretches(points):
-        series = [(point.night, _shift(point), point.noise) for point in stretch]
-        for change in change_points(series):
-            night = stretch[change.index]
-            yield {
-                "night": _stamp(night.started),
-                "label": f"{day(night.started)}: {ratio(change.before)} → {ratio(change.after)}",
-                "run": night.night,
-                "build": night.build,
-                "before": change.before,
-                "after": change.after,
-                "confidence": change.confidence,
-            }
-
-
-def _stretches(points: Sequence[Point]) -> Iterator[list[Point]]:
-    stretch: list[Point] = []
-    for point in points:
-        if stretch and point.baseline != stretch[-1].baseline:
-            yield stretch
-            stretch = []
-        stretch.append(point)
-    yield stretch
+    ratios = [
+        Ratio(point.night, point.build, point.baseline, _shift(point), point.noise)
+        for point in points
+    ]
+    for change in dated_changes(ratios):
+        night = points[change.index]
+        yield {
+            "night": _stamp(night.started),
+            "label": f"{day(night.started)}: {ratio(change.before)} → {ratio(change.after)}",
+            "run": night.night,
+            "build": night.build,
+            "before": change.before,
+            "after": change.after,
+            "confidence": change.confidence,
+        }
 
 
 def _shift(point: Point) -> float:
