@@ -26,6 +26,8 @@ FROM ?=
 TO ?=
 REPROCESS ?= none
 AIRFLOW ?=
+CAUSE ?=
+PAIRS ?=
 GOOD ?=
 BAD ?=
 BUILDS ?=
@@ -37,7 +39,7 @@ REPETITIONS ?=
 PAIRS ?=
 # Values from the command line reach the shell as quoted environment variables only.
 export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE NIGHTS SEED EXPIRES LINK OUT FORMAT ID \
-	DATE BUILD AGAINST REPETITIONS PAIRS FROM TO REPROCESS GOOD BAD BUILDS QUERY METRIC AIRFLOW
+	DATE BUILD AGAINST REPETITIONS PAIRS FROM TO REPROCESS GOOD BAD BUILDS QUERY METRIC AIRFLOW CAUSE PAIRS
 
 .PHONY: help env env-dev run build backfill bisect ui accept withdraw acks history export test test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-canary bench-flight-recorder bench-gate bench-detection bench-bisect bench-web screenshots replay check-cluster cluster-up cluster-down clean
 
@@ -132,8 +134,8 @@ bench-flight-recorder: .venv/.run ## CPU time of the JDK's flight recorder: make
 bench-gate: .venv/.run ## What the gate finds and how often it is wrong: make bench-gate NIGHTS=10000 SEED=1
 	@$(BIN)/python -m nexmark.verdict.simulation $${NIGHTS:+--nights "$$NIGHTS"} $${SEED:+--seed "$$SEED"}
 
-bench-detection: .venv/.run ## Real regressions on real Spark, and what the gate says of them (hours)
-	@$(BIN)/python -m nexmark.detection
+bench-detection: .venv/.run ## Real regressions on real Spark, and what the gate says: make bench-detection CAUSE=sort,sleep
+	@$(BIN)/python -m nexmark.detection $${CAUSE:+--cause "$$CAUSE"} $${QUERY:+--query "$$QUERY"} $${WORKLOAD:+--workload "$$WORKLOAD"} $${PAIRS:+--pairs "$$PAIRS"}
 
 bench-bisect: .venv/.run ## How often bisection names the right build, and its cost
 	@$(BIN)/python -m nexmark.verdict.bisection_simulation

@@ -51,6 +51,12 @@ def test_the_history_of_a_query_is_of_comparable_nights(store: Store) -> None:
     first = web_nights.record(store, 1)
     web_nights.record(store, 2, workload_spec={"events": 7})
     run = web_nights.record(store, 3)
+    tried = web_nights.record(store, 4, candidate_conf={"spark.sql.shuffle.partitions": "9"})
+    last = web_nights.record(store, 5)
+    later = history.trail(store, store.night(last), "q0", "cpu_s_per_mevent", 9)
+    assert [x.night for x in later] == [first, run, last]
+    own = history.trail(store, store.night(tried), "q0", "cpu_s_per_mevent", 9)
+    assert [x.night for x in own] == [first, run, tried]
     points = history.trail(store, store.night(run), "q0", "cpu_s_per_mevent", 9)
     assert [(x.night, x.baseline) for x in points] == [(first, OLD.id), (run, OLD.id)]
     assert [x.night for x in history.trail(store, store.night(run), "q0", "wall_s", 1)] == [run]
