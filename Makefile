@@ -41,7 +41,7 @@ PAIRS ?=
 export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE NIGHTS SEED EXPIRES LINK OUT FORMAT ID \
 	DATE BUILD AGAINST REPETITIONS PAIRS FROM TO REPROCESS GOOD BAD BUILDS QUERY METRIC AIRFLOW CAUSE PAIRS
 
-.PHONY: help env env-dev run build backfill bisect ui accept withdraw acks history export test test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-canary bench-flight-recorder bench-gate bench-detection bench-bisect bench-web screenshots replay check-cluster cluster-up cluster-down clean
+.PHONY: help env env-dev run build backfill bisect ui accept withdraw acks history export test test-long test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-canary bench-flight-recorder bench-gate bench-detection bench-bisect bench-web screenshots replay check-cluster cluster-up cluster-down clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -97,8 +97,11 @@ history: .venv/.run ## One query over all nights: make history QUERY=q5 METRIC=w
 export: .venv/.run ## Write all results as files: make export OUT=DIR FORMAT=csv
 	@$(BIN)/python -m nexmark.store export --out "$$OUT" --format "$$FORMAT"
 
-test: lint ## Everything but the tests on hosts
-	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder --ignore=tests/cluster
+test: lint ## Everything but the tests on hosts and the long ones
+	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder --ignore=tests/cluster -m "not long"
+
+test-long: .venv/.dev ## The tests that take a quarter of an hour each: a whole bisection
+	$(BIN)/python -m pytest -m long tests/story
 
 test-cluster: .venv/.dev ## The tests on three hosts in namespaces, faults and all (root)
 	@NEXMARK_FAULT_MATRIX=1 $(BIN)/python -m pytest tests/cluster

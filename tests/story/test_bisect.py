@@ -17,7 +17,7 @@ from nexmark.store import open_store
 from tests.airflow_site import Airflow
 from tests.site import ENGINE, NIGHT_TIMEOUT_S, Site
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
 PAIRS = 3
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
