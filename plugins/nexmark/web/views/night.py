@@ -113,7 +113,8 @@ def night_page(store: Store, night: Night, sort: str = "attention") -> NightPage
         asked=len(night.queries),
         sort=sort,
         suite=suite,
-        same_build=set((night.baselines or {}).values()) == {night.build_id},
+        same_build=set((night.baselines or {}).values()) == {night.build_id}
+        and not night.candidate_conf,
     )
 
 
