@@ -33,7 +33,7 @@ from nexmark.store import (
     ValidationRecord,
     open_store,
 )
-from nexmark.store.models import Night, Repetition
+from nexmark.store.models import Night, Repetition, VerdictRow
 from nexmark.verdict.nightly import judge_night
 from nexmark.verdict.rules import MIN_FRESH_PAIRS
 from tests.site import DAG_ID, ENGINE, Site, make_site
@@ -82,6 +82,12 @@ def run_name(night: subprocess.CompletedProcess[str]) -> str:
     match = re.search(rf"Run ({DAG_ID}/\S+)", night.stdout)
     assert match, night.stdout + night.stderr
     return match[1]
+
+
+def deciding(store: Store, run: str) -> VerdictRow:
+    """The verdict on q5 that decides."""
+    (found,) = (row for row in store.verdicts(run) if row.decides and row.query == "q5")
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +180,7 @@ def test_a_build_against_itself_is_green_and_says_that_it_is(
     assert "a night A against A" in same.stdout
     with stored(site) as store:
         run = run_name(same)
-        (verdict,) = (row for row in store.verdicts(run) if row.decides and row.query == "q5")
+        verdict = deciding(store, run)
         assert verdict.value in ("OK", "UNCONFIRMED")
         assert (verdict.mode, verdict.pairs) == ("paired", PAIRS)
         assert verdict.lo < verdict.ratio < verdict.hi
@@ -218,7 +224,7 @@ def test_a_slower_candidate_turns_the_night_red_with_its_size_and_interval(
     assert "q5: looks changed (candidate" in slower.stdout
     with stored(site) as store:
         run = run_name(slower)
-        (verdict,) = (row for row in store.verdicts(run) if row.decides and row.query == "q5")
+        verdict = deciding(store, run)
         assert verdict.value == "REGRESSION"
         assert 1.3 < verdict.lo < verdict.ratio < verdict.hi
         assert verdict.fresh_pairs == MIN_FRESH_PAIRS
