@@ -46,6 +46,7 @@ class _ByRoom(LoadScopeScheduling):
         return directory if directory in _TOGETHER else file
 
 
+@pytest.hookimpl(optionalhook=True)  # `-p no:xdist` is a way to run them, too
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _ByRoom:
     return _ByRoom(config, log)
 

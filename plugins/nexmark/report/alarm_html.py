@@ -48,8 +48,8 @@ _RUN = (
 _BATCHES = ("id", "arm", "phase", "input_rows", "duration_ms", "state_rows", "state_bytes")
 _ACKS = ("id", "state", "size", "night_id", "who", "accepted", "expires", "reason", "link")
 _VALIDATIONS = ("success", "evaluated", "failures", "statistics")
-_HISTORY = ("night", "value", "ratio", "lo", "hi", "baseline")
-_CHANGES = ("night", "before", "after", "ratio", "confidence")
+_HISTORY = ("night", "build", "value", "ratio", "lo", "hi", "baseline")
+_CHANGES = ("night", "build", "before", "after", "ratio", "confidence")
 
 
 def render_alarm(evidence: Mapping[str, Any], *, charts: bool = True) -> str:

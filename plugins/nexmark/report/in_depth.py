@@ -18,32 +18,30 @@ from nexmark.report.evidence import (
 )
 from nexmark.report.flames import flames_json
 from nexmark.report.pairs import ARMS, STAGES, batches_of, cpu_over_time, pairs_of
-from nexmark.report.past import changes_in, history_of
+from nexmark.report.past import history_json
 from nexmark.report.plain import moment, plain
 from nexmark.report.plans import plans_of
 from nexmark.report.reproduce import reproduce
 from nexmark.store import Store
 from nexmark.store.models import Night, Repetition
-from nexmark.verdict.nights import SUITE, QueryVerdict
+from nexmark.verdict.nights import SUITE
 
 
 def collect_query(
     store: Store,
     night: Night,
     query: str,
-    nights: Sequence[Sequence[QueryVerdict]],
     repetitions: Sequence[Repetition],
     since: str = "",
 ) -> dict[str, Any]:
     """Return all that is known of one query of a night, ready for JSON.
 
-    ``nights`` are the verdicts of earlier nights and of this one, oldest first, ``repetitions``
-    those of the night, ``since`` says which build an alarm on it began with.
+    ``repetitions`` are those of the night, ``since`` says which build an alarm on it began with.
     """
     own = [x for x in repetitions if query in (x.query, SUITE) and x.stage in STAGES]
     verdicts = [row for row in store.verdicts(night.id) if row.query == query]
     deciding = next((row for row in verdicts if row.decides), None)
-    history = history_of(query, deciding.metric, nights) if deciding else []
+    past = history_json(store, night, query, deciding.metric) if deciding else {}
     content: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "written": moment(datetime.now(UTC)),
@@ -55,8 +53,8 @@ def collect_query(
         "builds": [x for x in builds_of(store, night) if query in (*x["queries"], SUITE)],
         "reproduce": reproduce(store, night, query),
         "pairs": pairs_of(own) if query != SUITE else [],
-        "history": history,
-        "changes": changes_in(history),
+        "history": past.get("history", []),
+        "changes": past.get("changes", []),
         "validations": [plain(x) for x in store.validations(night.id) if x.query == query],
         "acceptances": [x for x in acceptances_of(store, night) if x["query"] == query],
         "plans": plans_of(store, own) if query != SUITE else {},

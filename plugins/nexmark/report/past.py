@@ -1,50 +1,48 @@
-"""The history of the paired ratio of a query: what each night said, and when it changed."""
+"""The history of the ratio of a query: what each night said, and when it changed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from nexmark.verdict.nights import QueryVerdict
+from nexmark.report.plain import moment
+from nexmark.store import Store
+from nexmark.store.history import Point, trail
+from nexmark.store.models import Night
+from nexmark.verdict.change_points import ChangePoint
 
 NIGHTS = 100
+"""So far back the evidence of an alarm goes."""
 
 
-def history_of(
-    query: str, metric: str, nights: Sequence[Sequence[QueryVerdict]]
-) -> list[dict[str, Any]]:
-    """Return what each night said of a query and metric, oldest first."""
-    return [
-        {
-            "night": verdict.night,
-            "value": verdict.value.value,
-            "ratio": verdict.ratio,
-            "lo": verdict.lo,
-            "hi": verdict.hi,
-            "shift": verdict.shift,
-            "noise": verdict.noise,
-            "baseline": verdict.baseline,
-        }
-        for verdicts in nights
-        for verdict in verdicts
-        if (verdict.query, verdict.metric) == (query, metric)
+def history_json(store: Store, night: Night, query: str, metric: str) -> dict[str, Any]:
+    """Return what comparable nights up to one said of a query, oldest first; and the changes."""
+    points = trail(store, night, query, metric, NIGHTS)
+    return {
+        "history": [asdict(point) | {"started": moment(point.started)} for point in points],
+        "changes": [
+            asdict(change) | {"build": point.build} for point, change in lasting_changes(points)
+        ],
+    }
+
+
+def lasting_changes(points: Sequence[Point]) -> list[tuple[Point, ChangePoint]]:
+    """Return the lasting changes, across baselines that moved, each with its first night."""
+    from nexmark.verdict.chained import Ratio, dated_changes
+
+    ratios = [
+        Ratio(point.night, point.build, point.baseline, _shift(point), point.noise)
+        for point in points
     ]
+    return [(points[change.index], change) for change in dated_changes(ratios)]
 
 
-def changes_in(history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the lasting changes in the last nights that had one and the same baseline."""
-    from nexmark.verdict.change_points import change_points
-
-    if not history:
-        return []
-    last = len(history)
-    while last and history[last - 1]["baseline"] == history[-1]["baseline"]:
-        last -= 1
-    nights = [
-        (x["night"], x["shift"], x["noise"]) for x in history[last:] if x["shift"] is not None
-    ]
-    return [asdict(change) for change in change_points(nights)]
+def _shift(point: Point) -> float:
+    if point.shift is not None:
+        return point.shift
+    return math.log(point.ratio) if point.ratio else math.nan
 
 
-__all__ = ["NIGHTS", "changes_in", "history_of"]
+__all__ = ["NIGHTS", "history_json", "lasting_changes"]

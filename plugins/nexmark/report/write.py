@@ -20,7 +20,6 @@ from nexmark.report.alarms import alarm_groups, since_of
 from nexmark.report.evidence import collect
 from nexmark.report.evidence_html import render
 from nexmark.report.in_depth import collect_query
-from nexmark.report.past import NIGHTS
 from nexmark.store import Store
 
 ALARMS = "alarms"
@@ -65,7 +64,6 @@ def write_alarms(directory: Path, store: Store, run: str) -> tuple[dict[str, Pat
         if not groups:
             return written, problems
         repetitions = store.repetitions(night.id)
-        nights = [*store.earlier(night.id, NIGHTS), store.query_verdicts(night.id)]
     except Exception as error:
         return written, [f"evidence of the alarms: not written: {_reason(error)}"]
     alarms = [(alarm.verdict, group) for group in groups for alarm in group.alarms]
@@ -75,7 +73,7 @@ def write_alarms(directory: Path, store: Store, run: str) -> tuple[dict[str, Pat
         own = directory / ALARMS / paths.safe_name(query)
         try:
             since = since_of(store, group)
-            content = collect_query(store, night, query, nights, repetitions, since)
+            content = collect_query(store, night, query, repetitions, since)
             _write(own, content, render_alarm(content, charts=place < DRAWN))
             written[query] = own / HTML
         except Exception as error:

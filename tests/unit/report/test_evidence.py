@@ -429,7 +429,7 @@ class TestReproduce:
 def test_a_query_without_anything_is_no_reason_to_stop(store: Store, tmp_path: Path) -> None:
     made = paired(1, build=NEW, baselines={}, directory=tmp_path)
     store.record_night(made)
-    found = collect_query(store, store.night(made.run), "q10", [], [])
+    found = collect_query(store, store.night(made.run), "q10", [])
     assert found["pairs"] == []
     assert found["plans"]["changed"] is None
     assert alarm_groups(store, store.night(made.run)) == []

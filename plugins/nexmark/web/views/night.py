@@ -100,7 +100,7 @@ def night_page(store: Store, night: Night, sort: str = "attention") -> NightPage
         colour=colour,
         what=_without_colour(what),
         why=why.removeprefix("Why: "),
-        todo=todo.removeprefix("Next: ") if judged else _UNJUDGED,
+        todo=_todo(night, todo) if judged else _UNJUDGED,
         health=tuple(line.removeprefix("Gate: ") for line in health(store, night, rows)),
         alarms=tuple(alarm_lines(store, night)) if colour == RED else (),
         lines=tuple(sorted(lines_of(rows, verdicts, arms), key=SORTS[sort])),
@@ -116,6 +116,11 @@ def night_page(store: Store, night: Night, sort: str = "attention") -> NightPage
         same_build=set((night.baselines or {}).values()) == {night.build_id}
         and not night.candidate_conf,
     )
+
+
+def _todo(night: Night, line: str) -> str:
+    """Return what to do; files are named below the night's directory, which is on another host."""
+    return line.removeprefix("Next: ").replace(f"{night.directory}/", "")
 
 
 def lines_of(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from nexmark.report.past import lasting_changes
 from nexmark.store.history import Point
 from nexmark.store.models import Acceptance
 from nexmark.web.charts import Chart, history_chart
@@ -35,14 +36,7 @@ def history_of(points: Sequence[Point], acceptances: Sequence[Acceptance]) -> Ch
 
 def changes_of(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
     """Return the lasting changes, across baselines that moved."""
-    from nexmark.verdict.chained import Ratio, dated_changes
-
-    ratios = [
-        Ratio(point.night, point.build, point.baseline, _shift(point), point.noise)
-        for point in points
-    ]
-    for change in dated_changes(ratios):
-        night = points[change.index]
+    for night, change in lasting_changes(points):
         yield {
             "night": _stamp(night.started),
             "label": f"{day(night.started)}: {ratio(change.before)} → {ratio(change.after)}",
@@ -52,12 +46,6 @@ def changes_of(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
             "after": change.after,
             "confidence": change.confidence,
         }
-
-
-def _shift(point: Point) -> float:
-    if point.shift is not None:
-        return point.shift
-    return math.log(point.ratio) if point.ratio else math.nan
 
 
 def _plain(point: Point) -> dict[str, Any]:
