@@ -138,7 +138,7 @@ bench-gate: .venv/.run ## What the gate finds and how often it is wrong: make be
 	@$(BIN)/python -m nexmark.verdict.simulation $${NIGHTS:+--nights "$$NIGHTS"} $${SEED:+--seed "$$SEED"}
 
 bench-detection: .venv/.run ## Real regressions on real Spark, and what the gate says: make bench-detection CAUSE=sort,sleep
-	@$(BIN)/python -m nexmark.detection $${CAUSE:+--cause "$$CAUSE"} $${QUERY:+--query "$$QUERY"} $${WORKLOAD:+--workload "$$WORKLOAD"} $${PAIRS:+--pairs "$$PAIRS"}
+	@$(BIN)/python -m nexmark.detection $${CAUSE:+--cause "$$CAUSE"} $${QUERY:+--query "$$QUERY"} $${WORKLOAD:+--workload "$$WORKLOAD"} $${PAIRS:+--pairs "$$PAIRS"} $${NIGHTS:+--nights "$$NIGHTS"} $${MORE:+--more "$$MORE"}
 
 bench-bisect: .venv/.run ## How often bisection names the right build, and its cost
 	@$(BIN)/python -m nexmark.verdict.bisection_simulation

@@ -33,8 +33,8 @@ from nexmark.errors import NexmarkError
 from nexmark.store import Store, open_store
 
 WORKLOAD = "detection"
-#: Twenty batches of a second or so, of which sixteen count.
-SIZE = {"events": 1_000_000, "tps": 10_000, "rows_per_batch": 50_000, "warmup_batches": 4}
+#: Twelve batches of a second or so, of which eight count.
+SIZE = {"events": 600_000, "tps": 10_000, "rows_per_batch": 50_000, "warmup_batches": 4}
 VERIFY = {"events": 50_000, "tps": 1_000, "rows_per_batch": 25_000}
 JUDGING, MEASURING = "judging", "measuring"
 _NEVER = 60
