@@ -15,6 +15,8 @@ from nexmark.web.words import count
 CANDIDATE, BASELINE = "candidate", "baseline"
 ARMS = [CANDIDATE, BASELINE]
 _HEIGHT = 220
+#: So many batches have a tick each.
+_TICKS = 12
 
 Spec = dict[str, Any]
 
@@ -239,28 +241,30 @@ def _lines(
     y_title: str,
     dots: bool = False,
 ) -> Spec:
-    whole = {"tickMinStep": 1} if x == "batch" else {}
+    batches = sorted({point[x] for point in points}) if x == "batch" else []
+    axis: Spec = {"values": batches} if 0 < len(batches) <= _TICKS else {}
+    both = len({point["arm"] for point in points}) > 1
     return {
         "data": {"values": list(points)},
         "height": _HEIGHT,
         "mark": {"type": "line", "point": {"filled": True, "size": 40} if dots else False},
         "encoding": {
-            "x": {"field": x, "type": "quantitative", "title": x_title, "axis": whole},
+            "x": {"field": x, "type": "quantitative", "title": x_title, "axis": axis},
             "y": {"field": y, "type": "quantitative", "title": y_title},
-            "color": _arms("color", ["candidate", "baseline"]),
-            "strokeDash": _arms("dash", [[1, 0], [5, 3]]),
-            **({"shape": _arms("shape", ["circle", "square"])} if dots else {}),
+            "color": _arms(["candidate", "baseline"], both),
+            "strokeDash": _arms([[1, 0], [5, 3]], both),
+            **({"shape": _arms(["circle", "square"], both)} if dots else {}),
             "tooltip": [_tip("arm", "arm"), _tip(x, x_title, ".4~g"), _tip(y, y_title, ".3~f")],
         },
     }
 
 
-def _arms(channel: str, values: Sequence[Any]) -> Spec:
+def _arms(values: Sequence[Any], both: bool) -> Spec:
     return {
         "field": "arm",
         "type": "nominal",
         "scale": {"domain": ARMS, "range": list(values)},
-        "legend": {"title": None, "orient": "top"},
+        "legend": {"title": None, "orient": "top"} if both else None,
     }
 
 

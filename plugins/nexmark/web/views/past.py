@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,9 @@ NIGHTS = 400
 """So far back a query is shown."""
 
 
-def history_of(points: Sequence[Point], acceptances: Sequence[Acceptance]) -> Chart | None:
+def history_of(
+    points: Sequence[Point], changes: Sequence[dict[str, Any]], acceptances: Sequence[Acceptance]
+) -> Chart | None:
     """Return the chart of a query; None where no night has a ratio."""
     if not any(point.ratio is not None for point in points):
         return None
@@ -31,13 +33,13 @@ def history_of(points: Sequence[Point], acceptances: Sequence[Acceptance]) -> Ch
         for row in acceptances
         if row.accepted >= first
     ]
-    return history_chart([_plain(x) for x in points], list(changes_of(points)), acks)
+    return history_chart([_plain(x) for x in points], changes, acks)
 
 
-def changes_of(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
+def changes_of(points: Sequence[Point]) -> list[dict[str, Any]]:
     """Return the lasting changes, across baselines that moved."""
-    for night, change in lasting_changes(points):
-        yield {
+    return [
+        {
             "night": _stamp(night.started),
             "label": f"{day(night.started)}: {ratio(change.before)} → {ratio(change.after)}",
             "run": night.night,
@@ -46,6 +48,8 @@ def changes_of(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
             "after": change.after,
             "confidence": change.confidence,
         }
+        for night, change in lasting_changes(points)
+    ]
 
 
 def _plain(point: Point) -> dict[str, Any]:

@@ -74,6 +74,7 @@ def query_page(store: Store, night: Night, query: str) -> QueryPage:
     deciding = next((row for row in verdicts if row.decides), None)
     arms = arms_of(rows, _accepted(store, deciding, query)).get(query, Arms())
     points = history.trail(store, night, query, deciding.metric if deciding else CPU, NIGHTS)
+    changes = changes_of(points)
     acks = _acks(store, night, query)
     lists = details.batches(store, night.id, query)
     batches = batch_points(lists)
@@ -92,8 +93,8 @@ def query_page(store: Store, night: Night, query: str) -> QueryPage:
         arms=arms,
         repetitions=tuple(rows),
         pairs=_pairs(rows, deciding),
-        past=history_of(points, [row for row, _ in acks]),
-        changes=tuple(changes_of(points)),
+        past=history_of(points, changes, [row for row, _ in acks]),
+        changes=tuple(changes),
         cpu=tuple(charts.cpu_chart(host, x) for host, x in cpu_points(store, arms).items()),
         batches=charts.batch_chart(batches) if batches else None,
         state=charts.state_chart(batches) if any(x["rows"] for x in batches) else None,
