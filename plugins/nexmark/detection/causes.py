@@ -45,7 +45,7 @@ CAUSES = (
         {"spark.sql.codegen.maxFields": "6"},
     ),
     Cause(
-        "partitions", "24 shuffle partitions, not 2", "q5", {"spark.sql.shuffle.partitions": "24"}
+        "partitions", "12 shuffle partitions, not 2", "q5", {"spark.sql.shuffle.partitions": "12"}
     ),
     Cause(
         "sort",
