@@ -92,7 +92,7 @@ def deciding(store: Store, run: str) -> VerdictRow:
 
 @pytest.fixture(scope="module")
 def first(site: Site) -> subprocess.CompletedProcess[str]:
-    return site.night("--queries", "q5", "--repetitions", "1")
+    return site.night("--queries", "q5")
 
 
 @pytest.fixture(scope="module")
