@@ -16,6 +16,7 @@ from tests.site import TINY, Site
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 QUERIES = ("q0", "q5", "q9")
+HERE = ("q5", "q9")
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +59,10 @@ def test_what_the_harness_costs_is_told_and_small(
 def test_the_same_dag_here_has_the_same_digests(
     site: Site, remote: subprocess.CompletedProcess[str]
 ) -> None:
-    here = site.night("--queries", ",".join(QUERIES), "--repetitions", "1")
+    here = site.night("--queries", ",".join(HERE), "--repetitions", "1")
     assert here.returncode == 0, here.stdout + here.stderr
     with open_store(f"sqlite:///{site.home / 'results.db'}") as store:
-        there = {(row.query, row.digest) for row in rows(store, remote)}
+        there = {(x.query, x.digest) for x in rows(store, remote) if x.query in HERE}
         assert {(row.query, row.digest) for row in rows(store, here)} == there
 
 
