@@ -73,6 +73,15 @@ class SparkCluster(ABC):
         return self.state / "scratch"
 
     @property
+    def conf_dir(self) -> Path:
+        """The SPARK_CONF_DIR of Spark on this machine: empty, since `include/conf` configures it.
+
+        It is on the class path, and the JVM uses a class archive on that very class path only: so
+        it is one for both arms, or the driver of one of them would start slower.
+        """
+        return self.home / "no-spark-conf"
+
+    @property
     @abstractmethod
     def mark(self) -> str:
         """What NEXMARK_OWNER is in every process that belongs to this cluster."""
@@ -96,19 +105,24 @@ class SparkCluster(ABC):
         """Where the applications of the run directory `run` write what executors write."""
 
     def driver_environment(self, spark_home: Path) -> dict[str, str]:
-        """The environment of Spark on this machine: the caller's, without its own Spark settings.
-
-        SPARK_CONF_DIR is an empty directory, so that only `include/conf` configures Spark. It is on
-        the class path, of which a class archive is made: nothing may be put there.
-        """
+        """The environment of Spark on this machine: the caller's, without its Spark settings."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(_FOREIGN)}
         return {
             **kept,
             "SPARK_HOME": str(spark_home),
-            "SPARK_CONF_DIR": str(self.scratch / "conf"),
+            "SPARK_CONF_DIR": str(self.conf_dir),
             "SPARK_LOCAL_IP": self.config.driver_address,
             "SPARK_LOCAL_DIRS": str(self.scratch / "local"),
         }
+
+    def make_conf_dir(self) -> None:
+        """Make it; ClusterError if something was put there."""
+        self.conf_dir.mkdir(parents=True, exist_ok=True)
+        if strangers := sorted(path.name for path in self.conf_dir.iterdir()):
+            raise ClusterError(
+                f"{self.conf_dir}: must be empty, and has {', '.join(strangers[:3])}; move it "
+                "away, and set what Spark needs in include/conf/spark"
+            )
 
     @abstractmethod
     def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:

@@ -152,8 +152,9 @@ class LocalCluster(SparkCluster):
         problems = self.problems()
         if problems:
             raise ClusterError(problems[0])
+        self.make_conf_dir()
         self.claim(lease)
-        for directory in ("conf", "work", "local", "checkpoints"):
+        for directory in ("work", "local", "checkpoints"):
             (self.scratch / directory).mkdir(parents=True, exist_ok=True)
         try:
             master = self._start_master(spark.path, logs / "master.log")

@@ -144,10 +144,10 @@ class RemoteCluster(SparkCluster):
 
     def start(self, spark: Release, logs: Path, lease: Lease) -> None:
         """Start the master, then all workers; logs are fetched into `logs` if that fails."""
+        self.make_conf_dir()
         self.claim(lease)
         _write_private(self._secret_path, secrets.token_hex(32))
-        for directory in ("conf", "local"):
-            (self.scratch / directory).mkdir(parents=True, exist_ok=True)
+        (self.scratch / "local").mkdir(parents=True, exist_ok=True)
         self.checkpoints.mkdir(parents=True, exist_ok=True)
         try:
             with self._hosts() as hosts:

@@ -14,8 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.cluster import ClusterError, Lease, LocalCluster, Process, Release, identify
-from nexmark.config import EmbeddedCluster
+from nexmark.cluster import (
+    ClusterError,
+    Lease,
+    LocalCluster,
+    Process,
+    Release,
+    identify,
+    open_cluster,
+)
+from nexmark.config import BASELINE, CANDIDATE, EmbeddedCluster
 from nexmark_jobs.host.ports import is_free, listener
 from nexmark_jobs.host.processes import end, owned, start_detached
 
@@ -279,6 +287,22 @@ def test_reap_clears_an_earlier_try_of_the_same_night(
     assert not leftover.alive
 
 
+def test_both_arms_have_the_class_path_that_the_class_archive_was_made_with(
+    cluster: LocalCluster,
+) -> None:
+    for arm in (CANDIDATE, BASELINE):
+        of_arm = open_cluster(cluster.config.of_arm(arm), cluster.home)
+        environment = of_arm.driver_environment(Path("/opt/spark"))
+        assert environment["SPARK_CONF_DIR"] == str(cluster.conf_dir)
+
+
+def test_settings_of_spark_beside_ours_are_refused(cluster: LocalCluster) -> None:
+    cluster.conf_dir.mkdir(parents=True)
+    (cluster.conf_dir / "spark-env.sh").write_text("SPARK_LOCAL_DIRS=/elsewhere")
+    with pytest.raises(ClusterError, match=r"must be empty, and has spark-env\.sh; move it away"):
+        cluster.make_conf_dir()
+
+
 def test_spark_gets_none_of_the_callers_settings(
     cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,7 +310,7 @@ def test_spark_gets_none_of_the_callers_settings(
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master yarn")
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
     environment = cluster.driver_environment(Path("/opt/spark"))
-    assert environment["SPARK_CONF_DIR"] == str(cluster.scratch / "conf")
+    assert environment["SPARK_CONF_DIR"] == str(cluster.conf_dir)
     assert environment["SPARK_HOME"] == "/opt/spark"
     assert "PYSPARK_SUBMIT_ARGS" not in environment
     assert "PYTHONPATH" not in environment
