@@ -5,7 +5,7 @@ classes and compiling them. Two things halve it:
 
 - *A class archive* of the driver (JDK class data sharing), made by the first verification run of a
   build and used by every driver after it, and by the executors of what is not timed. It changes how
-  classes are loaded, nothing else.
+  classes are loaded, nothing else. Timed pairs use it only where both builds have one.
 - *C1 only* in applications that are not timed: for a run of seconds the optimising compiler costs
   more than it gives.
 
@@ -37,14 +37,15 @@ class Archive:
     path: Path
 
     @classmethod
-    def of(cls, deployment: Deployment) -> Archive:
+    def of(cls, deployment: Deployment, conf_dir: Path) -> Archive:
         """The archive for a deployment, which may not be there yet.
 
-        Its name has all that the JVM checks before it uses one: itself and the jars.
+        Its name has all that the JVM checks before it uses one: itself and the class path, which is
+        SPARK_CONF_DIR and the jars.
         """
         home = Path(deployment.spark_home)
         jars = sorted((p.name, p.stat().st_mtime_ns) for p in (home / "jars").glob("*.jar"))
-        text = repr((java_version(), str(home), jars))
+        text = repr((java_version(), str(conf_dir), str(home), jars))
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         return cls(paths.archives_dir() / f"{deployment.spark_version}-{digest}.jsa")
 
@@ -76,13 +77,13 @@ def untimed_options(archive: Archive, *, may_make: bool, executors_here: bool) -
     return {_DRIVER: " ".join([_C1, *options]), _EXECUTOR: " ".join(executor)}
 
 
-def timed_options(archive: Archive) -> dict[str, str]:
-    """Confs of a timed repetition."""
-    options = archive.use()
+def timed_options(archive: Archive | None) -> dict[str, str]:
+    """Confs of a timed repetition. `archive` is None unless all arms have one: a fair start."""
+    options = archive.use() if archive else []
     return {_DRIVER: " ".join(options)} if options else {}
 
 
-def recorded_options(archive: Archive) -> dict[str, str]:
+def recorded_options(archive: Archive | None) -> dict[str, str]:
     """Confs of a repetition whose executors run with the flight recorder."""
     return timed_options(archive) | {_EXECUTOR: " ".join(RECORDER)}
 

@@ -29,8 +29,9 @@ def dump_submission(night: Night, deployment: Deployment) -> dict[str, Any]:
     submission = _submission(
         night, deployment, "dump_events.py", arguments, name="dump_events", clear=night.events_dir
     )
+    archive = _archive(night, deployment)
     submission["conf"] |= untimed_options(
-        Archive.of(deployment), may_make=False, executors_here=night.cluster.kind == "embedded"
+        archive, may_make=False, executors_here=night.cluster.kind == "embedded"
     )
     return submission
 
@@ -41,7 +42,7 @@ def verify_submission(night: Night, deployment: Deployment, query: str) -> dict[
     output = night.verified_dir(query)
     sink = f"{verify_sink(query)}:{output}"
     submission = _query(night, deployment, query, directory, night.workload.verify, sink)
-    archive = Archive.of(deployment)
+    archive = _archive(night, deployment)
     submission["conf"] |= untimed_options(
         archive, may_make=True, executors_here=night.cluster.kind == "embedded"
     )
@@ -59,7 +60,9 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
     submission = _query(night, deployment, run.query, directory, size, "noop", arm=run.cluster_arm)
     events = directory / "events"
     options = recorded_options if run.stage == PROFILED else timed_options
-    submission["conf"] |= options(Archive.of(deployment))
+    arms = [deployments.candidate, *filter(None, [deployments.baselines.get(run.query)])]
+    both = all(_archive(night, arm).use() for arm in arms)
+    submission["conf"] |= options(_archive(night, deployment) if both else None)
     submission["conf"] |= {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
@@ -71,6 +74,10 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
     if run.stage == PROFILED:
         submission["recorded"] = run.cluster_arm
     return submission
+
+
+def _archive(night: Night, deployment: Deployment) -> Archive:
+    return Archive.of(deployment, night.spark_cluster.conf_dir)
 
 
 def slowed(night: Night) -> Size:

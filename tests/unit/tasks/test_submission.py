@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.config import load
+from nexmark.config import BASELINE, CANDIDATE, load
 from nexmark.tasks import submission
 from nexmark.tasks.checks import make_night
 from nexmark.tasks.night import Deployment, Deployments, Night
@@ -160,6 +160,29 @@ def test_the_first_verification_makes_the_class_archive_and_all_drivers_use_it(
     (Path(deployment.spark_home) / "jars" / "b.jar").write_bytes(b"b")
     other = submission.verify_submission(night, deployment, "q0")
     assert other["renames"] != first["renames"]
+
+
+def test_the_class_archive_is_used_by_both_arms_or_by_none(
+    pairs: tuple[Night, Deployments], tmp_path: Path
+) -> None:
+    """Or the driver of one of them would start seconds before the other's."""
+    night, deployments = pairs
+    elsewhere = deployments.candidate.model_copy(update={"spark_home": str(tmp_path / "other")})
+    deployments = Deployments(candidate=deployments.candidate, baselines={"q5": elsewhere})
+    driver = "spark.driver.defaultJavaOptions"
+
+    def used() -> list[bool]:
+        runs = (Run(query="q5", arm=arm, number=1) for arm in (CANDIDATE, BASELINE))
+        made = (submission.repetition_submission(night, deployments, run) for run in runs)
+        return [driver in each["conf"] for each in made]
+
+    assert used() == [False, False]
+    for deployment in (deployments.candidate, deployments.baselines["q5"]):
+        assert used() == [False, False]
+        made = submission.verify_submission(night, deployment, "q5")["renames"]
+        Path(made[0][1]).parent.mkdir(parents=True, exist_ok=True)
+        Path(made[0][1]).touch()
+    assert used() == [True, True]
 
 
 def test_the_reason_of_a_failure_is_the_jobs_own_line() -> None:
