@@ -43,7 +43,7 @@ def test_what_is_shipped_loads() -> None:
 
 def test_a_gate_file_of_before_pairs_still_loads(conf: Path) -> None:
     """And is the shipped gate in all that it does not say."""
-    (conf / "gate.yaml").write_text("version: 4\nmetric: cpu_s_per_mevent\nmax_ratio: 1.15\n")
+    (conf / "gate.yaml").write_text("version: 5\nmetric: cpu_s_per_mevent\nmax_ratio: 1.15\n")
     old = load(conf).gate
     assert old == load().gate.model_copy(update={"workloads": {}, "modes": {}})
     assert load_gate(conf / "gate.yaml") == old
@@ -208,7 +208,7 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: 0.9", "max_ratio", "greater than 1"),
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: .nan", "max_ratio", "finite"),
         ("gate.yaml", "  smoke: 1.5", "  smok: 1.5", "smok", "did you mean 'smoke'?"),
-        ("gate.yaml", "version: 4", "version: 4\nqueries: {q99: 2.0}", "q99", "unknown query"),
+        ("gate.yaml", "version: 5", "version: 5\nqueries: {q99: 2.0}", "q99", "unknown query"),
         ("gate.yaml", "mode: paired", "mode: both", "mode", "'paired' or 'history'"),
         ("gate.yaml", "pairs: 5", "pairs: 2", "pairs", "greater than or equal to 3"),
         ("gate.yaml", "flame_graphs: true", "flame_graphs: 3", "flame_graphs", "true or false"),
