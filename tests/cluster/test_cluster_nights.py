@@ -16,13 +16,12 @@ from tests.site import TINY, Site
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 QUERIES = ("q0", "q5", "q9")
-HERE = ("q5", "q9")
 
 
 @pytest.fixture(scope="module")
 def remote(site: Site, session_testbed: Testbed) -> subprocess.CompletedProcess[str]:
     session_testbed.up()
-    workload(site, **TINY, verify=TINY, repetitions=2)
+    workload(site, **TINY, verify=TINY, repetitions=1)
     return site.night("--queries", ",".join(QUERIES), "--cluster", "namespaces")
 
 
@@ -39,7 +38,7 @@ def test_a_night_on_three_hosts_is_green_and_measured_on_both_workers(
     with open_store(f"sqlite:///{site.home / 'results.db'}") as store:
         found = rows(store, remote)
         assert [(row.query, row.number, row.status) for row in found] == [
-            (query, number, "ok") for query in QUERIES for number in (1, 2)
+            (query, 1, "ok") for query in QUERIES
         ]
         for row in found:
             series = {each.host: each for each in store.sample_series(row.id)}
@@ -59,10 +58,10 @@ def test_what_the_harness_costs_is_told_and_small(
 def test_the_same_dag_here_has_the_same_digests(
     site: Site, remote: subprocess.CompletedProcess[str]
 ) -> None:
-    here = site.night("--queries", ",".join(HERE), "--repetitions", "1")
+    here = site.night("--queries", "q5")
     assert here.returncode == 0, here.stdout + here.stderr
     with open_store(f"sqlite:///{site.home / 'results.db'}") as store:
-        there = {(x.query, x.digest) for x in rows(store, remote) if x.query in HERE}
+        there = {(x.query, x.digest) for x in rows(store, remote) if x.query == "q5"}
         assert {(row.query, row.digest) for row in rows(store, here)} == there
 
 

@@ -21,10 +21,9 @@ from tests.conftest import ENGINES, engine_environment
 
 RECORDED = Path(__file__).parents[1] / "data" / "recorded_nexmark_10k.jsonl.gz"
 NEWEST, OLDEST = "spark-4.3.0", "spark-3.5.9"
-"""They run every query, generated and recorded; the newest has more events."""
-KINDS = ("q1", "q5", "q6", "q11", "q13", "q16", "q18", "q20")
-"""Engines between run these: projection, windows, last n, sessions, a broadcast, distinct counts,
-de-duplication, a join."""
+"""They run every query; the newest has more events, and those of a recorded topic."""
+KINDS = ("q5", "q6", "q11", "q13", "q16", "q20")
+"""Engines between run these: windows, last n, sessions, a broadcast, distinct counts, a join."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +76,12 @@ def test_generated_events(
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("engine", [NEWEST, OLDEST])
-def test_recorded_events(engine: str, engine_build: Callable[[str], Build], tmp_path: Path) -> None:
+def test_recorded_events(engine_build: Callable[[str], Build], tmp_path: Path) -> None:
     topic = tmp_path / "topic"
     topic.mkdir()
     shutil.copy(RECORDED, topic)
     events = Events(("--source", f"files:{topic}"), topic)
-    assert_all_right(engine_build(engine), events, tmp_path, tuple(QUERIES))
+    assert_all_right(engine_build(NEWEST), events, tmp_path, tuple(QUERIES))
 
 
 def assert_all_right(build: Build, events: Events, work: Path, queries: Sequence[str]) -> None:
