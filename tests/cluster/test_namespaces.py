@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import stat
 import subprocess
@@ -44,11 +45,12 @@ def test_a_host_has_its_own_name_and_address(testbed: Testbed, name: str) -> Non
 
 
 def test_a_host_sees_only_its_own_processes(testbed: Testbed) -> None:
-    with testbed.running(WORKER, "sleep", "61.5") as process:
+    with testbed.running(WORKER, "sleep", "61.5"):
         assert "sleep 61.5" in testbed.ssh(WORKER, "ps", "-eo", "args").stdout
         assert "sleep 61.5" not in testbed.ssh(OTHER, "ps", "-eo", "args").stdout
         assert "pytest" not in testbed.ssh(WORKER, "ps", "-eo", "comm").stdout
-        assert process.inside < process.pid
+    namespaces = {testbed.ssh(name, "readlink", "/proc/self/ns/pid").stdout for name in NAMES}
+    assert len(namespaces - {f"{os.readlink('/proc/self/ns/pid')}\n"}) == len(NAMES)
 
 
 def test_a_host_has_its_own_disk_and_temporary_directory(testbed: Testbed) -> None:
