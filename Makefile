@@ -27,7 +27,6 @@ TO ?=
 REPROCESS ?= none
 AIRFLOW ?=
 CAUSE ?=
-PAIRS ?=
 GOOD ?=
 BAD ?=
 BUILDS ?=
@@ -37,9 +36,10 @@ BUILD ?=
 AGAINST ?=
 REPETITIONS ?=
 PAIRS ?=
+MORE ?=
 # Values from the command line reach the shell as quoted environment variables only.
 export ENGINE WORKLOAD QUERIES CLUSTER RUN REASON PROFILE NIGHTS SEED EXPIRES LINK OUT FORMAT ID \
-	DATE BUILD AGAINST REPETITIONS PAIRS FROM TO REPROCESS GOOD BAD BUILDS QUERY METRIC AIRFLOW CAUSE PAIRS
+	DATE BUILD AGAINST REPETITIONS PAIRS FROM TO REPROCESS GOOD BAD BUILDS QUERY METRIC AIRFLOW CAUSE MORE
 
 .PHONY: help env env-dev run build backfill bisect ui accept withdraw acks history export test test-long test-cluster faults lint lock bench-generator bench-queries bench-sampler bench-canary bench-flight-recorder bench-gate bench-detection bench-bisect bench-web screenshots replay check-cluster cluster-up cluster-down clean
 
