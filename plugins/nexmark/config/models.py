@@ -255,6 +255,7 @@ class Gate(Model):
     drift_allowance: Deviations = 0.5
     drift_bound: Deviations = 5.0
     canary_bound: Change = 0.10
+    canary_memory_bound: Change = 0.50
     canary_unsteady: Change = 0.05
     canary_limits: Mapping[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(
         default_factory=lambda: {"steal_percent": 5.0}
@@ -270,10 +271,11 @@ class Gate(Model):
                 f"calibration_nights is {self.calibration_nights}, more than the history keeps; "
                 "lower it, or raise history_nights and one_arm_nights"
             )
-        if self.canary_unsteady > self.canary_bound:
-            raise ValueError(
-                f"canary_unsteady is {self.canary_unsteady:g}, above canary_bound; lower it"
-            )
+        for name in ("canary_bound", "canary_memory_bound"):
+            if self.canary_unsteady > getattr(self, name):
+                raise ValueError(
+                    f"canary_unsteady is {self.canary_unsteady:g}, above {name}; lower it"
+                )
         return self
 
     @property

@@ -18,12 +18,14 @@ from nexmark.verdict.rules import Rules
 LEVELS = ("steal", "psi", "load", "throttl", "mhz", "freq")
 """A canary metric that starts so is a level of the host, which may be 0; all others are timings."""
 
-SHARED = ("fsync", "wall_", "cpu_memory")
-"""A canary timing that starts so tells of what a host shares with its neighbours: a disk, a turn,
-the bandwidth of the memory. It may be far apart on a host whose CPU is as fast as ever: that makes
-a night unsteady and says nothing against CPU time, nor how fast the host is. (On a virtual machine
-at rest, copying memory took 12 to 36 % more or less after a query than before it, computing 5 % at
-most, and pairs of one build with itself agreed: ``make bench-detection``.)"""
+WAITING = ("fsync", "wall_")
+"""A canary timing that starts so is mostly waiting, for a disk or a turn: it may be far apart on a
+host whose CPU is as fast as ever. It says nothing against CPU time, nor how fast the host is."""
+
+MEMORY = "cpu_memory"
+"""A canary timing that starts so is of bandwidth, which a host shares with its neighbours: between
+two runs at rest it moves by several times what computing moves by (``make bench-canary``), so it
+has a bound of its own."""
 
 UNTOUCHED = ("cpu_", "state_")
 """A metric that starts so does not wait: an unsteady host leaves it its meaning."""
@@ -60,11 +62,11 @@ def grade(canaries: Iterable[Canary], rules: Rules) -> Grade:
 def level(canaries: Sequence[Canary]) -> tuple[float, str] | None:
     """Return the mean log timing of the canaries and the names of what it is made of.
 
-    Without those of what is shared. None without timings; levels of other names are not comparable.
+    Without those that wait. None without timings; levels of different names cannot be compared.
     """
     timings: dict[str, list[float]] = {}
     for canary in canaries:
-        if not is_level(canary.metric) and not canary.metric.startswith(SHARED):
+        if not is_level(canary.metric) and not canary.metric.startswith(WAITING):
             name = f"{canary.host}:{canary.metric}" if canary.host else canary.metric
             timings.setdefault(name, []).extend((*canary.before, *canary.after))
     if not timings or not all(map(possible, (x for values in timings.values() for x in values))):
@@ -91,11 +93,13 @@ def _grade(canary: Canary, rules: Rules) -> Grade:
     ratio = median(canary.after) / median(canary.before)
     apart = max(ratio, 1 / ratio) - 1
     said = f"{name}: before and after are {apart:.1%} apart"
-    shared = canary.metric.startswith(SHARED)
-    if apart > rules.canary_bound:
-        worst = Steadiness.UNSTEADY if shared else Steadiness.BROKEN
-        return Grade(worst, f"{said}, more than {rules.canary_bound:.0%}")
-    if shared:
+    waits = canary.metric.startswith(WAITING)
+    memory = canary.metric.startswith(MEMORY)
+    bound = rules.canary_memory_bound if memory else rules.canary_bound
+    if apart > bound:
+        worst = Steadiness.UNSTEADY if waits else Steadiness.BROKEN
+        return Grade(worst, f"{said}, more than {bound:.0%}")
+    if waits:
         return Grade(Steadiness.STEADY)
     if apart > rules.canary_unsteady:
         return Grade(Steadiness.UNSTEADY, f"{said}, more than {rules.canary_unsteady:.0%}")
@@ -111,4 +115,4 @@ def _grade_level(name: str, values: Sequence[float], limit: float | None) -> Gra
     return Grade(Steadiness.STEADY)
 
 
-__all__ = ["SHARED", "Grade", "Steadiness", "grade", "is_level", "level"]
+__all__ = ["WAITING", "Grade", "Steadiness", "grade", "is_level", "level"]

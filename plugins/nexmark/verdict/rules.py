@@ -34,6 +34,7 @@ class Rules(Protocol):
     drift_allowance: float
     drift_bound: float
     canary_bound: float
+    canary_memory_bound: float
     canary_unsteady: float
     canary_limits: Mapping[str, float]
     one_arm_z: float

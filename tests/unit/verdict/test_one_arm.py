@@ -71,7 +71,7 @@ def test_few_nights_calibrate() -> None:
 
 
 def test_nights_with_another_canary_are_not_compared() -> None:
-    other = (Canary("cpu_jvm_s", (1.0,), (1.0,)),)
+    other = (Canary("cpu_memory_s", (1.0,), (1.0,)),)
     found = q5(judged(replace(one_arm("x", np.random.default_rng(1)), canary=other)))
     assert found.value is Value.CALIBRATING
 

@@ -25,7 +25,7 @@ class Host:
 
 def hosts_of(rows: Iterable[Any]) -> list[Host]:
     """Return the hosts of a night from least, mean and most of each reading."""
-    from nexmark.verdict.canary import SHARED, is_level
+    from nexmark.verdict.canary import WAITING, is_level
 
     found: dict[str, dict[tuple[str, str], Any]] = {}
     for row in rows:
@@ -37,7 +37,7 @@ def hosts_of(rows: Iterable[Any]) -> list[Host]:
             for metric, moment in readings
             if moment == "before"
             and (metric, "after") in readings
-            and not (is_level(metric) or metric.startswith(SHARED))
+            and not (is_level(metric) or metric.startswith(WAITING))
             and readings[metric, "before"].mean
             and readings[metric, "after"].mean
         }
