@@ -17,7 +17,9 @@ they run with the flight recorder of the JDK, and count for nothing else. The op
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from nexmark.config import paths
@@ -45,7 +47,8 @@ class Archive:
         """
         home = Path(deployment.spark_home)
         jars = sorted((p.name, p.stat().st_mtime_ns) for p in (home / "jars").glob("*.jar"))
-        text = repr((java_version(), str(conf_dir), str(home), jars))
+        java = _java(os.environ.get("JAVA_HOME"), os.environ.get("PATH"))
+        text = repr((java, str(conf_dir), str(home), jars))
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         return cls(paths.archives_dir() / f"{deployment.spark_version}-{digest}.jsa")
 
@@ -61,6 +64,12 @@ class Archive:
     def make(self) -> list[str]:
         """The options to make it when the JVM ends."""
         return [f"-XX:ArchiveClassesAtExit={self.unfinished}"]
+
+
+@cache
+def _java(home: str | None, path: str | None) -> str:
+    """What `java -version` says with these variables: asked once, not for every repetition."""
+    return java_version()
 
 
 def untimed_options(archive: Archive, *, may_make: bool, executors_here: bool) -> dict[str, str]:

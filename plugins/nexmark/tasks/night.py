@@ -168,6 +168,10 @@ class Deployments(Model):
         """What `arm` of `query` runs."""
         return self.candidate if arm == CANDIDATE else self.baselines[query]
 
+    def arms(self, query: str) -> list[Deployment]:
+        """What the arms of `query` run: the candidate, and the baseline if there is one."""
+        return [self.candidate, *([self.baselines[query]] if query in self.baselines else [])]
+
     def write(self, night: Night) -> None:
         """Write it where `read` finds it."""
         _write(night.directory / "deployment.json", self)

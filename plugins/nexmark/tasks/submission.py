@@ -60,9 +60,9 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
     submission = _query(night, deployment, run.query, directory, size, "noop", arm=run.cluster_arm)
     events = directory / "events"
     options = recorded_options if run.stage == PROFILED else timed_options
-    arms = [deployments.candidate, *filter(None, [deployments.baselines.get(run.query)])]
-    both = all(_archive(night, arm).use() for arm in arms)
-    submission["conf"] |= options(_archive(night, deployment) if both else None)
+    archives = {arm.build: _archive(night, arm) for arm in deployments.arms(run.query)}
+    fair = all(archive.use() for archive in archives.values())
+    submission["conf"] |= options(archives[deployment.build] if fair else None)
     submission["conf"] |= {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
