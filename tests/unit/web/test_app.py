@@ -16,7 +16,7 @@ from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.config.load import load_gate
 from nexmark.store import BuildRecord, RepetitionRecord, Store, ValidationRecord, open_store
 from nexmark.verdict import Value, judge
-from nexmark.web import bench, forms
+from nexmark.web import bench, bench_nights, forms
 from nexmark.web.app import create_app
 from nexmark.web.database import Database
 from nexmark.web.policies import PAGE
@@ -160,7 +160,7 @@ def test_four_hundred_nights_have_all_pages(empty_database: Path, tmp_path: Path
     path = tmp_path / "many.db"
     path.write_bytes(empty_database.read_bytes())
     with open_store(f"sqlite:///{path}") as store:
-        run = bench.fill(store, 400, ("q0", "q5"), 1)
+        run = bench_nights.fill(store, 400, ("q0", "q5"), 1)
     browser = TestClient(
         create_app(Database(f"sqlite:///{path}"), TestDoor()), headers={"x-user": "ada"}
     )
