@@ -41,7 +41,11 @@ def collect_query(
     own = [x for x in repetitions if query in (x.query, SUITE) and x.stage in STAGES]
     verdicts = [row for row in store.verdicts(night.id) if row.query == query]
     deciding = next((row for row in verdicts if row.decides), None)
-    past = history_json(store, night, query, deciding.metric) if deciding else {}
+    past = (
+        history_json(store, night, query, deciding.metric)
+        if deciding
+        else {"history": [], "changes": []}
+    )
     content: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "written": moment(datetime.now(UTC)),
@@ -53,8 +57,7 @@ def collect_query(
         "builds": [x for x in builds_of(store, night) if query in (*x["queries"], SUITE)],
         "reproduce": reproduce(store, night, query),
         "pairs": pairs_of(own) if query != SUITE else [],
-        "history": past.get("history", []),
-        "changes": past.get("changes", []),
+        **past,
         "validations": [plain(x) for x in store.validations(night.id) if x.query == query],
         "acceptances": [x for x in acceptances_of(store, night) if x["query"] == query],
         "plans": plans_of(store, own) if query != SUITE else {},

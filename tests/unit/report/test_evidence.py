@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
-import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,17 +11,11 @@ from typing import Any
 
 import pytest
 
-from nexmark import build as build_command
-from nexmark.config import load
-from nexmark.engines import parse_source
 from nexmark.measure.cpu import CpuSeries
 from nexmark.report.alarms import alarm_groups
-from nexmark.report.charts import night_chart, pairs_chart
 from nexmark.report.in_depth import collect_query
-from nexmark.report.reproduce import reproduce
 from nexmark.report.write import DRAWN, write_evidence
 from nexmark.store import BuildRecord, RepetitionRecord, SeriesRecord, Store
-from nexmark.tasks.checks import find_problems, make_night
 from nexmark.verdict import Value
 from nexmark.verdict.nights import QueryVerdict
 from tests.unit.store.night_builder import cpu, judge, paired, record_night, validate
@@ -322,108 +314,6 @@ def test_only_the_worst_alarms_have_charts(store: Store, tmp_path: Path) -> None
     written = write_evidence(tmp_path, store, made.run)
     drawn = {x for x, page in written.alarms.items() if "<svg" in page.read_text()}
     assert drawn == set(queries[2:])
-
-
-class TestCharts:
-    def test_their_text_has_the_colour_of_the_page(self) -> None:
-        svg = night_chart([{"query": "q5", "ratio": 1.2, "lo": 1.1, "hi": 1.3, "red": True}])
-        assert 'fill="currentColor"' in svg
-        assert not re.search(r'fill="(black|#000|white|#fff)', svg)
-        assert "xmlns" not in svg
-
-    def test_nothing_to_draw_is_no_chart(self) -> None:
-        assert night_chart([]) == ""
-        assert pairs_chart([]) == ""
-
-    def test_two_on_a_page_share_no_id(self) -> None:
-        rows = [{"query": "q5", "ratio": 1.2, "lo": 1.1, "hi": 1.3, "red": True}]
-        ids = [set(re.findall(r'id="([^"]+)"', night_chart(rows))) for _ in range(2)]
-        assert ids[0].isdisjoint(ids[1])
-
-
-class TestReproduce:
-    """The line is taken by make, by the shell and by `nexmark.build` as it was meant."""
-
-    @staticmethod
-    def arguments(line: str, tmp_path: Path) -> list[str]:
-        """What the program gets when a shell runs the line."""
-        programs = tmp_path / "bin"
-        programs.mkdir(exist_ok=True)
-        fake = programs / "python"
-        fake.write_text(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n")
-        fake.chmod(0o755)
-        shown = line.replace("make build", f"make -s -o .venv/.run BIN={programs} build", 1)
-        shown = shown.replace(".venv/bin/python", str(fake), 1)
-        done = subprocess.run(["bash", "-c", shown], cwd=ROOT, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        found: list[str] = json.loads(done.stdout.splitlines()[-1])
-        assert found[:2] == ["-m", "nexmark.build"]
-        return found[2:]
-
-    @pytest.fixture
-    def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-        """What `nexmark.build` would run."""
-        found: list[Any] = []
-
-        def run_night(config: Any, dag_id: str, engine: str, params: Any) -> int:
-            night = make_night(config, engine, dag_id, "", params)
-            problems = [x for x in find_problems(night) if x.startswith("build ")]
-            assert problems == []
-            found.append(night)
-            return 0
-
-        monkeypatch.setattr(build_command, "run_night", run_night)
-        return found
-
-    @pytest.mark.parametrize(
-        "name",
-        ["plain", "a b", "it's", '$(touch x) "$HOME" `id`', "a#b;c&d|e", "--against", "ü\\n%s"],
-    )
-    def test_any_build_comes_through(
-        self, store: Store, tmp_path: Path, asked: list[Any], name: str
-    ) -> None:
-        place = tmp_path / name
-        place.mkdir()
-        source = f"directory:{place}"
-        made = paired(
-            1,
-            build=BuildRecord("sha-1", "4.3.0", source),
-            repetitions=4,
-            workload="small",
-            directory=tmp_path,
-        )
-        store.record_night(night(0, build=OLD))
-        store.record_night(made)
-        line = reproduce(store, store.night(made.run), "q5")
-        assert build_command.main(self.arguments(line, tmp_path)) == 0
-        (found,) = asked
-        assert found.candidate == parse_source(source)
-        assert {q: str(x) for q, x in found.against.items()} == {"q5": OLD.source}
-        assert (found.mode, found.workload.name, found.cluster.name) == ("paired", "small", "local")
-        assert found.workload.repetitions == 4
-
-    def test_confs_of_the_candidate_come_through(
-        self, store: Store, tmp_path: Path, asked: list[Any]
-    ) -> None:
-        confs = {"spark.sql.codegen.wholeStage": "false", "spark.a": "x y='$z'"}
-        made = paired(1, build=NEW, baselines={}, directory=tmp_path, candidate_conf=confs)
-        store.record_night(made)
-        line = reproduce(store, store.night(made.run), "q0")
-        assert "--candidate-conf" in shlex.split(line)
-        assert build_command.main(self.arguments(line, tmp_path)) == 0
-        assert asked[0].candidate_conf == confs
-        assert asked[0].against == {}
-
-    def test_the_engines_of_the_repository_are_taken(self, store: Store, tmp_path: Path) -> None:
-        """The names in the line are those that `make build` looks up."""
-        made = paired(1, build=NEW, baselines={}, directory=tmp_path)
-        store.record_night(made)
-        found = dict(
-            word.split("=", 1)
-            for word in shlex.split(reproduce(store, store.night(made.run), "q0"))[2:]
-        )
-        assert found["ENGINE"] in load().engines
-        assert found["WORKLOAD"] in load().workloads
 
 
 def test_a_query_without_anything_is_no_reason_to_stop(store: Store, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def night_page(store: Store, night: Night, sort: str = "attention") -> NightPage
 
 
 def _todo(night: Night, line: str) -> str:
-    """Return what to do; files are named below the night's directory, which is on another host."""
+    """Return what to do; files are named below the night's directory, wherever that is."""
     return line.removeprefix("Next: ").replace(f"{night.directory}/", "")
 
 
