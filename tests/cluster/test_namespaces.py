@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import stat
 import subprocess
@@ -50,7 +49,7 @@ def test_a_host_sees_only_its_own_processes(testbed: Testbed) -> None:
         assert "sleep 61.5" not in testbed.ssh(OTHER, "ps", "-eo", "args").stdout
         assert "pytest" not in testbed.ssh(WORKER, "ps", "-eo", "comm").stdout
     namespaces = {testbed.ssh(name, "readlink", "/proc/self/ns/pid").stdout for name in NAMES}
-    assert len(namespaces - {f"{os.readlink('/proc/self/ns/pid')}\n"}) == len(NAMES)
+    assert len(namespaces - {f"{Path('/proc/self/ns/pid').readlink()}\n"}) == len(NAMES)
 
 
 def test_a_host_has_its_own_disk_and_temporary_directory(testbed: Testbed) -> None:
