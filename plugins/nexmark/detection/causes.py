@@ -41,7 +41,7 @@ CAUSES = (
     Cause(
         "wide-codegen",
         "no code generation for operators with more than 6 columns",
-        "q18",
+        "q0",
         {"spark.sql.codegen.maxFields": "6"},
     ),
     Cause(
@@ -53,7 +53,7 @@ CAUSES = (
         "q5",
         {"spark.sql.execution.useHashAggregateExec": "false"},
     ),
-    Cause("state", "RocksDB, not memory, for state", "q18", {f"{_STATE}.providerClass": _ROCKSDB}),
+    Cause("state", "RocksDB, not memory, for state", "q5", {f"{_STATE}.providerClass": _ROCKSDB}),
     Cause(
         "sleep",
         "a Python function that sleeps, which takes no CPU time",
