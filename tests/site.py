@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from nexmark.config import paths
+from nexmark.config import Gate, paths
+from nexmark.config.load import load_gate
 from nexmark.engines import Build
+from nexmark.store import Store, open_store
 from nexmark_jobs.host.processes import owned, owner_mark
 
 ENGINE = "spark-4.3.0"
@@ -54,16 +58,35 @@ class Site:
             timeout=NIGHT_TIMEOUT_S,
         )
 
+    def store(self) -> Store:
+        return open_store(f"sqlite:///{self.home / 'results.db'}")
+
+    def gate(self, settings: Mapping[str, object]) -> Gate:
+        """Write the gate's settings."""
+        path = self.conf / "gate.yaml"
+        path.write_text(yaml.safe_dump(dict(settings)))
+        return load_gate(path)
+
     def leftovers(self) -> list[str]:
         marks = [owner_mark(self.home, name) for name in ("local", "local-baseline")]
         return [process.command for mark in marks for process in owned(mark)]
 
 
-def make_site(home: Path, conf: Path, build: Build) -> Site:
-    """A site whose only engine has `build`, with a workload of seconds and ports of its own."""
+def run_name(night: subprocess.CompletedProcess[str]) -> str:
+    """The name of the run of a night that was recorded."""
+    match = re.search(rf"Run ({DAG_ID}/\S+)", night.stdout)
+    assert match, night.stdout + night.stderr
+    return match[1]
+
+
+def make_site(home: Path, conf: Path, build: Build, **workload: object) -> Site:
+    """A site whose only engine has `build`, with ports of its own and a workload of seconds.
+
+    `workload`: what that has otherwise.
+    """
     shutil.copytree(paths.repository() / "include" / "conf", conf)
     tiny = {**TINY, "verify": TINY, "repetitions": 2, "warmup_batches": 1}
-    tiny |= {"sampling_interval_s": 0.2, "conf_profile": "quick"}
+    tiny |= {"sampling_interval_s": 0.2, "conf_profile": "quick"} | workload
     engine = {"build": {"directory": str(build.spark_home)}, "workload": "tiny"}
     (conf / "engines.yaml").write_text(yaml.safe_dump({"engines": {ENGINE: engine}}))
     (conf / "workloads.yaml").write_text(yaml.safe_dump({"workloads": {"tiny": tiny}}))

@@ -20,8 +20,7 @@ from nexmark.airflow_home import airflow_command, airflow_environment, prepare
 from nexmark.cluster import open_cluster
 from nexmark.config import load, paths
 from nexmark.engines import Build
-from nexmark.store import open_store
-from tests.site import DAG_ID, ENGINE, TINY, Site, make_site
+from tests.site import DAG_ID, ENGINE, TINY, Site, make_site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -44,41 +43,39 @@ def green(site: Site) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def run_name(green: subprocess.CompletedProcess[str]) -> str:
-    match = re.search(rf"Run ({DAG_ID}/\S+)", green.stdout)
-    assert match, green.stdout + green.stderr
-    return match[1]
+def run(green: subprocess.CompletedProcess[str]) -> str:
+    return run_name(green)
 
 
 @pytest.fixture(scope="module")
-def accepted(site: Site, run_name: str) -> subprocess.CompletedProcess[str]:
+def accepted(site: Site, run: str) -> subprocess.CompletedProcess[str]:
     """The acceptance through its DAG, as a person triggers it in Airflow."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NEXMARK_HOME", str(site.home))
         patch.setenv("NEXMARK_CONF", str(site.conf))
         environment = airflow_environment(load())
-    conf = json.dumps({"run": run_name, "by": "ada", "reason": "the first night"})
+    conf = json.dumps({"run": run, "by": "ada", "reason": "the first night"})
     command = airflow_command(["dags", "test", "nexmark_accept", "-c", conf])
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
 
 def test_a_night_ends_green_with_table_report_and_rows(
-    site: Site, green: subprocess.CompletedProcess[str], run_name: str
+    site: Site, green: subprocess.CompletedProcess[str], run: str
 ) -> None:
     assert green.returncode == 0, green.stdout + green.stderr
     table = [line for line in green.stdout.splitlines() if line.startswith("| ")]
     assert [line.split("|")[1].strip() for line in table] == ["Query", "q0", "q5", "Total"]
     assert all("right" in line for line in table[1:])
     assert "no baseline" in green.stdout or "no accepted baseline" in green.stdout
-    run = site.home / "runs" / DAG_ID / paths.safe_name(run_name.partition("/")[2])
-    assert str(run) in green.stdout
+    directory = site.home / "runs" / DAG_ID / paths.safe_name(run.partition("/")[2])
+    assert str(directory) in green.stdout
     for name in ("table.txt", "results.csv", "results.json"):
-        assert (run / "report" / name).is_file()
-    assert (run / "data_docs" / "index.html").is_file()
+        assert (directory / "report" / name).is_file()
+    assert (directory / "data_docs" / "index.html").is_file()
     for query in ("q0", "q5"):
-        assert list((run / query / "rep-2" / "events").rglob("*zstd*"))
-    with open_store(f"sqlite:///{site.home / 'results.db'}") as store:
-        rows = store.repetitions(run_name)
+        assert list((directory / query / "rep-2" / "events").rglob("*zstd*"))
+    with site.store() as store:
+        rows = store.repetitions(run)
         assert [(row.query, row.number, row.status) for row in rows] == [
             ("q0", 1, "ok"),
             ("q0", 2, "ok"),
@@ -102,14 +99,14 @@ def test_a_night_leaves_nothing_running_and_no_scratch_space(
 
 
 def test_a_person_accepts_a_run_by_the_dag(
-    site: Site, accepted: subprocess.CompletedProcess[str], run_name: str
+    site: Site, accepted: subprocess.CompletedProcess[str], run: str
 ) -> None:
     assert accepted.returncode == 0, accepted.stdout
-    with open_store(f"sqlite:///{site.home / 'results.db'}") as store:
+    with site.store() as store:
         rows = store.acceptances(ENGINE, "tiny", "local")
         assert {(row.query, row.night_id, row.who, row.reason) for row in rows} == {
-            ("q0", run_name, "ada", "the first night"),
-            ("q5", run_name, "ada", "the first night"),
+            ("q0", run, "ada", "the first night"),
+            ("q5", run, "ada", "the first night"),
         }
 
 

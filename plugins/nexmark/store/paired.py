@@ -149,6 +149,7 @@ def _measured(
             metric,
             _pairs(used, arms, column, lambda row: row.stage == FIRST),
             _pairs(used, arms, column, lambda row: row.stage == FRESH),
+            basis if metric == CPU else "",
         )
 
 

@@ -72,7 +72,7 @@ def _figures(night: JudgedNight) -> Iterator[Row]:
             for pair in pairs:
                 for arm, value in zip(ARMS, (pair.candidate, pair.baseline), strict=True):
                     if value is not None:
-                        yield _row(one.query, one.metric, stage, pair.number, arm, value)
+                        yield _row(one, stage, pair.number, arm, value)
 
 
 def _wrong(night: JudgedNight) -> Iterator[Row]:
@@ -83,16 +83,17 @@ def _wrong(night: JudgedNight) -> Iterator[Row]:
     for query in night.invalid:
         for one in measured.get(query) or [Measured(query, CPU, ())]:
             number = 1 + max((pair.number for pair in one.pairs), default=0)
-            yield _row(query, one.metric, FIRST, number, CANDIDATE, math.nan)
+            yield _row(one, FIRST, number, CANDIDATE, math.nan)
 
 
-def _row(query: str, metric: str, stage: int, pair: int, arm: str, value: float) -> Row:
+def _row(one: Measured, stage: int, pair: int, arm: str, value: float) -> Row:
     return {
-        "query": query,
+        "query": one.query,
+        "basis": one.basis,
         "stage": stage,
         "pair": pair,
         "arm": arm,
-        "metric": metric,
+        "metric": one.metric,
         "value": repr(float(value)),
     }
 

@@ -45,13 +45,15 @@ class Measured:
     """One metric of one query in one night; the lower the better.
 
     ``pairs`` are the first ones, ``fresh`` those of the confirmation: they are read only when the
-    gate suspects the query.
+    gate suspects the query. ``basis`` is what the figures are of, where there is a choice (the
+    steady state, the whole application): those of different bases are never compared.
     """
 
     query: str
     metric: str
     pairs: tuple[Pair, ...]
     fresh: tuple[Pair, ...] = ()
+    basis: str = ""
 
 
 @dataclass(frozen=True)

@@ -52,9 +52,9 @@ class Past:
             Drift(np.asarray(slower), np.asarray(faster)),
         )
 
-    def levels(self, query: str, made_of: str, nights: int) -> list[float]:
-        """Return the last levels of a query (history mode) that were made of the same canaries."""
-        rows = [row for row in self._learnable(query, None) if row.baseline == made_of]
+    def levels(self, query: str, common: str, nights: int) -> list[float]:
+        """Return the last levels of a query (history mode) that have `common` for a baseline."""
+        rows = [row for row in self._learnable(query, None) if row.baseline == common]
         return [_number(row.shift) for row in rows[-nights:]]
 
     def _learnable(self, query: str, nights: int | None) -> list[QueryVerdict]:

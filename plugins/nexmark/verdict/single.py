@@ -22,7 +22,10 @@ WIDTH = 1.96
 
 
 def judge(fit: Sequence[Measured], grounds: Grounds, past: Past) -> list[QueryVerdict]:
-    """Judge the candidates of a night by their earlier levels; ``baseline`` names the canaries."""
+    """Judge the candidates of a night by their earlier levels.
+
+    ``baseline`` names what levels have to have in common: the canaries, and the basis of figures.
+    """
     rules = grounds.rules
     host = level(grounds.night.canary)
     if host is None:
@@ -33,7 +36,10 @@ def judge(fit: Sequence[Measured], grounds: Grounds, past: Past) -> list[QueryVe
     canary, made_of = host
     levels = np.asarray([_level(one) - canary for one in fit])
     nights = rules.one_arm_nights
-    earlier = [past.levels(one.query, made_of, nights) for one in fit]
+    common = [f"{one.basis} {made_of}".strip() for one in fit]
+    earlier = [
+        past.levels(one.query, shared, nights) for one, shared in zip(fit, common, strict=True)
+    ]
     table = np.asarray([[math.nan] * (nights - len(row)) + row for row in earlier])
     found = decide_one_arm(levels, table, rules)
     return [
@@ -42,7 +48,7 @@ def judge(fit: Sequence[Measured], grounds: Grounds, past: Past) -> list[QueryVe
                 grounds.blank(one.query, one.metric, Value.OK, ""),
                 shift=float(levels[index]),
                 pairs=len(one.pairs),
-                baseline=made_of,
+                baseline=common[index],
             ),
             found,
             index,

@@ -4,7 +4,8 @@ Columns: night, query, stage (1|2), pair, arm (candidate|baseline), order, metri
 of any order. Rows of the query ``canary`` are readings of the host: stage, pair, order and arm
 (before|after too) may be empty there, and tell their order in time. Columns that may be there:
 asked (pairs that were to be measured) and queries (that were to run, with spaces between), baseline
-(the accepted build of the query), and of a canary host and group; further ones are left alone.
+(the accepted build of the query), basis (what its figures are of), and of a canary host and group;
+further ones are left alone.
 
 What is not a table of this kind is an error with its line; a number that can be no measurement
 (NaN, 0, below 0) is a fact of its night, which the gate judges.
@@ -23,7 +24,7 @@ from nexmark.verdict.nights import SUITE, Canary, Measured, Night, Pair, QueryVe
 
 COLUMNS = ("night", "query", "stage", "pair", "arm", "order", "metric", "value")
 OUT = ("night", "query", "metric", "verdict", "ratio", "lo", "hi", "mde", "gate_version")
-OPTIONAL = ("asked", "queries", "baseline", "host", "group")
+OPTIONAL = ("asked", "queries", "baseline", "basis", "host", "group")
 CANARY = "canary"
 ARMS = ("candidate", "baseline")
 CANARY_ARMS = ("", "before", "after", *ARMS)
@@ -54,6 +55,7 @@ class _Row:
     asked: int
     queries: tuple[str, ...]
     baseline: str
+    basis: str
     host: str | None
     group: str
 
@@ -154,6 +156,7 @@ def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
         _whole("asked", text.get("asked", ""), line, may_be_empty=True),
         tuple(text.get("queries", "").split()),
         text.get("baseline", ""),
+        text.get("basis", ""),
         text.get("host"),
         text.get("group", ""),
     )
@@ -222,13 +225,14 @@ def _night(name: str, rows: Sequence[_Row]) -> Night:
         if row.query != CANARY:
             pairs = figures[row.query, row.metric, row.stage]
             pairs.setdefault(row.pair, {})[row.arm] = row.value
-    things = dict.fromkeys((query, metric) for query, metric, _ in figures)
+    things = {(row.query, row.metric): row.basis for row in rows if row.query != CANARY}
     measured = [
         Measured(
             query,
             metric,
             _pairs(figures.get((query, metric, 1), {})),
             _pairs(figures.get((query, metric, 2), {})),
+            things[query, metric],
         )
         for query, metric in sorted(things, key=lambda thing: (_natural(thing[0]), thing[1]))
     ]

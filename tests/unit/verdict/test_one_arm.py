@@ -76,6 +76,17 @@ def test_nights_with_another_canary_are_not_compared() -> None:
     assert found.value is Value.CALIBRATING
 
 
+def test_the_whole_application_is_not_compared_with_the_steady_state() -> None:
+    """Start-up alone would make it three times as slow."""
+    tonight = one_arm("x", np.random.default_rng(1), q5=3.0)
+    other = tuple(
+        replace(x, basis="application") if x.query == "q5" else x for x in tonight.measured
+    )
+    found = judged(replace(tonight, measured=other))
+    assert q5(found).value is Value.CALIBRATING
+    assert {x.value for x in found if x.query != "q5"} == {Value.OK}
+
+
 def test_too_few_repetitions_are_missing_and_impossible_ones_invalid() -> None:
     some = one_arm("x", np.random.default_rng(1))
     rows = some.measured
