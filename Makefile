@@ -100,8 +100,8 @@ export: .venv/.run ## Write all results as files: make export OUT=DIR FORMAT=csv
 test: lint ## Everything but the tests on hosts and the long ones
 	$(BIN)/python -m pytest -n 2 --no-loadscope-reorder --ignore=tests/cluster -m "not long"
 
-test-long: .venv/.dev ## The tests that take a quarter of an hour each: a whole bisection
-	$(BIN)/python -m pytest -m long tests/story
+test-long: .venv/.dev ## The tests that take minutes by themselves: a whole bisection, nights of history mode
+	$(BIN)/python -m pytest -m long tests/story tests/dags
 
 test-cluster: .venv/.dev ## The tests on three hosts in namespaces, faults and all (root)
 	@NEXMARK_FAULT_MATRIX=1 $(BIN)/python -m pytest tests/cluster

@@ -23,7 +23,7 @@ from nexmark.store import Store
 from nexmark.store.models import VerdictRow
 from nexmark.verdict.rules import MIN_FRESH_PAIRS
 from tests.dags.earlier_nights import make_past
-from tests.site import ENGINE, Site, make_site, run_name
+from tests.site import BUSY_HOST, ENGINE, Site, make_site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -39,11 +39,7 @@ GATE = {
     "calibration_nights": 3,
     "order_seed": None,
     "canary": 1,
-    # The tests run beside other load: that the canary is read is tested, not what it says.
-    "canary_bound": 0.99,
-    "canary_memory_bound": 0.99,
-    "canary_unsteady": 0.9,
-    "canary_limits": {},
+    **BUSY_HOST,
 }
 
 

@@ -16,7 +16,7 @@ from nexmark.cluster import open_cluster
 from nexmark.config import BASELINE, CANDIDATE, load
 from nexmark.engines import Build
 from tests.airflow_site import Airflow, airflow_of
-from tests.site import ENGINE, Site, make_site
+from tests.site import BUSY_HOST, ENGINE, Site, make_site
 from tests.story.signing_off import DAG_ID, SCALE, SignOff, sign_off
 from tests.unit.store.postgresql import Postgresql, server
 
@@ -77,7 +77,8 @@ def site(
     _edit(made.conf / "engines.yaml", lambda all_: all_["engines"].update({SNAPSHOTS: engine}))
     _edit(made.conf / "workloads.yaml", lambda x: x["workloads"]["tiny"].update(queries=["q0"]))
     _edit(made.conf / "clusters.yaml", lambda x: x["clusters"]["local"].update(PORTS))
-    _edit(made.conf / "gate.yaml", lambda gate: gate.update(canary=1, self_test=0, pairs=3))
+    gate = {"canary": 1, "self_test": 0, "pairs": 3, **BUSY_HOST}
+    _edit(made.conf / "gate.yaml", lambda x: x.update(gate))
     (directory / "told_by_tests.py").write_text(NOTIFIER)
     text = "{{ ti.task_id }}: {{ ti.xcom_pull(task_ids='report').lines[0] }} {{ exception or '' }}"
     told = {"path": str(directory / "told.txt"), "text": text}

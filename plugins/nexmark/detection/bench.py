@@ -162,7 +162,7 @@ class Bench:
         """Copy the configuration, with the workload and a gate that learns from few nights."""
         shutil.rmtree(conf, ignore_errors=True)
         shutil.copytree(paths.conf_dir(), conf)
-        gate = {"pairs": self.settings.pairs, "self_test": 0, **changes}
+        gate = {"pairs": self.settings.pairs, "self_test": 0, "flame_graphs": False, **changes}
         _edit(conf / "gate.yaml", None, gate)
         if not self.settings.workload:
             _edit(conf / "workloads.yaml", "workloads", {WORKLOAD: {**SIZE, "verify": VERIFY}})
