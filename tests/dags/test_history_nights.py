@@ -1,7 +1,7 @@
 """Nights of history mode through real Airflow and real Spark: one arm, against its own past.
 
 The past is made of the figures of the first real night and judged by the shipped code; then a night
-of the same build and one with 16 shuffle partitions, which q5 pays for, are really measured.
+of the same build and one with 32 shuffle partitions, which q5 pays for, are really measured.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def same(site: Site, past: None) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def slower(site: Site, same: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
-    conf = ("--candidate-conf", "spark.sql.shuffle.partitions=16")
+    conf = ("--candidate-conf", "spark.sql.shuffle.partitions=32")
     return site.night("--queries", "q5", "--repetitions", str(REPETITIONS), *conf)
 
 
