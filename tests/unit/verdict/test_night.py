@@ -7,12 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from nexmark.verdict import Value
 from nexmark.verdict.nightly import judge_night, night_is_red, replay, suspects
-from nexmark.verdict.nights import SUITE, Measured, Night, Pair, QueryVerdict
+from nexmark.verdict.nights import Measured, Night, Pair, QueryVerdict
 from tests.unit.verdict.gate_builder import (
     CALIBRATED,
     CPU,
@@ -25,18 +23,10 @@ from tests.unit.verdict.gate_builder import (
     pairs,
     quiet_nights,
     rules,
+    tonight,
     verdict,
     with_query,
 )
-
-RNG_SEED = 3
-
-
-def tonight(ratio: float, fresh: float | None = None, fresh_count: int = 10) -> Night:
-    """A quiet night in which q5 has this ratio at first, and this one in fresh pairs."""
-    rng = np.random.default_rng(RNG_SEED)
-    again = around(fresh, fresh_count, rng) if fresh is not None else ()
-    return with_query(night(), "q5", pairs=around(ratio, 5, rng), fresh=again)
 
 
 class TestValues:
@@ -251,113 +241,6 @@ class TestSecondStage:
             assert [x.query for x in judged if x.value is Value.SUSPECT] == named
 
 
-def test_confirmed_changes_are_not_learned_as_noise() -> None:
-    before = list(map(list, earlier()))
-    for number in range(2 * CALIBRATED):
-        rng = np.random.default_rng(number)
-        ratio = 1.2 + 0.05 * (number % 7)
-        some = with_query(
-            night(f"slow-{number}", seed=number),
-            "q5",
-            pairs=around(ratio, 5, rng),
-            fresh=around(ratio, 10, rng),
-        )
-        before.append(judge_night(some, before, rules()))
-    found = verdict(tonight(1.12, 1.10), before=before)
-    assert found.value is Value.REGRESSION
-    assert found.noise == pytest.approx(verdict(tonight(1.0)).noise, rel=0.2)
-
-
-class TestDrift:
-    def nights(self, ratio: float, count: int) -> list[Night]:
-        rng = np.random.default_rng(23)
-        return [
-            with_query(quiet, "q5", pairs=around(ratio, 5, rng), fresh=around(1.0, 10, rng))
-            for quiet in (night(f"later-{i}", seed=i) for i in range(count))
-        ]
-
-    def judged(self, ratio: float, count: int) -> list[QueryVerdict]:
-        before = list(map(list, earlier()))
-        for some in self.nights(ratio, count):
-            before.append(judge_night(some, before, rules()))
-        return [x for found in before[CALIBRATED:] for x in found if x.query == "q5"]
-
-    @pytest.mark.parametrize(("ratio", "way"), [(1.015, "slower"), (1 / 1.015, "faster")])
-    def test_a_small_change_that_stays_is_watched_within_weeks(
-        self, ratio: float, way: str
-    ) -> None:
-        found = self.judged(ratio, 14)
-        assert found[0].value is Value.OK
-        assert found[-1].value is Value.WATCH
-        assert f"drifting {way}" in found[-1].reason
-        assert not any(x.red for x in found)
-
-    def test_a_new_baseline_ends_the_drift(self) -> None:
-        before = list(map(list, earlier()))
-        for some in self.nights(1.015, 14):
-            before.append(judge_night(some, before, rules()))
-        moved = replace(night(), baseline={"q5": "another build"})
-        found = verdict(moved, before=before)
-        assert found.value is Value.OK
-        assert found.drift_slower == 0
-        assert found.noise is not None  # the spread is kept
-
-    def test_a_new_baseline_keeps_the_spread_but_not_the_place(self) -> None:
-        """As many nights 20 % up against the old build are no noise against the new one."""
-        rng = np.random.default_rng(2)
-        before = list(map(list, earlier()))
-        for number in range(CALIBRATED):
-            some = with_query(night(f"new-{number}", seed=number), "q5", pairs=noisy(1.2, 5, rng))
-            some = replace(some, baseline={"q5": "x"})
-            before.append(judge_night(some, before, rules()))
-        found = verdict(replace(tonight(1.0), baseline={"q5": "x"}), before=before)
-        assert found.noise is not None
-        assert found.noise < 1.3 * (verdict(tonight(1.0)).noise or 0)
-
-
-class TestSuite:
-    def all_queries(self, ratio: float, fresh: float | None = None) -> Night:
-        rng = np.random.default_rng(31)
-        again = around(fresh, 10, rng) if fresh is not None else ()
-        rows = tuple(Measured(q, CPU, around(ratio, 5, rng), again) for q in QUERIES)
-        return Night("tonight", rows)
-
-    def test_what_is_small_in_every_query_is_a_regression_of_the_suite(self) -> None:
-        found = judge_night(self.all_queries(1.012), earlier(), rules())
-        by_query = {x.query: x for x in found}
-        assert by_query[SUITE].value is Value.REGRESSION
-        assert by_query[SUITE].ratio == pytest.approx(1.012)
-        assert all(x.value is Value.OK for x in found if x.query != SUITE)
-        assert night_is_red(found)
-
-    def test_a_faster_suite_is_said_too(self) -> None:
-        assert verdict(self.all_queries(1 / 1.012), SUITE).value is Value.FASTER
-
-    def test_one_query_that_is_a_regression_itself_does_not_alarm_twice(self) -> None:
-        assert verdict(tonight(1.4, 1.4), SUITE).value is Value.OK
-
-    def test_some_queries_that_are_regressions_themselves_are_not_the_suite(self) -> None:
-        rng = np.random.default_rng(31)
-        some = night()
-        for query in QUERIES[:5]:
-            some = with_query(some, query, pairs=around(1.4, 5, rng), fresh=around(1.4, 10, rng))
-        found = {x.query: x.value for x in judge_night(some, earlier(), rules())}
-        assert [found[query] for query in QUERIES[:5]] == [Value.REGRESSION] * 5
-        assert found[SUITE] is Value.OK
-
-    def test_one_wild_query_is_not_the_suite(self) -> None:
-        assert verdict(tonight(3.0, 1.0), SUITE).value is Value.OK
-
-    def test_where_all_are_regressions_the_suite_is_one(self) -> None:
-        found = verdict(self.all_queries(1.2, 1.2), SUITE)
-        assert found.value is Value.REGRESSION
-        assert found.ratio == pytest.approx(1.2)
-
-    def test_few_queries_are_no_suite(self) -> None:
-        few = replace(night(), measured=night().measured[:5])
-        assert [x for x in judge_night(few, earlier(), rules()) if x.query == SUITE] == []
-
-
 class TestInforming:
     METRICS = (CPU, "wall_s")
 
@@ -387,63 +270,3 @@ class TestInforming:
     def test_only_the_metric_that_decides_makes_suspects(self) -> None:
         before = earlier(CALIBRATED, self.METRICS)
         assert suspects(self.both(1.0, 1.5), before, rules()) == []
-
-
-def swapped(some: Night) -> Night:
-    """The night with the arms exchanged."""
-
-    def swap(found: tuple[Pair, ...]) -> tuple[Pair, ...]:
-        return tuple(Pair(x.number, x.baseline, x.candidate) for x in found)
-
-    rows = tuple(replace(x, pairs=swap(x.pairs), fresh=swap(x.fresh)) for x in some.measured)
-    return replace(some, measured=rows)
-
-
-EVEN = {"suspect_faster_z": 1.4}
-MIRROR = {Value.REGRESSION: Value.FASTER, Value.FASTER: Value.REGRESSION}
-
-ratios_of_a_night = st.tuples(
-    st.lists(st.floats(0.6, 1.6), min_size=5, max_size=5),
-    st.lists(st.floats(0.6, 1.6), min_size=10, max_size=10),
-)
-
-
-@settings(deadline=None, derandomize=True, max_examples=25)
-@given(ratios_of_a_night)
-def test_exchanging_the_arms_mirrors_the_verdict(
-    ratios: tuple[list[float], list[float]],
-) -> None:
-    some = with_query(night(), "q5", pairs=pairs(ratios[0]), fresh=pairs(ratios[1]))
-    before = [[x for x in found if x.query != SUITE] for found in earlier()]
-    before = [[replace(x, drift_slower=0.0, drift_faster=0.0) for x in found] for found in before]
-    one = verdict(some, before=before, **EVEN)
-    other = verdict(swapped(some), before=before, **EVEN)
-    assert other.value is MIRROR.get(one.value, one.value)
-    assert other.ratio == pytest.approx(1 / (one.ratio or 0))
-    assert other.lo == pytest.approx(1 / (one.hi or 0))
-    assert other.mde == pytest.approx(one.mde)
-
-
-@settings(deadline=None, derandomize=True, max_examples=25)
-@given(ratios_of_a_night, st.floats(1e-6, 1e6))
-def test_the_unit_of_the_measurements_does_not_matter(
-    ratios: tuple[list[float], list[float]], unit: float
-) -> None:
-    """Milliseconds or hours, a small query or a large one."""
-    found = [
-        verdict(
-            with_query(night(), "q5", pairs=pairs(ratios[0], level), fresh=pairs(ratios[1], level))
-        )
-        for level in (1.0, unit)
-    ]
-    assert found[0].value is found[1].value
-    assert found[0].ratio == pytest.approx(found[1].ratio)
-
-
-@settings(deadline=None, derandomize=True, max_examples=25)
-@given(st.permutations(range(5)))
-def test_the_order_of_pairs_does_not_matter(order: list[int]) -> None:
-    some = tonight(1.12, 1.10)
-    (q5,) = [x for x in some.measured if x.query == "q5"]
-    mixed = with_query(some, "q5", pairs=tuple(q5.pairs[i] for i in order))
-    assert verdict(mixed).ratio == verdict(some).ratio

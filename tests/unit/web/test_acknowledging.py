@@ -1,0 +1,147 @@
+"""Acknowledging on a page: in whose name, what is refused, and forms that are not ours."""
+
+from __future__ import annotations
+
+import html
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from nexmark.store import Store
+from nexmark.verdict import Value
+from nexmark.web import forms
+from tests.unit.web import web_nights
+from tests.unit.web.conftest import TestDoor
+from tests.unit.web.pages import at, shown
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+def post(browser: TestClient, path: str, form: dict[str, str], **headers: str) -> Any:
+    token = forms.token("secret of the tests", "ada")
+    return browser.post(
+        path,
+        data={"token": token, **form},
+        headers={"origin": "http://testserver", **headers},
+        follow_redirects=False,
+    )
+
+
+def test_an_ack_is_recorded_in_the_visitors_name(browser: TestClient, store: Store) -> None:
+    run = web_nights.record(store, values={"q0": Value.OK, "q2": Value.REGRESSION})
+    form = {"reason": "more partitions", "expires": "30d", "link": "https://issues.example/7"}
+    response = post(browser, at(run, "query", "q2", "accept"), form)
+    assert response.status_code == 303
+    (row,) = store.acceptances()
+    assert (row.who, row.reason, row.query, row.night_id) == ("ada", form["reason"], "q2", run)
+    assert row.link == form["link"]
+    assert row.expires is not None
+    assert timedelta(days=29) < row.expires - datetime.now(UTC) < timedelta(days=31)
+    text = shown(browser, response.headers["location"].partition("#")[0])
+    assert "Accepted." in text
+    assert "more partitions" in text
+    assert "counts" in shown(browser, "/acks")
+
+
+def test_an_ack_can_be_taken_back(browser: TestClient, store: Store) -> None:
+    run = web_nights.record(store)
+    store.accept(run, "bob", "first", ["q0"])
+    (row,) = store.acceptances()
+    response = post(browser, f"/acks/{row.id}/withdraw", {"reason": "not so"})
+    assert response.status_code == 303
+    (row,) = store.acceptances()
+    assert row.withdrawal is not None
+    assert (row.withdrawal.who, row.withdrawal.reason) == ("ada", "not so")
+    assert post(browser, f"/acks/{row.id}/withdraw", {"reason": "again"}).status_code == 400
+    assert post(browser, "/acks/999/withdraw", {"reason": "x"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"reason": " "}, "needs a reason"),
+        ({"reason": "r", "expires": "soon"}, "neither a day"),
+        ({"reason": "r", "expires": "2001-01-01"}, "over already"),
+        ({"reason": "r", "link": "javascript:alert(1)"}, "https://"),
+        ({"reason": "r" * 3000}, "reason"),
+    ],
+)
+def test_an_ack_that_cannot_be_is_refused_in_a_sentence(
+    browser: TestClient, store: Store, form: dict[str, str], words: str
+) -> None:
+    run = web_nights.record(store)
+    response = post(browser, at(run, "query", "q0", "accept"), form)
+    assert response.status_code == 400
+    assert words in html.unescape(response.text)
+    assert store.acceptances() == []
+
+
+def test_a_wrong_result_is_never_accepted(browser: TestClient, store: Store) -> None:
+    run = web_nights.record(store, values={"q3": Value.INVALID})
+    response = post(browser, at(run, "query", "q3", "accept"), {"reason": "please"})
+    assert response.status_code == 400
+    assert "nothing to accept" in response.text
+
+
+def test_who_may_not_accept_has_no_form_and_is_refused(
+    browser: TestClient, store: Store, door: TestDoor
+) -> None:
+    run = web_nights.record(store)
+    store.accept(run, "bob", "first", ["q0"])
+    assert "<form method" in shown(browser, at(run, "query", "q0"))
+    door.accepts = False
+    assert "<form method" not in shown(browser, at(run, "query", "q0"))
+    assert "<form method" not in shown(browser, "/acks")
+    assert post(browser, at(run, "query", "q0", "accept"), {"reason": "r"}).status_code == 403
+    assert post(browser, "/acks/1/withdraw", {"reason": "r"}).status_code == 403
+    assert len(store.acceptances()) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "token"),
+    [
+        ({"origin": "https://evil.example"}, None),
+        ({"origin": "null"}, None),
+        ({"origin": "http://testserver", "sec-fetch-site": "cross-site"}, None),
+        ({"origin": "http://testserver", "sec-fetch-site": "same-site"}, None),
+        ({"origin": "", "referer": "https://evil.example/x"}, None),
+        ({"origin": ""}, None),
+        ({}, ()),
+        ({}, ("secret of the tests", "bob")),
+        ({}, ("another secret", "ada")),
+    ],
+)
+def test_a_form_of_another_site_does_nothing(
+    browser: TestClient, store: Store, headers: dict[str, str], token: tuple[str, ...] | None
+) -> None:
+    run = web_nights.record(store)
+    form = {"reason": "r"}
+    if token is not None:
+        form["token"] = forms.token(*token) if token else "made up"
+    response = post(browser, at(run, "query", "q0", "accept"), form, **headers)
+    assert response.status_code == 403
+    assert store.acceptances() == []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec-fetch-site": "same-origin"},
+        {"origin": "https://airflow.example"},
+        {"origin": "", "referer": "http://testserver/nexmark/"},
+    ],
+)
+def test_a_form_of_ours_is_taken_also_behind_a_proxy(
+    browser: TestClient, store: Store, headers: dict[str, str]
+) -> None:
+    run = web_nights.record(store)
+    response = post(browser, at(run, "query", "q0", "accept"), {"reason": "r"}, **headers)
+    assert response.status_code == 303
+
+
+def test_nothing_is_done_by_asking_for_a_page(browser: TestClient, store: Store) -> None:
+    run = web_nights.record(store)
+    assert browser.get(at(run, "query", "q0", "accept")).status_code in (404, 405)
+    assert store.acceptances() == []
