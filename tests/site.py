@@ -7,13 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from nexmark.config import Gate, paths
+from nexmark.cluster import open_cluster
+from nexmark.config import BASELINE, CANDIDATE, Gate, load, paths
 from nexmark.config.load import load_gate
 from nexmark.engines import Build
 from nexmark.store import Store, open_store
@@ -23,9 +23,12 @@ ENGINE = "spark-4.3.0"
 DAG_ID = "nexmark_spark_4_3_0"
 TINY = {"events": 20_000, "tps": 1_000, "rows_per_batch": 10_000}
 NIGHT_TIMEOUT_S = 1200
-#: Of a gate: the tests run beside other load. That the canary is read is tested, not what it says.
-BUSY_HOST = {
-    **{"canary_bound": 0.99, "canary_memory_bound": 0.99},
+#: By bounds and in no order, where a test asks for nothing else.
+_GATE = {
+    **{"version": 1, "metric": "cpu_s_per_mevent", "max_ratio": 2.0},
+    **{"mode": "bounds", "order_seed": None},
+    # The tests run beside other load: that the canary is read is tested, not what it says.
+    **{"canary": 1, "canary_bound": 0.99, "canary_memory_bound": 0.99},
     **{"canary_unsteady": 0.9, "canary_limits": {}},
 }
 #: Below the ports that outgoing connections get. Each site has a block for both arms.
@@ -66,11 +69,17 @@ class Site:
     def store(self) -> Store:
         return open_store(f"sqlite:///{self.home / 'results.db'}")
 
-    def gate(self, settings: Mapping[str, object]) -> Gate:
-        """Write the gate's settings."""
+    def gate(self, **settings: object) -> Gate:
+        """Set the gate."""
         path = self.conf / "gate.yaml"
-        path.write_text(yaml.safe_dump(dict(settings)))
+        path.write_text(yaml.safe_dump(_GATE | settings))
         return load_gate(path)
+
+    def stop(self) -> None:
+        """End what nights have left of the cluster `local`, of both arms."""
+        local = load(self.conf).clusters["local"]
+        for arm in (CANDIDATE, BASELINE):
+            open_cluster(local.of_arm(arm), self.home).stop()
 
     def leftovers(self) -> list[str]:
         marks = [owner_mark(self.home, name) for name in ("local", "local-baseline")]
@@ -79,8 +88,13 @@ class Site:
 
 def run_name(night: subprocess.CompletedProcess[str]) -> str:
     """The name of the run of a night that was recorded."""
-    match = re.search(rf"Run ({DAG_ID}/\S+)", night.stdout)
-    assert match, night.stdout + night.stderr
+    return run_of(night.stdout + night.stderr)
+
+
+def run_of(output: str) -> str:
+    """The same, of what a night has printed."""
+    match = re.search(rf"Run ({DAG_ID}/\S+)", output)
+    assert match, output
     return match[1]
 
 
@@ -95,15 +109,11 @@ def make_site(home: Path, conf: Path, build: Build, **workload: object) -> Site:
     engine = {"build": {"directory": str(build.spark_home)}, "workload": "tiny"}
     (conf / "engines.yaml").write_text(yaml.safe_dump({"engines": {ENGINE: engine}}))
     (conf / "workloads.yaml").write_text(yaml.safe_dump({"workloads": {"tiny": tiny}}))
-    (conf / "gate.yaml").write_text(
-        yaml.safe_dump(
-            {"version": 1, "metric": "cpu_s_per_mevent", "max_ratio": 2.0, "mode": "bounds"}
-            | {"order_seed": None}
-        )
-    )
     cluster = yaml.safe_load((conf / "clusters.yaml").read_text())
     names = ("master_port", "worker_port", "master_ui_port", "worker_ui_port")
     first = _FIRST_PORT + _PORTS * (os.getpid() % 500)  # another test process has others
     cluster["clusters"]["local"] |= {name: first + i for i, name in enumerate(names)}
     (conf / "clusters.yaml").write_text(yaml.safe_dump(cluster))
-    return Site(home, conf)
+    site = Site(home, conf)
+    site.gate()
+    return site

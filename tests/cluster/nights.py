@@ -16,9 +16,8 @@ from typing import Any
 
 import yaml
 
-from nexmark.store import open_store
 from tests.cluster.testbed import Testbed
-from tests.site import Site
+from tests.site import Site, run_of
 
 _POLL_S = 0.05
 WAIT_S = 300
@@ -109,13 +108,12 @@ class FollowedNight:
 
     def outcomes(self) -> dict[str, Outcome]:
         """What was recorded of each query, which has one repetition."""
-        match = re.search(r"Run (\S+/\S+)", self.text)
-        assert match, self.text
-        with open_store(f"sqlite:///{self.site.home / 'results.db'}") as store:
-            verdicts = {row.query: row.value for row in store.verdicts(match[1])}
+        run = run_of(self.text)
+        with self.site.store() as store:
+            verdicts = {row.query: row.value for row in store.verdicts(run)}
             return {
                 row.query: Outcome(row.status, verdicts[row.query], row.reason, row.digest)
-                for row in store.repetitions(match[1])
+                for row in store.repetitions(run)
             }
 
 

@@ -7,11 +7,9 @@ import subprocess
 
 import pytest
 
-from nexmark.store import Store, open_store
-from nexmark.store.models import Repetition
 from tests.cluster.nights import workload
 from tests.cluster.testbed import Testbed
-from tests.site import TINY, Site
+from tests.site import TINY, Site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -25,18 +23,12 @@ def remote(site: Site, session_testbed: Testbed) -> subprocess.CompletedProcess[
     return site.night("--queries", ",".join(QUERIES), "--cluster", "namespaces")
 
 
-def rows(store: Store, night: subprocess.CompletedProcess[str]) -> list[Repetition]:
-    match = re.search(r"Run (\S+/\S+)", night.stdout)
-    assert match, night.stdout + night.stderr
-    return store.repetitions(match[1])
-
-
 def test_a_night_on_three_hosts_is_green_and_measured_on_both_workers(
     site: Site, remote: subprocess.CompletedProcess[str]
 ) -> None:
     assert remote.returncode == 0, remote.stdout + remote.stderr
-    with open_store(f"sqlite:///{site.home / 'results.db'}") as store:
-        found = rows(store, remote)
+    with site.store() as store:
+        found = store.repetitions(run_name(remote))
         assert [(row.query, row.number, row.status) for row in found] == [
             (query, number, "ok") for query in QUERIES for number in (1, 2)
         ]
@@ -60,9 +52,12 @@ def test_the_same_dag_here_has_the_same_digests(
 ) -> None:
     here = site.night("--queries", ",".join(QUERIES), "--repetitions", "1")
     assert here.returncode == 0, here.stdout + here.stderr
-    with open_store(f"sqlite:///{site.home / 'results.db'}") as store:
-        there = {(row.query, row.digest) for row in rows(store, remote)}
-        assert {(row.query, row.digest) for row in rows(store, here)} == there
+    with site.store() as store:
+        digests = [
+            {(row.query, row.digest) for row in store.repetitions(run_name(night))}
+            for night in (here, remote)
+        ]
+    assert digests[0] == digests[1]
 
 
 def test_nothing_is_left_on_any_host(

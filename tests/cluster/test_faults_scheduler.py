@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from nexmark.store import open_store
 from tests.airflow_site import ENDED, Airflow, airflow_of
 from tests.cluster.nights import under_way
 from tests.cluster.testbed import Testbed
@@ -67,7 +66,7 @@ def test_the_night_ends_right_or_tells_why(
     site: Site, nights: Nights, record_property: Callable[[str, object], None]
 ) -> None:
     record_property("seconds", f"{nights.seconds:.1f}")
-    with open_store(f"sqlite:///{site.home / 'results.db'}") as store:
+    with site.store() as store:
         rows = store.repetitions(f"{DAG_ID}/{nights.hit}")
         verdicts = store.verdicts(f"{DAG_ID}/{nights.hit}")
     (row,) = rows

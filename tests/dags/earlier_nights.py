@@ -6,19 +6,12 @@ import dataclasses
 import random
 from collections.abc import Sequence
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from nexmark.config import Gate
+from nexmark.detection.earlier import measurement_of, record_of
 from nexmark.measure.measurement import Measurement
-from nexmark.store import (
-    BuildRecord,
-    CanaryRecord,
-    NightRecord,
-    RepetitionRecord,
-    Store,
-    ValidationRecord,
-)
+from nexmark.store import CanaryRecord, RepetitionRecord, Store, ValidationRecord
 from nexmark.store.models import Repetition
 from nexmark.verdict.nightly import judge_night
 
@@ -36,23 +29,11 @@ def make_past(store: Store, run: str, nights: int, arms: Sequence[str], gate: Ga
 
 def _night(store: Store, run: str, ago: int, arms: Sequence[str]) -> str:
     night = store.night(run)
-    build = store.build(night.build_id)
     (query,) = night.queries
-    record = NightRecord(
-        dag_id=night.dag_id,
+    record = dataclasses.replace(
+        record_of(store, night),
         run_id=f"past {ago}",
-        engine=night.engine,
-        workload=night.workload,
-        cluster=night.cluster,
-        build=BuildRecord(build.id, build.version, build.source),
-        jobs=night.jobs,
-        workload_spec=night.workload_spec,
-        cluster_spec=night.cluster_spec,
-        queries=[query],
-        repetitions=night.repetitions,
-        directory=Path(night.directory),
         started=night.started - timedelta(days=ago),
-        mode=night.mode,
         baselines={query: night.build_id} if len(arms) > 1 else {},
     )
     store.record_night(record)
@@ -70,12 +51,13 @@ def _night(store: Store, run: str, ago: int, arms: Sequence[str]) -> str:
 
 def _noisy(row: Repetition, factor: float) -> Measurement:
     """The figures of a repetition, with its costs multiplied."""
-    names = [field.name for field in dataclasses.fields(Measurement)]
-    values: dict[str, Any] = {name: getattr(row, name) for name in names}
-    for name in names:
-        if name.startswith("cpu_s_per_mevent") and values[name] is not None:
-            values[name] *= factor
-    return Measurement(**values)
+    figures = measurement_of(row)
+    costs = {
+        name: value * factor
+        for name, value in dataclasses.asdict(figures).items()
+        if name.startswith("cpu_s_per_mevent") and value is not None
+    }
+    return dataclasses.replace(figures, **costs)
 
 
 def _canaries(store: Store, run: str) -> list[CanaryRecord]:

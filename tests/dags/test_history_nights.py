@@ -12,28 +12,21 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from nexmark.cluster import open_cluster
-from nexmark.config import CANDIDATE, load
+from nexmark.config import CANDIDATE
 from nexmark.engines import Build
 from nexmark.store.models import VerdictRow
 from tests.dags.earlier_nights import make_past
-from tests.site import BUSY_HOST, ENGINE, Site, make_site, run_name
+from tests.site import ENGINE, Site, make_site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
 REPETITIONS, NIGHTS = 3, 4
 GATE = {
-    "version": 1,
-    "metric": "cpu_s_per_mevent",
-    "max_ratio": 2.0,
     "mode": "history",
     "pairs": REPETITIONS,
     "calibration_nights": NIGHTS,
-    "order_seed": None,
-    "canary": 1,
     # Other load is what one arm cannot be told from: only gross changes count here.
     "one_arm_z": 6.0,
-    **BUSY_HOST,
 }
 
 
@@ -45,11 +38,9 @@ def site(
     # Too seldom sampled for a steady state: every repetition is measured as a whole.
     build = engine_build(ENGINE)
     made = make_site(directory / "home", directory / "conf", build, sampling_interval_s=1)
-    made.gate(GATE)
+    made.gate(**GATE)
     yield made
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NEXMARK_CONF", str(made.conf))
-        open_cluster(load().clusters["local"].of_arm(CANDIDATE), made.home).stop()
+    made.stop()
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +51,7 @@ def first(site: Site) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def past(site: Site, first: subprocess.CompletedProcess[str]) -> None:
     with site.store() as store:
-        make_past(store, run_name(first), NIGHTS, [CANDIDATE], site.gate(GATE))
+        make_past(store, run_name(first), NIGHTS, [CANDIDATE], site.gate(**GATE))
 
 
 @pytest.fixture(scope="module")

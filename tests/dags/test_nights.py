@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from nexmark.airflow_home import airflow_command, airflow_environment, prepare
-from nexmark.cluster import open_cluster
 from nexmark.config import load, paths
 from nexmark.engines import Build
 from tests.site import DAG_ID, ENGINE, TINY, Site, make_site, run_name
@@ -32,9 +31,7 @@ def site(
     directory = tmp_path_factory.mktemp("nights")
     made = make_site(directory / "home", directory / "conf", engine_build(ENGINE))
     yield made
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NEXMARK_CONF", str(made.conf))
-        open_cluster(load().clusters["local"], made.home).stop()
+    made.stop()
 
 
 @pytest.fixture(scope="module")

@@ -15,31 +15,24 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.cluster import open_cluster
-from nexmark.config import BASELINE, CANDIDATE, load
+from nexmark.config import BASELINE, CANDIDATE
 from nexmark.engines import Build
 from nexmark.flames import flames_of
 from nexmark.store import Store
 from nexmark.store.models import VerdictRow
 from nexmark.verdict.rules import MIN_FRESH_PAIRS
 from tests.dags.earlier_nights import make_past
-from tests.site import BUSY_HOST, ENGINE, Site, make_site, run_name
+from tests.site import ENGINE, Site, make_site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PAIRS, NIGHTS = 3, 4
 ARMS = ("candidate", "baseline", "control", "slowed")
 GATE = {
-    "version": 1,
-    "metric": "cpu_s_per_mevent",
-    "max_ratio": 2.0,
     "mode": "paired",
     "pairs": PAIRS,
     "confirmation": 1,
     "calibration_nights": 3,
-    "order_seed": None,
-    "canary": 1,
-    **BUSY_HOST,
 }
 
 
@@ -49,12 +42,9 @@ def site(
 ) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("pairs")
     made = make_site(directory / "home", directory / "conf", engine_build(ENGINE))
-    made.gate(GATE)
+    made.gate(**GATE)
     yield made
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NEXMARK_CONF", str(made.conf))
-        for arm in (CANDIDATE, BASELINE):
-            open_cluster(load().clusters["local"].of_arm(arm), made.home).stop()
+    made.stop()
 
 
 def deciding(store: Store, run: str) -> VerdictRow:
@@ -73,7 +63,7 @@ def past(site: Site, first: subprocess.CompletedProcess[str]) -> None:
     """The first night is accepted, and as many nights as the noise is learned from have been."""
     with site.store() as store:
         store.accept(run_name(first), "ada", "the first night")
-        make_past(store, run_name(first), NIGHTS, (CANDIDATE, BASELINE), site.gate(GATE))
+        make_past(store, run_name(first), NIGHTS, (CANDIDATE, BASELINE), site.gate(**GATE))
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +73,7 @@ def same(site: Site, past: None) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def slower(site: Site, same: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
-    site.gate(GATE | {"self_test": 0})  # to be quick
+    site.gate(**GATE, self_test=0)  # to be quick
     conf = "spark.sql.shuffle.partitions=16"
     return site.night("--queries", "q5", "--candidate-conf", conf)
 

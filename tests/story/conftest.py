@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nexmark.cluster import open_cluster
-from nexmark.config import BASELINE, CANDIDATE, load
 from nexmark.engines import Build
 from tests.airflow_site import Airflow, airflow_of
-from tests.site import BUSY_HOST, ENGINE, Site, make_site
+from tests.site import ENGINE, Site, make_site
 from tests.story.signing_off import DAG_ID, SCALE, SignOff, sign_off
 from tests.unit.store.postgresql import Postgresql, server
 
@@ -77,18 +75,14 @@ def site(
     _edit(made.conf / "engines.yaml", lambda all_: all_["engines"].update({SNAPSHOTS: engine}))
     _edit(made.conf / "workloads.yaml", lambda x: x["workloads"]["tiny"].update(queries=["q0"]))
     _edit(made.conf / "clusters.yaml", lambda x: x["clusters"]["local"].update(PORTS))
-    gate = {"canary": 1, "self_test": 0, "pairs": 3, **BUSY_HOST}
-    _edit(made.conf / "gate.yaml", lambda x: x.update(gate))
+    made.gate(self_test=0, pairs=3)
     (directory / "told_by_tests.py").write_text(NOTIFIER)
     text = "{{ ti.task_id }}: {{ ti.xcom_pull(task_ids='report').lines[0] }} {{ exception or '' }}"
     told = {"path": str(directory / "told.txt"), "text": text}
     entry = {"notifier": "told_by_tests.FileNotifier", "kwargs": told}
     (made.conf / "notifications.yaml").write_text(yaml.safe_dump({"notifications": [entry]}))
     yield made
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NEXMARK_CONF", str(made.conf))
-        for arm in (CANDIDATE, BASELINE):
-            open_cluster(load().clusters["local"].of_arm(arm), made.home).stop()
+    made.stop()
 
 
 def _edit(path: Path, change: Callable[[dict[str, object]], None]) -> None:

@@ -183,7 +183,7 @@ def test_the_theme_is_that_of_airflow_whatever_the_system_says(page: Page, ui: U
         )
         page.wait_for_function(
             "theme => document.querySelector('iframe').contentDocument"
-            ".documentElement.dataset.theme === theme",
+            ".documentElement?.dataset.theme === theme",
             arg=theme,
         )
         colours[theme] = body.evaluate("x => getComputedStyle(x).backgroundColor")

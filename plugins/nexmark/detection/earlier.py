@@ -18,7 +18,7 @@ from nexmark.config import Gate
 
 if TYPE_CHECKING:
     from nexmark.measure.measurement import Measurement
-    from nexmark.store import RepetitionRecord, Store
+    from nexmark.store import NightRecord, RepetitionRecord, Store
     from nexmark.store.models import Night, Repetition
 
 
@@ -37,26 +37,16 @@ def teach(store: Store, run: str, dag_id: str, name: str, pairs: int, gate: Gate
 
 
 def _record(store: Store, night: Night, name: str, number: int, pairs: int) -> str:
-    from nexmark.store import PAIRED, BuildRecord, NightRecord, ValidationRecord
+    from nexmark.store import PAIRED, ValidationRecord
 
-    build = store.build(night.build_id)
     dag_id, run_id = name.split("/", 1)
-    record = NightRecord(
+    record = dataclasses.replace(
+        record_of(store, night),
         dag_id=dag_id,
         run_id=run_id,
-        engine=night.engine,
-        workload=night.workload,
-        cluster=night.cluster,
-        build=BuildRecord(build.id, build.version, build.source),
-        jobs=night.jobs,
-        workload_spec=night.workload_spec,
-        cluster_spec=night.cluster_spec,
-        queries=night.queries,
         repetitions=pairs,
-        directory=Path(night.directory),
         started=night.started + timedelta(seconds=number),
         mode=PAIRED,
-        baselines=night.baselines,
     )
     store.record_night(record)
     for validation in store.validations(night.id):
@@ -85,17 +75,42 @@ def _repetitions(
                 run,
                 row.query,
                 row.number - skipped,
-                _measurement(row),
+                measurement_of(row),
                 arm=row.arm,
                 position=row.position,
             )
 
 
-def _measurement(row: Repetition) -> Measurement:
+def record_of(store: Store, night: Night) -> NightRecord:
+    """What a night was recorded with."""
+    from nexmark.store import BuildRecord, NightRecord
+
+    build = store.build(night.build_id)
+    return NightRecord(
+        dag_id=night.dag_id,
+        run_id=night.run_id,
+        engine=night.engine,
+        workload=night.workload,
+        cluster=night.cluster,
+        build=BuildRecord(build.id, build.version, build.source),
+        jobs=night.jobs,
+        workload_spec=night.workload_spec,
+        cluster_spec=night.cluster_spec,
+        queries=night.queries,
+        repetitions=night.repetitions,
+        directory=Path(night.directory),
+        started=night.started,
+        mode=night.mode,
+        baselines=night.baselines,
+    )
+
+
+def measurement_of(row: Repetition) -> Measurement:
+    """What a repetition was recorded with."""
     from nexmark.measure.measurement import Measurement
 
     values = {field.name: getattr(row, field.name) for field in dataclasses.fields(Measurement)}
     return Measurement(**{**values, "hosts": tuple(row.hosts or ())})
 
 
-__all__ = ["teach"]
+__all__ = ["measurement_of", "record_of", "teach"]

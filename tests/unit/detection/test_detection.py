@@ -16,19 +16,23 @@ import pytest
 from nexmark.config import BUILD_DAG_ID, load
 from nexmark.config.load import load_gate
 from nexmark.detection import __main__ as command
-from nexmark.detection.bench import JUDGING, MEASURING, Bench, Done, Settings
+from nexmark.detection.bench import ATTEMPTS, JUDGING, MEASURING, Bench, Done, Settings
+from nexmark.detection.causes import choose
 from nexmark.detection.rows import CPU, effect
 from nexmark.errors import NexmarkError
 from nexmark.store import CANDIDATE, FRESH, BuildRecord
 from nexmark.verdict.nightly import judge_night, suspects
-from tests.unit.store.night_builder import paired, record_pair, validate
+from tests.unit.store.night_builder import canary, paired, record_pair, validate
 
 SLOW = 1.2
 PAIRS, NIGHTS = 4, 3  # the fewest nights that there may be
 
 
 class Recorded(Bench):
-    """Nights with a noise of 1 %; one that has a cause is 20 % slower."""
+    """Nights with a noise of 1 %; one that has a cause is 20 % slower.
+
+    A file `unsteady-...` in the directory makes one judged night that of a host that got slower.
+    """
 
     def _run(self, module: str, queries: Sequence[str], options: Sequence[str], conf: str) -> Done:
         given = dict(pairwise(options))
@@ -51,6 +55,11 @@ class Recorded(Bench):
         with self.store() as store:
             store.record_night(night)
             validate(store, night.run, queries)
+            if conf == JUDGING and (unsteady := next(self.directory.glob("unsteady-*"), None)):
+                unsteady.unlink()
+                group = {"metric": "cpu_s", "group": queries[0]}
+                apart = [canary("before", 1, **group), canary("after", 9, **group)]
+                store.record_canary(night.run, apart)
 
             def measure(query: str, stage: int, count: int) -> None:
                 for pair in range(1, count + 1):
@@ -167,7 +176,7 @@ def test_other_settings_are_another_benchmark(
     assert "begun with workload detection, pairs 4, nights 3; give these" in capsys.readouterr().err
 
 
-def test_an_alarm_of_a_build_against_itself_fails(
+def test_a_red_night_of_a_build_against_itself_fails(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def alarmed(*_: object) -> tuple[str, bool]:
@@ -175,7 +184,28 @@ def test_an_alarm_of_a_build_against_itself_fails(
 
     monkeypatch.setattr(command, "line", alarmed)
     assert run("--cause", "sort") == 1
-    assert "1 alarms of a build against itself" in capsys.readouterr().err
+    assert "red nights of a build against itself: 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("unsteady", "tried"), [(1, 1), (2, 2), (ATTEMPTS, ATTEMPTS)])
+def test_a_night_on_a_host_that_was_not_steady_is_run_again(
+    unsteady: int, tried: int, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = Recorded(home / "detection", Settings("", PAIRS, NIGHTS))
+    bench.learn(["q5"])
+    for number in range(unsteady):
+        (home / "detection" / f"unsteady-{number}").touch()
+    (cause,) = choose(["sort"], [])
+    done = bench.judged(cause)
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == tried
+    assert all(line.startswith("sort: INVALID, attempt ") and "canary" in line for line in told)
+    assert done.minutes == 0.5 * min(tried + 1, ATTEMPTS)
+    again = bench.judged(cause)
+    with bench.store() as store:
+        (row,) = [row for row in store.verdicts(again.run) if row.metric == CPU]
+    assert row.value == "REGRESSION"
+    assert (again == done) == (unsteady < ATTEMPTS)
 
 
 def test_the_true_effect_is_that_of_all_pairs(home: Path) -> None:
