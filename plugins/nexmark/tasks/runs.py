@@ -8,7 +8,6 @@ A night of pairs has two arms. Two of its queries have one more each, by which t
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -109,13 +108,12 @@ def _plan_path(night: Night) -> Path:
 
 
 def _runs(night: Night, query: str, arms: Sequence[str], count: int, stage: int) -> list[Run]:
-    """The arms take turns; which one is first, the seed of the night says."""
+    """The arms take turns; which one is first each time, the seed of the night says."""
     from nexmark.verdict.order import arm_order
 
-    first = random.Random(f"{night.seed} {query} {stage}").randrange(len(arms))
     return [
         Run(query=query, number=number, arm=arm, stage=stage)
-        for number, arm in arm_order(count, tuple(arms), first)
+        for number, arm in arm_order(count, arms, f"{night.seed} {query} {stage}")
     ]
 
 

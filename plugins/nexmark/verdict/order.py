@@ -11,8 +11,6 @@ import random
 from collections.abc import Sequence
 from typing import TypeVar
 
-ARMS = ("candidate", "baseline")
-
 Query = TypeVar("Query")
 
 
@@ -27,29 +25,38 @@ def query_order(queries: Sequence[Query], seed: int) -> list[Query]:
     return shuffled
 
 
-def arm_order(pairs: int, arms: Sequence[str] = ARMS, first: int = 0) -> list[tuple[int, str]]:
-    """Return (pair, arm) in the order of running; pairs count from 1, ``arms[first]`` begins.
+def arm_order(pairs: int, arms: Sequence[str], seed: str) -> list[tuple[int, str]]:
+    """Return (pair, arm) in the order of running; pairs count from 1.
 
-    Two arms: A B, B A, A B, ..., so that of every two pairs each arm has the outer and the inner
-    places (A B B A) and a host that slowly changes favours neither. More arms: each pair begins
-    with the next arm, and once all have begun the same again backwards, so that over twice as many
-    pairs as arms every arm is in every place twice and as often before as behind any other.
-    ValueError: fewer than 0 pairs, no arm, an arm twice, or no arm at ``first``.
+    Two arms, in blocks of two pairs: A B B A or B A A B, so that in each of them either arm has the
+    outer or the inner places, and a host that slowly changes favours neither. More arms: each pair
+    begins with the next arm, and once all have begun the same again backwards, so that over a block
+    of twice as many pairs as arms every arm is in every place twice and as often before as behind
+    any other.
+
+    Which arm begins a block is drawn from the seed: in blocks that are all alike, one arm would
+    meet every load of the host that comes as often as a block, like a job of every minute.
+    ValueError: fewer than 0 pairs, no arm, or an arm twice.
     """
     if pairs < 0:
         raise ValueError(f"{pairs} pairs: give 0 or more")
     if not arms or len(set(arms)) < len(arms):
         raise ValueError(f"arms {', '.join(arms) or 'none'}: give one or more, each once")
-    if not 0 <= first < len(arms):
-        raise ValueError(f"first {first}: give the place of one of {len(arms)} arms, from 0")
-    turned = [*arms[first:], *arms[:first]]
-    return [(place + 1, arm) for place in range(pairs) for arm in _turn(place, turned)]
+    drawn = random.Random(seed)
+    block = 2 if len(arms) == 2 else 2 * len(arms)
+    order = []
+    for place in range(pairs):
+        if place % block == 0:
+            first = drawn.randrange(len(arms))
+            turned = [*arms[first:], *arms[:first]]
+        order += [(place + 1, arm) for arm in _turn(place % block, turned)]
+    return order
 
 
 def _turn(place: int, arms: Sequence[str]) -> list[str]:
     count = len(arms)
     if count == 2:
-        return list(arms) if place % 2 == 0 else list(arms)[::-1]
+        return list(arms) if place == 0 else list(arms)[::-1]
     begin = place % count
     turned = [*arms[begin:], *arms[:begin]]
     return turned if place // count % 2 == 0 else turned[::-1]
@@ -70,4 +77,4 @@ def self_test_queries(queries: Sequence[Query], night_number: int) -> tuple[Quer
     return queries[place], queries[(place + apart) % count]
 
 
-__all__ = ["ARMS", "arm_order", "query_order", "self_test_queries"]
+__all__ = ["arm_order", "query_order", "self_test_queries"]

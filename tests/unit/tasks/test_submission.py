@@ -213,10 +213,10 @@ def test_arms_take_turns_and_the_seed_says_which_is_first(
     order = [(run.number, run.arm) for run in first_runs(night, "q0")]
     assert len(order) == 2 * night.workload.repetitions
     assert order == [(run.number, run.arm) for run in first_runs(night, "q0")]
-    for number in range(1, night.workload.repetitions):
-        this, following = order[2 * number - 2 : 2 * number], order[2 * number : 2 * number + 2]
-        assert {arm for _, arm in this} == {"candidate", "baseline"}
-        assert [arm for _, arm in following] == [arm for _, arm in reversed(this)]
+    arms = [arm for _, arm in order]
+    for place in range(0, len(arms) - 3, 4):
+        assert set(arms[place : place + 2]) == {"candidate", "baseline"}
+        assert arms[place : place + 2] == arms[place + 3 : place + 1 : -1]
     firsts = {
         first_runs(night.model_copy(update={"seed": seed}), "q0")[0].arm for seed in range(20)
     }

@@ -25,31 +25,46 @@ def test_the_order_of_a_stored_seed_stays_what_it_was() -> None:
     assert query_order(["q0", "q1", "q2", "q3", "q4"], 1) == ["q2", "q3", "q4", "q0", "q1"]
 
 
-def test_every_two_pairs_are_abba() -> None:
-    assert arm_order(3) == [
-        (1, "candidate"),
-        (1, "baseline"),
-        (2, "baseline"),
-        (2, "candidate"),
-        (3, "candidate"),
-        (3, "baseline"),
-    ]
+TWO = ("candidate", "baseline")
+SEEDS = [f"night {number}" for number in range(20)]
 
 
-def test_any_arm_may_begin() -> None:
-    assert [arm for _, arm in arm_order(2, first=1)] == [
-        "baseline",
-        "candidate",
-        "candidate",
-        "baseline",
-    ]
-    assert arm_order(1, ("a", "b", "c"), first=2) == [(1, "c"), (1, "a"), (1, "b")]
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_two_pairs_are_abba_whichever_begins(seed: str) -> None:
+    order = arm_order(4, TWO, seed)
+    assert [pair for pair, _ in order] == [1, 1, 2, 2, 3, 3, 4, 4]
+    arms = [arm for _, arm in order]
+    for block in (arms[:4], arms[4:]):
+        assert block[:2] == block[:1:-1]
+        assert set(block[:2]) == set(TWO)
+
+
+def test_pairs_that_fill_no_block_are_those_of_its_beginning() -> None:
+    for seed in SEEDS:
+        assert arm_order(3, TWO, seed) == arm_order(4, TWO, seed)[:6]
+
+
+def test_a_load_that_comes_as_often_as_a_block_meets_both_arms() -> None:
+    """As a job of every minute, where four repetitions take a minute."""
+    hit = Counter(
+        arm
+        for seed in SEEDS
+        for slot, (_, arm) in enumerate(arm_order(20, TWO, seed))
+        if slot % 4 in (0, 3)
+    )
+    assert all(count > 160 for count in hit.values()), hit  # of 400, in turns: all or none
+
+
+def test_the_same_seed_gives_the_same_order_and_stays_what_it_was() -> None:
+    assert arm_order(4, TWO, "1 q0 1") == arm_order(4, list(TWO), "1 q0 1")
+    begins = [arm_order(8, TWO, "1 q0 1")[place][1][0] for place in range(0, 16, 4)]
+    assert "".join(begins) == "bbcc"
 
 
 def test_a_host_that_slows_down_steadily_favours_no_arm() -> None:
     for arms in (("a", "b"), ("a", "b", "c"), ("a", "b", "c", "d")):
         times: dict[str, int] = dict.fromkeys(arms, 0)
-        for time, (_, arm) in enumerate(arm_order(2 * len(arms), arms)):
+        for time, (_, arm) in enumerate(arm_order(2 * len(arms), arms, "1")):
             times[arm] += time
         assert len(set(times.values())) == 1
 
@@ -57,7 +72,7 @@ def test_a_host_that_slows_down_steadily_favours_no_arm() -> None:
 @pytest.mark.parametrize("arms", ["abc", "abcd"])
 def test_three_arms_have_every_place_and_every_neighbour_alike(arms: str) -> None:
     rows: dict[int, list[str]] = {}
-    for pair, arm in arm_order(2 * len(arms), tuple(arms)):
+    for pair, arm in arm_order(2 * len(arms), tuple(arms), "1"):
         rows.setdefault(pair, []).append(arm)
     places = Counter((place, arm) for row in rows.values() for place, arm in enumerate(row))
     assert set(places.values()) == {2}
@@ -66,19 +81,17 @@ def test_three_arms_have_every_place_and_every_neighbour_alike(arms: str) -> Non
 
 
 def test_one_arm_is_its_own_order() -> None:
-    assert arm_order(2, ("candidate",)) == [(1, "candidate"), (2, "candidate")]
-    assert arm_order(0) == []
+    assert arm_order(2, ("candidate",), "1") == [(1, "candidate"), (2, "candidate")]
+    assert arm_order(0, TWO, "1") == []
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"pairs": -1}, {"pairs": 1, "first": -1}, {"pairs": 1, "first": 2}, {"pairs": 1, "arms": ()}],
-)
-def test_impossible_orders_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="give"):
-        arm_order(**wrong)  # type: ignore[arg-type]
+def test_impossible_orders_are_refused() -> None:
+    with pytest.raises(ValueError, match="-1 pairs: give 0 or more"):
+        arm_order(-1, TWO, "1")
+    with pytest.raises(ValueError, match="arms none: give one or more"):
+        arm_order(1, (), "1")
     with pytest.raises(ValueError, match="each once"):
-        arm_order(1, ("a", "a"))
+        arm_order(1, ("a", "a"), "1")
 
 
 def test_the_queries_of_the_self_test_are_two_and_take_turns() -> None:
