@@ -51,8 +51,12 @@ def host(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshHost]
 def test_a_known_load_of_a_host_is_measured_within_2_percent(
     testbed: Testbed, host: SshHost, tmp_path: Path
 ) -> None:
-    program = str(paths.repository() / "nexmark_jobs" / "cpu_sampler.py")
     directory = f"{testbed.cluster.root}/samplers-of-a-test"
+    program = f"{directory}/cpu_sampler.py"
+    # A host sees nothing of this clone, should it be in a temporary directory.
+    sampler = (paths.repository() / "nexmark_jobs" / "cpu_sampler.py").read_bytes()
+    put = ["sh", "-c", 'mkdir "$1" && cat >"$2"', "-", directory, program]
+    host.run(put, timeout_s=10, stdin=sampler)
     start_sampler(host, testbed.cluster.python, program, directory, "q0", INTERVAL_S, MARK)
     python = os.path.realpath(sys.executable)
     as_executor = ["-", EXECUTOR_CLASS, "--app-id", "app-1"]
@@ -67,5 +71,5 @@ def test_a_known_load_of_a_host_is_measured_within_2_percent(
     series = application_cpu(samples, "app-1")
     assert burnt > SECONDS
     assert series.executors[-1] + series.python[-1] == pytest.approx(burnt, rel=0.02)
-    assert testbed.run(WORKER, "ls", directory).stdout.split() == []
+    assert testbed.run(WORKER, "ls", directory).stdout.split() == ["cpu_sampler.py"]
     testbed.run(WORKER, "rm", "-r", directory)
