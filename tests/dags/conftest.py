@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -19,3 +20,7 @@ os.environ.update(
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
     }
 )
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(_HOME, ignore_errors=True)
