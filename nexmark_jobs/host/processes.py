@@ -27,6 +27,8 @@ OWNER_VARIABLE = "NEXMARK_OWNER"
 _PROC = Path("/proc")
 _POLL_S = 0.05
 _KILL_WAIT_S = 10.0
+_EXEC_POLL_S = 0.001
+_EXEC_WAIT_S = 1.0
 _ROUNDS = 3
 #: What a process that a request starts has of the session's environment: no settings of others.
 _INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER")
@@ -84,7 +86,7 @@ def marked(prefix: str = "") -> dict[Process, str]:
         if not directory.name.isdigit() or int(directory.name) in ours:
             continue
         try:
-            environment = (directory / "environ").read_bytes()
+            environment = environment_of(int(directory.name))
         except OSError:  # ended meanwhile, or another user's
             continue
         if entry not in environment or not _is_of_this_host(directory):
@@ -94,6 +96,20 @@ def marked(prefix: str = "") -> dict[Process, str]:
             if process and variable.startswith(entry):
                 found[process] = variable.decode(errors="replace").partition("=")[2]
     return found
+
+
+def environment_of(pid: int) -> bytes:
+    """The environment that a process was started with, as in /proc.
+
+    OSError if it has ended or is another user's. While a process becomes another program (exec) the
+    kernel shows it without one: that moment is waited for, or what starts now would be overlooked.
+    """
+    deadline = time.monotonic() + _EXEC_WAIT_S
+    while True:
+        environment = (_PROC / str(pid) / "environ").read_bytes()
+        if environment or not _is_in_exec(pid) or time.monotonic() > deadline:
+            return environment
+        time.sleep(_EXEC_POLL_S)
 
 
 def start_detached(
@@ -216,6 +232,13 @@ def _ancestors(pid: int) -> set[int]:
     return found
 
 
+def _is_in_exec(pid: int) -> bool:
+    """Whether a process that shows no environment will; OSError if it is a thread of the kernel."""
+    (_PROC / str(pid) / "exe").readlink()
+    fields = _stat_fields(pid)
+    return fields is not None and not 0 < int(fields[47]) == int(fields[48])  # env_start, env_end
+
+
 def _stat(pid: int) -> tuple[int, bool] | None:
     """(start time in ticks, runs), None if there is no such process.
 
@@ -240,6 +263,7 @@ __all__ = [
     "OWNER_VARIABLE",
     "Process",
     "end",
+    "environment_of",
     "identify",
     "main",
     "marked",

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, identify
+from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, environment_of, identify
 
 _INDEX = ".release.json"
 _PART = ".tar.part"
@@ -260,7 +260,7 @@ def _in_use(release: Path) -> bool:
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             with contextlib.suppress(OSError):
-                environment = (process / "environ").read_bytes()
+                environment = environment_of(int(process.name))
                 if OWNER_VARIABLE.encode() not in environment:
                     continue
                 if wanted in environment + (process / "cmdline").read_bytes():

@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from nexmark_jobs.host.processes import Process, end, identify, owned, owner_mark, start_detached
+from nexmark_jobs.host.processes import (
+    Process,
+    end,
+    environment_of,
+    identify,
+    owned,
+    owner_mark,
+    start_detached,
+)
 
 Start = Callable[..., Process]
 
@@ -95,6 +103,31 @@ def test_a_pid_that_is_used_again_is_another_process() -> None:
     assert me.alive
     assert not Process(me.pid, me.start_ticks + 1).alive
     assert end([Process(me.pid, me.start_ticks + 1)]) == []
+
+
+def test_a_process_is_found_while_it_becomes_another_program(tmp_path: Path, mark: str) -> None:
+    """As the script that starts a JVM does; the kernel shows it without an environment then.
+
+    A shell also takes its environment apart while it reads it: a few looks may still miss it.
+    """
+    program = 'exec bash -c "$0" "$0"'  # for ever
+    command = ["bash", "-c", program, program]
+    process = start_detached(command, {"PATH": os.environ["PATH"]}, mark, tmp_path / "log")
+    try:
+        assert sum(owned(mark) == [process] for _ in range(500)) > 490
+    finally:
+        end([process], grace_s=0)
+
+
+def test_a_process_without_any_environment_is_not_waited_for() -> None:
+    with subprocess.Popen(["sleep", "60"], env={}) as process:
+        try:
+            wait_for(lambda: b"sleep" in Path(f"/proc/{process.pid}/cmdline").read_bytes())
+            begin = time.monotonic()
+            assert environment_of(process.pid) == b""
+            assert time.monotonic() - begin < 0.5
+        finally:
+            process.kill()
 
 
 def test_a_zombie_counts_as_ended() -> None:
