@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from nexmark.config import Config, Engine
 from nexmark.errors import NexmarkError
+from nexmark.interrupts import terminated_as_interrupt
 from nexmark.tasks.checks import pick
 
 INTERRUPTED = 130
@@ -90,9 +91,13 @@ def parse_date(option: str, text: str) -> date:
 
 
 def ending(run: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
-    """The exit code of a command: 1 with one line for what is wrong, 130 when interrupted."""
+    """The exit code of a command: 1 with one line for what is wrong, 130 when interrupted.
+
+    SIGTERM interrupts as Ctrl-C does.
+    """
     try:
-        return run(options)
+        with terminated_as_interrupt():
+            return run(options)
     except NexmarkError as error:
         print(error, file=sys.stderr)
         return 1

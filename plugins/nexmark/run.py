@@ -8,7 +8,6 @@ process of the night is left.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import signal
@@ -16,11 +15,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 from nexmark.airflow_home import (
     airflow_command,
@@ -42,6 +40,7 @@ from nexmark.command import (
 from nexmark.config import Config, SshCluster, load, paths
 from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
+from nexmark.interrupts import signalled_with_parent, undisturbed
 from nexmark.tasks.checks import find_problems, make_night, with_snapshot
 from nexmark.tasks.night import Night
 from nexmark.tasks.progress import PROGRESS_VARIABLE
@@ -49,8 +48,6 @@ from nexmark.terminal import Terminal
 from nexmark_jobs.host.processes import end, owned
 
 _POLL_S = 0.2
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -142,7 +139,7 @@ def _run(
     terminal = Terminal(sys.stdout)
     with tempfile.NamedTemporaryFile("r", dir=log.parent, prefix=f"{log.stem}-") as progress:
         environment = {**environment, PROGRESS_VARIABLE: progress.name}
-        with log.open("wb") as output, terminated_as_interrupt():
+        with log.open("wb") as output:
             child = subprocess.Popen(
                 command,
                 env=environment,
@@ -150,7 +147,7 @@ def _run(
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=signalled_with_parent(signal.SIGKILL),  # the next night reaps the rest
             )
             process = identify(child.pid)
             try:
@@ -168,14 +165,6 @@ def _run(
         _explain(log)
     say(f"log of the night: {log}")
     return 0 if child.returncode == 0 else 1
-
-
-def _die_with_parent() -> None:
-    """Let the kernel kill this process when the one that started it is killed.
-
-    What it leaves is then ended by the next night's `reap`.
-    """
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _follow(child: subprocess.Popen[bytes], progress: IO[str], terminal: Terminal) -> None:
@@ -224,32 +213,7 @@ def _explain(log: Path) -> None:
         print(*lines[-5:], sep="\n", file=sys.stderr)
 
 
-@contextmanager
-def terminated_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends as Ctrl-C does."""
-
-    def interrupt(number: int, frame: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """A second Ctrl-C does not keep the first from ending everything."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-__all__ = ["clear_cluster", "main", "run_night", "terminated_as_interrupt", "undisturbed"]
+__all__ = ["clear_cluster", "main", "run_night"]
 
 if __name__ == "__main__":
     os.environ.setdefault("PYTHONUNBUFFERED", "1")

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from nexmark.airflow_home import airflow_command, airflow_environment, prepare
 from nexmark.config import load, paths
 from nexmark.engines import Build
+from nexmark_jobs.host.processes import owned, owner_mark
 from tests.site import DAG_ID, ENGINE, TINY, Site, make_site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -186,10 +190,8 @@ def test_ctrl_c_ends_everything_and_a_second_night_has_to_wait(site: Site) -> No
     for line in night.stdout:
         if line.startswith("cluster local is up"):
             break
-    deadline = time.monotonic() + 60
-    while len(site.leftovers()) < 3:  # master, worker and the driver of dump_events
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    # master, worker and the driver of dump_events
+    wait_until(lambda: len(site.leftovers()) >= 3, within_s=60)
     second = site.night("--queries", "q0")
     assert second.returncode == 1
     assert f"cluster local: in use by {DAG_ID} run " in second.stderr
@@ -201,3 +203,41 @@ def test_ctrl_c_ends_everything_and_a_second_night_has_to_wait(site: Site) -> No
     with contextlib.closing(sqlite3.connect(site.home / "airflow" / "airflow.db")) as database:
         states = {state for (state,) in database.execute("SELECT state FROM dag_run")}
     assert "running" not in states  # a scheduler would wait for it for ever
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_a_benchmark_that_is_ended_ends_the_master_that_it_just_starts(
+    site: Site, number: signal.Signals, code: int
+) -> None:
+    """It runs nights as processes: killed with it, these could not end what they had started."""
+    benchmark = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "nexmark.detection", "--fresh", "--cause", "sort"),
+            *("--workload", "tiny", "--pairs", "3", "--nights", "3"),
+        ],
+        env=site.environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    nights = replace(site, home=site.home / "detection" / "home")
+    mark = owner_mark(nights.home, "local-baseline")
+    try:
+        wait_until(lambda: bool(owned(mark)) or benchmark.poll() is not None, within_s=180)
+        os.killpg(benchmark.pid, number)  # as a terminal does
+        said = benchmark.communicate(timeout=60)[0]
+        assert benchmark.returncode == code, said
+        if number == signal.SIGINT:
+            assert "interrupted: the same command goes on where it was" in said
+        else:
+            wait_until(lambda: not nights.leftovers(), within_s=60)
+        assert nights.leftovers() == []
+    finally:
+        nights.stop()
+
+
+def wait_until(condition: Callable[[], bool], within_s: float) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

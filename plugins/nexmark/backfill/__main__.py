@@ -33,7 +33,8 @@ from nexmark.components import GRACE_S, bring_up, check_alive, check_port
 from nexmark.config import BASELINE, CANDIDATE, Config, Engine, load, paths
 from nexmark.engines import MissingBuild, snapshot
 from nexmark.errors import NexmarkError
-from nexmark.run import clear_cluster, terminated_as_interrupt, undisturbed
+from nexmark.interrupts import undisturbed
+from nexmark.run import clear_cluster
 from nexmark.tasks.checks import make_night
 from nexmark.tasks.progress import PROGRESS_VARIABLE
 from nexmark.terminal import Terminal
@@ -92,7 +93,7 @@ def _backfill(options: argparse.Namespace) -> int:
             f"{engine.dag_id} is paused: switch it on in Airflow (the last night that it missed "
             "will run too), or end `make ui` and run this again"
         )
-    with unpaused(environment, engine.dag_id), terminated_as_interrupt():
+    with unpaused(environment, engine.dag_id):
         backfill = create(environment, engine.dag_id, days, params, options.reprocess)
         if running:
             _wait_for_scheduler(backfill)

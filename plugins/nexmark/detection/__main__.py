@@ -16,7 +16,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 
-from nexmark.command import INTERRUPTED, Parser, check_repetitions, say
+from nexmark.command import INTERRUPTED, Parser, check_repetitions, ending, say
 from nexmark.config import load, paths
 from nexmark.detection.bench import WORKLOAD, Bench, Settings
 from nexmark.detection.causes import CAUSES, Cause, choose
@@ -36,14 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for cause in CAUSES:
             say(f"{cause.name:<13} {cause.query:<15} {cause.what}")
         return 0
-    try:
-        return _bench(options)
-    except NexmarkError as error:
-        print(error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted; the same command goes on where it was", file=sys.stderr)
-        return INTERRUPTED
+    code = ending(_bench, options)
+    if code == INTERRUPTED:
+        say("interrupted: the same command goes on where it was")
+    return code
 
 
 def _parser() -> Parser:

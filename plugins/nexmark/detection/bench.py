@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -32,6 +33,7 @@ from nexmark.config.load import load_gate
 from nexmark.detection.causes import Cause
 from nexmark.detection.earlier import teach
 from nexmark.errors import NexmarkError
+from nexmark.interrupts import signalled_with_parent, undisturbed
 from nexmark.store import Store, open_store
 from nexmark.verdict.comparison import Value
 
@@ -184,10 +186,10 @@ class Bench:
             "NEXMARK_CONF": str(self.directory / conf),
         }
         outside = {name: value for name, value in os.environ.items() if name != "NEXMARK_DB"}
-        run = subprocess.run(command, env={**outside, **own}, capture_output=True, text=True)
-        name = re.search(r"\. Run (\S+/\S+)$", run.stdout, re.MULTILINE)
+        output = output_of(command, {**outside, **own})
+        name = re.search(r"\. Run (\S+/\S+)$", output, re.MULTILINE)
         if name is None:
-            said = " | ".join((run.stdout + run.stderr).strip().splitlines()[-5:])
+            said = " | ".join(output.strip().splitlines()[-5:])
             raise NexmarkError(f"a night ended before it was judged: {said}")
         return Done(name[1], (time.monotonic() - begin) / 60)
 
@@ -217,6 +219,30 @@ class Bench:
         temporary.write_text(json.dumps({**self._nights(), key: asdict(done)}, indent=1))
         temporary.replace(path)
         return done
+
+
+def output_of(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """What a command that runs a night prints; when interrupted, it has ended its night before.
+
+    It is not killed as by `subprocess.run`, which would leave the night's processes.
+    """
+    night = subprocess.Popen(
+        command,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for this one, which hands it on
+        preexec_fn=signalled_with_parent(signal.SIGTERM),
+    )
+    try:
+        return night.communicate()[0]
+    finally:
+        with undisturbed():
+            if night.poll() is None:
+                night.terminate()
+                night.communicate()
 
 
 def _edit(path: Path, section: str | None, changes: Mapping[str, object]) -> None:

@@ -162,7 +162,7 @@ def test_an_interrupted_benchmark_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(Recorded, "more", interrupted)
         assert run("--cause", "sort") == 130
-    assert "goes on where it was" in capsys.readouterr().err
+    assert "goes on where it was" in capsys.readouterr().out
     before = len(list((home / "detection").glob("ran-*")))
     assert run("--cause", "sort") == 0
     assert len(list((home / "detection").glob("ran-*"))) == before + 1

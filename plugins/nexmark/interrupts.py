@@ -1,0 +1,49 @@
+"""How a command ends what it started: on Ctrl-C, on SIGTERM, and when it is killed itself."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def terminated_as_interrupt() -> Iterator[None]:
+    """SIGTERM ends as Ctrl-C does."""
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """A second Ctrl-C does not keep the first from ending everything."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def signalled_with_parent(number: signal.Signals) -> Callable[[], None]:
+    """For `preexec_fn`: the kernel sends `number` when the process that started it has ended."""
+
+    def ask() -> None:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+
+    return ask
+
+
+__all__ = ["signalled_with_parent", "terminated_as_interrupt", "undisturbed"]
