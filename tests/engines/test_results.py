@@ -127,5 +127,5 @@ def run_queries(build: Build, runs: list[list[str]]) -> list[dict[str, Any]]:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, f"{done.stderr[:3000]}\n...\n{done.stderr[-3000:]}"  # cause, end
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
