@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from nexmark.cluster.host import SshHost
 from nexmark.cluster.remote import RemoteCluster
 from nexmark_jobs.host import processes
 from tests.cluster.testbed import Testbed, netem, netem_problem
+from tests.waiting import wait_for
 
 MASTER, WORKER = "nexmark01", "nexmark02"
 LISTEN = "import socket, time; s = socket.create_server(('{}', {})); time.sleep(600)"
@@ -48,13 +48,6 @@ def listen(testbed: Testbed) -> list[str]:
     """A command that listens where the master will."""
     program = LISTEN.format(testbed.cluster.master_address, testbed.cluster.master_port)
     return [testbed.cluster.python, "-c", program]
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 @pytest.mark.fault("clock of a host a minute off", outcome="refused, told what to do")

@@ -7,7 +7,6 @@ import stat
 import subprocess
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,16 +15,10 @@ from nexmark.cluster import ClusterError, namespaces
 from nexmark.cluster.connections import CONNECTIONS
 from nexmark.cluster.namespaces import system
 from tests.cluster.testbed import Testbed, netem, netem_problem
+from tests.waiting import wait_for
 
 MASTER, WORKER, OTHER = "nexmark01", "nexmark02", "nexmark03"
 NAMES = (MASTER, WORKER, OTHER)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def sshds(testbed: Testbed, name: str) -> list[int]:

@@ -24,6 +24,7 @@ from nexmark.config import load, paths
 from nexmark.engines import Build
 from nexmark_jobs.host.processes import owned, owner_mark
 from tests.site import DAG_ID, ENGINE, TINY, Site, make_site, run_name
+from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -191,7 +192,7 @@ def test_ctrl_c_ends_everything_and_a_second_night_has_to_wait(site: Site) -> No
         if line.startswith("cluster local is up"):
             break
     # master, worker and the driver of dump_events
-    wait_until(lambda: len(site.leftovers()) >= 3, within_s=60)
+    wait_for(lambda: len(site.leftovers()) >= 3, within_s=60)
     second = site.night("--queries", "q0")
     assert second.returncode == 1
     assert f"cluster local: in use by {DAG_ID} run " in second.stderr
@@ -223,21 +224,14 @@ def test_a_benchmark_that_is_ended_ends_the_master_that_it_just_starts(
     nights = replace(site, home=site.home / "detection" / "home")
     mark = owner_mark(nights.home, "local-baseline")
     try:
-        wait_until(lambda: bool(owned(mark)) or benchmark.poll() is not None, within_s=180)
+        wait_for(lambda: bool(owned(mark)) or benchmark.poll() is not None, within_s=180)
         os.killpg(benchmark.pid, number)  # as a terminal does
         said = benchmark.communicate(timeout=60)[0]
         assert benchmark.returncode == code, said
         if number == signal.SIGINT:
             assert "interrupted: the same command goes on where it was" in said
         else:
-            wait_until(lambda: not nights.leftovers(), within_s=60)
+            wait_for(lambda: not nights.leftovers(), within_s=60)
         assert nights.leftovers() == []
     finally:
         nights.stop()
-
-
-def wait_until(condition: Callable[[], bool], within_s: float) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)

@@ -20,6 +20,7 @@ from nexmark_jobs.host.processes import (
     owner_mark,
     start_detached,
 )
+from tests.waiting import wait_for
 
 Start = Callable[..., Process]
 
@@ -42,13 +43,6 @@ def start(tmp_path: Path, mark: str) -> Iterator[Start]:
 
     yield run
     end(started, grace_s=0.1)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_started_process_is_found_by_its_mark(start: Start, mark: str) -> None:
