@@ -14,12 +14,22 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median, stdev
 from typing import TYPE_CHECKING
 
 from nexmark.cluster import Lease, LocalCluster, Release, identify
-from nexmark.config import KNOWN_QUERIES, EmbeddedCluster, Workload, load, paths, profile_path
+from nexmark.command import ending
+from nexmark.config import (
+    KNOWN_QUERIES,
+    Config,
+    EmbeddedCluster,
+    Workload,
+    load,
+    paths,
+    profile_path,
+)
 from nexmark.engines import Build, resolve
 from nexmark.errors import NexmarkError
 from nexmark.flames.recorder import RECORDER
@@ -165,20 +175,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = parser.parse_args(argv)
     if given.pairs < 1:
         parser.error("--pairs: give 1 or more")
+    return ending(partial(_overhead, config), given)
+
+
+def _overhead(config: Config, given: argparse.Namespace) -> int:
     local = config.clusters["local"]
     assert isinstance(local, EmbeddedCluster)
-    try:
-        with tempfile.TemporaryDirectory(prefix="nexmark-recorder-") as temporary:
-            home = given.keep or Path(temporary)
-            home.mkdir(parents=True, exist_ok=True)
-            build = resolve(config.engines[given.engine].build, paths.builds_dir())
-            cluster = LocalCluster(local.model_copy(update=_free_ports()), home)
-            workload = config.workloads[given.workload]
-            directory = Path(tempfile.mkdtemp(prefix="runs-", dir=home))
+    with tempfile.TemporaryDirectory(prefix="nexmark-recorder-") as temporary:
+        home = given.keep or Path(temporary)
+        home.mkdir(parents=True, exist_ok=True)
+        build = resolve(config.engines[given.engine].build, paths.builds_dir())
+        cluster = LocalCluster(local.model_copy(update=_free_ports()), home)
+        workload = config.workloads[given.workload]
+        directory = Path(tempfile.mkdtemp(prefix="runs-", dir=home))
+        try:
             return _bench(_Bench(cluster, build, workload, given.query, directory), given.pairs)
-    except (NexmarkError, subprocess.TimeoutExpired) as error:
-        print(f"flight recorder: {error}", file=sys.stderr)
-        return 1
+        except subprocess.TimeoutExpired as error:
+            raise NexmarkError(f"flight recorder: {error}") from None
 
 
 def _bench(bench: _Bench, count: int) -> int:
