@@ -132,20 +132,20 @@ def start_detached(
 
 
 def end(processes: Iterable[Process], grace_s: float = 10.0) -> list[Process]:
-    """End `processes` and the process groups they lead: TERM, after `grace_s` KILL.
+    """End `processes` and the process groups they lead, or led: TERM, after `grace_s` KILL.
 
     Returns those that are still alive after that (a process in an uninterruptible wait).
     """
-    waiting = list(processes)
+    asked = list(processes)
+    waiting = _living(asked)
     for number, timeout in ((signal.SIGTERM, grace_s), (signal.SIGKILL, _KILL_WAIT_S)):
-        for process in waiting:
-            if process.alive:
-                _signal(process, number)
+        for process in asked:
+            _signal(process, number)
         deadline = time.monotonic() + timeout
         while waiting and time.monotonic() < deadline:
-            for process in waiting:
+            for process in asked:
                 _collect(process)
-            waiting = [process for process in waiting if process.alive]
+            waiting = _living(asked)
             if waiting:
                 time.sleep(_POLL_S)
         if not waiting:
@@ -202,11 +202,32 @@ def _described(processes: Mapping[Process, str]) -> list[dict[str, Any]]:
     ]
 
 
+def _living(processes: Iterable[Process]) -> list[Process]:
+    """The living of `processes` and of the process groups they lead, or led until they ended."""
+    return sorted({member for process in processes for member in _with_group(process)})
+
+
+def _with_group(process: Process) -> list[Process]:
+    found = _stat(process.pid)
+    if found and found[0] != process.start_ticks:
+        return []  # its pid is another's: the kernel gives no pid that a group still has
+    members = []
+    for directory in _PROC.iterdir():
+        if not directory.name.isdigit():
+            continue
+        fields = _stat_fields(int(directory.name))
+        if fields and process.pid in (int(directory.name), int(fields[2])):
+            members.append(identify(int(directory.name)))
+    return [member for member in members if member]
+
+
 def _signal(process: Process, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        if os.getpgid(process.pid) == process.pid:
-            os.killpg(process.pid, number)
-        else:
+    if not _with_group(process):
+        return
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:  # it leads no group
+        with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, number)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from nexmark.config import load
+from nexmark_jobs.host.processes import identify
 
 pytestmark = pytest.mark.slow
 
@@ -56,12 +57,12 @@ def ui(home: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def members(groups: set[int]) -> list[int]:
-    """The processes of these process groups (marks do not help: Airflow renames its processes)."""
+    """What lives in these process groups (marks do not help: Airflow renames its processes)."""
     found = []
     for directory in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
             pid = int(directory.name)
-            if os.getpgid(pid) in groups:
+            if os.getpgid(pid) in groups and identify(pid):
                 found.append(pid)
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -83,6 +84,23 @@ def test_a_process_that_ignores_term_is_killed(start: Start, mark: str, tmp_path
     wait_for(lambda: "ready" in (tmp_path / "logs" / "out.log").read_text())
     assert end([process], grace_s=0.3) == []
     assert not process.alive
+
+
+@pytest.mark.parametrize("leader_ends", ["with the others", "before them"])
+def test_what_outlives_the_leader_of_its_group_is_waited_for_and_killed(
+    start: Start, mark: str, tmp_path: Path, leader_ends: str
+) -> None:
+    ignores = "import signal, time; signal.signal(15, signal.SIG_IGN); print('ready', flush=True);"
+    leader = start(
+        "import subprocess, sys, time;"
+        f"subprocess.Popen([sys.executable, '-c', {ignores + 'time.sleep(60)'!r}]); time.sleep(60)"
+    )
+    wait_for(lambda: "ready" in (tmp_path / "logs" / "out.log").read_text())
+    if leader_ends == "before them":
+        os.kill(leader.pid, signal.SIGKILL)
+        wait_for(lambda: not leader.alive)
+    assert end([leader], grace_s=0.3) == []
+    assert owned(mark) == []
 
 
 def test_without_any_grace_it_is_gone_all_the_same(start: Start, mark: str) -> None:
