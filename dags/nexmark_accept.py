@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from nexmark.tasks.nightly import build_accept_dag
+from nexmark.dag.graph import build_accept_dag
 
 dag = build_accept_dag()

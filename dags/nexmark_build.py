@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from nexmark.config import load
-from nexmark.tasks.nightly import build_on_demand_dag
+from nexmark.dag.graph import build_on_demand_dag
 
 dag = build_on_demand_dag(load())

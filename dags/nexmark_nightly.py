@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow.sdk import get_parsing_context
 
 from nexmark.config import load
-from nexmark.tasks.nightly import build_nightly_dag
+from nexmark.dag.graph import build_nightly_dag
 
 _config = load()
 _wanted = get_parsing_context().dag_id  # a task needs only its own DAG

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from nexmark.config import load
-from nexmark.tasks.signoff_dag import build_signoff_dag
+from nexmark.dag.signoff import build_signoff_dag
 
 dag = build_signoff_dag(load())

@@ -10,16 +10,16 @@ whatever the reason. A second sampler with the same pid file refuses to start wh
 lives. An existing FILE is replaced. Exit code 0 after a proper end, 1 when samples cannot be
 written (disk full, directory gone, another sampler), 2 for a wrong argument; one line on stderr.
 
-Followed are every executor (``CoarseGrainedExecutorBackend``), driver (``SparkSubmit``) and
+The sampler follows every executor (``CoarseGrainedExecutorBackend``), driver (``SparkSubmit``) and
 ``--root-pid`` process with all descendants (Python workers); standalone Worker and Master daemons;
-and the parent of each of these, because the ``cutime``/``cstime`` of a parent say what a child
-that ended between two readings had used in the end. New processes are looked at when they first
-show and, if young, again 1, 2, 4 ... 64 readings later, since a launcher becomes the program it
-starts (``exec``) some time after it has forked.
+and the parent of each of these, because the ``cutime``/``cstime`` of a parent include the last
+CPU time of a child that ended between two readings. It looks at a new process at once and, if
+young, again 1, 2, 4 ... 64 readings later, because a launcher becomes the program that it starts
+(``exec``) some time after it has forked.
 
 Format 1. ``wall`` is seconds since the epoch, ``mono`` CLOCK_MONOTONIC seconds, CPU times are in
-ticks of 1/``clk_tck`` s, ``starttime`` in ticks since boot; (pid, starttime) names a process for
-good, also where pids are used again.
+ticks of 1/``clk_tck`` s, ``starttime`` in ticks since boot; (pid, starttime) identifies a process
+even if its pid is used again.
 
     {"kind":"header","format":1,"host":..,"clk_tck":100,"cpus":2,"boot_id":..,"interval_s":1.0,
      "wall":..,"mono":..,"scope":"host"|"pidns","pid":..}
@@ -45,6 +45,7 @@ import argparse
 import fcntl
 import json
 import os
+import select
 import signal
 import sys
 import time
@@ -70,7 +71,7 @@ FOLLOWED = TREE_ROLES | {"child"}
 
 
 class SamplerError(Exception):
-    """Sampling cannot start or go on; the text is one line: what, where, remedy."""
+    """Sampling cannot start or continue; the text is one line: what, where, remedy."""
 
 
 class Stat(NamedTuple):
@@ -86,7 +87,7 @@ class Stat(NamedTuple):
 
 
 class Program(NamedTuple):
-    """What a process runs, told from its command line."""
+    """The program of a process, from its command line."""
 
     role: str | None
     app_id: str | None
@@ -98,7 +99,7 @@ class Tracked:
     """A process that is read at every tick."""
 
     def __init__(self, stat: Stat, role: str, root: int, program: Program) -> None:
-        """Keep its newest stat and what it was found to be."""
+        """Keep its newest stat and its program."""
         self.stat = stat
         self.role = role
         self.root = root
@@ -113,7 +114,7 @@ class Tracked:
 
 
 def read_bytes(path: str) -> bytes | None:
-    """Return the content of a file of /proc, None when the process is gone or closed to us."""
+    """Return the content of a file of /proc, None when the process is gone or not ours to read."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
@@ -157,7 +158,7 @@ def option(arguments: Sequence[bytes], name: bytes) -> str | None:
 
 
 def identify(arguments: Sequence[bytes]) -> Program:
-    """Tell from a command line which program runs.
+    """Return the program that a command line runs.
 
     The main class of a Java program is its first argument in the package ``org.apache.spark``;
     ``org.apache.spark.launcher.Main org.apache.spark.deploy.SparkSubmit`` is therefore no driver.
@@ -173,15 +174,15 @@ def identify(arguments: Sequence[bytes]) -> Program:
 
 
 def read_program(pid: int) -> Program:
-    """Return what the process runs now; the empty program when it is gone."""
+    """Return the current program of the process; the empty program when it is gone."""
     return identify((read_bytes(f"/proc/{pid}/cmdline") or b"").rstrip(b"\0").split(b"\0"))
 
 
 class ProcessTable:
-    """The processes of the host as far as they matter; call ``tick`` once per reading."""
+    """The processes of the host that matter; call ``tick`` once per reading."""
 
     def __init__(self, root_pids: Sequence[int] = ()) -> None:
-        """Start with an empty table; ``root_pids`` are followed whatever they run."""
+        """Start with an empty table; ``root_pids`` are followed whatever their program is."""
         self._root_pids = frozenset(root_pids)
         self._ticks = 0
         self._parents: dict[int, int] = {}  # every pid of the last listing -> parent when new
@@ -300,7 +301,7 @@ class ProcessTable:
 
 
 def is_power_of_2(number: int) -> bool:
-    """Tell whether the number is 1, 2, 4, 8 ..."""
+    """Whether the number is 1, 2, 4, 8 ..."""
     return number > 0 and number & (number - 1) == 0
 
 
@@ -321,7 +322,7 @@ def host_cpu() -> list[int]:
     return [int(field) for field in line.split()[1:9]]
 
 
-class Output:
+class SamplesFile:
     """The samples file: whole lines, straight to the file; notices when the file is gone."""
 
     def __init__(self, path: Path) -> None:
@@ -386,10 +387,25 @@ class PidFile:
         return int(text) if text.isdigit() else 0
 
 
+def stop_signals() -> int:
+    """Return a file descriptor that becomes readable at a stop signal.
+
+    ``signal.sigtimedwait`` cannot be used: if the process was stopped (SIGSTOP, SIGCONT) for longer
+    than the wait, Python 3.11 returns a signal that nobody sent.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer)
+    for number in STOP_SIGNALS:
+        signal.signal(number, lambda *_: None)
+    return reader
+
+
 def sample(out: Path, pid: Path, interval: float, max_seconds: float, roots: list[int]) -> None:
-    """Sample until a stop signal or ``max_seconds``. STOP_SIGNALS must be blocked."""
+    """Sample until a stop signal or ``max_seconds``."""
+    stop = stop_signals()
     with PidFile(pid) as handshake:
-        output = Output(out)
+        output = SamplesFile(out)
         table = ProcessTable(roots)
         wall, start = now()
         output.write(header(interval, wall, start))
@@ -406,7 +422,7 @@ def sample(out: Path, pid: Path, interval: float, max_seconds: float, roots: lis
             skipped += late
             slot += late + 1
             due = min(start + slot * interval, start + max_seconds)
-            if signal.sigtimedwait(STOP_SIGNALS, max(0.0, due - time.monotonic())) is not None:
+            if select.select([stop], [], [], max(0.0, due - time.monotonic()))[0]:
                 reason = "signal"
             elif time.monotonic() >= start + max_seconds:
                 reason = "max-seconds"
@@ -435,7 +451,7 @@ def header(interval: float, wall: float, mono: float) -> dict[str, Any]:
     }
 
 
-class Parser(argparse.ArgumentParser):
+class SamplerParser(argparse.ArgumentParser):
     """Argument errors are one line."""
 
     def error(self, message: str) -> NoReturn:
@@ -453,14 +469,13 @@ def positive(text: str) -> float:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    parser = Parser(prog="cpu_sampler", description=(__doc__ or "").split("\n", 1)[0])
+    parser = SamplerParser(prog="cpu_sampler", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--out", type=Path, required=True, help="samples file (JSON lines)")
     parser.add_argument("--pid-file", type=Path, required=True, help="readiness handshake")
     parser.add_argument("--max-seconds", type=positive, required=True, help="end by itself")
     parser.add_argument("--interval", type=positive, default=1.0, help="seconds (default 1.0)")
     parser.add_argument("--root-pid", type=int, action="append", default=[], help="follow it too")
     args = parser.parse_args(argv)
-    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         sample(args.out, args.pid_file, args.interval, args.max_seconds, args.root_pid)

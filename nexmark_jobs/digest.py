@@ -10,7 +10,7 @@ xxhash64 passes over NULL, so two rows that differ only in which of two columns 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -43,16 +43,3 @@ def combine(batches: Iterable[Mapping[str, int | None]]) -> str:
     """The digest, 16 hexadecimal digits, of all batches' observed metrics."""
     total = sum((m.get("low") or 0) + ((m.get("high") or 0) << _HALF) for m in batches)
     return format(total % (1 << 64), "016x")
-
-
-def digest_of_table(frame: DataFrame, columns: Sequence[str] | None = None) -> str:
-    """The digest of the rows of a batch frame: what a run of the query that yields them reports.
-
-    `columns` are those of the query, in its order; None means all of the frame's.
-    """
-    row_hash = F.xxhash64(*(columns or frame.columns))
-    sums = frame.select(row_hash.alias(_HASH)).agg(
-        F.sum(F.col(_HASH).bitwiseAND(_MASK)).alias("low"),
-        F.sum(F.shiftrightunsigned(F.col(_HASH), _HALF)).alias("high"),
-    )
-    return combine([sums.collect()[0].asDict()])

@@ -29,11 +29,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from nexmark_jobs import generator
-from nexmark_jobs.errors import JobError, UsageError, one_line
+from nexmark_jobs.ending import JobError, UsageError, end, one_line
 from nexmark_jobs.generator import GeneratorConfig
-from nexmark_jobs.generator.options import OneLineParser, add_generator_arguments, generator_config
-from nexmark_jobs.generator.timeline import check_span
-from nexmark_jobs.sinks.staging import Staging
+from nexmark_jobs.generator.generator_options import (
+    OneLineParser,
+    add_generator_arguments,
+    count,
+    generator_config,
+)
+from nexmark_jobs.sinks.sink import Staging
 
 _ENTITIES = ("person", "auction", "bid")
 _JSON_OPTIONS = {
@@ -63,21 +67,15 @@ def parse(arguments: list[str]) -> DumpOptions:
     parser = OneLineParser(
         prog="dump_events.py", description="Writes Nexmark events to files.", allow_abbrev=False
     )
-    parser.add_argument("--events", type=int, required=True, metavar="N")
+    parser.add_argument("--events", type=count("number of events"), required=True, metavar="N")
     add_generator_arguments(parser)
     parser.add_argument("--out", required=True, metavar="DIR", help="new or empty directory")
     parser.add_argument("--format", choices=("json", "parquet"), default="json")
-    parser.add_argument("--events-per-file", type=int, default=100_000, metavar="N")
+    parser.add_argument(
+        "--events-per-file", type=count("events per file"), default=100_000, metavar="N"
+    )
     given = parser.parse_args(arguments)
-    for name in ("events", "events_per_file"):
-        if getattr(given, name) <= 0:
-            argument = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{argument}: {getattr(given, name)} is not positive; give 1 or more")
-    config = generator_config(given.seed, given.tps, given.generator)
-    try:
-        check_span(given.events, config)
-    except ValueError as error:
-        raise UsageError(f"--{error}") from None
+    config = generator_config(given.seed, given.tps, given.generator, given.events)
     return DumpOptions(
         given.events, config, _directory(given.out), given.format, given.events_per_file
     )
@@ -187,4 +185,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    end(main(sys.argv[1:]))

@@ -1,8 +1,7 @@
-"""What a running query tells of itself, a line now and then; and these lines read again.
+"""Progress lines of a running query, and the parser of these lines.
 
-Costs the measured application nothing: a line is made of the progress that the driver has asked
-Spark for anyway, since the result file lists every batch, and the driver's own Python process is
-no part of what is measured.
+They cost the measured application nothing. The driver asks Spark for this progress anyway, because
+the result file lists every batch, and the driver's own Python process is not measured.
 """
 
 from __future__ import annotations
@@ -10,38 +9,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-#: At most so often is a line told; the first batch and the end of the data always are.
+if TYPE_CHECKING:  # it imports pyspark, and night.eta reads lines without
+    from nexmark_jobs.progress import Batch
+
+#: Seconds between two lines; the first batch and the end of the data always have one.
 EVERY = timedelta(seconds=5)
 
 _LINE = re.compile(
     r"batch (\d+)  ([\d,]+) of ([\d,]+) events  (\d+) %  ([\d,]+) events/s  ETA (\d+):(\d\d)"
 )
-
-
-class Finished(Protocol):
-    """A micro-batch that has ended, as `progress.Batch`."""
-
-    @property
-    def id(self) -> int:
-        """Its number."""
-
-    @property
-    def phase(self) -> str:
-        """`data`, or what comes after."""
-
-    @property
-    def end(self) -> datetime:
-        """When it ended."""
-
-    @property
-    def input_rows(self) -> int:
-        """Events that it read."""
-
-    @property
-    def duration_ms(self) -> int:
-        """How long it took."""
 
 
 class Narrator:
@@ -54,10 +32,10 @@ class Narrator:
         self._busy_s = 0.0
         self._told: datetime | None = None
 
-    def line(self, batch: Finished) -> str | None:
+    def line(self, batch: Batch) -> str | None:
         """The line about `batch`, which must be the next one; None if it is too soon for another.
 
-        The speed is that since the start.
+        The speed is the mean since the start.
         """
         seconds = batch.duration_ms / 1000
         if batch.phase == "data":
@@ -89,12 +67,12 @@ class Told:
 
     @property
     def share(self) -> float:
-        """What is done, 0 to 1."""
+        """The part that is done, 0 to 1."""
         return min(1.0, self.done / self.events) if self.events else 1.0
 
 
 def read(line: str) -> Told | None:
-    """What a line tells; None for one that is not a narrator's."""
+    """The content of a narrator's line; None for another line."""
     found = _LINE.fullmatch(line.strip())
     if found is None:
         return None

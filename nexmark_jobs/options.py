@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from nexmark_jobs.errors import UsageError
+from nexmark_jobs.ending import UsageError
 from nexmark_jobs.generator import GeneratorConfig
-from nexmark_jobs.generator.options import (
+from nexmark_jobs.generator.generator_options import (
     OneLineParser,
     add_generator_arguments,
     changed_knobs,
+    count,
     generator_config,
 )
 from nexmark_jobs.queries import QUERIES, Query
-from nexmark_jobs.sources.recording import Recording, open_recording
+from nexmark_jobs.sources.recorded_events import Recording, open_recording
 
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_SERVER = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.%]+\]):(?P<port>[0-9]{1,5})")
 SINKS = ("noop", "parquet", "filesystem")
 
 
@@ -43,6 +46,23 @@ class FilesOptions:
 
 
 @dataclass(frozen=True)
+class KafkaOptions:
+    """The records of a Kafka topic, and how they are cut into micro-batches."""
+
+    topic: str
+    servers: str
+    rows_per_batch: int
+
+
+@dataclass(frozen=True)
+class BoundaryOptions:
+    """The boundary events, which are always the same."""
+
+
+SourceOptions = DatagenOptions | FilesOptions | KafkaOptions | BoundaryOptions
+
+
+@dataclass(frozen=True)
 class SinkOptions:
     """Where the rows go: `noop`, `parquet` or `filesystem`; the latter two have a directory."""
 
@@ -50,21 +70,36 @@ class SinkOptions:
     directory: Path | None = None
 
     def __str__(self) -> str:
-        """Return the sink as the command line has it."""
+        """Return the sink as on the command line."""
         return self.kind if self.directory is None else f"{self.kind}:{self.directory}"
 
 
 @dataclass(frozen=True)
+class CheckpointOptions:
+    """A directory that outlives the run, on any file system of Spark's, and where to stop."""
+
+    directory: str
+    last_batch: int | None = None
+
+
+@dataclass(frozen=True)
 class Options:
-    """A query run."""
+    """A query run; with `boundary`, one over the boundary events follows, into that directory."""
 
     query: Query
-    source: DatagenOptions | FilesOptions
+    source: SourceOptions
     sink: SinkOptions
     result: Path | None = None
     formulation: str | None = None
     digest: bool = True
     conf_profile: str = "default"
+    boundary: Path | None = None
+    checkpoint: CheckpointOptions | None = None
+
+    def over_boundary(self, directory: Path) -> Options:
+        """The same query over the boundary events, into a sink of the same kind."""
+        sink = SinkOptions(self.sink.kind, directory)
+        return replace(self, source=BoundaryOptions(), sink=sink, result=None, boundary=None)
 
 
 def parse(arguments: list[str]) -> Options:
@@ -86,6 +121,8 @@ def parse(arguments: list[str]) -> Options:
         formulation=given.formulation,
         digest=given.digest == "on",
         conf_profile=given.conf_profile,
+        boundary=_boundary(given.boundary, sink),
+        checkpoint=_checkpoint(given),
     )
     _check_formulation(query, given.formulation)
     return options
@@ -105,14 +142,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--source",
         default="datagen",
-        help="datagen (default) or files:DIR, recorded events as JSON lines (gzip or not) or "
-        "parquet; with files the arguments of the generator are ignored",
+        help="datagen (default), files:DIR, recorded events as JSON lines (gzip or not) or "
+        "parquet, kafka:TOPIC, what the topic holds at the start, or boundary, the events of "
+        "boundary.py; the latter three ignore the arguments of the generator",
     )
-    parser.add_argument("--events", type=_positive("number of events"), metavar="N")
+    parser.add_argument(
+        "--bootstrap-servers", metavar="LIST", help="of kafka:TOPIC: HOST:PORT[,HOST:PORT...]"
+    )
+    parser.add_argument("--events", type=count("number of events"), metavar="N")
     add_generator_arguments(parser)
     parser.add_argument(
         "--rows-per-batch",
-        type=_positive("events per micro-batch", "25000"),
+        type=count("events per micro-batch", "25000"),
         default=25_000,
         metavar="B",
         help="default 25000",
@@ -121,6 +162,22 @@ def _parser() -> argparse.ArgumentParser:
         "--sink",
         default="noop",
         help="noop (default), parquet:DIR (the final table), filesystem:DIR (q10)",
+    )
+    parser.add_argument(
+        "--boundary",
+        metavar="DIR",
+        help="run the query over the boundary events as well, into DIR by the same kind of sink",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="keep the checkpoint in DIR, and go on from what is there; of generated events",
+    )
+    parser.add_argument(
+        "--stop-after-batch",
+        type=_batch_number,
+        metavar="K",
+        help="leave what follows batch K (the first is 0) to a later run; of the sink parquet:DIR",
     )
     parser.add_argument("--result", required=True, metavar="FILE.json")
     parser.add_argument(
@@ -132,18 +189,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _positive(meaning: str, example: str = "100000") -> Any:
-    def convert(text: str) -> int:
-        remedy = f"give {meaning}, e.g. {example}"
-        try:
-            value = int(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is not an integer; {remedy}") from None
-        if value <= 0:
-            raise argparse.ArgumentTypeError(f"{value} is not positive; {remedy}")
-        return value
-
-    return convert
+def _batch_number(text: str) -> int:
+    if not text.isascii() or not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of a batch; give 0, 1, 2, ...")
+    return int(text)
 
 
 def _query(name: str) -> Query:
@@ -153,7 +202,7 @@ def _query(name: str) -> Query:
 
 
 def _check_formulation(query: Query, name: str | None) -> None:
-    """An unknown name is told now; one that needs a newer Spark when its version is known."""
+    """Reject an unknown name; a later check rejects one that needs a newer Spark version."""
     names = [formulation.name for formulation in query.formulations]
     if name is not None and name not in names:
         raise UsageError(
@@ -161,10 +210,16 @@ def _check_formulation(query: Query, name: str | None) -> None:
         )
 
 
-def _source(given: argparse.Namespace) -> DatagenOptions | FilesOptions:
+def _source(given: argparse.Namespace) -> SourceOptions:
     kind, _, place = given.source.partition(":")
+    if kind == "kafka" and place:
+        return _kafka(given, place)
+    if given.bootstrap_servers is not None:
+        raise UsageError("--bootstrap-servers: only --source kafka:TOPIC reads from brokers")
     if kind == "datagen" and not place:
         return _datagen(given)
+    if kind == "boundary" and not place:
+        return BoundaryOptions()
     if kind == "files" and place:
         directory = Path(place)
         if not directory.is_dir():
@@ -172,17 +227,34 @@ def _source(given: argparse.Namespace) -> DatagenOptions | FilesOptions:
                 f"--source: {directory} is not a directory; give the one that holds the events"
             )
         return FilesOptions(open_recording(directory.resolve()))
-    if kind == "kafka":
+    raise UsageError(
+        f"--source: unknown source '{given.source}'; use datagen, files:DIR, kafka:TOPIC or "
+        "boundary"
+    )
+
+
+def _kafka(given: argparse.Namespace, topic: str) -> KafkaOptions:
+    if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
         raise UsageError(
-            "--source: kafka comes with a later version; record the topic and use files:DIR"
+            f"--source: '{topic}' is no name of a topic; it has up to 249 letters, digits, . _ -"
         )
-    raise UsageError(f"--source: unknown source '{given.source}'; use datagen or files:DIR")
+    servers = given.bootstrap_servers
+    if servers is None:
+        raise UsageError("--bootstrap-servers: missing; give the brokers, e.g. localhost:9092")
+    for server in servers.split(","):
+        matched = _SERVER.fullmatch(server)
+        if matched is None or not 0 < int(matched["port"]) < 65_536:
+            raise UsageError(
+                f"--bootstrap-servers: '{server}' is not HOST:PORT; give a list, e.g. "
+                "localhost:9092,localhost:9093"
+            )
+    return KafkaOptions(topic, servers, given.rows_per_batch)
 
 
 def _datagen(given: argparse.Namespace) -> DatagenOptions:
     if given.events is None:
         raise UsageError("--events: missing; say how many to generate, e.g. --events 100000")
-    config = generator_config(given.seed, given.tps, given.generator)
+    config = generator_config(given.seed, given.tps, given.generator, given.events)
     return DatagenOptions(given.events, given.rows_per_batch, config)
 
 
@@ -198,12 +270,45 @@ def _sink(text: str, query: Query) -> SinkOptions:
         )
     if kind == "noop":
         return SinkOptions(kind)
+    return SinkOptions(kind, _new_directory("--sink", place))
+
+
+def _boundary(text: str | None, sink: SinkOptions) -> Path | None:
+    """Where the rows over the boundary events go."""
+    if text is None:
+        return None
+    if sink.directory is None:
+        raise UsageError("--boundary: the sink noop keeps no rows; use it with --sink parquet:DIR")
+    directory = _new_directory("--boundary", text)
+    if directory.is_relative_to(sink.directory) or sink.directory.is_relative_to(directory):
+        raise UsageError(f"--boundary: {directory} and the sink's directory overlap; give another")
+    return directory
+
+
+def _checkpoint(given: argparse.Namespace) -> CheckpointOptions | None:
+    """Where the checkpoint is kept, for runs that another run can go on from."""
+    if given.checkpoint is None:
+        if given.stop_after_batch is not None:
+            raise UsageError("--stop-after-batch: a later run needs --checkpoint DIR to go on")
+        return None
+    if given.source != "datagen" or given.boundary is not None:
+        raise UsageError("--checkpoint: only a run of generated events can go on; drop --source")
+    if given.sink.startswith("filesystem:"):
+        raise UsageError("--checkpoint: the sink filesystem cannot go on; use parquet:DIR")
+    if given.stop_after_batch is not None and not given.sink.startswith("parquet:"):
+        raise UsageError("--stop-after-batch: only the sink parquet:DIR stops at a batch")
+    return CheckpointOptions(given.checkpoint.rstrip("/"), given.stop_after_batch)
+
+
+def _new_directory(argument: str, place: str) -> Path:
     directory = Path(place).absolute()
     if directory.exists() and not directory.is_dir():
-        raise UsageError(f"--sink: {directory} is a file; give a new directory")
+        raise UsageError(f"{argument}: {directory} is a file; give a new directory")
     if directory.is_dir() and any(directory.iterdir()):
-        raise UsageError(f"--sink: {directory} is not empty; give a new directory or empty this")
-    return SinkOptions(kind, directory)
+        raise UsageError(
+            f"{argument}: {directory} is not empty; give a new directory or empty this"
+        )
+    return directory
 
 
 def _check_apart(source: str, sink: SinkOptions) -> None:

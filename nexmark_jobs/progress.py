@@ -1,4 +1,4 @@
-"""What Spark reports of each micro-batch, as records."""
+"""Spark's reports of micro-batches, as records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nexmark_jobs.digest import OBSERVATION
 
 
 @dataclass(frozen=True)
-class Operator:
+class StatefulOperator:
     """A stateful operator after a batch; sizes in rows and bytes."""
 
     name: str
@@ -37,7 +37,7 @@ class Batch:
     duration_ms: int
     steps_ms: dict[str, int]
     watermark: str | None
-    operators: tuple[Operator, ...] = ()
+    operators: tuple[StatefulOperator, ...] = ()
     observed: dict[str, int | None] = field(default_factory=dict)
 
     @property
@@ -62,7 +62,7 @@ class Batch:
 
 
 def is_batch(progress: Mapping[str, Any]) -> bool:
-    """Whether this progress is of a batch that ran, not of a trigger that found nothing to do."""
+    """Whether this progress is of a batch that ran, not of a trigger without new data."""
     return "addBatch" in progress.get("durationMs", {})
 
 
@@ -87,7 +87,7 @@ def batch(progress: Mapping[str, Any], phase: str, input_rows: int) -> Batch:
         steps_ms=steps,
         watermark=watermark(progress),
         operators=tuple(
-            Operator(
+            StatefulOperator(
                 name=operator["operatorName"],
                 rows=operator["numRowsTotal"],
                 bytes=operator["memoryUsedBytes"],

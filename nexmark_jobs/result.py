@@ -13,33 +13,42 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from nexmark_jobs import digest
-from nexmark_jobs.options import DatagenOptions, Options
-from nexmark_jobs.plan import Fingerprint
+from nexmark_jobs.options import DatagenOptions, FilesOptions, Options
+from nexmark_jobs.plan_fingerprint import Fingerprint
 from nexmark_jobs.progress import Batch
-from nexmark_jobs.queries import Formulation
+from nexmark_jobs.queries import Formulation, Source
+from nexmark_jobs.redaction import SPARK_REGEX, fingerprint, key_of_environment, redacted
+from nexmark_jobs.sources.kafka import Kafka
+from nexmark_jobs.sources.kafka_topic import CONFS
 
 SCHEMA_VERSION = 1
 
 _BUILD = "spark.nexmark.build"
-_SECRET = re.compile(r"secret|password|passwd|token|credential|access.?key|private.?key", re.I)
 _OF_THIS_RUN = re.compile(
     r"spark\.app\..*|spark\.driver\.(host|port)|spark\.executor\.id|spark\.sql\.warehouse\.dir"
-    r"|spark\.repl\..*|spark\.submit\..*"
+    r"|spark\.repl\..*|spark\.submit\..*|spark\.authenticate\.secret.*"
 )
 _IPV6 = "-Djava.net.preferIPv6Addresses=false"
-_OF_PYSPARK = {
+_OF_EVERY_RUN = {
     ("spark.rdd.compress", "True"),
     ("spark.serializer.objectStreamReset", "100"),
     ("spark.sql.artifact.isolation.enabled", "false"),
+    ("spark.redaction.regex", SPARK_REGEX),
 }
 
 
 @dataclass(frozen=True)
-class Run:
-    """What happened: the batches of a query and when it began."""
+class QueryRun:
+    """What happened: the batches of a query, when it began, whether it reached the end."""
 
     start: datetime
     batches: list[Batch]
+    is_complete: bool = True
+
+    @property
+    def next_batch(self) -> int:
+        """The number that the next batch has at least."""
+        return self.batches[-1].id + 1 if self.batches else 0
 
     @property
     def input_rows(self) -> int:
@@ -48,11 +57,17 @@ class Run:
 
 
 def describe(
-    spark: SparkSession, options: Options, formulation: Formulation, plan: Fingerprint, run: Run
+    spark: SparkSession,
+    options: Options,
+    formulation: Formulation,
+    plan: Fingerprint,
+    run: QueryRun,
+    source: Source,
 ) -> dict[str, Any]:
     """The result as it is written to the file."""
     observed = [batch.observed for batch in run.batches]
-    return {
+    checkpoint = {} if options.checkpoint is None else {"checkpoint": _checkpoint(options, run)}
+    return checkpoint | {
         "schema_version": SCHEMA_VERSION,
         "query": options.query.name,
         "formulation": formulation.name,
@@ -60,7 +75,7 @@ def describe(
         "build": spark.conf.get(_BUILD, None),
         "spark_version": spark.version,
         "conf_profile": options.conf_profile,
-        "workload": _workload(options, run.input_rows),
+        "workload": _workload(options, run.input_rows, source),
         "application_id": spark.sparkContext.applicationId,
         "start": _instant(run.start),
         "end": _instant(run.batches[-1].end),
@@ -76,6 +91,20 @@ def describe(
     }
 
 
+def input_of(options: Options) -> dict[str, Any]:
+    """What a run that goes on from the checkpoint of another must have in common with it."""
+    given = options.source
+    assert isinstance(given, DatagenOptions)
+    return {
+        "query": options.query.name,
+        "events": given.events,
+        "tps": given.config.tps,
+        "seed": given.config.seed,
+        "rows_per_batch": given.rows_per_batch,
+        "generator": given.knobs,
+    }
+
+
 def write(result: dict[str, Any], path: Path) -> None:
     """Write the result in one step: the file is whole or not there."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -87,20 +116,26 @@ def write(result: dict[str, Any], path: Path) -> None:
 
 
 def confs(spark: SparkSession) -> dict[str, str]:
-    """The Spark confs that were set, but for secrets and what Spark itself sets for every run."""
+    """The Spark confs that were set, but for what Spark itself sets for every run.
+
+    In place of a secret, and of all that secures a Kafka connection, is its fingerprint.
+    """
     launcher = spark.sparkContext._jvm.org.apache.spark.launcher  # type: ignore[union-attr]
     modules = launcher.JavaModuleOptions.defaultModuleOptions()
     given = {
         name: value.replace(modules, "").replace(_IPV6, "").strip()
         for name, value in sorted(spark.sparkContext.getConf().getAll())
-        if not _SECRET.search(name) and not _OF_THIS_RUN.fullmatch(name)
+        if not _OF_THIS_RUN.fullmatch(name)
     }
-    return {
-        name: value for name, value in given.items() if value and (name, value) not in _OF_PYSPARK
+    told = {
+        name: value for name, value in given.items() if value and (name, value) not in _OF_EVERY_RUN
     }
+    key = key_of_environment()
+    secured = {name: fingerprint(value, key) for name, value in told.items() if CONFS in name}
+    return redacted(told, key) | secured
 
 
-def _workload(options: Options, events: int) -> dict[str, Any]:
+def _workload(options: Options, events: int, source: Source) -> dict[str, Any]:
     sink = str(options.sink)
     if isinstance(options.source, DatagenOptions):
         config = options.source.config
@@ -113,14 +148,26 @@ def _workload(options: Options, events: int) -> dict[str, Any]:
             "sink": sink,
             "generator": options.source.knobs,
         }
+    given = options.source
+    told: dict[str, Any] = {"source": "boundary", "rows_per_batch": None}
+    if isinstance(given, FilesOptions):
+        told["source"] = f"files:{given.recording.directory}"
+    elif isinstance(source, Kafka):
+        told = {
+            "source": str(source),
+            "rows_per_batch": source.rows_per_batch,
+            "kafka": source.facts(),
+        }
+    return told | {"events": events, "tps": None, "seed": None, "sink": sink, "generator": {}}
+
+
+def _checkpoint(options: Options, run: QueryRun) -> dict[str, Any]:
+    """Which part of a run this was; counts and digest are of its batches only."""
+    assert options.checkpoint is not None
     return {
-        "source": f"files:{options.source.recording.directory}",
-        "events": events,
-        "tps": None,
-        "seed": None,
-        "rows_per_batch": None,
-        "sink": sink,
-        "generator": {},
+        "directory": options.checkpoint.directory,
+        "first_batch": run.batches[0].id,
+        "is_complete": run.is_complete,
     }
 
 

@@ -1,8 +1,10 @@
 """Runs one Nexmark query with spark-submit: see --help.
 
-Master, memory and Spark confs are spark-submit's. The job itself sets one conf, the session time
-zone, to UTC, because days and hours are part of the results. It reads two: the checkpoint root
-`spark.sql.streaming.checkpointLocation`, and `spark.nexmark.build`, which it copies to the result.
+Master, memory and Spark confs are spark-submit's. The job itself sets the session time zone, to
+UTC, because days and hours are part of the results, and where windows are closed by files, that
+there are no batches without data. It reads the checkpoint root
+`spark.sql.streaming.checkpointLocation`; `spark.nexmark.build`, which it copies to the result; and
+`spark.nexmark.kafka.X`, which is option X of Kafka's clients.
 
 Exit codes: 0 done, 1 the query failed, 2 wrong arguments or input; the reason is one line on
 stderr, and there is then no result file.
@@ -13,6 +15,8 @@ from __future__ import annotations
 import json
 import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,24 +29,25 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from nexmark_jobs import digest, result
-from nexmark_jobs.errors import JobError, one_line
+from nexmark_jobs.ending import JobError, QueryFailedError, UsageError, end, one_line
 from nexmark_jobs.narrator import Narrator
-from nexmark_jobs.options import FilesOptions, Options, parse
-from nexmark_jobs.plan import fingerprint
+from nexmark_jobs.options import BoundaryOptions, FilesOptions, KafkaOptions, Options, parse
+from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.progress import batch, is_batch
 from nexmark_jobs.queries import Source, Streams
-from nexmark_jobs.result import Run
-from nexmark_jobs.sinks.base import Sink
+from nexmark_jobs.result import QueryRun
 from nexmark_jobs.sinks.filesystem import FilesystemSink
-from nexmark_jobs.sinks.noop import NoopSink
 from nexmark_jobs.sinks.parquet import ParquetSink
-from nexmark_jobs.sources.datagen import Datagen
-from nexmark_jobs.sources.feed import DatagenFeed, Feed
-from nexmark_jobs.sources.files import open_files
-from nexmark_jobs.workdir import WorkDirectory, work_directory
+from nexmark_jobs.sinks.sink import NoopSink, Sink
+from nexmark_jobs.sources.datagen import Datagen, DatagenFeed, Feed
+from nexmark_jobs.sources.event_files import open_boundary, open_files
+from nexmark_jobs.sources.kafka import Kafka, open_kafka
+from nexmark_jobs.stopping import stop
+from nexmark_jobs.workdir import WorkDirectory, kept_directory, work_directory
 
 _POLL_S = 0.05
-_MAX_STOP_S = 10
+_BOUNDARY_PARTITIONS = 2
+_INPUT = "input.json"
 
 
 def run(spark: SparkSession, options: Options, *, quiet: bool = False) -> dict[str, Any]:
@@ -56,10 +61,10 @@ def run(spark: SparkSession, options: Options, *, quiet: bool = False) -> dict[s
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     query = options.query
     formulation = query.formulation(spark.version, options.formulation)
-    with work_directory(spark, query.name) as work:
+    with _work(spark, options) as work:
         source, feed = _open(spark, options, work)
         if not quiet:
-            print(_reading(options), flush=True)
+            print(_reading(options, feed), flush=True)
         frame = formulation.build(Streams(spark, source))
         if tuple(frame.columns) != query.columns:
             raise JobError(f"{query.name}: columns {frame.columns} are not {query.columns}")
@@ -67,11 +72,31 @@ def run(spark: SparkSession, options: Options, *, quiet: bool = False) -> dict[s
         sink = _sink(spark, options, feed)
         try:
             done = _drive(frame, options, work, sink, feed, quiet=quiet)
-            sink.finish(done.batches[-1].id)
-        except BaseException:
+            if done.is_complete:
+                sink.finish(done.batches[-1].id)
+        except BaseException as error:
             sink.discard()
+            if isinstance(error, JobError) and isinstance(source, Kafka):
+                raise source.explain(error) from None
             raise
-    return result.describe(spark, options, formulation, plan, done)
+    return result.describe(spark, options, formulation, plan, done, source)
+
+
+def _work(spark: SparkSession, options: Options) -> AbstractContextManager[WorkDirectory]:
+    """The directory of the run: one that stays, where its checkpoint is to be kept."""
+    if options.checkpoint is None:
+        return work_directory(spark, options.query.name)
+    work = kept_directory(spark, options.checkpoint.directory)
+    wanted = json.dumps(result.input_of(options), sort_keys=True)
+    found = work.read(_INPUT)
+    if found is None:
+        work.write(_INPUT, wanted)
+    elif found != wanted:
+        raise UsageError(
+            f"--checkpoint: {work.path} is of another input, {found}, not {wanted}; give another "
+            "directory, or the same arguments"
+        )
+    return nullcontext(work)
 
 
 def _open(spark: SparkSession, options: Options, work: WorkDirectory) -> tuple[Source, Feed]:
@@ -79,11 +104,15 @@ def _open(spark: SparkSession, options: Options, work: WorkDirectory) -> tuple[S
     end_of_input = options.query.needs_end_of_input
     if isinstance(given, FilesOptions):
         return open_files(spark, given.recording, work, end_of_input=end_of_input)
+    if isinstance(given, BoundaryOptions):
+        return open_boundary(spark, work, end_of_input=end_of_input)
+    if isinstance(given, KafkaOptions):
+        return open_kafka(spark, given, work, end_of_input=end_of_input)
     source = Datagen(spark, given.config, given.events, given.rows_per_batch, end_of_input)
     return source, DatagenFeed(source)
 
 
-def _reading(options: Options) -> str:
+def _reading(options: Options, feed: Feed) -> str:
     """What is read and how it is cut into batches, in one line."""
     given = options.source
     if isinstance(given, FilesOptions):
@@ -94,7 +123,10 @@ def _reading(options: Options) -> str:
             else "all in one batch: they were not last modified in the order of their names"
         )
         return f"{given.recording.directory}: {files} files, {how}"
-    return f"generator: {given.events:,} events, {given.rows_per_batch:,} per batch"
+    if isinstance(given, BoundaryOptions):
+        return "boundary events"
+    source = f"kafka:{given.topic}" if isinstance(given, KafkaOptions) else "generator"
+    return f"{source}: {feed.events:,} events, {given.rows_per_batch:,} per batch"
 
 
 def _sink(spark: SparkSession, options: Options, feed: Feed) -> Sink:
@@ -103,7 +135,7 @@ def _sink(spark: SparkSession, options: Options, feed: Feed) -> Sink:
         return NoopSink()
     if options.sink.kind == "filesystem":
         return FilesystemSink(directory, feed.last_batch)
-    return ParquetSink(spark, options.query, directory, feed.last_batch)
+    return ParquetSink(spark, options.query, directory, feed.last_batch, options.checkpoint)
 
 
 def _drive(
@@ -114,17 +146,18 @@ def _drive(
     feed: Feed,
     *,
     quiet: bool,
-) -> Run:
-    """Start the query, follow it to its last batch, stop it."""
+) -> QueryRun:
+    """Start the query, follow it to its last batch or the one asked for, stop it."""
     writer = digest.observe(frame, digest=options.digest).writeStream
     writer = sink.attach(writer.outputMode(options.query.output_mode))
     writer = writer.option("checkpointLocation", work.child("checkpoint"))
     narrator = Narrator(feed.events)
-    done = Run(datetime.now(UTC), [])
+    done = QueryRun(datetime.now(UTC), [])
     running = writer.start()
     try:
         while True:
-            for progress in _news(running, len(done.batches)):
+            for progress in _news(running, done.next_batch):
+                _keep(options, progress)
                 rows = feed.take(progress)
                 is_data = progress["batchId"] < feed.data_batches
                 finished = batch(progress, "data" if is_data else "end_of_input", rows)
@@ -135,42 +168,63 @@ def _drive(
                     print(line, flush=True)
                 if feed.finished(progress):
                     return done
+                if options.checkpoint and finished.id == options.checkpoint.last_batch:
+                    return replace(done, is_complete=False)
             time.sleep(_POLL_S)
     finally:
-        _stop(frame.sparkSession, running)
+        stop(frame.sparkSession, running)
 
 
-def _stop(spark: SparkSession, running: StreamingQuery) -> None:
-    """Stop the query without the stack traces of the batch that this interrupts."""
-    context = spark.sparkContext
-    logging = context._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
-    level = logging.LogManager.getRootLogger().getLevel().toString()
-    context.setLogLevel("OFF")
-    try:
-        running.stop()
-        deadline = time.monotonic() + _MAX_STOP_S
-        while _running_tasks(spark) and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
-    finally:
-        context.setLogLevel(level)
-
-
-def _running_tasks(spark: SparkSession) -> int:
-    tracker = spark.sparkContext._jsc.sc().statusTracker()
-    return sum(executor.numRunningTasks() for executor in tracker.getExecutorInfos())
+def _keep(options: Options, progress: dict[str, Any]) -> None:
+    """Append Spark's progress to a file beside the result: a run may be killed before its end."""
+    if options.checkpoint is not None and options.result is not None:
+        with options.result.with_name(f"{options.result.name}.progress").open("a") as file:
+            file.write(json.dumps(progress) + "\n")
 
 
 def _news(running: StreamingQuery, seen: int) -> list[dict[str, Any]]:
     """Progress of the batches from number `seen` on; JobError if the query has failed."""
-    if not running.isActive:
-        failure = running._jsq.exception()
-        why = failure.get().getCause() if failure.isDefined() else None
-        raise JobError(f"the query failed: {one_line(why.toString())}" if why else "it ended early")
+    active = running.isActive
     last = running._jsq.lastProgress()
-    if last is None or last.batchId() < seen:
-        return []
-    recent = [json.loads(p.json()) for p in running._jsq.recentProgress()]
-    return [p for p in recent if is_batch(p) and p["batchId"] >= seen]
+    if last is not None and last.batchId() >= seen:
+        recent = [json.loads(p.json()) for p in running._jsq.recentProgress()]
+        if news := [p for p in recent if is_batch(p) and p["batchId"] >= seen]:
+            return news
+    if not active:
+        failure = running._jsq.exception()
+        if failure.isDefined():
+            raise QueryFailedError(_causes(failure.get()))
+        raise JobError("it ended early")
+    return []
+
+
+def _causes(error: Any) -> str:
+    causes = []
+    while (error := error.getCause()) is not None:
+        causes.append(error.toString())
+    return "\n".join(causes)
+
+
+def complete(spark: SparkSession, options: Options) -> None:
+    """Do all that the arguments of a run ask for, its result file last.
+
+    Raises:
+        JobError: The query failed or cannot run on this Spark.
+    """
+    done = run(spark, options)
+    if options.boundary is not None:
+        _run_over_boundary(spark, options.over_boundary(options.boundary))
+    if options.result is not None:
+        result.write(done, options.result)
+
+
+def _run_over_boundary(spark: SparkSession, options: Options) -> None:
+    """Run in two partitions: as many as a cluster has cost more than a few hundred events."""
+    spark.conf.set("spark.sql.shuffle.partitions", _BOUNDARY_PARTITIONS)
+    try:
+        run(spark, options)
+    except JobError as error:
+        raise JobError(f"over the boundary events: {error}") from None
 
 
 def main(arguments: list[str]) -> int:
@@ -179,9 +233,7 @@ def main(arguments: list[str]) -> int:
     try:
         options = parse(arguments)
         spark = SparkSession.builder.appName(f"nexmark {options.query.name}").getOrCreate()
-        done = run(spark, options)
-        if options.result is not None:
-            result.write(done, options.result)
+        complete(spark, options)
     except JobError as error:
         print(f"run_query.py: error: {error}", file=sys.stderr)
         return error.exit_code
@@ -195,4 +247,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    end(main(sys.argv[1:]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,15 +32,32 @@ class WorkDirectory:
         self._file_system(path).mkdirs(path)
         return self.child(name)
 
-    def write(self, name: str, text: str) -> None:
-        """Write a file in one step: a reader sees all of it or nothing."""
+    def write(self, name: str, text: str, age_s: int = 0) -> None:
+        """Write a file in one step: a reader sees all of it or nothing, last modified `age_s` ago.
+
+        Where a file system keeps no given times, files are in the order in which they are written.
+        """
         target = self._jvm_path(self.child(name))
         hidden = self._jvm_path(f"{target.getParent()}/.{target.getName()}.tmp")
         files = self._file_system(target)
         stream = files.create(hidden)
         stream.write(bytearray(text.encode()))
         stream.close()
+        if age_s:
+            files.setTimes(hidden, int((time.time() - age_s) * 1000), -1)
         files.rename(hidden, target)
+
+    def read(self, name: str) -> str | None:
+        """The text of a file in the directory; None if it is not there."""
+        path = self._jvm_path(self.child(name))
+        files = self._file_system(path)
+        if not files.exists(path):
+            return None
+        stream = files.open(path)
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
 
     def remove(self) -> None:
         """Delete the directory and all below it."""
@@ -57,6 +75,13 @@ class WorkDirectory:
     @property
     def _jvm(self) -> Any:
         return self.spark.sparkContext._jvm
+
+
+def kept_directory(spark: SparkSession, path: str) -> WorkDirectory:
+    """A directory that outlives the run; created if it is not there."""
+    directory = WorkDirectory(spark, path)
+    directory.make("")
+    return directory
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.airflow_home import airflow_command, airflow_environment, prepare
+from nexmark.airflow_site.airflow_home import airflow_command, airflow_environment, prepare
 from nexmark.config import load
 from tests.site import Site
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 
 import pytest
 from xdist.remote import Producer
@@ -29,11 +29,11 @@ def pytest_runtest_makereport(
 
 #: Tests that share a Spark session, the test cluster or an Airflow: one process has all of a
 #: directory.
-_TOGETHER = ("cluster", "generator", "queries", "story")
+_TOGETHER = ("cluster", "compat", "generator", "kafka", "nights", "queries", "story")
 
 
 class _ByRoom(LoadScopeScheduling):
-    """What `pytest -n 2` does not tear apart: a directory of these, else a file.
+    """What `pytest -n 3` does not tear apart: a directory of these, else a file.
 
     The tests of the engines, minutes each, are spread one by one.
     """
@@ -53,6 +53,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _ByRoom
 
 ENGINES = tuple(config.load().engines)
 """Names of the engines in include/conf/engines.yaml, in its order: the newest first."""
+
+
+def engines(*often: str, of: Sequence[str] = ENGINES) -> pytest.MarkDecorator:
+    """A test for each engine `of` those; only `often` run in `make test`, the others take long."""
+    marks = {engine: [] if engine in often else [pytest.mark.long] for engine in of}
+    return pytest.mark.parametrize(
+        "engine", [pytest.param(engine, marks=own) for engine, own in marks.items()]
+    )
 
 
 @pytest.fixture(scope="session")

@@ -13,16 +13,17 @@ from pathlib import Path
 import yaml
 
 from nexmark.cluster import open_cluster
-from nexmark.config import BASELINE, CANDIDATE, Gate, load, paths
+from nexmark.config import Gate, load, paths
 from nexmark.config.load import load_gate
 from nexmark.engines import Build
+from nexmark.model import Arm
 from nexmark.store import Store, open_store
 from nexmark_jobs.host.processes import owned, owner_mark
 
 ENGINE = "spark-4.3.0"
 DAG_ID = "nexmark_spark_4_3_0"
 TINY = {"events": 20_000, "tps": 1_000, "rows_per_batch": 10_000}
-NIGHT_TIMEOUT_S = 1200
+NIGHT_TIMEOUT_S = 3600
 #: By bounds and in no order, where a test asks for nothing else.
 _GATE = {
     **{"version": 1, "metric": "cpu_s_per_mevent", "max_ratio": 2.0},
@@ -55,7 +56,7 @@ class Site:
 
     def command(self, *options: str) -> list[str]:
         """The command that runs a night on the workload `tiny`."""
-        return [sys.executable, "-m", "nexmark.run", "--workload", "tiny", *options]
+        return [sys.executable, "-m", "nexmark.cli", "run", "--workload", "tiny", *options]
 
     def night(self, *options: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -78,7 +79,7 @@ class Site:
     def stop(self) -> None:
         """End what nights have left of the cluster `local`, of both arms."""
         local = load(self.conf).clusters["local"]
-        for arm in (CANDIDATE, BASELINE):
+        for arm in (Arm.CANDIDATE, Arm.BASELINE):
             open_cluster(local.of_arm(arm), self.home).stop()
 
     def leftovers(self) -> list[str]:
@@ -113,6 +114,7 @@ def make_site(home: Path, conf: Path, build: Build, **workload: object) -> Site:
     names = ("master_port", "worker_port", "master_ui_port", "worker_ui_port")
     first = _FIRST_PORT + _PORTS * (os.getpid() % 500)  # another test process has others
     cluster["clusters"]["local"] |= {name: first + i for i, name in enumerate(names)}
+    cluster["clusters"]["local"]["kafka_port"] = first + 8  # and the next one
     (conf / "clusters.yaml").write_text(yaml.safe_dump(cluster))
     site = Site(home, conf)
     site.gate()

@@ -4,7 +4,7 @@ Event ``n`` is a pure function of (seed, configuration, n), so any slice can be 
 on any engine, and gives the same rows. :func:`persons`, :func:`auctions` and :func:`bids` turn a
 frame of event numbers (streaming or not) into the events of one kind.
 
-Laws, proportions and skews are those of nexmark-flink's generator. What differs, and why:
+Laws, proportions and skews are the same as in nexmark-flink's generator. The differences:
 
 - Draws are hashes of (seed, field, n) instead of one unseeded random sequence per process.
 - Base time is fixed, ids begin at 0 + 1000, and bidders are offset once, not twice (issue 30 of

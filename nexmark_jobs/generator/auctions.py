@@ -6,9 +6,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from nexmark_jobs.generator.config import GeneratorConfig
-from nexmark_jobs.generator.hashing import below, div, draw, high
-from nexmark_jobs.generator.prices import price
-from nexmark_jobs.generator.references import hot_or_active_person, last_person
+from nexmark_jobs.generator.draws import (
+    below,
+    div,
+    draw,
+    high,
+    hot_or_active_person,
+    last_person,
+    price,
+)
 from nexmark_jobs.generator.strings import (
     filler,
     filler_constant,
@@ -23,7 +29,7 @@ _DESCRIPTION_LENGTH = 100
 
 
 def _lifetime_ms(bits: Column, place: Column, config: GeneratorConfig) -> Column:
-    """How long an auction runs: uniform on 1..2h ms, h the time in which so many others start."""
+    """How long an auction runs: uniform on 1..2h ms, where h is the span of `events_in_flight`."""
     horizon = time_ms(place + config.events_in_flight, config) - time_ms(place, config)
     positive = F.shiftrightunsigned(bits, 1)
     return positive % F.greatest(horizon * 2, F.lit(1)) + 1

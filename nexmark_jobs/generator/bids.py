@@ -1,22 +1,102 @@
-"""Bids."""
+"""Bids, and the channels that they come over."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.generator import channels
 from nexmark_jobs.generator.config import GeneratorConfig
-from nexmark_jobs.generator.hashing import div, draw
-from nexmark_jobs.generator.prices import price
-from nexmark_jobs.generator.references import (
+from nexmark_jobs.generator.draws import (
+    below,
+    div,
+    draw,
+    high,
     hot_or_active_person,
     hot_or_in_flight_auction,
     last_auction,
     last_person,
+    low,
+    price,
 )
-from nexmark_jobs.generator.strings import filler, filler_constant
+from nexmark_jobs.generator.strings import ConstantStream, filler, filler_constant, one_of
 from nexmark_jobs.generator.timeline import Kind, events_of
+
+HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
+
+_HOST = "https://www.nexmark.com/"
+_PAGE = "item.htm?query=1"
+_SEGMENTS = 256
+
+
+def _random_segment(stream: ConstantStream) -> str:
+    length = 3 + stream.below(2)
+    symbols = [stream.below(13 * 26) for _ in range(4)]
+    return "".join("_" if s < 26 else chr(ord("a") + (s - 26) // 12) for s in symbols[:length])
+
+
+def segments(seed: int) -> list[str]:
+    """The directory names of URLs: 3 or 4 characters, 1/13 of them '_', the rest a..z."""
+    stream = ConstantStream(seed, "segments", 5 * _SEGMENTS)
+    return [_random_segment(stream) for _ in range(_SEGMENTS)]
+
+
+def hot_urls(seed: int) -> list[str]:
+    """The URL of each hot channel."""
+    stream = ConstantStream(seed, "hot urls", 5 * 3 * len(HOT_CHANNELS))
+    return [
+        _HOST + "".join(_random_segment(stream) + "/" for _ in range(3)) + _PAGE
+        for _ in HOT_CHANNELS
+    ]
+
+
+def _reverse8(byte: Column) -> Column:
+    """A byte with its bits in reverse order."""
+    return (byte * 0x0202020202).bitwiseAND(F.lit(0x010884422010)) % 1023
+
+
+def _absolute_reverse32(number: Column, bound: int) -> Column:
+    """Reverse the 32 bits of number < bound and return the absolute value as a signed integer.
+
+    For number 1 the result is 2^31; Java's Math.abs leaves it negative.
+    """
+    reverse = F.lit(0).cast("bigint")
+    for position in range(0, (bound - 1).bit_length(), 8):
+        byte = F.shiftright(number, position).bitwiseAND(F.lit(0xFF))
+        reverse = reverse.bitwiseOR(F.shiftleft(_reverse8(byte), 24 - position))
+    sign = F.lit(2**31)
+    return F.abs(reverse.bitwiseXOR(sign) - sign)
+
+
+def is_hot(bits: Column, config: GeneratorConfig) -> Column:
+    """Whether a bid comes over a hot channel."""
+    return below(high(bits), config.hot_channels_ratio) > 0
+
+
+def channel_index(bits: Column, hot: Column, config: GeneratorConfig) -> Column:
+    """Which of the hot channels, or of the others, a bid comes over."""
+    return below(low(bits), F.when(hot, F.lit(len(HOT_CHANNELS))).otherwise(config.num_channels))
+
+
+def channel_name(hot: Column, index: Column) -> Column:
+    """Name of a channel."""
+    named = F.concat(F.lit("channel-"), index.cast("string"))
+    return F.when(hot, one_of(HOT_CHANNELS, index)).otherwise(named)
+
+
+def channel_url(hot: Column, index: Column, bits: Column, config: GeneratorConfig) -> Column:
+    """URL of a channel: a function of (seed, channel)."""
+    table = [f"{segment}/" for segment in segments(config.seed)]
+    directories = [
+        one_of(table, F.shiftrightunsigned(bits, shift).bitwiseAND(F.lit(_SEGMENTS - 1)))
+        for shift in (32, 42, 52)
+    ]
+    has_id = below(low(bits), 10) < 9
+    page = F.when(has_id, F.lit(_PAGE + "&channel_id=")).otherwise(F.lit(_PAGE))
+    channel_id = _absolute_reverse32(index, config.num_channels).cast("string")
+    channel_id = F.when(has_id, channel_id).otherwise(F.lit(""))
+    named = F.concat(F.lit(_HOST), *directories, page, channel_id)
+    return F.when(hot, one_of(hot_urls(config.seed), index)).otherwise(named)
+
 
 _CURRENT_SIZE = 32
 
@@ -45,9 +125,9 @@ def bids(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) ->
         F.col("bidder_bits"), F.col("newest_person"), config.hot_bidders_ratio, hot_bidder, config
     )
     auction = hot_or_in_flight_auction(F.col("auction_bits"), F.col("newest_auction"), config)
-    with_channel = drawn.withColumn("hot", channels.is_hot(F.col("channel_bits"), config))
+    with_channel = drawn.withColumn("hot", is_hot(F.col("channel_bits"), config))
     with_channel = with_channel.withColumn(
-        "channel_index", channels.channel_index(F.col("channel_bits"), F.col("hot"), config)
+        "channel_index", channel_index(F.col("channel_bits"), F.col("hot"), config)
     )
     with_channel = with_channel.withColumn("url_bits", draw(seed, "url", F.col("channel_index")))
     hot, index = F.col("hot"), F.col("channel_index")
@@ -56,8 +136,8 @@ def bids(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) ->
         (auction + config.first_auction_id).alias("auction"),
         (bidder + config.bidder_id_offset).alias("bidder"),
         price(F.col("price_bits")).alias("price"),
-        channels.channel_name(hot, index).alias("channel"),
-        channels.channel_url(hot, index, F.col("url_bits"), config).alias("url"),
+        channel_name(hot, index).alias("channel"),
+        channel_url(hot, index, F.col("url_bits"), config).alias("url"),
         F.timestamp_millis(F.col("date_time_ms")).alias("dateTime"),
         filler(
             F.col("extra_bits"), filler_constant(seed), _CURRENT_SIZE, config.avg_bid_byte_size

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-DISORDER_PRIME = 953
-"""Event i of an out-of-order group takes place i * 953 modulo the group's size."""
-
-_MIN_SEED = -(2**63)
-_MAX_SEED = 2**63 - 1
-_MAX_INT = 2**31 - 1
+from nexmark_jobs.knobs import BASE_TIME_MS, check_knob
 
 
 @dataclass(frozen=True)
 class GeneratorConfig:
-    """All that an event depends on besides its number; the defaults are those of nexmark-flink.
+    """All that an event depends on besides its number; the defaults match nexmark-flink.
 
-    Raises ValueError, naming the field, for a value out of range.
+    Raises KnobError for a value out of range.
 
     Attributes:
         seed: key of every draw, a signed 64-bit integer.
@@ -43,20 +38,20 @@ class GeneratorConfig:
         hot_bidders_ratio: r, where 1 - 1/r of the bids come from the hot bidder.
         hot_sellers_ratio: r, where 1 - 1/r of the auctions come from the hot seller.
         hot_channels_ratio: r, where 1 - 1/r of the bids come over one of the four hot channels.
-        hot_auction_block: one auction in so many is a hot one.
-        hot_bidder_block: one person in so many is a hot bidder.
-        hot_seller_block: one person in so many is a hot seller.
+        hot_auction_block: size of a block of auctions; one auction of each block is hot.
+        hot_bidder_block: size of a block of persons; one person of each block is a hot bidder.
+        hot_seller_block: size of a block of persons; one person of each block is a hot seller.
         num_channels: number of channels besides the hot ones.
         avg_person_byte_size: size to which a person's `extra` fills it, in bytes.
-        avg_auction_byte_size: the same of an auction.
-        avg_bid_byte_size: the same of a bid.
-        out_of_order_group_size: events are permuted within groups of so many; 1 keeps their order.
-            Not a multiple of 953.
+        avg_auction_byte_size: the same for an auction.
+        avg_bid_byte_size: the same for a bid.
+        out_of_order_group_size: number of events in a group; events are permuted within their
+            group. 1 keeps their order. Not a multiple of 953.
     """
 
     seed: int = 1
     tps: int = 10_000
-    base_time_ms: int = 1_436_918_400_000
+    base_time_ms: int = BASE_TIME_MS
     person_proportion: int = 1
     auction_proportion: int = 3
     bid_proportion: int = 46
@@ -87,17 +82,7 @@ class GeneratorConfig:
     def __post_init__(self) -> None:
         """Check types and ranges."""
         for field in fields(self):
-            value = getattr(self, field.name)
-            low, high = _BOUNDS.get(field.name, (1, _MAX_INT))
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise ValueError(f"{field.name}: {value!r} is not an integer")
-            if not low <= value <= high:
-                raise ValueError(f"{field.name}: {value} is not within {low}..{high}")
-        if self.out_of_order_group_size % DISORDER_PRIME == 0:
-            raise ValueError(
-                f"out_of_order_group_size: {self.out_of_order_group_size} is a multiple of "
-                f"{DISORDER_PRIME}, by which events are permuted"
-            )
+            check_knob(field.name, getattr(self, field.name))
 
     @property
     def total_proportion(self) -> int:
@@ -106,30 +91,5 @@ class GeneratorConfig:
 
     @property
     def events_in_flight(self) -> int:
-        """How many events lie between the start of an auction and that of its in-flight last."""
+        """How many events it takes to start `num_in_flight_auctions` auctions."""
         return self.num_in_flight_auctions * self.total_proportion // self.auction_proportion
-
-
-_MAX_TIME_MS = 4_102_444_800_000  # 2100-01-01T00:00:00Z
-_BOUNDS: dict[str, tuple[int, int]] = {
-    "seed": (_MIN_SEED, _MAX_SEED),
-    "tps": (1, 10**9),
-    "base_time_ms": (0, _MAX_TIME_MS),
-    "person_proportion": (1, 1000),
-    "auction_proportion": (1, 1000),
-    "bid_proportion": (1, 1000),
-    "first_event_number": (0, 2**53),
-    "first_event_id": (0, 2**53),
-    "first_person_id": (0, 2**53),
-    "first_auction_id": (0, 2**53),
-    "first_category_id": (0, 2**53),
-    "bidder_id_offset": (0, 2**53),
-    "person_id_lead": (0, 10**6),
-    "auction_id_lead": (0, 10**6),
-    "num_active_people": (1, 10**6),
-    "num_in_flight_auctions": (1, 10**6),
-    "num_channels": (1, 10**9),
-    "avg_person_byte_size": (0, 65_536),
-    "avg_auction_byte_size": (0, 65_536),
-    "avg_bid_byte_size": (0, 65_536),
-}

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from nexmark_jobs.generator.config import GeneratorConfig
-from nexmark_jobs.generator.hashing import below, draw, high, low
+from nexmark_jobs.generator.draws import below, draw, high, low
 from nexmark_jobs.generator.strings import (
     filler,
     filler_constant,

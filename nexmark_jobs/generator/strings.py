@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from nexmark_jobs.generator.hashing import below, high, low
+from nexmark_jobs.generator.draws import below, high, low
 
 MIN_STRING_LENGTH = 3
 

@@ -7,15 +7,15 @@ from enum import Enum
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.generator.config import DISORDER_PRIME, GeneratorConfig
-from nexmark_jobs.generator.hashing import div
+from nexmark_jobs import knobs
+from nexmark_jobs.generator.config import GeneratorConfig
+from nexmark_jobs.generator.draws import div
+from nexmark_jobs.knobs import DISORDER_PRIME
 
 SENTINEL_TIME_MS = 253_370_764_800_000
 """Event time of the sentinels, 9999-01-01T00:00:00Z, in milliseconds."""
 SENTINEL_TIME = "9999-01-01 00:00:00"
 """The same as a timestamp literal in UTC."""
-
-_LATEST_MS = 64_060_588_800_000  # 4000-01-01T00:00:00Z
 
 
 class Kind(Enum):
@@ -57,13 +57,8 @@ def time_ms(place: Column, config: GeneratorConfig) -> Column:
 
 
 def check_span(events: int, config: GeneratorConfig) -> None:
-    """Raise ValueError if so many events reach beyond the year 4000 (sentinels lie in 9999)."""
-    last_ms = config.base_time_ms + (config.first_event_number + events) * 1000 // config.tps
-    if last_ms > _LATEST_MS:
-        raise ValueError(
-            f"events: {events} events at tps {config.tps} reach beyond the year 4000; "
-            "lower the events or raise the tps"
-        )
+    """Raise KnobError if `events` is more than there are numbers, or passes the year 4000."""
+    knobs.check_span(events, config.tps, config.base_time_ms, config.first_event_number)
 
 
 def events_of(

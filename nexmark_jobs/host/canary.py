@@ -1,20 +1,20 @@
-"""The canary: a fixed workload that is not Spark, and what the host was like meanwhile.
+"""The canary: a fixed workload that is not Spark, and the state of the host meanwhile.
 
 Request, every key optional:
-    directory: where the fsync workload writes; without it there is none
-    cpu_rounds, memory_rounds, fsync_rounds: how often, 0 leaves a workload out
+    directory: where the fsync workload writes; without it, this workload is left out
+    cpu_rounds, memory_rounds, fsync_rounds: rounds of each; 0 leaves a workload out
 Answer: see `main`. About 2 s on a host at rest; nothing is left behind, not even by a kill.
 
-Timings are in seconds per round, the lower decile of the rounds: what the host does undisturbed.
-Neighbours of a second move a median by far more, and a clock that is held down or a slower machine
-shows in it all the same. `make bench-canary` prints how steady it is:
+Timings are in seconds per round, the lower decile of the rounds: the speed of the undisturbed host.
+Neighbours for a second move a median by far more, while a lower clock rate or a slower machine
+shows in the decile just as well. `nexmark bench canary` prints how steady it is:
     cpu_s         CPU time of a loop of integers and of hashing in cache: clock rate, neighbours
                   on the other thread of the core
     cpu_memory_s  CPU time of copying a buffer that no cache holds: bandwidth and neighbours on it
     fsync_s       wall time of appending 64 KiB and waiting until the disk has it
-CPU time, because it is what the gate decides by: a host that is merely busy makes the work wait and
-leaves both as they are. Waiting shows in the levels. They are of the time of the first two
-workloads, so that our own writing is not in them, and tell nothing of what ended before:
+CPU time, because the gate decides by it: a host that is merely busy makes the work wait and changes
+neither. Waiting shows in the levels. They cover the time of the first two workloads, without our
+own writing and without anything that ended before:
     steal_percent            CPU time that the hypervisor gave to others, of all of it
     psi_cpu, psi_io, psi_memory
                              percent of the time in which some task waited for it ("some" of
@@ -22,7 +22,7 @@ workloads, so that our own writing is not in them, and tell nothing of what ende
     load_1m                  load average of one minute per core
     mhz                      clock rate, mean over the cores, read between rounds
     throttled                times that heat or the CPU quota of our cgroup held a core back
-What a host cannot tell is absent, never 0.
+A value that a host does not have is absent, never 0.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _timed(
     budget_s: float,
     between: Callable[[], object] = lambda: None,
 ) -> list[float]:
-    """What each of the rounds took by `clock`; one more before them warms up."""
+    """The time of each round by `clock`; one more before them warms up."""
     if rounds <= 0:
         return []
     work()
@@ -129,7 +129,7 @@ def _memory(rounds: int, problems: list[str]) -> list[float]:
 
 
 def _largest_cache() -> int:
-    """Bytes of the largest cache of a core, 0 where the kernel does not tell."""
+    """Bytes of the largest cache of a core, 0 if the kernel does not tell."""
     found = [_text(path) or "" for path in _SYS_CPU.glob("cpu0/cache/index*/size")]
     return max((int(x[:-1]) * 1024 for x in found if re.fullmatch(r"\d+K", x)), default=0)
 
@@ -168,7 +168,7 @@ def _nameless(directory: str) -> Iterator[int]:
 
 
 def _filesystem(directory: str) -> str | None:
-    """The type of the filesystem that `directory` is on; None where that is not known."""
+    """The type of the filesystem of `directory`; None if it is not known."""
     device = os.stat(directory).st_dev  # noqa: PTH116
     wanted = f"{os.major(device)}:{os.minor(device)}"
     for line in (_text("/proc/self/mountinfo") or "").splitlines():
@@ -179,7 +179,7 @@ def _filesystem(directory: str) -> str | None:
 
 
 class Levels:
-    """What the host is like between its making and `end`."""
+    """The state of the host from construction to `end`."""
 
     def __init__(self) -> None:
         """Begin."""
@@ -190,11 +190,11 @@ class Levels:
         self._mhz: list[float] = []
 
     def look(self) -> None:
-        """Read what there is no counter of."""
+        """Read the values that have no counter."""
         self._mhz += [value for value in [_mhz()] if value is not None]
 
     def end(self) -> dict[str, float]:
-        """The levels by name; those that this host has."""
+        """The levels of this host by name."""
         elapsed_us = 1e6 * (time.monotonic() - self._begin)
         levels: dict[str, float] = {}
         cpu = cpu_ticks(_text("/proc/stat"))
@@ -241,7 +241,7 @@ def _mhz() -> float | None:
 
 
 def _throttled() -> dict[str, int]:
-    """Counters of how often cores were held back, by where they stand."""
+    """Counters of throttling, by their paths."""
     places = [*_SYS_CPU.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
     counts = {str(place): _text(place) for place in places}
     for place in _cpu_stats():
@@ -251,7 +251,7 @@ def _throttled() -> dict[str, int]:
 
 
 def _cpu_stats() -> Iterator[Path]:
-    """Where the kernel may tell of the CPU quota of our cgroup: version 2, or 1."""
+    """Possible paths of the CPU quota of our cgroup: version 2, or 1."""
     for line in (_text("/proc/self/cgroup") or "").splitlines():
         _, controllers, path = line.split(":", 2)
         if not controllers:
@@ -265,6 +265,3 @@ def _text(path: Path | str) -> str | None:
         return Path(path).read_text(errors="replace").strip()
     except OSError:
         return None
-
-
-__all__ = ["Levels", "cpu_ticks", "main", "stall_us"]

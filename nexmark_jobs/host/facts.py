@@ -1,4 +1,4 @@
-"""What a night wants to know of a host before anything is started there.
+"""The facts of a host that a night needs before it starts anything there.
 
 Request: java_home, directories [path], ports {port: address}, mark (prefix of what is ours),
 shared {directory, write: {name: token}, read: [name], remove: [name]}, busy_window_s; every key
@@ -27,7 +27,7 @@ _JAVA_TIMEOUT_S = 20
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
-    """The facts; bytes, seconds and shares of one core. What cannot be found out is None.
+    """The facts; bytes, seconds and shares of one core. Unknown values are None.
 
     Keys: hostname, kernel, python, java {home, version, problem}, cpu_model, cores, governor,
     load_average (1 minute), free_memory_bytes, directories {path: {free_bytes, writable, problem}},
@@ -61,14 +61,14 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def brief(facts: dict[str, Any]) -> dict[str, Any]:
-    """What of the facts says which machine it is and what runs on it, not how it does now."""
+    """The facts that identify the machine and its software, without its momentary state."""
     kept = ("kernel", "cpu_model", "cores", "governor", "python", "boot_id")
     java = facts.get("java") or {}
     return {**{name: facts.get(name) for name in kept}, "java": java.get("version")}
 
 
 def cpu_model(cpuinfo: str | None) -> str | None:
-    """The model in the text of /proc/cpuinfo; None where it names none (some ARM hosts)."""
+    """The model in the text of /proc/cpuinfo; None if there is none (some ARM hosts)."""
     found = re.search(r"^(?:model name|CPU part|cpu)\s*:\s*(.+)$", cpuinfo or "", re.MULTILINE)
     return " ".join(found[1].split()) if found else None
 
@@ -80,7 +80,7 @@ def free_memory(meminfo: str | None) -> int | None:
 
 
 def busy(ours: Mapping[Process, str], window_s: float) -> list[dict[str, Any]]:
-    """Who else used more than a fifth of a core during `window_s`, the busiest first."""
+    """Other programs that used more than a fifth of a core in `window_s`, the busiest first."""
     before, begin = _cpu_times(), time.monotonic()
     time.sleep(window_s)
     after, elapsed = _cpu_times(), time.monotonic() - begin
@@ -135,7 +135,7 @@ def _java(home: str) -> dict[str, Any]:
 
 
 def _directory(path: Path) -> dict[str, Any]:
-    """Free bytes for the user, and whether `path`, or what it would be made in, can be written."""
+    """Free bytes for the user, and whether `path`, or its nearest parent, can be written."""
     existing = next(x for x in (path, *path.parents) if x.exists())
     facts: dict[str, Any] = {"free_bytes": None, "writable": False, "problem": None}
     try:
@@ -192,6 +192,3 @@ def _text(path: Path | str) -> str | None:
         return Path(path).read_text(errors="replace").strip()
     except OSError:
         return None
-
-
-__all__ = ["busy", "cpu_model", "free_memory", "main"]

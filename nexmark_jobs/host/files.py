@@ -3,8 +3,8 @@
 Request, every key optional, done in this order:
     remove: paths that are removed with all below them, if they are there
     make: directories
-    write: path -> text, for the owner's eyes only
-    tail: path -> how many of its last lines that are not empty
+    write: path -> text, readable only for the owner
+    tail: path -> number of its last lines that are not empty
     find: pattern of absolute paths (`*` in a name)
 Answer: tail: path -> those lines (none if there is no such file); found: path -> bytes.
 """
@@ -18,7 +18,7 @@ from typing import Any
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
-    """Do what is requested; OSError if it cannot be done."""
+    """Carry the request out; OSError if that fails."""
     for path in map(Path, request.get("remove", [])):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -63,6 +63,3 @@ def _has_open(descriptors: Path, targets: set[str]) -> bool:
         return any(str(entry.readlink()) in targets for entry in descriptors.iterdir())
     except OSError:
         return False
-
-
-__all__ = ["LOOPBACK", "is_free", "listener", "listens"]

@@ -1,7 +1,7 @@
 """The processes this package starts: detached, marked, and found again by their mark.
 
 Every process is started with NEXMARK_OWNER in its environment, which its children inherit (the
-worker's executors, their Python workers). What carries the mark is ours to end; nothing else is.
+worker's executors, their Python workers). The package ends only processes with its mark.
 
 As a program on a host, by `do` of the request:
 
@@ -30,20 +30,20 @@ _KILL_WAIT_S = 10.0
 _EXEC_POLL_S = 0.001
 _EXEC_WAIT_S = 1.0
 _ROUNDS = 3
-#: What a process that a request starts has of the session's environment: no settings of others.
+#: The variables that a started process inherits from the session: no foreign settings.
 _INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER")
 
 
 @dataclass(frozen=True, order=True)
 class Process:
-    """A process for good: pids are used again, (pid, start time in ticks since boot) is not."""
+    """One process: pids are used again, (pid, start time in ticks since boot) is not."""
 
     pid: int
     start_ticks: int
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs; one that only waits for its parent to notice does not."""
+        """Whether it still runs; a zombie does not."""
         return _stat(self.pid) == (self.start_ticks, True)
 
     @property
@@ -58,7 +58,7 @@ class Process:
 
 
 def owner_mark(home: Path, cluster: str) -> str:
-    """The value of NEXMARK_OWNER for what belongs to `cluster` of `home`."""
+    """The value of NEXMARK_OWNER for processes of `cluster` of `home`."""
     return f"{home}|{cluster}"
 
 
@@ -69,17 +69,29 @@ def identify(pid: int) -> Process | None:
 
 
 def owned(mark: str) -> list[Process]:
-    """Every living process that carries `mark`, but not this one or one it descends from."""
+    """Every living process with `mark`, except this one and its ancestors."""
     return sorted(process for process, found in marked(mark).items() if found == mark)
 
 
 def marked(prefix: str = "") -> dict[Process, str]:
-    """The living processes whose mark begins with `prefix`, with it; see `owned`.
+    """The living processes whose mark begins with `prefix`, each with its mark; see `owned`.
 
-    Of this PID namespace only: those of another, as of a container or a host of the test cluster,
-    are seen from here, but they are not of this host.
+    Only processes of this PID namespace. Processes of a container or of a host of the test cluster
+    are visible from here, but they belong to another host.
     """
-    entry = f"{OWNER_VARIABLE}={prefix}".encode()
+    return _with_entry(f"{OWNER_VARIABLE}={prefix}")
+
+
+def with_variable(name: str, value: str) -> list[Process]:
+    """Every living process with this variable in its environment; see `marked`."""
+    return sorted(
+        process for process, found in _with_entry(f"{name}={value}").items() if found == value
+    )
+
+
+def _with_entry(begin: str) -> dict[Process, str]:
+    """The living processes with a variable that begins so, with the value of that variable."""
+    entry = begin.encode()
     ours = _ancestors(os.getpid())
     found = {}
     for directory in _PROC.iterdir():
@@ -101,8 +113,9 @@ def marked(prefix: str = "") -> dict[Process, str]:
 def environment_of(pid: int) -> bytes:
     """The environment that a process was started with, as in /proc.
 
-    OSError if it has ended or is another user's. While a process becomes another program (exec) the
-    kernel shows it without one: that moment is waited for, or what starts now would be overlooked.
+    OSError if it has ended or is another user's. While a process becomes another program (exec),
+    the kernel shows no environment. This function waits for that moment to pass; otherwise a
+    starting process would be overlooked.
     """
     deadline = time.monotonic() + _EXEC_WAIT_S
     while True:
@@ -126,7 +139,7 @@ def start_detached(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    child.returncode = 0  # it outlives this object on purpose; `end` collects it
+    child.returncode = 0  # outlives this object on purpose; `end` collects it
     found = _stat(child.pid)
     return Process(child.pid, found[0] if found else 0)
 
@@ -154,7 +167,7 @@ def end(processes: Iterable[Process], grace_s: float = 10.0) -> list[Process]:
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
-    """Do what the request says; see the module."""
+    """Carry the request out; see the module."""
     do = request["do"]
     if do == "start":
         kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
@@ -254,7 +267,7 @@ def _ancestors(pid: int) -> set[int]:
 
 
 def _is_in_exec(pid: int) -> bool:
-    """Whether a process that shows no environment will; OSError if it is a thread of the kernel."""
+    """Whether a process without a visible environment will get one; OSError for a kernel thread."""
     (_PROC / str(pid) / "exe").readlink()
     fields = _stat_fields(pid)
     return fields is not None and not 0 < int(fields[47]) == int(fields[48])  # env_start, env_end
@@ -263,7 +276,7 @@ def _is_in_exec(pid: int) -> bool:
 def _stat(pid: int) -> tuple[int, bool] | None:
     """(start time in ticks, runs), None if there is no such process.
 
-    One whose first thread has ended runs, and has its ports, until its last thread has.
+    A process whose first thread has ended runs, and has its ports, until its last thread ends.
     """
     fields = _stat_fields(pid)
     if not fields:
@@ -278,17 +291,3 @@ def _stat_fields(pid: int) -> list[str] | None:
     except (OSError, UnicodeDecodeError):
         return None
     return text[text.rindex(")") + 2 :].split()
-
-
-__all__ = [
-    "OWNER_VARIABLE",
-    "Process",
-    "end",
-    "environment_of",
-    "identify",
-    "main",
-    "marked",
-    "owned",
-    "owner_mark",
-    "start_detached",
-]

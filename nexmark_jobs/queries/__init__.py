@@ -28,7 +28,7 @@ from nexmark_jobs.queries import (
     q22_get_url_directories,
     q23_join_bid_person_auction,
 )
-from nexmark_jobs.queries.base import Formulation, Query, Source, Streams
+from nexmark_jobs.queries.formulation import Formulation, Query, Source, Streams
 
 __all__ = ["QUERIES", "Formulation", "Query", "Source", "Streams"]
 

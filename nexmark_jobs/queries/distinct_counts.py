@@ -1,10 +1,10 @@
 """Exact distinct counts of bidders and auctions by rank of price: the ground of q15 and q16.
 
-COUNT(DISTINCT ..) is refused on a stream. De-duplication keeps a state row per distinct value and
-was measured at a fraction of the speed of what is done here: ids (not negative) are taken in blocks
-of 21, and a 64-bit word per block has three bits per id, one for each rank of price it was seen at.
-A first aggregation ORs bits into words, a second one, per group, counts them. Both run in append
-mode, so a day's rows come out when the watermark passes its end.
+Spark refuses COUNT(DISTINCT ..) on a stream. De-duplication keeps a state row per distinct value,
+and its measured speed is a fraction of the speed of this method: ids (not negative) are taken in
+blocks of 21, and a 64-bit word per block has three bits per id, one for each rank of price it was
+seen at. A first aggregation ORs bits into words; a second one, per group, counts them. Both run in
+append mode, so a day's rows come out when the watermark passes its end.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.base import Streams
+from nexmark_jobs.queries.formulation import Streams
 
 RANK1_BELOW, RANK2_BELOW = 10_000, 1_000_000
 STATISTICS = tuple(
@@ -77,5 +77,5 @@ def _statistics() -> list[Column]:
 
 
 def _rank_bits(word: Column, rank: int) -> Column:
-    """The bits of one rank, shifted to where those of the first rank are."""
+    """The bits of one rank, shifted to the positions of the first rank's bits."""
     return F.shiftrightunsigned(word, rank).bitwiseAND(F.lit(_RANK1_BITS))

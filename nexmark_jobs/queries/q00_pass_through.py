@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from nexmark_jobs.queries.base import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Formulation, Query, Streams
 
 COLUMNS = ("auction", "bidder", "price", "dateTime", "extra")
 

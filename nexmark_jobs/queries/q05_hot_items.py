@@ -26,7 +26,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.base import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Formulation, Query, Streams
 
 SIZE, SLIDE = "10 seconds", "2 seconds"
 

@@ -14,8 +14,8 @@
     ON P.id = A.seller AND P.window_start = A.window_start AND P.window_end = A.window_end
 
 Deviations:
-- `union` lays persons and sellers one upon the other and gathers names and sales per id and window
-  in one aggregation; `join` is the text's own way.
+- `union` gathers names and sales of persons and sellers per id and window in one aggregation;
+  `join` is the text's own way.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.base import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Formulation, Query, Streams
 
 SIZE = "10 seconds"
 

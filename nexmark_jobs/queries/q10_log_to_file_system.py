@@ -14,7 +14,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.base import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Formulation, Query, Streams
 
 COLUMNS = ("auction", "bidder", "price", "dateTime", "extra")
 

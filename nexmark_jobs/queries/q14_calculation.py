@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.base import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Formulation, Query, Streams
 from nexmark_jobs.queries.q01_currency_conversion import in_euro
 
 LOWEST_PRICE, HIGHEST_PRICE = 1_101_322, 55_066_079

@@ -16,8 +16,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.base import Formulation, Query, Streams
 from nexmark_jobs.queries.distinct_counts import STATISTICS, daily_statistics
+from nexmark_jobs.queries.formulation import Formulation, Query, Streams
 
 
 def words(streams: Streams) -> DataFrame:

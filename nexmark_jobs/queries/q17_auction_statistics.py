@@ -20,8 +20,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.base import Formulation, Query, Streams
 from nexmark_jobs.queries.distinct_counts import RANK1_BELOW, RANK2_BELOW
+from nexmark_jobs.queries.formulation import Formulation, Query, Streams
 
 
 def aggregate(streams: Streams) -> DataFrame:

@@ -10,7 +10,7 @@
 Deviations:
 - ROW_NUMBER is refused on a stream: `max_by(.., k)` keeps ten bids per auction; before Spark 4.3
   all bids of an auction are collected and sorted.
-- Of equal prices the earlier bid comes first, then the lower event number.
+- Of equal prices the lower event number comes first; of events without one, the earlier bid.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.base import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Formulation, Query, Streams
 
 COLUMNS = ("auction", "bidder", "price", "channel", "url", "dateTime", "extra")
 RANKS = 10
@@ -28,16 +28,14 @@ _ROW = tuple(name for name in COLUMNS if name != _KEY)
 
 def max_by_k(streams: Streams) -> DataFrame:
     """Keep the ten highest bids per auction."""
-    bids = streams.plain_bids.withColumn("time", -F.unix_micros("dateTime"))
-    order, bids = _order(bids)
+    order, bids = _order(streams.plain_bids)
     top = F.expr(f"max_by(struct({', '.join(_ROW)}), struct({', '.join(order)}), {RANKS})")
     return _ranked(bids, top)
 
 
 def sorted_list(streams: Streams) -> DataFrame:
     """Collect all bids per auction, sort them, take the first ten."""
-    bids = streams.plain_bids.withColumn("time", -F.unix_micros("dateTime"))
-    order, bids = _order(bids)
+    order, bids = _order(streams.plain_bids)
     rest = [name for name in _ROW if name not in order]
     bids_of_auction = F.collect_list(F.struct(*order, *rest))
     return _ranked(bids, F.slice(F.sort_array(bids_of_auction, asc=False), 1, RANKS))
@@ -45,9 +43,8 @@ def sorted_list(streams: Streams) -> DataFrame:
 
 def _order(bids: DataFrame) -> tuple[list[str], DataFrame]:
     """Columns by which a greater bid ranks before a lesser one, and bids that have them."""
-    if "n" not in bids.columns:
-        return ["price", "time"], bids
-    return ["price", "time", "number"], bids.withColumn("number", -F.col("n"))
+    first = F.col("n") if "n" in bids.columns else F.unix_micros("dateTime")
+    return ["price", "first"], bids.withColumn("first", -first)
 
 
 def _ranked(bids: DataFrame, top: Column) -> DataFrame:

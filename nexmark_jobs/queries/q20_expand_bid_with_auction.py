@@ -17,7 +17,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.base import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Formulation, Query, Streams
 
 CATEGORY = 10
 _BID = ("auction", "bidder", "price", "channel", "url", "bid_dateTime", "bid_extra")

@@ -22,7 +22,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.base import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Formulation, Query, Streams
 
 CHANNEL_IDS = {"apple": "0", "google": "1", "facebook": "2", "baidu": "3"}
 _ID_IN_URL = "(&|^)channel_id=([^&]*)"

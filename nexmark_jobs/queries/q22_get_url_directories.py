@@ -16,7 +16,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.base import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Formulation, Query, Streams
 
 
 def split(streams: Streams) -> DataFrame:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.base import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Formulation, Query, Streams
 
 _BID = ("bidder", "price", "channel", "url", "bid_extra")
 _PERSON = ("person_id", "name", "emailAddress", "creditCard", "city", "state", "person_extra")

@@ -16,16 +16,22 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from nexmark_jobs.progress import Batch
+from nexmark_jobs.sinks.sink import Sink
 
 PARTITION_COLUMNS = ("dt", "hm")
 COMMITTED = "_SUCCESS"
-TIMESTAMP_FORMAT = "yyyy-MM-dd HH:mm:ss.SSS"
+CSV = {
+    "timestampFormat": "yyyy-MM-dd HH:mm:ss.SSS",
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+}
+"""Spark's writer takes away the blanks around a text by default."""
 
 _PARTITION_LENGTH = timedelta(minutes=1)
 _COMMIT_DELAY = timedelta(minutes=1)
 
 
-class FilesystemSink:
+class FilesystemSink(Sink):
     """Writes each batch aside, then moves its files to their partitions.
 
     Files carry the number of their batch, so that a replayed batch replaces what it left before.
@@ -67,7 +73,7 @@ class FilesystemSink:
     def _write(self, rows: DataFrame, batch: int) -> None:
         staged = self._staging / f"batch={batch}"
         writer = rows.write.mode("overwrite").partitionBy(*PARTITION_COLUMNS)
-        writer.option("timestampFormat", TIMESTAMP_FORMAT).csv(f"file:{staged}")
+        writer.options(**CSV).csv(f"file:{staged}")
         prefix = f"part-{batch:06d}-"
         for left_over in self._directory.glob(f"dt=*/hm=*/{prefix}*"):
             left_over.unlink()

@@ -10,9 +10,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import LongType, StructType
 
-from nexmark_jobs.progress import Batch
+from nexmark_jobs.ending import JobError
+from nexmark_jobs.options import CheckpointOptions
 from nexmark_jobs.queries import Query
-from nexmark_jobs.sinks.staging import Staging
+from nexmark_jobs.sinks.sink import Sink, Staging
 
 _BATCHES = "batches"
 _TABLE = "table"
@@ -20,21 +21,31 @@ _BATCH = "batch"
 _ROW = "row"
 
 
-class ParquetSink:
+class ParquetSink(Sink):
     """Keeps every batch apart (a replayed batch replaces itself) and folds them at the end."""
 
     def __init__(
-        self, spark: SparkSession, query: Query, directory: Path, last_batch: int | None
+        self,
+        spark: SparkSession,
+        query: Query,
+        directory: Path,
+        last_batch: int | None,
+        checkpoint: CheckpointOptions | None = None,
     ) -> None:
         """Write the final table of `query` to `directory`, which is empty or does not exist.
 
         Batches after `last_batch`, if known, are empty and passed over, so that the query is idle
-        when it is stopped.
+        when it is stopped. With `checkpoint`, the batches of a run that does not reach its end stay
+        for the run that goes on from it; if only the table is missing, that run learns of the end
+        from such an empty batch. What follows the batch to stop after is refused, so that no batch
+        ends while the query is being stopped.
         """
+        self._kept = checkpoint is not None
+        self._stop_after = checkpoint.last_batch if checkpoint else None
         self._last_batch = math.inf if last_batch is None else last_batch
         self._spark = spark
         self._query = query
-        self._staging = Staging(directory)
+        self._staging = Staging(directory, kept=self._kept)
         self._batches = self._staging.path / _BATCHES
         self._schema: StructType | None = None
 
@@ -42,25 +53,24 @@ class ParquetSink:
         """Tell the writer of the query where its rows go."""
 
         def keep(rows: DataFrame, batch: int) -> None:
-            if batch > self._last_batch:
+            if batch > self._last_batch and not self._kept:
                 return
+            if self._stop_after is not None and batch > self._stop_after:
+                raise JobError(f"batch {batch} is left to a later run")
             self._schema = rows.schema
             target = self._batches / f"{_BATCH}={batch}"
             rows.write.mode("overwrite").parquet(f"file:{target}")
 
         return writer.foreachBatch(keep)
 
-    def batch_done(self, batch: Batch) -> None:
-        """Do nothing: the batches are folded at the end."""
-
     def finish(self, last_batch: int) -> None:
         """Fold the batches into the final table and put it in place."""
         assert self._schema is not None
         schema = self._schema.add(_BATCH, LongType())
         kept = self._spark.read.schema(schema).parquet(f"file:{self._batches}")
-        kept = kept.where(F.col(_BATCH) <= last_batch)
+        kept = kept.where(F.col(_BATCH) <= min(last_batch, self._last_batch))
         target = self._staging.path / _TABLE
-        self._fold(kept).write.parquet(f"file:{target}")
+        self._fold(kept).write.mode("overwrite").parquet(f"file:{target}")
         self._staging.publish(_TABLE)
 
     def discard(self) -> None:

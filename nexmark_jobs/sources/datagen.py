@@ -1,15 +1,20 @@
-"""Event streams generated on the fly from Spark's `rate-micro-batch` source."""
+"""Event streams generated on the fly from Spark's `rate-micro-batch` source,
+and how far a query has read them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from nexmark_jobs import generator
+from nexmark_jobs import progress as reported
+from nexmark_jobs.ending import JobError
 from nexmark_jobs.generator import GeneratorConfig
-from nexmark_jobs.generator.hashing import div
+from nexmark_jobs.generator.draws import div
 from nexmark_jobs.generator.timeline import Kind, check_span, offsets_of
 
 
@@ -71,7 +76,7 @@ class Datagen:
         return self.events if self.end_of_input else None
 
     def _numbers(self, kind: Kind) -> DataFrame:
-        """A stream of event numbers, `n`, with at least those of `kind`."""
+        """A stream of event numbers, `n`; it has every event of `kind`, and may have others."""
         total = self.config.total_proportion
         in_order = self.config.out_of_order_group_size == 1
         if in_order and self.rows_per_batch % total == 0:
@@ -100,3 +105,73 @@ def _nth_of_kind(index: Column, width: int, first: int, total: int) -> Column:
     if first + width > total:
         offset = offset % total
     return div(index, width) * total + offset
+
+
+_FAR_FUTURE = "9998"
+"""Watermarks from this year on are the doing of a sentinel."""
+
+
+class Feed(Protocol):
+    """Tells data from the end of input, and when there is no more of either."""
+
+    @property
+    def events(self) -> int:
+        """Number of events in the input, without sentinels."""
+
+    @property
+    def data_batches(self) -> int:
+        """Number of batches with events; later ones are of the end of the input."""
+
+    @property
+    def last_batch(self) -> int | None:
+        """Number of the last batch, where that is known beforehand."""
+
+    def take(self, progress: Mapping[str, Any]) -> int:
+        """Number of events in the batch just finished; 0 from the end of the input on."""
+
+    def finished(self, progress: Mapping[str, Any]) -> bool:
+        """Whether the batch just finished was the last one."""
+
+
+def has_closed_all(progress: Mapping[str, Any]) -> bool:
+    """Whether the batch ran with a watermark beyond every event, so that all windows closed."""
+    watermark = reported.watermark(progress)
+    return watermark is not None and watermark >= _FAR_FUTURE
+
+
+class DatagenFeed:
+    """The batches of generated events."""
+
+    def __init__(self, source: Datagen) -> None:
+        """Follow a query that reads `source`."""
+        self._source = source
+
+    @property
+    def events(self) -> int:
+        """Number of events in the input, without sentinels."""
+        return self._source.events
+
+    @property
+    def data_batches(self) -> int:
+        """Number of batches with events; later ones are of the end of the input."""
+        return -(-self._source.events // self._source.rows_per_batch)
+
+    @property
+    def last_batch(self) -> int:
+        """Number of the last batch: the one after the sentinels', or the last one with events."""
+        return self._source.batches() - (0 if self._source.end_of_input else 1)
+
+    def take(self, progress: Mapping[str, Any]) -> int:
+        """Number of events in the batch just finished; 0 from the end of the input on."""
+        return self._source.events_in(progress["batchId"])
+
+    def finished(self, progress: Mapping[str, Any]) -> bool:
+        """Whether the batch just finished was the last one.
+
+        Raises:
+            JobError: It was, but the sentinels have not closed the windows.
+        """
+        last = int(progress["batchId"]) >= self.last_batch
+        if last and self._source.end_of_input and not has_closed_all(progress):
+            raise JobError("the sentinels did not move the watermark; windows are still open")
+        return last

@@ -1,6 +1,9 @@
-"""The one exception base for conditions that a user can put right."""
+"""Errors that a user can put right: the base class, the errors of `include/conf`, and remedies."""
 
 from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
 
 
 class NexmarkError(Exception):
@@ -11,4 +14,27 @@ class NexmarkError(Exception):
         super().__init__(" ".join(text.split()))
 
 
-__all__ = ["NexmarkError"]
+class ConfigError(NexmarkError):
+    """`file:line: key: what is wrong; remedy`, in one line."""
+
+
+class KeyedError(ValueError):
+    """A value that is wrong at a place below the one that is checked: the keys down to it."""
+
+    def __init__(self, keys: tuple[str, ...], problem: str) -> None:
+        """Say what is wrong with the value at `keys`."""
+        super().__init__(problem)
+        self.keys = keys
+
+
+def suggest(name: object, known: Iterable[str]) -> str:
+    """The remedy for an unknown name: the nearest known one, else all of them.
+
+    >>> suggest("q55", ["q5", "q6"])
+    "did you mean 'q5'?"
+    """
+    names = list(known)
+    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"known: {', '.join(names)}" if names else "none is known"

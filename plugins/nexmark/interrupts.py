@@ -1,4 +1,4 @@
-"""How a command ends what it started: on Ctrl-C, on SIGTERM, and when it is killed itself."""
+"""How a command ends its processes: on Ctrl-C, on SIGTERM, and when it is killed itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def terminated_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends as Ctrl-C does."""
+    """Makes SIGTERM end the command as Ctrl-C does."""
 
     def interrupt(number: int, frame: object) -> NoReturn:
         raise KeyboardInterrupt
@@ -28,7 +28,7 @@ def terminated_as_interrupt() -> Iterator[None]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """A second Ctrl-C does not keep the first from ending everything."""
+    """Ignores a second Ctrl-C, so that the first one can end everything."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS}
     try:
         yield
@@ -38,12 +38,9 @@ def undisturbed() -> Iterator[None]:
 
 
 def signalled_with_parent(number: signal.Signals) -> Callable[[], None]:
-    """For `preexec_fn`: the kernel sends `number` when the process that started it has ended."""
+    """For `preexec_fn`: the kernel sends signal `number` when the parent process has ended."""
 
     def ask() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
     return ask
-
-
-__all__ = ["signalled_with_parent", "terminated_as_interrupt", "undisturbed"]

@@ -3,16 +3,59 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
-from nexmark.tasks.progress import MOMENTARY
+from nexmark.errors import NexmarkError
+from nexmark.home import is_full, remedied
+from nexmark.interrupts import terminated_as_interrupt
+from nexmark.night.night_progress import MOMENTARY
 
 #: Where the output is no terminal (a file, a CI log), a line of the moment at most so often.
 EVERY_S = 30.0
 
+#: The exit code of a command that was interrupted.
+INTERRUPTED = 130
+
 _CLEAR = "\r\x1b[K"
+
+
+def say(text: str) -> None:
+    """Show a line at once, also where the output is a file."""
+    print(text, flush=True)
+
+
+def ending(run: Callable[[], int]) -> int:
+    """Run a command, with SIGTERM as Ctrl-C.
+
+    Returns:
+        Its exit code; 1 after one line on stderr for what is wrong; 130 when interrupted.
+    """
+    try:
+        with terminated_as_interrupt():
+            return run()
+    except NexmarkError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except (OSError, sqlite3.Error) as error:
+        if not is_full(error):
+            raise
+        print(remedied(error, str(error)), file=sys.stderr)
+        return 1
+
+
+def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows in columns as wide as they have to be; the last column has no end."""
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    return "\n".join(
+        "  ".join(f"{x:<{width}}" for x, width in zip(row, widths, strict=True)).rstrip()
+        for row in (heads, *rows)
+    )
 
 
 class Terminal:
@@ -26,7 +69,7 @@ class Terminal:
         self._next = 0.0
 
     def show(self, line: str) -> None:
-        """Show a line as `nexmark.tasks.progress` wrote it."""
+        """Show a line as `nexmark.night.night_progress` wrote it."""
         text = line.rstrip("\n")
         if not text.startswith(MOMENTARY):
             self.clear()
@@ -39,6 +82,11 @@ class Terminal:
             self._write(text.removeprefix(MOMENTARY) + "\n")
             self._next = self._clock() + EVERY_S
 
+    def show_all(self, lines: Iterable[str]) -> None:
+        """Show all lines that there are so far."""
+        for line in lines:
+            self.show(line)
+
     def clear(self) -> None:
         """Take the line of the moment away."""
         if self._dirty:
@@ -48,6 +96,3 @@ class Terminal:
     def _write(self, text: str) -> None:
         self._stream.write(text)
         self._stream.flush()
-
-
-__all__ = ["EVERY_S", "Terminal"]

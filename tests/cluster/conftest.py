@@ -3,7 +3,7 @@
 A test of a fault is marked with it and with what it asserts,
 `@pytest.mark.fault("disk full", outcome="that host fails")`, or tells what came of it with
 `record_property("outcome", ...)`. After each of them nothing may be left on any host. Where
-NEXMARK_FAULT_MATRIX is set (`make faults`), a table of all is printed in the end.
+NEXMARK_FAULT_MATRIX is set (`make test-cluster`), a table of all is printed in the end.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+import testbed as namespaces
 from nexmark import config
-from nexmark.cluster import namespaces
-from nexmark.cluster.namespaces import system
 from nexmark.config import SshCluster
 from nexmark.engines import Build
+from testbed import system
 from tests.cluster.nights import workload
 from tests.cluster.testbed import Testbed
 from tests.site import ENGINE, Site, make_site
@@ -64,7 +64,7 @@ def site(
     tmp_path_factory: pytest.TempPathFactory,
     engine_build: Callable[[str], Build],
 ) -> Site:
-    """What the nights of a file share; its workload is that of `nights.workload`."""
+    """The site that the nights of a file share; `nights.workload` adds its workload."""
     session_testbed.up()
     conf = tmp_path_factory.mktemp("site") / "conf"
     made = make_site(session_testbed.home, conf, engine_build(ENGINE))

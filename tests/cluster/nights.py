@@ -24,7 +24,7 @@ WAIT_S = 300
 
 
 class FollowedNight:
-    """`make run CLUSTER=namespaces QUERIES=...` of a site, and what it has printed so far."""
+    """`nexmark run --cluster namespaces` of a site, and what it has printed so far."""
 
     def __init__(self, site: Site, testbed: Testbed, *queries: str) -> None:
         """Start it."""
@@ -71,7 +71,7 @@ class FollowedNight:
         return self.line(pattern) or ""
 
     def wait_running(self, application: str, batches: int = 2) -> None:
-        """Wait until an application (`q0-verify`, `q0-rep-1`) has done so many batches."""
+        """Wait until an application (`q0-verify`, `q0-rep-1`) has done `batches` batches."""
         running = partial(under_way, self.testbed, application, batches)
         self.wait(running, f"{application} is not under way")
 
@@ -83,8 +83,21 @@ class FollowedNight:
             assert time.monotonic() < deadline, f"{otherwise}\n{self.text}"
             time.sleep(_POLL_S)
 
+    def has_executor(self, testbed: Testbed, host: str, query: str) -> bool:
+        """Whether the first timed repetition of `query` has an executor process on a host."""
+        if self.driver_of(query) is None:
+            return False
+        commands = [process.command for process in testbed.processes(host)]
+        return any("CoarseGrainedExecutorBackend" in command for command in commands)
+
     def driver(self, query: str) -> int:
         """The pid of the driver of the first timed repetition of `query`."""
+        found = self.driver_of(query)
+        assert found is not None, f"{query} has no driver\n{self.text}"
+        return found
+
+    def driver_of(self, query: str) -> int | None:
+        """The same, None if there is none."""
         result = f"{query}/rep-1/result.json".encode()
         for file in Path("/proc").glob("[0-9]*/cmdline"):
             try:
@@ -93,7 +106,7 @@ class FollowedNight:
                 continue
             if b"deploy.SparkSubmit\0" in words and result in words:
                 return int(file.parent.name)
-        raise AssertionError(f"{query} has no driver\n{self.text}")
+        return None
 
     def end(self) -> int:
         """Wait for its end and return its exit code."""
@@ -118,7 +131,7 @@ class FollowedNight:
 
 
 def under_way(testbed: Testbed, application: str, batches: int = 2) -> bool:
-    """Whether an application (`q0-rep-1`) runs and has done so many batches."""
+    """Whether an application (`q0-rep-1`) runs and has done at least `batches` batches."""
     commit = f"*/checkpoints/{application}/*/checkpoint/commits/{batches - 1}"
     return any(Path(testbed.cluster.shared).glob(commit))
 

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.cluster import ClusterError, deploy
-from nexmark.cluster.deploy import DeployOutcome, deploy_release
-from nexmark.cluster.host import HostError, SshHost
-from nexmark.engines.identity import Manifest, scan
+from nexmark.cluster import ClusterError
+from nexmark.cluster.hosts import deploy
+from nexmark.cluster.hosts.deploy import DeployOutcome, deploy_release
+from nexmark.cluster.hosts.host import Host
+from nexmark.cluster.hosts.ssh import HostError
+from nexmark.engines.build import Manifest, scan
 from tests.cluster.testbed import Testbed
 
 WORKER, OTHER = "nexmark02", "nexmark03"
@@ -23,11 +25,11 @@ Send = Callable[..., Outcomes]
 
 
 @pytest.fixture
-def hosts(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SshHost]]:
+def hosts(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Host]]:
     testbed.export(monkeypatch)
     found = []
     for name, machine in testbed.cluster.hosts.items():
-        found.append(SshHost(name, machine.connection, testbed.cluster.python))
+        found.append(Host(name, machine.connection, testbed.cluster.python))
         testbed.run(name, "sh", "-c", 'rm -rf "$1"/releases "$1"/incoming/*', "-", root(testbed))
     yield found
     for host in found:
@@ -54,7 +56,7 @@ def manifest(source: Path) -> Manifest:
 
 
 @pytest.fixture
-def send(testbed: Testbed, hosts: list[SshHost], source: Path, manifest: Manifest) -> Send:
+def send(testbed: Testbed, hosts: list[Host], source: Path, manifest: Manifest) -> Send:
     """send(): the build goes to all hosts."""
 
     def run(
@@ -150,6 +152,20 @@ def test_a_file_that_was_changed_on_a_host_brings_it_again_there_only(
     assert is_right(testbed, WORKER, manifest)
 
 
+@pytest.mark.fault("one byte of a deployed Spark changed", outcome="sent again to that host")
+def test_a_byte_that_changed_between_two_nights_brings_it_again(
+    testbed: Testbed, send: Send, manifest: Manifest
+) -> None:
+    send()
+    file = next(release(testbed, WORKER, manifest).glob("part*/*.jar"))
+    content, times = file.read_bytes(), file.stat()
+    file.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    sent = {name: getattr(x, "sent_bytes", x) for name, x in send().items()}
+    assert [name for name, count in sent.items() if count] == [WORKER]
+    assert is_right(testbed, WORKER, manifest)
+
+
 @pytest.mark.fault("sshd killed in mid-deploy", outcome="resumed, whole")
 @pytest.mark.usefixtures("slowly")
 def test_sshd_killed_in_mid_copy_the_copy_is_resumed(
@@ -190,8 +206,8 @@ def test_a_cable_pulled_for_good_fails_that_host_only_and_the_next_copy_goes_on(
     assert is_right(testbed, WORKER, manifest)
 
 
-@pytest.mark.fault("half a copy of other content", outcome="sent anew, whole")
-def test_a_half_copy_with_other_content_is_sent_anew(
+@pytest.mark.fault("half a copy of other content", outcome="sent again in full")
+def test_a_half_copy_with_other_content_is_sent_again(
     testbed: Testbed, send: Send, manifest: Manifest
 ) -> None:
     part = part_of(testbed, WORKER, manifest)
@@ -203,7 +219,7 @@ def test_a_half_copy_with_other_content_is_sent_anew(
     assert is_right(testbed, WORKER, manifest)
 
 
-@pytest.mark.fault("half a release of an earlier crash", outcome="removed, sent anew, whole")
+@pytest.mark.fault("half a release of an earlier crash", outcome="removed, sent again in full")
 def test_what_an_earlier_crash_left_is_removed(
     testbed: Testbed, send: Send, manifest: Manifest
 ) -> None:
@@ -262,7 +278,7 @@ def test_the_newest_releases_of_a_kind_stay(testbed: Testbed, send: Send) -> Non
 
 
 def test_a_build_that_changed_here_is_not_sent(
-    testbed: Testbed, hosts: list[SshHost], tmp_path: Path
+    testbed: Testbed, hosts: list[Host], tmp_path: Path
 ) -> None:
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "file").write_text("new")
@@ -274,9 +290,9 @@ def test_a_build_that_changed_here_is_not_sent(
 
 
 def test_three_hosts_do_not_take_three_times_as_long(
-    testbed: Testbed, hosts: list[SshHost], source: Path, manifest: Manifest
+    testbed: Testbed, hosts: list[Host], source: Path, manifest: Manifest
 ) -> None:
-    def duration(of: list[SshHost], name: str) -> float:
+    def duration(of: list[Host], name: str) -> float:
         begin = time.monotonic()
         outcomes = deploy_release(of, root(testbed), source, name, manifest.id, keep=9, say=print)
         assert all(isinstance(x, DeployOutcome) for x in outcomes.values()), outcomes

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.cluster import ClusterError, Lease, identify
-from nexmark.cluster.host import SshHost
+from nexmark.cluster.hosts.host import Host
 from nexmark.cluster.remote import RemoteCluster
 from nexmark_jobs.host import processes
 from tests.cluster.testbed import Testbed, netem, netem_problem
@@ -39,7 +39,7 @@ def start(cluster: RemoteCluster, name: str, *command: str) -> None:
     """Start a process of the cluster on a host, as a night does."""
     machine = cluster.config.hosts[name]
     request = {"do": "start", "command": command, "environment": {}, "mark": cluster.mark}
-    with SshHost(name, machine.connection, cluster.config.python) as host:
+    with Host(name, machine.connection, cluster.config.python) as host:
         host.call(processes, {**request, "log": f"{cluster.work}/log"}, timeout_s=20)
 
 
@@ -87,7 +87,16 @@ def test_our_own_master_on_the_port(cluster: RemoteCluster, listen: list[str]) -
 def test_a_second_night_on_the_cluster(testbed: Testbed, cluster: RemoteCluster) -> None:
     cluster.claim(Lease("nexmark", "the other", identify(os.getpid())))
     run = subprocess.run(
-        [sys.executable, "-m", "nexmark.run", "--cluster", "namespaces", "--queries", "q0"],
+        [
+            sys.executable,
+            "-m",
+            "nexmark.cli",
+            "run",
+            "--cluster",
+            "namespaces",
+            "--queries",
+            "q0",
+        ],
         env=testbed.environment,
         capture_output=True,
         text=True,

@@ -12,26 +12,27 @@ from typing import Any
 
 import pytest
 
-from nexmark.cluster.host import HostError, HostUnreachable, SshHost, on_all
+from nexmark.cluster.hosts.host import Host, on_all
+from nexmark.cluster.hosts.ssh import HostError, HostUnreachable
 from nexmark_jobs.host import facts, processes
 from tests.cluster.testbed import Testbed
 
 WORKER = "nexmark02"
-Connect = Callable[..., SshHost]
+Connect = Callable[..., Host]
 
 
 @pytest.fixture
 def connect(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
     """connect(NAME, key=value, ...): a host, by its connection with these fields and extras."""
-    opened: list[SshHost] = []
+    opened: list[Host] = []
 
-    def to(name: str = WORKER, host: str | None = None, **extra: Any) -> SshHost:
+    def to(name: str = WORKER, host: str | None = None, **extra: Any) -> Host:
         connection_id = testbed.cluster.hosts[name].connection
         content = testbed.connections[connection_id]
         merged = {k: v for k, v in {**content["extra"], **extra}.items() if v is not None}
         content = {**content, "host": host or content["host"], "extra": merged}
         monkeypatch.setenv(f"AIRFLOW_CONN_{connection_id.upper()}", json.dumps(content))
-        opened.append(SshHost(name, connection_id, testbed.cluster.python))
+        opened.append(Host(name, connection_id, testbed.cluster.python))
         return opened[-1]
 
     yield to
@@ -87,7 +88,7 @@ def test_a_failure_is_one_line_with_the_last_words(connect: Connect) -> None:
 def test_a_command_that_cannot_be_ended_there_is_given_up_here(
     connect: Connect, testbed: Testbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nexmark.cluster.host._MARGIN_S", 2.0)
+    monkeypatch.setattr("nexmark.cluster.hosts.host._MARGIN_S", 2.0)
     host = connect()
     host.run(["true"], timeout_s=10)
     stop = later(0.5, lambda: testbed.kill(WORKER, r"^timeout .*sleep 73", signal.SIGSTOP))
@@ -149,10 +150,10 @@ def test_a_connection_without_a_pinned_key_is_refused(connect: Connect) -> None:
 
 def test_a_connection_that_is_missing_is_named() -> None:
     with pytest.raises(HostError, match="host x: Airflow connection no_such_connection"):
-        SshHost("x", "no_such_connection", "python3").run(["true"], timeout_s=10)
+        Host("x", "no_such_connection", "python3").run(["true"], timeout_s=10)
 
 
-def test_a_key_that_the_host_does_not_know_is_told_as_such(
+def test_a_key_that_the_host_does_not_know_is_reported_as_such(
     connect: Connect, testbed: Testbed
 ) -> None:
     other = next(x.state for n, x in testbed.hosts.items() if n != WORKER)

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.cluster import ClusterError, namespaces
+import testbed as namespaces
+from nexmark.cluster import ClusterError
 from nexmark.cluster.connections import CONNECTIONS
-from nexmark.cluster.namespaces import system
+from testbed import system
 from tests.cluster.testbed import Testbed, netem, netem_problem
 from tests.waiting import wait_for
 
@@ -241,7 +242,24 @@ def test_another_home_is_refused_while_the_cluster_is_up(testbed: Testbed, tmp_p
     for change in (namespaces.up, namespaces.down):
         with pytest.raises(ClusterError) as error:
             change(testbed.cluster, tmp_path)
-        assert f"NEXMARK_HOME={testbed.home} make cluster-down" in str(error.value)
+        assert f"NEXMARK_HOME={testbed.home} nexmark cluster down" in str(error.value)
+    assert testbed.ssh(WORKER, "true").returncode == 0
+
+
+def test_a_cluster_whose_processes_were_all_killed_is_in_nobodys_way(
+    testbed: Testbed, tmp_path: Path
+) -> None:
+    """A test run that is killed leaves namespaces and disks, and nothing that runs in them."""
+    for name in NAMES:
+        testbed.crash(name)
+    wait_for(lambda: not any(map(system.namespace_pids, NAMES)))
+    namespaces.up(testbed.cluster, tmp_path)
+    try:
+        assert not (testbed.home / "testbed").exists()
+        assert all(system.namespace_pids(name) for name in NAMES)
+    finally:
+        namespaces.down(testbed.cluster, tmp_path)
+        testbed.up()
     assert testbed.ssh(WORKER, "true").returncode == 0
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.cluster.host import SshHost
-from nexmark.cluster.samplers import fetch_samples, start_sampler
+from nexmark.cluster.hosts.host import Host
+from nexmark.cluster.hosts.samplers import fetch_samples, start_sampler
 from nexmark.config import paths
 from nexmark.measure.cpu import application_cpu
 from nexmark.measure.samples import read_samples
@@ -21,7 +21,7 @@ MARK = "test_samplers|cluster"
 EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 INTERVAL_S = 0.5
 SECONDS = 3.0
-#: Burns so many seconds of CPU time in itself and two children, and prints what it burnt.
+#: Burns a number of seconds of CPU time in itself and two children, and prints the CPU time used.
 BURNER = """
 import os, resource, time
 def burn(seconds):
@@ -41,15 +41,15 @@ print(sum(x.ru_utime + x.ru_stime for x in used))
 
 
 @pytest.fixture
-def host(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshHost]:
+def host(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
     connection_id = testbed.cluster.hosts[WORKER].connection
     testbed.export(monkeypatch)
-    with SshHost(WORKER, connection_id, testbed.cluster.python) as made:
+    with Host(WORKER, connection_id, testbed.cluster.python) as made:
         yield made
 
 
 def test_a_known_load_of_a_host_is_measured_within_2_percent(
-    testbed: Testbed, host: SshHost, tmp_path: Path
+    testbed: Testbed, host: Host, tmp_path: Path
 ) -> None:
     directory = f"{testbed.cluster.root}/samplers-of-a-test"
     program = f"{directory}/cpu_sampler.py"

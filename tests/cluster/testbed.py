@@ -19,12 +19,12 @@ from typing import Any
 
 import pytest
 
-from nexmark.cluster import namespaces
+import testbed as namespaces
 from nexmark.cluster.connections import CONNECTIONS, read_connections
-from nexmark.cluster.namespaces import Host, system
-from nexmark.cluster.namespaces.host import interpreter
 from nexmark.config import SshCluster
 from nexmark_jobs.host.processes import owned, owner_mark
+from testbed import NamespaceHost, system
+from testbed.host import interpreter
 
 _TIMEOUT_S = 60
 _LIBFAKETIME = "/usr/lib/*/faketime/libfaketime.so.1"
@@ -59,7 +59,7 @@ class Testbed:
     home: Path
 
     @property
-    def hosts(self) -> dict[str, Host]:
+    def hosts(self) -> dict[str, NamespaceHost]:
         """The hosts by name."""
         return namespaces.hosts(self.cluster, self.home)
 
@@ -192,6 +192,7 @@ class Testbed:
         local = self.cluster.local_dir
         places = (f"{root}/nights", f"{root}/incoming", local, "/tmp", "/dev/shm")
         search = ("find", *places, "-mindepth", "1", "-maxdepth", "1", "!", "-name", "hsperfdata_*")
+        search += ("!", "-name", "*faketime*")  # what moves a clock here
         hidden = ("find", f"{root}/releases", "-maxdepth", "1", "-name", ".*")
         listed = [self.run(name, *command, check=False).stdout for command in (search, hidden)]
         return sorted("".join(listed).splitlines())
@@ -219,13 +220,21 @@ class Testbed:
             self.run(name, "umount", "--lazy", place, check=False)
 
     def fill_disk(self, name: str, directory: str) -> None:
-        """A small disk of the host has no room from now on; what is there stays."""
+        """Shrink a small disk of the host until it is full; existing files stay."""
         for _ in range(20):
             used = self.run(name, "df", "--output=used", "-B4k", directory).stdout.split()[-1]
             size = f"remount,size={max(int(used), 1) * 4}k"
             if self.run(name, "mount", "-o", size, directory, check=False).returncode == 0:
                 return  # else there is more in it now
         raise AssertionError(f"{directory} of {name} grows too fast to be filled")
+
+    @contextlib.contextmanager
+    def full_disk(self, name: str, directory: str) -> Iterator[None]:
+        """A directory of the host is a file system without room."""
+        with self.small_disk(name, "64k", directory):
+            fill = ("sh", "-c", 'cat /dev/zero > "$1"/full', "-", directory)
+            assert self.run(name, *fill, check=False).returncode != 0
+            yield
 
     def grow_disk(self, name: str, directory: str, size: str) -> None:
         """A small disk of the host has `size` from now on."""
@@ -243,8 +252,8 @@ class Testbed:
         shutil.copy("/usr/bin/date", date)
         link = python.readlink()
         python.unlink()
-        _clock_wrapper(python, interpreter(), seconds)
-        _clock_wrapper(wrapper, str(there / date.name), seconds)
+        _clock_wrapper(python, interpreter(), f"FAKETIME={seconds:+f}")
+        _clock_wrapper(wrapper, str(there / date.name), f"FAKETIME={seconds:+f}")
         self.run(name, "mount", "--bind", str(there / wrapper.name), "/usr/bin/date")
         try:
             yield
@@ -253,6 +262,37 @@ class Testbed:
             for file in (python, wrapper, date):
                 file.unlink()
             python.symlink_to(link)
+
+    @contextlib.contextmanager
+    def clock_that_jumps(self, name: str) -> Iterator[None]:
+        """The wall clock of the host's samplers is what `set_clock` says, also while they run.
+
+        Their monotonic clock goes on. Programs that sleep cannot be given such a clock.
+        """
+        there = Path(self.cluster.python).parent
+        python = self._ahead(name).with_name("python3")
+        self.set_clock(name, 0)
+        link = python.readlink()
+        python.unlink()
+        settings = f"FAKETIME_TIMESTAMP_FILE={there / 'ahead'} FAKETIME_CACHE_DURATION=1"
+        settings += " FAKETIME_DONT_FAKE_MONOTONIC=1"
+        _clock_wrapper(python, interpreter(), settings, only="cpu_sampler.py")
+        try:
+            yield
+        finally:
+            python.unlink()
+            python.symlink_to(link)
+            self._ahead(name).unlink()
+
+    def set_clock(self, name: str, seconds: float) -> None:
+        """A clock that jumps is ahead by `seconds` from now on."""
+        temporary = self._ahead(name).with_suffix(".tmp")
+        temporary.write_text(f"{seconds:+f}\n")
+        temporary.replace(self._ahead(name))
+
+    def _ahead(self, name: str) -> Path:
+        there = Path(self.cluster.python).parent
+        return self.hosts[name].disk / there.relative_to(self.cluster.root) / "ahead"
 
     @contextlib.contextmanager
     def changed_host_key(self, name: str) -> Iterator[None]:
@@ -274,7 +314,7 @@ class Testbed:
             self.restart_sshd(name)
 
     def restart_sshd(self, name: str) -> None:
-        """Kill the host's sshd with all its sessions and start it anew, as its init would."""
+        """Kill the host's sshd with all its sessions and start it again, as its init would."""
         self.kill(name, "^sshd")
         self.start_sshd(name)
 
@@ -284,9 +324,13 @@ class Testbed:
         self.hosts[name].wait_answer()
 
 
-def _clock_wrapper(file: Path, program: str, seconds: float) -> None:
+def _clock_wrapper(file: Path, program: str, settings: str, only: str = "") -> None:
+    """Write a program that runs `program`, with another clock if `only` is in its arguments."""
     library = next(Path("/").glob(_LIBFAKETIME[1:]))
-    file.write_text(f'#!/bin/sh\nLD_PRELOAD={library} FAKETIME={seconds:+f} exec {program} "$@"\n')
+    file.write_text(
+        f'#!/bin/sh\ncase "$*" in *{only}*) export LD_PRELOAD={library} {settings} ;; esac\n'
+        f'exec {program} "$@"\n'
+    )
     file.chmod(0o755)
 
 

@@ -4,43 +4,43 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Literal
 
+from bench.detection.earlier import measurement_of, record_of
 from nexmark.config import Gate
-from nexmark.detection.earlier import measurement_of, record_of
 from nexmark.measure.measurement import Measurement
+from nexmark.model import Arm
 from nexmark.store import CanaryRecord, RepetitionRecord, Store, ValidationRecord
-from nexmark.store.models import Repetition
+from nexmark.store.table_rows import RepetitionRow
 from nexmark.verdict.nightly import judge_night
 
 NOISE = 0.15
-"""Of every figure: what short runs have no less of."""
+"""The spread of every figure; short runs spread at least as much."""
 
 
-def make_past(store: Store, run: str, nights: int, arms: Sequence[str], gate: Gate) -> None:
-    """So many nights on the days before `run`, of its only query, each of the arms; judged."""
+def make_past(store: Store, run: str, nights: int, gate: Gate) -> None:
+    """Make `nights` judged nights of pairs of the only query, on the days before `run`."""
     for ago in range(nights, 0, -1):
-        made = _night(store, run, ago, arms)
+        made = _night(store, run, ago)
         judged = judge_night(store.paired_night(made), store.earlier(made, 100), gate)
         store.record_verdicts(made, judged)
 
 
-def _night(store: Store, run: str, ago: int, arms: Sequence[str]) -> str:
+def _night(store: Store, run: str, ago: int) -> str:
     night = store.night(run)
     (query,) = night.queries
     record = dataclasses.replace(
         record_of(store, night),
         run_id=f"past {ago}",
         started=night.started - timedelta(days=ago),
-        baselines={query: night.build_id} if len(arms) > 1 else {},
+        baselines={query: night.build_id},
     )
     store.record_night(record)
     store.record_validation(ValidationRecord(record.run, query, success=True))
     row, noise = store.repetitions(run)[0], random.Random(ago)
     for number in range(1, night.repetitions + 1):
-        for arm in arms:
+        for arm in (Arm.CANDIDATE, Arm.BASELINE):
             figures = _noisy(row, noise.gauss(1, NOISE))
             store.record_repetition(
                 RepetitionRecord(record.run, query, number, measurement=figures, arm=arm)
@@ -49,7 +49,7 @@ def _night(store: Store, run: str, ago: int, arms: Sequence[str]) -> str:
     return record.run
 
 
-def _noisy(row: Repetition, factor: float) -> Measurement:
+def _noisy(row: RepetitionRow, factor: float) -> Measurement:
     """The figures of a repetition, with its costs multiplied."""
     figures = measurement_of(row)
     costs = {

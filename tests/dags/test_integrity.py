@@ -14,9 +14,9 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
 
-from nexmark.airflow_home import POOL
+from nexmark.airflow_site.airflow_home import POOL
 from nexmark.config import KNOWN_QUERIES, load
-from nexmark.tasks.runs import run_order
+from nexmark.night.runs import run_order
 
 ROOT = Path(__file__).parents[2]
 NIGHTLY = sorted(engine.dag_id for engine in load().engines.values())
@@ -39,13 +39,17 @@ INFRASTRUCTURE = {
     "stop_cluster",
 }
 ON_THE_CLUSTER = {
+    "preflight",
     "reap",
+    "deploy",
     "start_cluster",
     "dump_events",
+    "plan",
     "verify",
     "expectations",
     "start_samplers",
     "repetition",
+    "suspects",
     "fresh",
     "stop_samplers",
     "stop_cluster",
@@ -168,7 +172,7 @@ def test_what_uses_the_cluster_is_in_the_pool(graph: DAG) -> None:
 
 
 def test_queries_run_one_after_another_whatever_became_of_the_one_before(graph: DAG) -> None:
-    before = "select"
+    before = "verify"
     order = run_order(load().gate)
     assert sorted(order) == sorted(KNOWN_QUERIES)
     assert order != list(KNOWN_QUERIES)
@@ -224,7 +228,7 @@ def test_samplers_surround_the_timed_repetitions(graph: DAG) -> None:
         ("workload", ["smoke", "nightly"], ["smok", None, 3]),
         ("repetitions", [None, 1, 100], [0, -1, 101, "3", 1.5]),
         ("candidate", [None, "pypi:4.3.0"], [3, "x" * 5000]),
-        ("mode", [None, "paired", "bounds", "history"], ["pair", "", 1]),
+        ("mode", [None, "paired", "bounds"], ["history", "pair", "", 1]),
         ("against", [None, "pypi:4.2.1"], [3, "x" * 5000]),
         ("cluster", ["local"], ["lokal", None]),
     ],
@@ -293,7 +297,7 @@ class TestSignOff:
         assert signoff.params.get_param("against").value is None
 
     def test_the_documentation_tells_of_its_own_tasks(self, signoff: DAG) -> None:
-        for name in ("question", "approval", "evidence", "decision", "report verify"):
+        for name in ("question", "approval", "evidence", "decision", "nexmark verify"):
             assert name in str(signoff.doc_md)
 
 

@@ -15,12 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.config import BASELINE, CANDIDATE
 from nexmark.engines import Build
 from nexmark.flames import flames_of
 from nexmark.store import Store
-from nexmark.store.models import VerdictRow
-from nexmark.verdict.rules import MIN_FRESH_PAIRS
+from nexmark.store.table_rows import VerdictRow
+from nexmark.verdict.order import MIN_FRESH_PAIRS
 from tests.dags.earlier_nights import make_past
 from tests.site import ENGINE, Site, make_site, run_name
 
@@ -63,7 +62,7 @@ def past(site: Site, first: subprocess.CompletedProcess[str]) -> None:
     """The first night is accepted, and as many nights as the noise is learned from have been."""
     with site.store() as store:
         store.accept(run_name(first), "ada", "the first night")
-        make_past(store, run_name(first), NIGHTS, (CANDIDATE, BASELINE), site.gate(**GATE))
+        make_past(store, run_name(first), NIGHTS, site.gate(**GATE))
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +71,7 @@ def same(site: Site, past: None) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def slower(site: Site, same: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
-    site.gate(**GATE, self_test=0)  # to be quick
+def slower(site: Site, past: None) -> subprocess.CompletedProcess[str]:
     conf = "spark.sql.shuffle.partitions=16"
     return site.night("--queries", "q5", "--candidate-conf", conf)
 
@@ -86,6 +84,7 @@ def test_the_first_night_has_nothing_to_compare_with_and_says_so(
     assert re.search(r"q5 .* CALIBRATING", first.stdout)
 
 
+@pytest.mark.long
 def test_a_build_against_itself_is_green_and_says_that_it_is(
     site: Site, same: subprocess.CompletedProcess[str]
 ) -> None:
@@ -102,32 +101,6 @@ def test_a_build_against_itself_is_green_and_says_that_it_is(
         arms = {arm: sum(row.arm == arm and row.stage == 1 for row in rows) for arm in ARMS}
         assert arms == dict.fromkeys(ARMS, PAIRS)
         assert {row.status for row in rows} == {"ok"}
-
-
-def test_arms_take_turns_within_each_pair(
-    site: Site, same: subprocess.CompletedProcess[str]
-) -> None:
-    """By when they ran: a pair is done before the next begins."""
-    with site.store() as store:
-        rows = [row for row in store.repetitions(run_name(same)) if row.stage == 1]
-    by_start = sorted(rows, key=lambda row: row.start)
-    assert [row.number for row in by_start] == sorted(row.number for row in rows)
-    assert [row.position for row in by_start] == list(range(1, len(rows) + 1))
-
-
-def test_the_host_is_graded_and_the_gate_tested(
-    site: Site, same: subprocess.CompletedProcess[str]
-) -> None:
-    with site.store() as store:
-        run = run_name(same)
-        assert store.night(run).grade in ("steady", "unsteady")  # a busy disk is the latter
-        readings = store.canaries(run)
-        assert {(row.group, row.moment) for row in readings} >= {("q5", "before"), ("q5", "after")}
-        assert {"cpu_s", "cpu_memory_s"} <= {row.metric for row in readings}
-        tests = {row.kind: row for row in store.self_tests() if row.night_id == run}
-    assert set(tests) == {"aa", "slowdown"}
-    assert tests["slowdown"].size == pytest.approx(1.2)
-    assert "Gate: self-test: " in same.stdout
 
 
 def test_a_slower_candidate_turns_the_night_red_with_its_size_and_interval(
@@ -165,6 +138,34 @@ def test_the_alarm_has_its_evidence_with_flame_graphs(
     assert "data:image/svg+xml;base64," in page
     assert "spark.sql.shuffle.partitions" in page
     assert "--candidate-conf spark.sql.shuffle.partitions=16" in page
+
+
+def test_arms_take_turns_within_each_pair(
+    site: Site, slower: subprocess.CompletedProcess[str]
+) -> None:
+    """By when they ran: a pair is done before the next begins."""
+    with site.store() as store:
+        rows = [row for row in store.repetitions(run_name(slower)) if row.stage == 1]
+    arms = {arm: sum(row.arm == arm for row in rows) for arm in ARMS}
+    assert arms == dict.fromkeys(ARMS, PAIRS)
+    by_start = sorted(rows, key=lambda row: row.start)
+    assert [row.number for row in by_start] == sorted(row.number for row in rows)
+    assert [row.position for row in by_start] == list(range(1, len(rows) + 1))
+
+
+def test_the_host_is_graded_and_the_gate_tested(
+    site: Site, slower: subprocess.CompletedProcess[str]
+) -> None:
+    with site.store() as store:
+        run = run_name(slower)
+        assert store.night(run).grade in ("steady", "unsteady")  # a busy disk is the latter
+        readings = store.canaries(run)
+        assert {(row.group, row.moment) for row in readings} >= {("q5", "before"), ("q5", "after")}
+        assert {"cpu_s", "cpu_memory_s"} <= {row.metric for row in readings}
+        tests = {row.kind: row for row in store.self_tests() if row.night_id == run}
+    assert set(tests) == {"aa", "slowdown"}
+    assert tests["slowdown"].size == pytest.approx(1.2)
+    assert "Gate: self-test: " in slower.stdout
 
 
 def test_nothing_is_left_of_either_arm(

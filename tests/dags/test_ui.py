@@ -1,4 +1,4 @@
-"""`make ui`: Airflow's own components with these DAGs, and nothing left when they are ended."""
+"""`nexmark ui`: Airflow's own components with these DAGs, and nothing left when they are ended."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ui(home: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The running command and what it has printed until it was ready."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "nexmark.ui", "--port", str(free_port())],
+        [sys.executable, "-m", "nexmark.cli", "ui", "--port", str(free_port())],
         env={**os.environ, "NEXMARK_HOME": str(home)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -117,13 +117,13 @@ def test_nothing_listens_on_other_addresses(ui: tuple[subprocess.Popen[str], str
     assert addresses == {"0100007F"}  # 127.0.0.1, as the kernel writes it
 
 
-def test_a_port_that_is_taken_is_told_at_once(home: Path) -> None:
+def test_a_port_that_is_taken_is_reported_at_once(home: Path) -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
         port = server.getsockname()[1]
         second = subprocess.run(
-            [sys.executable, "-m", "nexmark.ui", "--port", str(port)],
+            [sys.executable, "-m", "nexmark.cli", "ui", "--port", str(port)],
             env={**os.environ, "NEXMARK_HOME": str(home)},
             capture_output=True,
             text=True,
@@ -137,21 +137,21 @@ def test_a_port_that_is_taken_is_told_at_once(home: Path) -> None:
 @pytest.mark.usefixtures("ui")
 def test_make_run_does_not_share_its_tasks_with_the_scheduler(home: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-m", "nexmark.run", "--queries", "q0"],
+        [sys.executable, "-m", "nexmark.cli", "run", "--queries", "q0"],
         env={**os.environ, "NEXMARK_HOME": str(home)},
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert run.returncode == 1
-    assert run.stderr.startswith("`make ui` is running; trigger the DAG there")
+    assert run.stderr.startswith("`nexmark ui` is running; trigger the DAG there")
 
 
 def test_sigterm_ends_every_component(ui: tuple[subprocess.Popen[str], str]) -> None:
     process, _ = ui
     groups = components(process)
-    assert len(groups) == 4
-    assert len(members(groups)) > 4
+    assert len(groups) == 5  # the guardian, too
+    assert len(members(groups)) > 5
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=60) == 0
     assert members(groups) == []

@@ -10,7 +10,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from nexmark_jobs.errors import JobError
+from nexmark_jobs.ending import JobError
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import run
 

@@ -1,4 +1,4 @@
-"""Queries on every engine equal the reference, over generated and over recorded events."""
+"""Queries on every engine equal the reference, over generated, recorded and boundary events."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ import pytest
 from nexmark.config import paths
 from nexmark.engines import Build
 from nexmark.expectations import validate
+from nexmark_jobs import boundary
 from nexmark_jobs.queries import QUERIES
-from tests.conftest import ENGINES, engine_environment
+from tests.conftest import ENGINES, engine_environment, engines
 
 RECORDED = Path(__file__).parents[1] / "data" / "recorded_nexmark_10k.jsonl.gz"
-FULL = ("spark-4.3.0", "spark-3.5.9")
-"""The newest and the oldest engine run every query, on the big input and on the recorded topic."""
+NEWEST, OLDEST = FULL = (ENGINES[0], ENGINES[-1])
+"""These run every query: in `make test` the newest on the generated events and the oldest on the
+boundary events; the other way round, the recorded topic and the engines between in
+`make test-long`."""
 KINDS = ("q1", "q5", "q6", "q8", "q11", "q13", "q16", "q18", "q20")
-"""Engines between run these on the small input: projection, windows, last n, a union of streams,
+"""Engines between run these on a small input: projection, windows, last n, a union of streams,
 sessions, a broadcast, distinct counts, de-duplication, a join."""
 
 
@@ -63,7 +66,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Event
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("engine", ENGINES)
+@engines(NEWEST)
 def test_generated_events(
     engine: str,
     engine_build: Callable[[str], Build],
@@ -77,13 +80,26 @@ def test_generated_events(
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("engine", FULL)
+@engines(of=FULL)
 def test_recorded_events(engine: str, engine_build: Callable[[str], Build], tmp_path: Path) -> None:
     topic = tmp_path / "topic"
     topic.mkdir()
     shutil.copy(RECORDED, topic)
     events = Events(("--source", f"files:{topic}"), topic)
     assert_all_right(engine_build(engine), events, tmp_path, tuple(QUERIES))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@engines(OLDEST)
+def test_boundary_events(engine: str, engine_build: Callable[[str], Build], tmp_path: Path) -> None:
+    """What a verification run reads beside the generated events."""
+    directory = tmp_path / "events"
+    directory.mkdir()
+    boundary.write(directory)
+    events = Events(("--source", "boundary"), directory)
+    queries = tuple(QUERIES) if engine in FULL else KINDS
+    assert_all_right(engine_build(engine), events, tmp_path, queries)
 
 
 def assert_all_right(build: Build, events: Events, work: Path, queries: Sequence[str]) -> None:

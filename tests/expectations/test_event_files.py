@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from nexmark.expectations import EventsError
+from nexmark.expectations.contract import EventsError
 from nexmark.expectations.events import open_events
 from tests.expectations.event_builders import Event, auction, bid, edge_events, person, write_events
 
@@ -121,6 +121,10 @@ def test_events_are_numbered_only_if_each_has_a_number_of_its_own(
         (json.dumps(bid(dateTime="noon")), 'bid.dateTime is "noon", not a timestamp'),
         (json.dumps(auction(1) | {"auction": {"id": 1}}), "auction.itemName is missing"),
         (json.dumps(person(1, dateTime="2015-07-32 00:00:00")), "person.dateTime is"),
+        ("[" * 100_000, "brackets nested too deep for an event"),
+        ('{"n":' + "[" * 100_000, "brackets nested too deep for an event"),
+        ('{"n":' + "9" * 5000 + "}", "a number with more digits than any field has"),
+        ('{"event_type": "' + "x" * 1000 + '"}', f'event_type is "{"x" * 79}..., not 0, 1'),
     ],
 )
 def test_malformed_event_is_named_by_file_and_line(tmp_path: Path, line: str, fault: str) -> None:

@@ -7,9 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from nexmark.expectations import OutputError
 from nexmark.expectations.checks import Evidence, gather
-from nexmark.expectations.contract import contract
+from nexmark.expectations.contract import OutputError, contract
 from nexmark.expectations.events import Events
 from nexmark.expectations.outputs import load_output
 from tests.expectations.wrong_engines import right_sql

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from nexmark.expectations import ExpectationsError, reference
+from nexmark.expectations import ExpectationsError
 from nexmark.expectations.contract import CONTRACTS
 from nexmark.expectations.events import Events, open_events
-from nexmark.expectations.reference import reference_sql
+from nexmark.expectations.reference import reference_select, reference_sql
 from tests.expectations.event_builders import (
     DAY,
     HOUR,
@@ -28,7 +28,11 @@ ALL = sorted(CONTRACTS)
 
 def result(tmp_path: Path, query: str, events: list[Event], columns: str) -> list[tuple[Any, ...]]:
     with open_events(write_events(tmp_path, events)) as opened:
-        return sorted(reference(query, opened).project(columns.replace(" ", ", ")).fetchall())
+        return sorted(
+            opened.connection.sql(reference_select(query))
+            .project(columns.replace(" ", ", "))
+            .fetchall()
+        )
 
 
 CASES: list[tuple[str, str, list[Event], str, list[tuple[Any, ...]]]] = [
@@ -369,7 +373,7 @@ def test_every_query_has_a_case() -> None:
 
 @pytest.mark.parametrize("query", ALL)
 def test_reference_has_the_columns_and_types_of_the_contract(recorded: Events, query: str) -> None:
-    found = reference(query, recorded)
+    found = recorded.connection.sql(reference_select(query))
     wanted = CONTRACTS[query].reference_columns
     assert found.columns == [column.name for column in wanted]
     assert [str(kind) for kind in found.types] == [column.type for column in wanted]
@@ -411,7 +415,7 @@ RECORDED_ROWS = {
 
 @pytest.mark.parametrize("query", ALL)
 def test_recorded_sample_gives_as_many_rows_as_ever(recorded: Events, query: str) -> None:
-    assert len(reference(query, recorded)) == RECORDED_ROWS[query]
+    assert len(recorded.connection.sql(reference_select(query))) == RECORDED_ROWS[query]
 
 
 def test_unknown_query_names_the_known_ones() -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.expectations import ExpectationsError, open_events, validate
-from nexmark.expectations.__main__ import main
+from nexmark.cli.app import main
+from nexmark.expectations import ExpectationsError, validate
 from nexmark.expectations.checks import Evidence, invariants
 from nexmark.expectations.contract import CONTRACTS
-from nexmark.expectations.events import Events
+from nexmark.expectations.events import Events, open_events
 from nexmark.expectations.suites import build_suite, judge
 from tests.expectations.event_builders import RECORDED, bid, write_events
 from tests.expectations.wrong_engines import right_sql
@@ -57,8 +57,8 @@ def test_suite_judges_every_finding(query: str) -> None:
     judgement = judge(evidence(query, "1 case, e.g. {a: 1}"))
     names = ["schema", "difference", *(check.name for check in invariants(query))]
     assert not judgement.success
-    assert judgement.evaluated == OTHERS + len(invariants(query))
-    assert judgement.failed == len(names)
+    assert judgement.expectations_evaluated == OTHERS + len(invariants(query))
+    assert judgement.expectations_failed == len(names)
     assert sorted(line.split(": ")[0] for line in judgement.failures) == sorted(names)
 
 
@@ -80,7 +80,7 @@ def test_right_output_is_right(recorded: Events, tmp_path: Path) -> None:
     assert outcome.docs is None
 
 
-def test_wrong_output_is_told_with_example_rows(recorded: Events, tmp_path: Path) -> None:
+def test_wrong_output_is_reported_with_example_rows(recorded: Events, tmp_path: Path) -> None:
     output = write_output(
         recorded, "q2", tmp_path, "SELECT auction, price + 1 AS price FROM right_rows"
     )
@@ -163,7 +163,7 @@ def test_command_prints_the_result_and_exits_by_it(
     with open_events(events) as opened:
         right = write_output(opened, "q0", tmp_path / "right")
         wrong = write_output(opened, "q0", tmp_path / "wrong", "FROM right_rows WHERE price > 0")
-    arguments = ["--query", "q0", "--events", str(events), "--output"]
+    arguments = ["validate", "--query", "q0", "--events", str(events), "--output"]
     assert main([*arguments, str(right)]) == 0
     assert capsys.readouterr().out.startswith("q0: right: 5 of 5 expectations met; 5 rows, ")
     assert main([*arguments, str(wrong), "--data-docs", str(tmp_path / "docs")]) == 1
@@ -183,14 +183,17 @@ def test_command_prints_the_result_and_exits_by_it(
         ({"--query": "q6b"}, "error: unknown query 'q6b': use one of q0, q1, "),
         ({"--events": "nowhere"}, "error: no events at nowhere: "),
         ({"--output": "nowhere"}, "error: no output directory nowhere: "),
-        ({"--sink": "noop"}, "error: unknown sink 'noop': use one of parquet, filesystem"),
+        (
+            {"--sink": "noop"},
+            "nexmark validate: Invalid value for '--sink': Value error, 'noop' is",
+        ),
     ],
 )
 def test_command_names_bad_input_in_one_line(
     change: dict[str, str], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = {"--query": "q0", "--events": str(RECORDED), "--output": str(tmp_path)} | change
-    assert main([part for option in options.items() for part in option]) == 2
+    assert main(["validate", *(part for option in options.items() for part in option)]) == 2
     error = capsys.readouterr().err
     assert error.startswith(fault)
     assert error.count("\n") == 1

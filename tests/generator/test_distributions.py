@@ -1,7 +1,7 @@
 """A million events have the published proportions, skews, laws and sizes.
 
-The figures are those of nexmark-flink's generator; for the measured ones (the hottest auction, say)
-see the tolerance beside them. With a fixed seed the tests are deterministic; tolerances are three
+The figures come from nexmark-flink's generator. Measured figures (the hottest auction, say) have a
+comment beside their tolerance. With a fixed seed the tests are deterministic; tolerances are three
 to five standard errors of the law itself.
 """
 

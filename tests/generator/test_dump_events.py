@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from nexmark_jobs import dump_events
 from nexmark_jobs.dump_events import DumpOptions, dump, parse
-from nexmark_jobs.errors import UsageError
+from nexmark_jobs.ending import UsageError
 from nexmark_jobs.generator import GeneratorConfig
 from tests.generator.plain_generator import PlainGenerator
 
@@ -119,6 +119,9 @@ def test_an_empty_directory_is_accepted(spark: SparkSession, tmp_path: Path) -> 
 
 
 BAD_ARGUMENTS = {
+    "events that have no numbers": (["--events", "9" * 22], "--events: 9999"),
+    "events beyond the year 4000": (["--events", str(2**53), "--tps", "1"], "the year 4000"),
+    "a file of too many": (["--events", "9", "--events-per-file", "9" * 22], "--events-per-file"),
     "--events missing": ([], "--events"),
     "negative events": (["--events", "-1"], "--events"),
     "no events": (["--events", "0"], "--events"),

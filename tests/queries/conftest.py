@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from nexmark_jobs.options import parse
 from nexmark_jobs.queries import QUERIES, Streams
 from nexmark_jobs.run_query import run
-from nexmark_jobs.sources.recording import FIELDS, KINDS
+from nexmark_jobs.sources.recorded_events import FIELDS, KINDS
 from tests.queries.event_builders import Event
 
 Rows = list[tuple[Any, ...]]

@@ -12,7 +12,7 @@ Event = tuple[str, dict[str, Any]]
 
 
 def at(seconds: float) -> datetime:
-    """The moment so many seconds after BASE, to the millisecond."""
+    """The moment `seconds` after BASE, to the millisecond."""
     return BASE + timedelta(milliseconds=round(seconds * 1000))
 
 

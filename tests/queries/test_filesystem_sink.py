@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from nexmark.expectations.validation import validate
+from nexmark_jobs import boundary
 from nexmark_jobs.options import parse
 from nexmark_jobs.progress import Batch
 from nexmark_jobs.run_query import run
@@ -74,3 +76,13 @@ def test_run_commits_every_partition_and_loses_no_row(spark: SparkSession, tmp_p
     assert all((partition / "_SUCCESS").exists() for partition in partitions)
     written = sum(len(file.read_text().splitlines()) for file in out.rglob("*.csv"))
     assert written == result["output_rows"] == 920
+
+
+def test_every_text_is_written_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    """Blanks around it, too, which Spark's CSV writer takes away by default."""
+    out, events = tmp_path / "out", tmp_path / "events"
+    events.mkdir()
+    boundary.write(events)
+    arguments = ["--query", "q10", "--source", "boundary", "--result", f"{tmp_path}/r.json"]
+    run(spark, parse([*arguments, "--sink", f"filesystem:{out}"]), quiet=True)
+    assert validate("q10", str(out), str(events), None, "filesystem").success

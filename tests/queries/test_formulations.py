@@ -313,13 +313,13 @@ def test_q19_ranks_ten(evaluate: Evaluate, formulation: str) -> None:
 
 
 @formulations("q19")
-def test_q19_ranks_equal_prices_by_time_then_number(evaluate: Evaluate, formulation: str) -> None:
+def test_q19_ranks_equal_prices_by_event_number(evaluate: Evaluate, formulation: str) -> None:
     events = [bid(1, 2, bidder=3), bid(1, 1, bidder=1), bid(1, 1, bidder=2), bid(1, 0, price=1)]
     rows = evaluate("q19", formulation, events)
     assert columns("q19", rows, "rank_number", "bidder", "price") == [
-        (1, 1, 100),
-        (2, 2, 100),
-        (3, 3, 100),
+        (1, 3, 100),
+        (2, 1, 100),
+        (3, 2, 100),
         (4, 1, 1),
     ]
 

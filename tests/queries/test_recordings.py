@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from nexmark_jobs.errors import UsageError
-from nexmark_jobs.sources.recording import KINDS, open_recording
+from nexmark_jobs.ending import UsageError
+from nexmark_jobs.sources.recorded_events import KINDS, open_recording
 from tests.queries.conftest import write_topic
 from tests.queries.event_builders import auction, bid, person
 
@@ -100,6 +100,10 @@ def test_files_are_read_one_by_one_only_if_their_age_is_in_the_order_of_their_na
         (line(dateTime="2015-07-15"), "dateTime of the bid is '2015-07-15', not a timestamp"),
         (line(dateTime="2015-07-15 00:00:00Z"), "dateTime of the bid is '2015-07-15 00:00:00Z'"),
         (line(dateTime=5), "dateTime of the bid is 5, not a timestamp"),
+        ("[" * 100_000, "brackets nested too deep for an event"),
+        ("[" * 900 + "]" * 900, "not a JSON object"),
+        ('{"n":' + "[" * 100_000, "brackets nested too deep for an event"),
+        ('{"event_type": "' + "x" * 1000 + '"}', f"event_type is '{'x' * 79}..., not 0, 1"),
     ],
 )
 def test_line_that_is_no_event(tmp_path: Path, bad: str, problem: str) -> None:

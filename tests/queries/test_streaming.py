@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from nexmark_jobs.digest import digest_of_table
-from nexmark_jobs.errors import JobError, UsageError
+from nexmark_jobs import digest
+from nexmark_jobs.ending import JobError, UsageError
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import run
 from tests.queries.conftest import RunJob, write_topic
@@ -137,6 +138,16 @@ def test_parquet_that_lacks_a_field(spark: SparkSession, run_job: RunJob, tmp_pa
         run_job("--query", "q0", "--source", f"files:{tmp_path / 'parquet'}")
 
 
+def digest_of_table(frame: DataFrame) -> str:
+    """The digest that a run of the query reports which yields the rows of this batch frame."""
+    halves = F.xxhash64(*frame.columns)
+    sums = frame.select(halves.alias("hash")).agg(
+        F.sum(F.col("hash").bitwiseAND(0xFFFF_FFFF)).alias("low"),
+        F.sum(F.shiftrightunsigned("hash", 32)).alias("high"),
+    )
+    return digest.combine([sums.collect()[0].asDict()])
+
+
 def test_digest_is_that_of_the_table(spark: SparkSession, run_job: RunJob, tmp_path: Path) -> None:
     result, _ = run_job("--query", "q1", *DATAGEN)
     table = spark.read.parquet(str(tmp_path / "out-0"))
@@ -185,20 +196,27 @@ def test_result_has_all_that_is_promised(run_job: RunJob) -> None:
     assert result["confs"]["spark.sql.session.timeZone"] == "UTC"
 
 
-def test_no_secret_reaches_the_result(spark: SparkSession) -> None:
-    from nexmark_jobs import result
+def test_no_secret_reaches_the_result(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has a fingerprint in its place, by the key of the installation."""
+    from nexmark_jobs import redaction, result
 
-    conf = spark.sparkContext._conf
-    conf.set("spark.hadoop.fs.s3a.secret.key", "hunter2")
+    key = tmp_path / "key"
+    key.write_bytes(b"k" * 32)
+    monkeypatch.setenv(redaction.KEY_VARIABLE, str(key))
+    conf, name = spark.sparkContext._conf, "spark.hadoop.fs.azure.account.key.store"
+    conf.set(name, "hunter2")
     try:
         found: dict[str, Any] = result.confs(spark)
     finally:
-        conf._jconf.remove("spark.hadoop.fs.s3a.secret.key")
+        conf._jconf.remove(name)
     assert "hunter2" not in found.values()
+    assert found[name] == redaction.fingerprint("hunter2", b"k" * 32)
     assert found["spark.ui.enabled"] == "false"
 
 
-def test_failing_query_is_told_in_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+def test_failing_query_is_reported_in_one_line_and_leaves_nothing(tmp_path: Path) -> None:
     """q7 refuses a thousand equal bids while it runs."""
     write_topic(tmp_path / "topic" / "a.json", [bid(number) for number in range(1000)])
     before = set(tmp_path.iterdir())

@@ -18,7 +18,7 @@ from tests.site import ENGINE, Site, make_site
 from tests.story.signing_off import DAG_ID, SCALE, SignOff, sign_off
 from tests.unit.store.postgresql import Postgresql, server
 
-#: Others than those of the other nights, which may run at the same time.
+#: Not the ports of the other nights, which may run at the same time.
 PORTS = {
     "master_port": 27177,
     "master_ui_port": 28180,

@@ -1,4 +1,4 @@
-"""A person accepts by the DAG: some queries, until a day; and is told in one line what is wrong."""
+"""A person accepts some queries until a day with the DAG; it reports a mistake in one line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Airflow's own backfill runs a night for each date that has a build, and says where there is none.
 
-`make backfill`, which starts Airflow by itself, has its tests in tests/dags.
+`nexmark backfill`, which starts Airflow by itself, has its tests in tests/dags.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.airflow_home import airflow_command
+from nexmark.airflow_site.airflow_home import airflow_command
 from nexmark.engines import Build
 from nexmark.store import open_store
 from tests.airflow_site import ENDED, Airflow
@@ -69,7 +69,7 @@ def runs(airflow: Airflow, snapshot: Path) -> dict[str, dict[str, Any]]:
     return found()
 
 
-def test_a_date_without_a_build_is_told_skipped_and_green(
+def test_a_date_without_a_build_is_reported_skipped_and_green(
     airflow: Airflow, site: Site, runs: dict[str, dict[str, Any]]
 ) -> None:
     run = runs[MISSING]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.bisect.running import TOKEN
+from nexmark.airflow_site.build_runs import TOKEN
 from nexmark.engines import Build
 from nexmark.store import open_store
 from tests.airflow_site import Airflow
@@ -53,9 +53,9 @@ def _linked(source: str, target: str) -> str:
 
 @pytest.fixture(scope="module")
 def search(airflow: Airflow, site: Site, builds: list[str], results: str) -> str:
-    """What `make bisect` printed."""
+    """What `nexmark bisect` printed."""
     good, between, bad = (f"directory:{build}" for build in builds)
-    command = [sys.executable, "-m", "nexmark.bisect", "--query", "q0", "--engine", ENGINE]
+    command = [sys.executable, "-m", "nexmark.cli", "bisect", "--query", "q0", "--engine", ENGINE]
     command += ["--good", good, "--builds", between, "--bad", bad]
     command += ["--workload", "tiny", "--cluster", "local", "--repetitions", str(PAIRS)]
     command += ["--airflow", f"http://127.0.0.1:{airflow.port}"]

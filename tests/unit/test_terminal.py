@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nexmark.tasks.progress import MOMENTARY
+from nexmark.night.night_progress import MOMENTARY
 from nexmark.terminal import EVERY_S, Terminal
 
 

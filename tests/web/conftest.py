@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bench.chromium import FLAGS, find_chromium
 from nexmark.engines import Build
 from nexmark.store import open_store
-from nexmark.web.browser import FLAGS, find_chromium
 from tests.airflow_site import Airflow, airflow_of
 from tests.site import DAG_ID, Site, make_site
 from tests.unit.web import web_nights

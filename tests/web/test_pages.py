@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from nexmark.web.words import part
+from nexmark.report.rendering import part
 from tests.site import DAG_ID
 from tests.web.conftest import Ui, log_in
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-PATHS = ("/", "/nights", "/builds", "/compare", "/signoffs", "/gate", "/acks", "/assets/page.css")
+PATHS = (
+    *("/", "/newest", "/nights", "/builds", "/compare", "/signoffs", "/gate", "/acks"),
+    "/assets/page.css",
+)
 
 
 def status(ui: Ui, path: str, token: str = "", **headers: str) -> tuple[int, str]:
@@ -58,13 +61,20 @@ def test_a_token_of_airflow_lets_in(ui: Ui) -> None:
     assert "RED" in text
 
 
-def test_the_menu_of_airflow_leads_to_the_newest_night(page: Page, ui: Ui) -> None:
+def test_the_menu_of_airflow_leads_to_all_engines_and_on_to_a_query(page: Page, ui: Ui) -> None:
     page.goto(ui.address)
     page.get_by_role("link", name="Nexmark", exact=True).first.click()
     page.wait_for_url("**/plugin/nexmark")
     heading = inside(page).get_by_role("heading", level=1)
     heading.wait_for()
     assert "RED" in heading.inner_text()
+    engine = inside(page).locator("table").first.locator("tbody tr").first
+    assert "RED" in engine.inner_text()
+    assert re.search(r"20\d\d-\d\d-\d\d \d\d:\d\d|paused|–", engine.locator("td").last.inner_text())
+    inside(page).locator("table.map a.bad").last.click()
+    inside(page).locator("#plan").wait_for()
+    inside(page).get_by_role("link", name="Night", exact=True).click()
+    inside(page).locator("table.night").wait_for()
 
 
 @pytest.mark.parametrize(
@@ -218,6 +228,7 @@ def test_every_page_fits_its_window(
     state = admin.storage_state()
     context = chromium.new_context(storage_state=state, **LOOKS[look])  # type: ignore[arg-type]
     pages = {
+        "overview": "/",
         "night": of(ui),
         "query": of(ui, "query", "q2"),
         "nights": "/nights",

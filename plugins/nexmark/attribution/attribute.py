@@ -1,18 +1,136 @@
-"""From the pairs of a query to why it changed."""
+"""From the pairs of a query to why it changed: its sort, its confs, its plan, its parts."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher, unified_diff
 from statistics import mean
 
-from nexmark.attribution.changes import ratio_of
-from nexmark.attribution.classes import cpu_side, kind_of, wall_side
-from nexmark.attribution.differences import conf_differences, plan_change, same_expressions
-from nexmark.attribution.explained import Attribution, Change, PlanChange
-from nexmark.attribution.observed import Observed, Plan
-from nexmark.attribution.ranking import comparable, rank
-from nexmark.verdict import Value
+from nexmark.attribution.explained import (
+    Attribution,
+    ChangeKind,
+    ConfDifference,
+    CostChange,
+    Observed,
+    Plan,
+    PlanChange,
+)
+from nexmark.attribution.ranking import comparable, rank, ratio_of
+from nexmark.model import Value
+from nexmark.secrets import shown
+
+CPU_CHANGE = 0.02
+"""Without a decision of the gate, the whole interval has to be beyond this."""
+WALL_CHANGE = 0.05
+MIN_PAIRS = 5
+"""With fewer pairs the interval is not 95 %: three pairs without a change agree 1 time in 4."""
+_SAME = frozenset({Value.OK, Value.UNCONFIRMED})
+_CHANGED = frozenset({Value.REGRESSION, Value.SUSPECT, Value.FASTER})
+
+
+def cpu_side(change: CostChange, verdict: Value | None, pairs: int) -> int:
+    """Return 1 for slower, -1 for faster, 0 for the same speed or for too few ``pairs`` to tell.
+
+    A decision of the gate comes first.
+    """
+    if verdict in _SAME:
+        return 0
+    if verdict in _CHANGED:
+        return 1 if change.ratio > 1 else -1
+    return _beyond(change, CPU_CHANGE) if pairs >= MIN_PAIRS else 0
+
+
+def wall_side(change: CostChange | None, verdict: Value | None, pairs: int) -> int:
+    """Return 1 for longer, -1 for shorter, 0 for as long; otherwise as ``cpu_side``."""
+    if change is None or verdict in _SAME:
+        return 0
+    if verdict in (Value.WATCH, Value.FASTER):
+        return 1 if change.ratio > 1 else -1
+    return _beyond(change, WALL_CHANGE) if pairs >= MIN_PAIRS else 0
+
+
+def kind_of(cpu: int, wall: int, plan_changed: bool) -> ChangeKind:
+    """Return the class of a change from its sides."""
+    if cpu > 0:
+        return ChangeKind.SLOWER_PLAN_CHANGED if plan_changed else ChangeKind.SLOWER
+    if cpu < 0:
+        return ChangeKind.FASTER_PLAN_CHANGED if plan_changed else ChangeKind.FASTER
+    if wall > 0:
+        return ChangeKind.WAITING
+    if plan_changed:
+        return ChangeKind.PLAN_CHANGED
+    return ChangeKind.WAITING_LESS if wall else ChangeKind.NOTHING
+
+
+def _beyond(change: CostChange, bound: float) -> int:
+    if change.lo is None or change.hi is None:
+        return 0
+    if change.lo > 1 + bound:
+        return 1
+    return -1 if change.hi < 1 / (1 + bound) else 0
+
+
+_OF_THE_ARM = re.compile(
+    r"spark\.eventLog\..*|spark\.master|spark\.nexmark\..*|spark\.sql\.streaming\.checkpointLocation"
+    r"|spark\.driver\.(host|port|bindAddress)|spark\.blockManager\.port|spark\.local\.dir"
+)
+"""Confs about where an arm runs and writes: always different, and no explanation."""
+_ARCHIVE = re.compile(r"-XX:SharedArchiveFile=\S+")
+_PARTITIONS = re.compile(r"(numPartitions = |partitioning\(.*, )\d+")
+_CONTEXT = 2
+
+
+def conf_differences(
+    candidate: Iterable[Observed], baseline: Iterable[Observed]
+) -> tuple[ConfDifference, ...]:
+    """Return the confs that differ, by name, if they are constant within each arm."""
+    ours, theirs = _confs(candidate), _confs(baseline)
+    found = []
+    for name in sorted(ours.keys() | theirs.keys()):
+        values = ours.get(name, {None}), theirs.get(name, {None})
+        if values[0] != values[1] and len(values[0]) == len(values[1]) == 1:
+            found.append(ConfDifference(name, *(_shown(name, next(iter(x))) for x in values)))
+    return tuple(found)
+
+
+def _shown(name: str, value: str | None) -> str | None:
+    return None if value is None else shown(name, value)
+
+
+def _confs(arm: Iterable[Observed]) -> dict[str, set[str | None]]:
+    """Return all values of each conf in an arm; None if a repetition does not set it."""
+    all_of_them = [_comparable(one.confs) for one in arm if one.confs]
+    names = {name for confs in all_of_them for name in confs}
+    return {name: {confs.get(name) for confs in all_of_them} for name in names}
+
+
+def _comparable(confs: Mapping[str, str]) -> dict[str, str]:
+    found = {}
+    for name, value in confs.items():
+        text = _ARCHIVE.sub("", str(value)).strip()
+        if text and not _OF_THE_ARM.fullmatch(name):
+            found[name] = text
+    return found
+
+
+def plan_change(candidate: Plan | None, baseline: Plan | None) -> PlanChange:
+    """Return the differences of the plans; none if a plan is not known."""
+    if candidate is None or baseline is None:
+        return PlanChange()
+    lines = baseline.text.splitlines(), candidate.text.splitlines()
+    diff = tuple(unified_diff(*lines, "baseline", "candidate", lineterm="", n=_CONTEXT))
+    if candidate.skeleton_hash == baseline.skeleton_hash:
+        return PlanChange(diff=diff)
+    theirs, ours = ([x.strip() for x in y.skeleton.splitlines()] for y in (baseline, candidate))
+    added: list[str] = []
+    removed: list[str] = []
+    for code, i1, i2, j1, j2 in SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
+        if code != "equal":
+            removed += theirs[i1:i2]
+            added += ours[j1:j2]
+    return PlanChange(True, tuple(added), tuple(removed), diff)
 
 
 def attribute(
@@ -20,15 +138,15 @@ def attribute(
     candidate: Sequence[Observed],
     baseline: Sequence[Observed],
     *,
-    stated: Change | None = None,
+    stated: CostChange | None = None,
     verdict: Value | None = None,
     wall_verdict: Value | None = None,
     paired: bool = True,
 ) -> Attribution | None:
-    """Return why a query changed, from the repetitions of both arms; None without a pair.
+    """Return the explanation of a change from the repetitions of both arms; None without a pair.
 
-    Pairs are those of the same stage and number. ``stated`` is the ratio that the gate gave with
-    its ``verdict``; both go before what the pairs say by themselves.
+    Two repetitions are a pair if they have the same stage and number. ``stated`` is the ratio that
+    the gate gave with its ``verdict``; both override the ratio and the verdict of the pairs.
     """
     pairs, mixed = _pairs(candidate, baseline)
     if not pairs:
@@ -46,6 +164,7 @@ def attribute(
     sides = cpu_side(cpu, verdict, count), wall_side(wall, wall_verdict, count)
     parts, waits = rank(compared, changed=sides[0] != 0)
     used = compared or pairs
+    left_out = [f"{mixed} pairs were left out: not both were measured on {ours[0].basis}"]
     return Attribution(
         query=query,
         kind=kind_of(*sides, change.changed),
@@ -61,7 +180,7 @@ def attribute(
         parts=parts,
         waits=waits,
         notes=(
-            *_mixed(mixed, ours[0].basis),
+            *(left_out if mixed else ()),
             *_unread(pairs, compared),
             *_unlike(ours[0], theirs[0], plans, change),
         ),
@@ -71,7 +190,7 @@ def attribute(
 def _pairs(
     candidate: Iterable[Observed], baseline: Iterable[Observed]
 ) -> tuple[list[tuple[Observed, Observed]], int]:
-    """Return the pairs on the basis that most have, and how many there are on another."""
+    """Return the pairs on the most frequent basis, and the number of pairs on another."""
     theirs = {(x.stage, x.number): x for x in baseline}
     pairs = [(x, theirs[key]) for x in candidate if (key := (x.stage, x.number)) in theirs]
     same = [pair for pair in pairs if pair[0].basis == pair[1].basis]
@@ -86,10 +205,6 @@ def _plan(arm: Iterable[Observed]) -> Plan | None:
     """Return the plan that most repetitions of an arm had."""
     plans = [x.plan for x in arm if x.plan is not None]
     return Counter(plans).most_common(1)[0][0] if plans else None
-
-
-def _mixed(count: int, basis: str) -> list[str]:
-    return [f"{count} pairs were left out: not both were measured on {basis}"] if count else []
 
 
 def _unread(
@@ -113,9 +228,7 @@ def _unlike(
     candidate, baseline = plans
     if candidate is None or baseline is None:
         return ["the plan of an arm is not known"]
-    if change.changed or same_expressions(candidate, baseline):
+    texts = [_PARTITIONS.sub(r"\1", plan.text) for plan in (candidate, baseline)]
+    if change.changed or texts[0] == texts[1]:
         return []
     return ["the operators are the same, their expressions differ: see the diff"]
-
-
-__all__ = ["attribute"]

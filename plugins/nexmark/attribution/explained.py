@@ -1,13 +1,48 @@
-"""The explanation of a change, as data."""
+"""The repetitions that a change is explained by, and the explanation, as data."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from nexmark.measure.executed_plan import Part
 
-class Kind(StrEnum):
-    """What sort of change it is."""
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of a query in the job: normalised text, operators, hash of the operators."""
+
+    text: str
+    skeleton: str
+    skeleton_hash: str
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One repetition that counts.
+
+    ``basis`` is the period of ``cpu_s_per_mevent`` (CPU-seconds per million events) and of the
+    ``parts``: the steady state or the whole application; ``events`` is its number of events.
+    ``wall_s`` covers the whole run. ``parts`` is empty if the event log could not be read;
+    ``problem`` says why.
+    """
+
+    number: int
+    stage: int
+    basis: str
+    events: int
+    cpu_s_per_mevent: float
+    wall_s: float
+    plan: Plan | None = None
+    formulation: str = ""
+    confs: Mapping[str, str] = field(default_factory=dict)
+    parts: tuple[Part, ...] = ()
+    problem: str | None = None
+
+
+class ChangeKind(StrEnum):
+    """The class of a change."""
 
     SLOWER_PLAN_CHANGED = "slower, plan changed"
     SLOWER = "slower, same plan"
@@ -22,10 +57,10 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Change:
+class CostChange:
     """A ratio candidate / baseline with its 95 % interval from the pairs.
 
-    Of four pairs or fewer the interval is the range of their ratios. None where there are no pairs.
+    With four pairs or fewer the interval is the range of their ratios. None without pairs.
     """
 
     ratio: float
@@ -43,18 +78,18 @@ class MetricChange:
 
     @property
     def ratio(self) -> float | None:
-        """Candidate / baseline; None where the baseline has none."""
+        """Candidate / baseline; None if the baseline has no value."""
         return self.candidate / self.baseline if self.baseline else None
 
 
 @dataclass(frozen=True)
 class PartChange:
-    """How much a part of the query contributes to the change.
+    """The contribution of a part of the query to the change.
 
-    ``kind`` is operator, stage (what of a stage is in no operator), tasks (starting them) or
-    outside (of task threads); ``match`` both, added (only the candidate has it) or removed.
+    ``kind`` is operator, stage (the rest of a stage, outside its operators), tasks (starting them)
+    or outside (of task threads); ``match`` both, added (only the candidate has it) or removed.
     ``place`` and ``baseline_place`` count operators from the top of each arm's plan.
-    ``covers`` names operators whose time is in this one's, for they have no stopwatch.
+    ``covers`` names operators without a stopwatch; the time of this part includes theirs.
 
     ``candidate``, ``baseline`` and ``contribution`` (their difference) are CPU-seconds per million
     events, means over the pairs, so that the contributions of all parts add up to the change of the
@@ -73,7 +108,7 @@ class PartChange:
     lo: float
     hi: float
     share: float | None
-    change: Change | None
+    change: CostChange | None
     estimated: bool
     place: int | None = None
     baseline_place: int | None = None
@@ -85,7 +120,7 @@ class PartChange:
 
 @dataclass(frozen=True)
 class PlanChange:
-    """How the plans differ. ``changed``: other operators, or exchanges by other keys.
+    """The difference of the plans. ``changed``: other operators, or exchanges by other keys.
 
     ``added`` and ``removed`` name the operators. ``diff`` is a unified diff of the normalised
     texts, from baseline to candidate; it is there too where only expressions or numbers of
@@ -100,7 +135,7 @@ class PlanChange:
 
 @dataclass(frozen=True)
 class ConfDifference:
-    """A Spark conf that the arms do not share; None where it is not set."""
+    """A Spark conf that differs between the arms; None if an arm does not set it."""
 
     name: str
     candidate: str | None
@@ -109,34 +144,34 @@ class ConfDifference:
 
 @dataclass(frozen=True)
 class Wait:
-    """A step of the driver, or what threads of a stage did not use the CPU for.
+    """A step of the driver, or the time that the threads of a stage waited.
 
-    Seconds of a repetition, medians, on the basis of the attribution; those of stages are summed
-    over the task threads. ``change`` is the ratio of the pairs.
+    Figures are median seconds of a repetition, on the basis of the attribution; for a stage they
+    are summed over its task threads. ``change`` is the ratio of the pairs.
     """
 
     name: str
     candidate_s: float
     baseline_s: float
-    change: Change | None = None
+    change: CostChange | None = None
 
 
 @dataclass(frozen=True)
 class Attribution:
     """Why a query is slower or faster than the baseline, or that there is nothing to explain.
 
-    ``cpu`` is the change of CPU time: the verdict's where the gate gave one, else of the pairs;
-    ``wall`` that of wall-clock time. ``candidate`` and ``baseline`` are CPU-seconds per million
-    events on ``basis`` (steady, application), means over the ``pairs``. ``paired`` is False where
-    the arms were not measured in turns (the baseline is of another night). ``parts`` are ranked:
-    what contributes most to the change first. ``waits`` likewise, by seconds. ``notes`` say what
-    could not be known, and why.
+    ``cpu`` is the change of CPU time: from the verdict if the gate gave one, else from the pairs.
+    ``wall`` is the change of wall-clock time. ``candidate`` and ``baseline`` are CPU-seconds per
+    million events on ``basis`` (steady, application), means over the ``pairs``. ``paired`` is False
+    if the arms were not measured in turns (the baseline is from another night). ``parts`` are
+    ranked by their contribution to the change, the largest first; ``waits`` are ranked by seconds.
+    ``notes`` name unknown facts, with the reason.
     """
 
     query: str
-    kind: Kind
-    cpu: Change
-    wall: Change | None
+    kind: ChangeKind
+    cpu: CostChange
+    wall: CostChange | None
     candidate: float
     baseline: float
     basis: str
@@ -152,15 +187,3 @@ class Attribution:
     def contribution(self) -> float:
         """The change of the query in CPU-seconds per million events."""
         return self.candidate - self.baseline
-
-
-__all__ = [
-    "Attribution",
-    "Change",
-    "ConfDifference",
-    "Kind",
-    "MetricChange",
-    "PartChange",
-    "PlanChange",
-    "Wait",
-]

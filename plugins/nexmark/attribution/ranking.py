@@ -1,20 +1,117 @@
-"""What each part contributes to the change of a query, the largest contribution first."""
+"""What each part contributes to the change of a query, the largest contribution first.
+
+Operators are aligned by their names in the order of the printed plan, the longest common runs
+first; stages follow their operators. The other parts have the same names in both arms.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from statistics import mean, median
 
-from nexmark.attribution.alignment import Aligned, align, names_of
-from nexmark.attribution.changes import difference_of, ratio_of
-from nexmark.attribution.explained import MetricChange, PartChange, Wait
-from nexmark.attribution.observed import Observed
-from nexmark.measure.operator_times import OPERATOR, PHASE, STAGE, Part
+import numpy as np
+
+from nexmark.attribution.explained import CostChange, MetricChange, Observed, PartChange, Wait
+from nexmark.measure.executed_plan import OPERATOR, PHASE, STAGE, Part
+from nexmark.verdict.location import hodges_lehmann, interval
+
+
+def ratio_of(candidate: Sequence[float], baseline: Sequence[float]) -> CostChange | None:
+    """Return the ratio of pairs (Hodges-Lehmann on logs); None if no pair has two figures."""
+    logs = [math.log(x / y) for x, y in zip(candidate, baseline, strict=True) if x > 0 and y > 0]
+    if not logs:
+        return None
+    ratios = np.asarray(logs, dtype=np.float64)
+    lo, hi = interval(ratios)
+    return CostChange(math.exp(float(hodges_lehmann(ratios))), math.exp(lo), math.exp(hi))
+
+
+def difference_of(
+    candidate: Sequence[float], baseline: Sequence[float]
+) -> tuple[float, float, float]:
+    """Return the mean difference of pairs, and its interval."""
+    differences = np.asarray(candidate, dtype=np.float64) - np.asarray(baseline, dtype=np.float64)
+    return float(differences.mean()), *interval(differences)
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A part of each arm; None where an arm has none that matches."""
+
+    candidate: Part | None
+    baseline: Part | None
+
+    @property
+    def part(self) -> Part:
+        """The candidate's part if it has one, else the baseline's."""
+        found = self.candidate or self.baseline
+        assert found is not None
+        return found
+
+    @property
+    def match(self) -> str:
+        """``both``, ``added`` or ``removed``."""
+        if self.baseline is None:
+            return "added"
+        return "removed" if self.candidate is None else "both"
+
+
+def names_of(parts: Sequence[Part]) -> list[str]:
+    """Return the names of the operators among parts, in order."""
+    return [part.name for part in parts if part.kind == OPERATOR]
+
+
+def align(candidate: Sequence[Part], baseline: Sequence[Part]) -> list[Aligned]:
+    """Return all parts of both arms, each once; operators first, in the order of the plans."""
+    found = _operators(candidate, baseline)
+    stages = _stages(found)
+    theirs = {_key(x): x for x in baseline if x.kind != OPERATOR}
+    for part in candidate:
+        if part.kind == OPERATOR:
+            continue
+        key = (STAGE, stages.get(part.stage)) if part.kind == STAGE else _key(part)
+        found.append(Aligned(part, theirs.pop(key, None)))
+    return found + [Aligned(None, part) for part in theirs.values()]
+
+
+def _key(part: Part) -> tuple[str, str | int | None]:
+    return (part.kind, part.stage if part.kind == STAGE else part.name)
+
+
+def _operators(candidate: Sequence[Part], baseline: Sequence[Part]) -> list[Aligned]:
+    ours, theirs = ([x for x in parts if x.kind == OPERATOR] for parts in (candidate, baseline))
+    matcher = SequenceMatcher(None, names_of(theirs), names_of(ours), autojunk=False)
+    found: list[Aligned] = []
+    for code, i1, i2, j1, j2 in matcher.get_opcodes():
+        if code == "equal":
+            pairs = zip(ours[j1:j2], theirs[i1:i2], strict=True)
+            found += [Aligned(x, y) for x, y in pairs]
+        else:
+            found += [Aligned(None, x) for x in theirs[i1:i2]]
+            found += [Aligned(x, None) for x in ours[j1:j2]]
+    return found
+
+
+def _stages(operators: Sequence[Aligned]) -> dict[int | None, int | None]:
+    """Return the baseline's number of each stage of the candidate, by most of its operators."""
+    votes: dict[int | None, Counter[int | None]] = {}
+    for x in operators:
+        if x.candidate and x.baseline:
+            votes.setdefault(x.candidate.stage, Counter())[x.baseline.stage] += 1
+    taken: dict[int | None, int | None] = {None: None}
+    for number, counter in sorted(votes.items(), key=lambda x: -max(x[1].values())):
+        free = [stage for stage, _ in counter.most_common() if stage not in taken.values()]
+        if free:
+            taken[number] = free[0]
+    return taken
+
 
 HARDLY = 0.005
-"""A change of the query by less than this has no shares."""
+"""A smaller change of the query has no shares."""
 _TIME, _CPU, _SPENT = "time of tasks [s]", "CPU of tasks [s]", "time [s]"
 _WHOLE = "triggerExecution"
 _ESTIMATED = frozenset({OPERATOR, STAGE})
@@ -23,7 +120,7 @@ Pairs = Sequence[tuple[Observed, Observed]]
 
 
 def comparable(pairs: Pairs) -> list[tuple[Observed, Observed]]:
-    """Return the pairs that have parts, and those of the same plan as most others of their arm."""
+    """Return the pairs that have parts and in which each arm ran its most frequent plan."""
     having = [pair for pair in pairs if all(one.parts for one in pair)]
     plans = [[tuple(names_of(one.parts)) for one in pair] for pair in having]
     usual = [_usual([plan[arm] for plan in plans]) for arm in (0, 1)]
@@ -37,8 +134,7 @@ def _usual(plans: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 def rank(pairs: Pairs, *, changed: bool) -> tuple[tuple[PartChange, ...], tuple[Wait, ...]]:
     """Return the parts and the waits of comparable pairs, ranked.
 
-    ``changed``: whether the query as a whole is slower or faster, so that there is a change to have
-    a share of.
+    ``changed``: whether the query as a whole is slower or faster; only then parts have shares.
     """
     if not pairs:
         return (), ()
@@ -60,7 +156,7 @@ def _costs(pairs: Pairs) -> tuple[list[float], list[float]]:
 
 
 def _own(observed: Observed, part: Part | None) -> Part | None:
-    """Return what a repetition has of a part of its arm: operators by place, others by name."""
+    """Return a repetition's own copy of a part: operators match by place, others by name."""
     if part is None:
         return None
     if part.kind == OPERATOR:
@@ -69,7 +165,7 @@ def _own(observed: Observed, part: Part | None) -> Part | None:
 
 
 def _known(aligned: Aligned, pairs: Pairs) -> bool:
-    """Tell whether any repetition has CPU time of a part, or whether it is new or gone."""
+    """Whether a repetition has CPU time of a part, or the part is new or gone."""
     if aligned.match != "both":
         return True
     found = [_own(x, aligned.candidate) for x, _ in pairs]
@@ -143,6 +239,3 @@ def _waited(part: Part | None) -> float:
     if part.kind == PHASE:
         return part.metrics.get(_SPENT, 0.0)
     return max(part.metrics.get(_TIME, 0.0) - part.metrics.get(_CPU, 0.0), 0.0)
-
-
-__all__ = ["comparable", "rank"]

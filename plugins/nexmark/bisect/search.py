@@ -1,23 +1,23 @@
-"""The search itself: measure, believe a little more, and measure where it tells most.
+"""The search: measure, believe a little more, and measure where it tells most; and its words.
 
 What measures is given, so the search knows nothing of nights, stores or Airflow.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from nexmark.bisect.words import percent
+from nexmark.bisect.builds import short
 from nexmark.errors import NexmarkError
 
 if TYPE_CHECKING:
-    from nexmark.verdict.bisection import Bisection
-    from nexmark.verdict.pairs_of_builds import Pairs
+    from nexmark.verdict.bisection import Bisection, Pairs
 
-#: The bad build differs from the good one from so many standard deviations on. Below the first it
-#: does not, between them it is measured again, up to so many nights.
+#: Below NOTHING standard deviations the bad build does not differ from the good one; from DIFFERENT
+#: on it does. Between the two the search measures it again, until it has had ENOUGH nights.
 NOTHING, DIFFERENT, ENOUGH = 1.0, 2.0, 3
 
 
@@ -42,7 +42,7 @@ class Search:
 
     def state(self) -> Bisection:
         """What is believed by now; the bad build must have been measured."""
-        from nexmark.verdict.pairs_of_builds import bisection_of
+        from nexmark.verdict.bisection import bisection_of
 
         return bisection_of(self.builds, self.nights, self.skipped, self.floor)
 
@@ -93,4 +93,59 @@ class Search:
             )
 
 
-__all__ = ["Search", "Unmeasurable"]
+_INTERVAL = 1.96
+
+
+def percent(size: float, deviation: float) -> str:
+    """A log ratio as a person reads it, with its 95 % interval."""
+    low, high = size - _INTERVAL * deviation, size + _INTERVAL * deviation
+    way = "slower" if size >= 0 else "faster"
+    sign = 1 if size >= 0 else -1
+    ends = sorted(sign * 100 * math.expm1(end) for end in (low, high))
+    return f"{abs(100 * math.expm1(size)):.1f} % {way} ({ends[0]:.1f} to {ends[1]:.1f} %)"
+
+
+def table(search: Search, state: Bisection) -> str:
+    """Every build: its nights, its ratio to the good one, how probably it is the first bad."""
+    from nexmark.verdict.bisection import shift_of
+
+    names = [short(build) for build in search.builds]
+    width = max(len("build"), *map(len, names))
+    lines = [f"{'build':<{width}}  nights   ratio  first bad"]
+    for build, name in zip(search.builds, names, strict=True):
+        own = [night.ratios for night in search.nights if night.build == build]
+        every = [ratio for ratios in own for ratio in ratios]
+        ratio = f"{math.exp(shift_of(every)):.3f}" if every else "-"
+        chance = f"{100 * state.posterior[build]:.1f} %"
+        if build == search.builds[0]:
+            ratio, chance = "1", "good"
+        if build in search.skipped:
+            ratio = "none"
+        lines.append(f"{name:<{width}}  {len(own):>6}  {ratio:>6}  {chance:>9}")
+    return "\n".join(lines)
+
+
+def answer(query: str, search: Search, state: Bisection) -> str:
+    """The first bad build, or what is known of it."""
+    size = f"{query} is {percent(*state.size)} from it on"
+    spent = f"{len(search.nights)} nights, {search.pairs} pairs"
+    found = state.found
+    likely = state.posterior
+    if len(found) == 1:
+        return f"first bad build: {found[0]}, with {_chance(likely[found[0]])}; {size}; {spent}"
+    if found:
+        together = sum(likely[build] for build in found)
+        return (
+            f"first bad build: one of {', '.join(found)}, with {_chance(together)}: those before "
+            f"the last could not be measured; {size}; {spent}"
+        )
+    known = state.credible
+    together = sum(likely[build] for build in known)
+    return (
+        f"first bad build: not found; one of {', '.join(known)}, with {_chance(together)}; "
+        f"{size}; {spent}; run it again with more --measurements"
+    )
+
+
+def _chance(probability: float) -> str:
+    return f"{min(100 * probability, 99.9):.1f} %"

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nexmark.cluster.base import ClusterError, Release, SparkCluster
-from nexmark.cluster.lease import Lease
+from nexmark.cluster.base import Release, SparkCluster
+from nexmark.cluster.lease import ClusterError, Lease
 from nexmark.cluster.local import LocalCluster
 from nexmark.config import AnyCluster, EmbeddedCluster
 from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, identify
 
 
 def open_cluster(config: AnyCluster, home: Path) -> SparkCluster:
-    """The cluster `config`, whose state on this machine is kept below `home`."""
+    """Returns the cluster of `config`; its state on this machine is below `home`."""
     if isinstance(config, EmbeddedCluster):
         return LocalCluster(config, home)
-    from nexmark.cluster.remote import RemoteCluster  # Airflow's SSH provider, for who needs it
+    from nexmark.cluster.remote import RemoteCluster  # Airflow's SSH provider: slow to import
 
     return RemoteCluster(config, home)
 

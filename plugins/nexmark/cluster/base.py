@@ -1,9 +1,11 @@
-"""What a Spark cluster is to a night, wherever its hosts are."""
+"""The interface of a Spark cluster for a night, wherever its hosts are."""
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
+import shutil
 import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -11,20 +13,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from nexmark.cluster.lease import Lease
+from nexmark.cluster.lease import ClusterError, Lease, LeaseFile
 from nexmark.config import Cluster
 from nexmark.engines.prerequisites import java_program
-from nexmark.errors import NexmarkError
+from nexmark_jobs.host.leases import locked, write_whole
 
-#: Far longer than any query's repetitions: the sampler of a forgotten night ends by itself.
+#: Far longer than any query's repetitions: a forgotten sampler ends by itself.
 SAMPLER_MAX_SECONDS = 12 * 3600
 
 _STATUS_TIMEOUT_S = 5
-#: What Spark does not inherit: the caller's own settings.
-_FOREIGN = ("SPARK_", "PYSPARK_", "PYTHONPATH", "PYTHONHOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+#: The caller's own settings, which Spark does not inherit.
+_FOREIGN = (
+    *("SPARK_", "PYSPARK_", "PYTHONPATH", "PYTHONHOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR"),
+    *("AIRFLOW_", "NEXMARK_DB", "NEXMARK_AIRFLOW_TOKEN"),  # our secrets
+)
 
 
-#: Of a JDK, for the newest Spark.
+#: Confs of the daemons: they open only what the night needs.
+DAEMON_CONFS = {
+    "spark.authenticate": "true",
+    "spark.master.rest.enabled": "false",
+    # No search for the next free port: nobody would look there.
+    "spark.port.maxRetries": "0",
+    "spark.ui.killEnabled": "false",
+    "spark.master.ui.decommission.allow.mode": "DENY",
+}
+
+#: The JDK versions of the newest Spark.
 JAVA_MAJORS = (17, 21)
 
 Say: TypeAlias = Callable[[str], None]
@@ -34,13 +49,14 @@ def silent(text: str) -> None:
     """Say nothing."""
 
 
-class ClusterError(NexmarkError):
-    """The cluster cannot be started, reached or used; one line with the remedy."""
+def surely(lease: Lease) -> bool:
+    """Assumes that a night without a process goes on; only Airflow would know."""
+    return True
 
 
 @dataclass(frozen=True)
 class Release:
-    """Something that is deployed: a Spark build or the jobs.
+    """A Spark build or the jobs, to be deployed.
 
     Attributes:
         name: its directory on a host, e.g. `spark-190d4599466ce465`.
@@ -56,7 +72,7 @@ class Release:
 class SparkCluster(ABC):
     """One Spark standalone cluster of one night at a time.
 
-    `state` (on this machine) has the lease: which night uses the cluster.
+    `state` (on this machine) has the lease, which names the night that uses the cluster.
     """
 
     config: Cluster
@@ -64,7 +80,7 @@ class SparkCluster(ABC):
 
     @property
     def state(self) -> Path:
-        """The directory on this machine for what is known of the cluster."""
+        """The directory of the cluster's state on this machine."""
         return self.home / "clusters" / self.config.name
 
     @property
@@ -76,15 +92,15 @@ class SparkCluster(ABC):
     def conf_dir(self) -> Path:
         """The SPARK_CONF_DIR of Spark on this machine: empty, since `include/conf` configures it.
 
-        It is on the class path, and the JVM uses a class archive on that very class path only: so
-        it is one for both arms, or the driver of one of them would start slower.
+        It is on the class path, and the JVM uses a class archive only with the same class path.
+        Both arms share the directory; otherwise one arm's driver would start slower.
         """
         return self.home / "no-spark-conf"
 
     @property
     @abstractmethod
     def mark(self) -> str:
-        """What NEXMARK_OWNER is in every process that belongs to this cluster."""
+        """The value of NEXMARK_OWNER in every process of this cluster."""
 
     @property
     @abstractmethod
@@ -97,12 +113,34 @@ class SparkCluster(ABC):
         """The interpreter of Python workers."""
 
     def properties_file(self, profile: Path) -> Path:
-        """The Spark properties file for a driver with the confs of `profile`."""
-        return profile
+        """A private file with the confs of `profile` and the secret of this night."""
+        confs = {"spark.authenticate": "true", "spark.authenticate.secret": self._secret()}
+        target = self._private / profile.name
+        write_whole(target, f"{profile.read_text()}\n{properties(confs)}")
+        return target
+
+    def _secret(self) -> str:
+        """The secret of the night, which all processes of the cluster share.
+
+        The first call makes it; several threads may call first, because hosts are prepared at the
+        same time. A restart keeps it: earlier submissions still need it.
+        """
+        path = self._private / "secret"
+        self._private.mkdir(parents=True, exist_ok=True)
+        self._private.chmod(0o700)
+        with locked(self._private / "secret.lock"):
+            if not path.exists():
+                write_whole(path, secrets.token_hex(32))
+            return path.read_text()
+
+    @property
+    def _private(self) -> Path:
+        """The files with the secret; they live as long as the lease."""
+        return self.state / "private"
 
     @abstractmethod
     def data_dir(self, run: Path) -> Path:
-        """Where the applications of the run directory `run` write what executors write."""
+        """The directory of the executors' output for the run directory `run`."""
 
     def driver_environment(self, spark_home: Path) -> dict[str, str]:
         """The environment of Spark on this machine: the caller's, without its Spark settings."""
@@ -116,7 +154,7 @@ class SparkCluster(ABC):
         }
 
     def make_conf_dir(self) -> None:
-        """Make it; ClusterError if something was put there."""
+        """Makes the directory; ClusterError if it is not empty."""
         self.conf_dir.mkdir(parents=True, exist_ok=True)
         if strangers := sorted(path.name for path in self.conf_dir.iterdir()):
             raise ClusterError(
@@ -126,37 +164,51 @@ class SparkCluster(ABC):
 
     @abstractmethod
     def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
-        """What keeps a night from being run here, one line each; nothing is changed.
+        """Returns the problems that keep a night from running here, one line each; changes nothing.
 
         `java` are the versions of the JDK that the builds of the night can use.
         """
 
     @abstractmethod
     def deploy(self, releases: list[Release], say: Say) -> None:
-        """Bring `releases` to every host; what is there already is not sent again."""
+        """Brings `releases` to every host; sends only what is missing."""
 
     @abstractmethod
     def start(self, spark: Release, logs: Path, lease: Lease) -> None:
-        """Start master and workers and wait until all are ready.
+        """Start master and workers and wait until all are ready; claims the cluster if need be.
 
         Raises ClusterError, with the last lines of a log, if they are not ready within
-        `start_timeout_s`; nothing is left running then.
+        `start_timeout_s`; then it leaves nothing running. The night keeps a lease that it had.
         """
 
     @abstractmethod
-    def stop(self, logs: Path | None = None) -> list[str]:
-        """End all that belongs to this cluster and remove its temporary files.
+    def clear(self, logs: Path | None = None) -> list[str]:
+        """Ends all processes of this cluster and removes its temporary files; keeps the lease.
 
-        Returns what was ended, one line each. Ending what is not running is no error.
+        Returns one line for each process that it ended. It is no error if there are none.
         """
+
+    def stop(self, logs: Path | None = None) -> list[str]:
+        """Clears the cluster, then releases the lease; for the night that has it."""
+        ended = [*self.clear(logs), *self.end_kafka()]
+        self.release()
+        return ended
+
+    def end_kafka(self) -> list[str]:
+        """Ends the Kafka brokers of the night, if it has some; a line for each process."""
+        return []
 
     @abstractmethod
     def start_samplers(self, jobs: Release, query: str, interval_s: float) -> None:
-        """Start a CPU sampler on every host that is not this machine, and wait for its reading."""
+        """Starts a CPU sampler on every other host, and waits for its first reading."""
 
     @abstractmethod
     def stop_samplers(self, query: str, directory: Path) -> None:
         """End these samplers and fetch `samples-HOST.jsonl` and `clock-HOST.json`."""
+
+    @abstractmethod
+    def copy_samples(self, query: str, directory: Path) -> None:
+        """Copies the samples so far to `directory/samples-HOST.jsonl`; the samplers continue."""
 
     @abstractmethod
     def fetch_recordings(self, application: str, directory: Path) -> None:
@@ -166,16 +218,16 @@ class SparkCluster(ABC):
         """
 
     def recorder_problem(self) -> str:
-        """Why executors cannot run with the flight recorder of the JDK, or ''."""
+        """The reason why executors cannot run with the JDK's flight recorder, or ''."""
         program = java_program("jfr")
         return "" if program.exists() else f"this JDK has no flight recorder: {program} is missing"
 
     @abstractmethod
     def canary(self) -> dict[str, dict[str, float]]:
-        """Run the canary on every host at once; by host, the metrics that it could measure."""
+        """Runs the canary on every host at once; returns the measured metrics by host."""
 
     def describe(self) -> dict[str, dict[str, Any]]:
-        """What every host is, as `nexmark_jobs.host.facts` finds it; ClusterError if one fails."""
+        """The facts of every host (`nexmark_jobs.host.facts`); ClusterError if one fails."""
         return {}
 
     @property
@@ -184,41 +236,50 @@ class SparkCluster(ABC):
         return ()
 
     def holder(self) -> Lease | None:
-        """The lease of the night that the cluster was last started for, if it was not stopped."""
-        return Lease.read(self.state / "lease.json")
+        """The lease of the night that has the cluster; ClusterError if it cannot be read."""
+        return self._lease.holder()
 
-    def claim(self, lease: Lease) -> None:
-        """Say that the night of `lease` uses the cluster from now on, until `stop`."""
-        lease.write(self.state / "lease.json")
+    def claim(self, mine: Lease, is_active: Callable[[Lease], bool] = surely) -> bool:
+        """Takes the cluster for the night of `mine`, until `release`.
+
+        Check and claim are one step. `is_active` tells whether another DAG run is still active; if
+        so, ClusterError names the night that uses the cluster. Returns False if the night already
+        had the cluster.
+        """
+        claimed = self._lease.claim(mine, is_active)
+        if claimed:
+            shutil.rmtree(self._private, ignore_errors=True)
+        return claimed
 
     def release(self) -> None:
-        """Say that no night uses the cluster."""
-        for path in (self._running, self.state / "lease.json"):
-            path.unlink(missing_ok=True)
+        """Releases the lease; for the night that has it."""
+        shutil.rmtree(self._private, ignore_errors=True)
+        self._lease.release()
+
+    @property
+    def _lease(self) -> LeaseFile:
+        return LeaseFile(self.state / "lease.json", self.config.name)
+
+    @property
+    def at_the_prompt(self) -> LeaseFile:
+        """The lease among commands: which command will run a night on this cluster."""
+        return LeaseFile(self.state / "prompt.json", self.config.name)
 
     @property
     def _running(self) -> Path:
-        """Has the name of the Spark release that the cluster was started with."""
+        """The file with the name of the Spark release that the cluster was started with."""
         return self.state / "running"
 
-    def reap(self, mine: Lease, is_active: Callable[[Lease], bool]) -> list[str]:
-        """End what an earlier night left behind.
+    def reap(self, mine: Lease, is_active: Callable[[Lease], bool] = surely) -> list[str]:
+        """Claims the cluster, then ends all processes of earlier nights and earlier tries.
 
-        `is_active` says whether another DAG run still goes on; if it does, its cluster is not
-        touched and ClusterError says who uses it. Returns what was ended, one line each.
+        It never touches another active night. Returns one line for each process that it ended.
         """
-        other = self.holder()
-        if other is not None and not other.same_run(mine):
-            active = other.holder.alive if other.holder else is_active(other)
-            if active:
-                raise ClusterError(
-                    f"cluster {self.config.name}: in use by {other.dag_id} run {other.run_id}; "
-                    "wait until it has ended, or end it"
-                )
-        return self.stop()
+        self.claim(mine, is_active)
+        return [*self.clear(), *self.end_kafka()]
 
     def status(self) -> Mapping[str, Any]:
-        """What the master says of itself as JSON; OSError or ValueError if it does not answer."""
+        """The master's status as JSON; OSError or ValueError if it does not answer."""
         url = f"http://{self.config.master_address}:{self.config.master_ui_port}/json/"
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with direct.open(url, timeout=_STATUS_TIMEOUT_S) as response:
@@ -227,18 +288,18 @@ class SparkCluster(ABC):
 
     @property
     def started(self) -> bool:
-        """Whether it was started and not stopped since; what is left of it is another thing."""
+        """Whether it was started and not stopped since, even if it has lost processes."""
         return self._running.exists()
 
     def trouble_with(self, spark: Release) -> str:
-        """Why no application of the release `spark` can run as it should now, or ''."""
+        """The reason why no application of the release `spark` can run properly now, or ''."""
         running = self._running.read_text() if self.started else "nothing"
         if running != spark.name:
             return f"it runs {running}, not {spark.name}"
         return self.trouble()
 
     def trouble(self) -> str:
-        """Why no application can run as it should now, or ''."""
+        """The reason why no application can run properly now, or ''."""
         try:
             status = self.status()
         except (OSError, ValueError) as error:
@@ -261,4 +322,6 @@ class SparkCluster(ABC):
             return False
 
 
-__all__ = ["SAMPLER_MAX_SECONDS", "ClusterError", "Release", "Say", "SparkCluster", "silent"]
+def properties(confs: Mapping[str, str]) -> str:
+    """The text of a Spark properties file."""
+    return "".join(f"{name} {value}\n" for name, value in confs.items())

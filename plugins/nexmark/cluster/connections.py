@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nexmark.cluster.base import ClusterError
+from nexmark.cluster.lease import ClusterError
+from nexmark_jobs.host.leases import write_whole
 
 #: Below NEXMARK_HOME.
 CONNECTIONS = Path("airflow/connections.json")
 
 
 def read_connections(file: Path) -> dict[str, Any]:
-    """The connections by their ids; none where there is no file. ClusterError if it is not JSON."""
+    """The connections by their ids; none without a file. ClusterError if it is not JSON."""
     try:
         content = json.loads(file.read_text())
     except FileNotFoundError:
@@ -28,23 +28,16 @@ def read_connections(file: Path) -> dict[str, Any]:
 
 
 def put_connections(file: Path, connections: Mapping[str, Any]) -> None:
-    """Add `connections`, in place of those with the same ids."""
+    """Adds `connections`; they replace connections with the same ids."""
     _write(file, {**read_connections(file), **connections})
 
 
 def remove_connections(file: Path, ids: Iterable[str]) -> None:
-    """Take these out; the file stays, since Airflow wants one."""
+    """Removes these connections; the file stays, because Airflow needs one."""
     if file.exists():
         found = read_connections(file)
         _write(file, {key: value for key, value in found.items() if key not in set(ids)})
 
 
 def _write(file: Path, connections: Mapping[str, Any]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    temporary.touch(mode=0o600)
-    temporary.write_text(json.dumps(connections, indent=2) + "\n")
-    temporary.replace(file)
-
-
-__all__ = ["CONNECTIONS", "put_connections", "read_connections", "remove_connections"]
+    write_whole(file, json.dumps(connections, indent=2) + "\n")

@@ -1,12 +1,20 @@
-"""Who uses a cluster: written when it is started, removed when it is stopped."""
+"""The lease of a cluster: a night claims it before it starts anything there."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from nexmark.errors import NexmarkError
+from nexmark_jobs.host.leases import locked, write_whole
 from nexmark_jobs.host.processes import Process
+
+
+class ClusterError(NexmarkError):
+    """The cluster cannot be started, reached or used; one line with the remedy."""
 
 
 @dataclass(frozen=True)
@@ -14,33 +22,93 @@ class Lease:
     """The night that a cluster was started for.
 
     Attributes:
-        dag_id, run_id: the DAG run.
-        holder: the process that the whole night runs in, where it is one (`airflow dags test`);
-            None where a scheduler runs the tasks, which then knows whether the run is active.
+        dag_id, run_id: the DAG run; the run id is "" if a command has not begun it yet.
+        holder: the one process of the whole night (`airflow dags test`). None if a scheduler runs
+            the tasks; the scheduler then knows whether the run is active.
+        command: the command of this package that runs the night or its scheduler: the night ends
+            with it. None in an Airflow of your own.
     """
 
     dag_id: str
     run_id: str
     holder: Process | None = None
+    command: Process | None = None
+
+    def __str__(self) -> str:
+        """The night, for messages."""
+        run = f" run {self.run_id}" if self.run_id else ""
+        process = f" (process {self.holder.pid})" if self.holder else ""
+        return f"{self.dag_id}{run}{process}"
 
     def same_run(self, other: Lease) -> bool:
-        """Whether both are of the same DAG run."""
-        return (self.dag_id, self.run_id) == (other.dag_id, other.run_id)
+        """Whether both belong to the same DAG run, or to the same process that will begin one."""
+        mine, theirs = (self.dag_id, self.run_id), (other.dag_id, other.run_id)
+        return mine == theirs and (bool(self.run_id) or self.holder == other.holder)
 
-    def write(self, path: Path) -> None:
-        """Write as JSON."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asdict(self)))
+    def goes_on(self, is_active: Callable[[Lease], bool]) -> bool:
+        """Whether the night is still active; `is_active` tells it for a night without a holder."""
+        return self.holder.alive if self.holder else is_active(self)
 
     @classmethod
     def read(cls, path: Path) -> Lease | None:
-        """The lease in `path`, None if there is none that can be read."""
+        """The lease in `path`, None if there is none.
+
+        ClusterError if it cannot be read: it may belong to an active night.
+        """
         try:
             content = json.loads(path.read_text())
-            holder = content["holder"]
-            return cls(content["dag_id"], content["run_id"], Process(**holder) if holder else None)
-        except (OSError, ValueError, KeyError, TypeError):
+            processes = (content["holder"], content.get("command"))
+            known = (Process(**process) if process else None for process in processes)
+            return cls(content["dag_id"], content["run_id"], *known)
+        except FileNotFoundError:
             return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ClusterError(
+                f"lease {path}: cannot be read ({error}), so it counts as held; "
+                "if no night runs on this cluster, remove the file"
+            ) from None
 
 
-__all__ = ["Lease"]
+@dataclass(frozen=True)
+class LeaseFile:
+    """The lease of the cluster `name`, in `path`."""
+
+    path: Path
+    name: str
+
+    def holder(self) -> Lease | None:
+        """The current lease, or None."""
+        return Lease.read(self.path)
+
+    def claim(self, mine: Lease, is_active: Callable[[Lease], bool]) -> bool:
+        """Checks and claims in one step; returns False if this DAG run already had the lease.
+
+        `is_active` tells whether a night without a `holder` is still active. ClusterError if
+        another night has the cluster, or if the lease cannot be read or written.
+        """
+        with self._locked():
+            other = self.holder()
+            known = other is not None and other.same_run(mine)
+            if other is not None and not known and other.goes_on(is_active):
+                raise ClusterError(
+                    f"cluster {self.name}: in use by {other}; wait until it has ended, or end it"
+                )
+            write_whole(self.path, json.dumps(asdict(mine)))
+        return not known
+
+    def release(self) -> None:
+        """Removes the lease; for the night that has it."""
+        with self._locked():
+            self.path.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        try:
+            with locked(self.path.parent.with_suffix(".lock")):  # beside: nothing stays in there
+                yield
+        except OSError as error:  # TimeoutError, too
+            why = error.strerror or error
+            raise ClusterError(
+                f"lease {self.path}: cannot be claimed ({why}); see that its directory can be "
+                "written and that no other command is stuck"
+            ) from None

@@ -1,13 +1,19 @@
 """The embedded cluster: one Spark standalone master and one worker on 127.0.0.1.
 
-Real processes in sessions of their own, executors apart from the driver, so that CPU time is
-attributed as on a cluster of many hosts.
+Daemons, executors and the driver are separate processes, so CPU time is attributed as on a cluster
+of many hosts.
 
-    <home>/clusters/<name>/lease.json   the night it runs for
+    <home>/clusters/<name>/lease.json   the night that has the cluster
+    <home>/clusters/<name>/prompt.json  the command that will run a night on it
     <home>/clusters/<name>/scratch/     Spark's work, local and checkpoint directories
+    <home>/clusters/<name>/private/     the secret of the night, and confs with it
+    <home>/clusters/<name>/kafka/       the Kafka broker of a night that reads Kafka
 
-There are no pid files: processes are found by their mark (see `processes`), which also finds what
-was started a moment before a kill, and never a stranger that got an old pid.
+Daemons, drivers and executors have a secret of the night (`spark.authenticate`): any user of this
+machine can reach their ports.
+
+There are no pid files: processes are found by their mark (see `processes`). A mark also finds a
+process that was started just before a kill, and never a stranger with a reused pid.
 """
 
 from __future__ import annotations
@@ -22,31 +28,41 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nexmark.cluster.base import JAVA_MAJORS, ClusterError, Release, Say, SparkCluster, silent
-from nexmark.cluster.lease import Lease
-from nexmark.cluster.programs import program_command, program_input, program_result
-from nexmark.cluster.recordings import executor_of, pattern_of, wait_until_whole
+from nexmark.cluster.base import (
+    DAEMON_CONFS,
+    JAVA_MAJORS,
+    Release,
+    Say,
+    SparkCluster,
+    properties,
+    silent,
+)
+from nexmark.cluster.hosts.programs import program_command, program_input, program_result
+from nexmark.cluster.hosts.samplers import executor_of, pattern_of, wait_until_whole
+from nexmark.cluster.lease import ClusterError, Lease
 from nexmark.config import EmbeddedCluster
 from nexmark.config.clusters import PORTS
 from nexmark.config.fields import mebibytes
 from nexmark_jobs.host import canary, facts, files, processes
 from nexmark_jobs.host.facts import free_memory
+from nexmark_jobs.host.leases import write_whole
 from nexmark_jobs.host.ports import LOOPBACK, is_free, listener, listens
 from nexmark_jobs.host.processes import Process, owned, owner_mark, start_detached
 
+if TYPE_CHECKING:
+    from nexmark.kafka.broker import LocalBrokers
+
 _POLL_S = 0.2
 _LOG_LINES = 3
-#: Where a port is taken, the next one is of no use: it is not where anyone looks.
-_DAEMON_CONFS = "-Dspark.master.rest.enabled=false -Dspark.port.maxRetries=0"
 _CANARY_S = 60
 _END_GRACE_S = 10
 
 
 @dataclass(frozen=True)
 class LocalCluster(SparkCluster):
-    """The embedded cluster `config`, whose state is kept below `home`."""
+    """The embedded cluster of `config`; its state is below `home`."""
 
     config: EmbeddedCluster
     home: Path
@@ -58,12 +74,27 @@ class LocalCluster(SparkCluster):
 
     @property
     def mark(self) -> str:
-        """What NEXMARK_OWNER is in every process that belongs to this cluster."""
+        """The value of NEXMARK_OWNER in every process of this cluster."""
         return owner_mark(self.home, self.config.name)
 
     @property
+    def brokers(self) -> LocalBrokers:
+        """The Kafka brokers of a night that reads Kafka; they outlive a restart of the cluster."""
+        from nexmark.kafka.broker import LocalBrokers
+
+        return LocalBrokers(self._kafka, owner_mark(self.home, f"{self.config.name} kafka"))
+
+    def end_kafka(self) -> list[str]:
+        """Ends the brokers, and removes their storage."""
+        return self.brokers.down() if self._kafka.exists() else []
+
+    @property
+    def _kafka(self) -> Path:
+        return self.state / "kafka"
+
+    @property
     def worker_python(self) -> str:
-        """The interpreter that runs this."""
+        """This interpreter."""
         return sys.executable
 
     def data_dir(self, run: Path) -> Path:
@@ -71,11 +102,11 @@ class LocalCluster(SparkCluster):
         return run
 
     def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
-        """Too little memory, and each port that a process which is not of this cluster has."""
+        """Too little memory, and each port that a foreign process has."""
         return [*filter(None, [self._memory_problem()]), *self._taken_ports()]
 
     def deploy(self, releases: list[Release], say: Say) -> None:
-        """Nothing: this machine has them."""
+        """Does nothing: the releases are on this machine."""
 
     def start_samplers(self, jobs: Release, query: str, interval_s: float) -> None:
         """None: the sampler of this machine sees the executors too."""
@@ -83,8 +114,11 @@ class LocalCluster(SparkCluster):
     def stop_samplers(self, query: str, directory: Path) -> None:
         """None were started."""
 
+    def copy_samples(self, query: str, directory: Path) -> None:
+        """None were started."""
+
     def fetch_recordings(self, application: str, directory: Path) -> None:
-        """Move them: they are on this machine already."""
+        """Moves the files on this machine."""
         host = socket.gethostname()
         request = {"find": pattern_of(self.scratch / "work", application)}
         found = wait_until_whole(
@@ -96,7 +130,7 @@ class LocalCluster(SparkCluster):
             shutil.move(path, target)
 
     def canary(self) -> dict[str, dict[str, float]]:
-        """The canary of this machine, in a process of its own as on a host."""
+        """The canary of this machine, in a separate process as on a host."""
         request = {"directory": str(self.home)}
         run = subprocess.run(
             program_command(sys.executable),
@@ -112,13 +146,13 @@ class LocalCluster(SparkCluster):
         return {socket.gethostname(): answer["metrics"]}
 
     def describe(self) -> dict[str, dict[str, Any]]:
-        """What this machine is."""
+        """The facts of this machine."""
         java = shutil.which("java")
         home = os.environ.get("JAVA_HOME") or (str(Path(java).resolve().parents[1]) if java else "")
         return {socket.gethostname(): facts.main({"java_home": home, "busy_window_s": 0})}
 
     def _taken_ports(self) -> list[str]:
-        """Each port that a process which is not of this cluster has, with the remedy."""
+        """A line with the remedy for each port that a foreign process has."""
         ours = set(owned(self.mark))
         problems = []
         for name in PORTS:
@@ -153,10 +187,12 @@ class LocalCluster(SparkCluster):
         if problems:
             raise ClusterError(problems[0])
         self.make_conf_dir()
-        self.claim(lease)
-        for directory in ("work", "local", "checkpoints"):
-            (self.scratch / directory).mkdir(parents=True, exist_ok=True)
+        claimed = self.claim(lease)
         try:
+            for directory in ("work", "local", "checkpoints"):
+                (self.scratch / directory).mkdir(parents=True, exist_ok=True)
+            confs = DAEMON_CONFS | {"spark.authenticate.secret": self._secret()}
+            write_whole(self._daemon_confs, properties(confs))
             master = self._start_master(spark.path, logs / "master.log")
             self._wait(self._master_is_alone, master, logs / "master.log", "master")
             worker = self._start_worker(spark.path, logs / "worker.log")
@@ -164,11 +200,13 @@ class LocalCluster(SparkCluster):
             self._wait(ready, worker, logs / "worker.log", "worker")
             self._running.write_text(spark.name)
         except BaseException:
-            self.stop()
+            self.clear()
+            if claimed:
+                self.release()
             raise
 
-    def stop(self, logs: Path | None = None) -> list[str]:
-        """End all that belongs to this cluster and remove its scratch space."""
+    def clear(self, logs: Path | None = None) -> list[str]:
+        """Ends all processes of this cluster and removes its scratch space; keeps the lease."""
         request = {"do": "end", "mark": self.mark, "grace_s": _END_GRACE_S}
         answer = processes.main(request)
         if answer["left"]:
@@ -178,8 +216,12 @@ class LocalCluster(SparkCluster):
                 f"look at them with ps, then: kill -9 {pids}"
             )
         shutil.rmtree(self.scratch, ignore_errors=True)
-        self.release()
+        self._running.unlink(missing_ok=True)
         return [f"{process['pid']} {process['command']}" for process in answer["ended"]]
+
+    @property
+    def _daemon_confs(self) -> Path:
+        return self._private / "daemons.conf"
 
     def _start_master(self, spark_home: Path, log: Path) -> Process:
         port, ui = self.config.master_port, self.config.master_ui_port
@@ -205,11 +247,13 @@ class LocalCluster(SparkCluster):
         environment = {
             **self.driver_environment(spark_home),
             "SPARK_DAEMON_MEMORY": self.config.daemon_memory,
-            "SPARK_DAEMON_JAVA_OPTS": f"-XX:+UseSerialGC {_DAEMON_CONFS}",
+            "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC",
         }
+        # A file of its own: SPARK_CONF_DIR is on the class path of executors, see `conf_dir`.
         command = [
             str(spark_home / "bin" / "spark-class"),
             f"org.apache.spark.deploy.{main_class}",
+            *("--properties-file", str(self._daemon_confs)),
             *arguments,
         ]
         return start_detached(command, environment, self.mark, log)
@@ -218,9 +262,9 @@ class LocalCluster(SparkCluster):
         return master.alive and not self.trouble()
 
     def _wait(self, ready: Callable[[], bool], process: Process, log: Path, what: str) -> None:
-        """Wait for `process` to be ready, and that it is the one who listens on its ports.
+        """Waits until `process` is ready and listens on its ports itself.
 
-        Another installation may have been quicker by a moment: then its daemon answers there.
+        Another installation may have been a moment earlier: then its daemon answers there.
         """
         deadline = time.monotonic() + self.config.start_timeout_s
         ports = [getattr(self.config, name) for name in PORTS if name.startswith(what)]
@@ -235,19 +279,16 @@ class LocalCluster(SparkCluster):
             time.sleep(_POLL_S)
 
     def _why(self, log: Path) -> str:
-        """Who has a port of this cluster, else the last words in `log`."""
+        """The process that has a port of this cluster, else the last lines of `log`."""
         taken = self._taken_ports()
         return f"{taken[0]}; see {log}" if taken else _tail(log)
 
 
 def _tail(log: Path) -> str:
-    """The last lines of `log` in one, with where the rest is."""
+    """The last lines of `log` as one, with the path of the rest."""
     try:
         lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
     except OSError:
         lines = []
     last = " | ".join([line for line in lines if line][-_LOG_LINES:]) or "nothing was logged"
     return f"its last words: {last}; see {log}"
-
-
-__all__ = ["LocalCluster"]

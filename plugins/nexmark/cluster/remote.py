@@ -1,14 +1,15 @@
-"""A cluster of hosts that are reached by SSH: one standalone master, a worker on each other host.
+"""A cluster of hosts over SSH: one standalone master, and a worker on each other host.
 
-On every host, with KEY = <cluster>-<hash of who started it>:
+On every host, with KEY = <cluster>-<hash of the installation>:
 
+    <root>/lease.json                on the master's host: the installation that has the hosts
     <root>/releases/                 Spark builds and jobs, by content (see `deploy`)
-    <root>/nights/KEY/conf             what configures the daemons: the secret of this night
+    <root>/nights/KEY/conf             the daemons' configuration, with the secret of this night
     <root>/nights/KEY/logs, worker, samplers
     <local>/KEY                      state and shuffle files
     <shared>/KEY/checkpoints, runs   the same on every host and on this machine
 
-Everything named KEY is removed when the cluster stops. Processes are found by their mark, as on
+When the cluster stops, it removes everything named KEY. Processes are found by their mark, as on
 this machine (see `nexmark_jobs.host.processes`).
 """
 
@@ -16,8 +17,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import secrets
 import shutil
 import socket
 import time
@@ -26,18 +25,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nexmark.cluster.base import JAVA_MAJORS, ClusterError, Release, Say, SparkCluster, silent
-from nexmark.cluster.deploy import deploy_release
-from nexmark.cluster.host import Host, HostError, SshHost, on_all
-from nexmark.cluster.inspection import inspect
-from nexmark.cluster.lease import Lease
-from nexmark.cluster.listening import listening
-from nexmark.cluster.recordings import fetch_from, pattern_of, recordings_on, wait_until_whole
-from nexmark.cluster.samplers import fetch_samples, start_sampler
-from nexmark.config import Machine, SshCluster
+from nexmark.cluster.base import (
+    DAEMON_CONFS,
+    JAVA_MAJORS,
+    Release,
+    Say,
+    SparkCluster,
+    properties,
+    silent,
+    surely,
+)
+from nexmark.cluster.hosts.deploy import deploy_release
+from nexmark.cluster.hosts.host import Host, Outcome, on_all
+from nexmark.cluster.hosts.samplers import (
+    fetch_from,
+    fetch_samples,
+    pattern_of,
+    recordings_on,
+    start_sampler,
+    wait_until_whole,
+)
+from nexmark.cluster.hosts.ssh import HostError, HostUnreachable
+from nexmark.cluster.inspection.inspection import inspect, listening
+from nexmark.cluster.lease import ClusterError, Lease
+from nexmark.config import SshCluster
 from nexmark.config.fields import mebibytes
 from nexmark.config.paths import safe_name
-from nexmark_jobs.host import canary, facts, files, processes
+from nexmark_jobs.host import canary, facts, files, leases, processes
 from nexmark_jobs.host.processes import end, owned, owner_mark
 
 _POLL_S = 0.5
@@ -47,34 +61,27 @@ _END_GRACE_S = 10
 _DESCRIBE_S = 40
 _CANARY_S = 60
 
-#: Confs of the daemons: no door that the night does not need.
-_DAEMON_CONFS = {
-    "spark.authenticate": "true",
-    "spark.master.rest.enabled": "false",
-    # Where a port is taken, the next one is of no use: it is not where anyone looks.
-    "spark.port.maxRetries": "0",
-    "spark.ui.killEnabled": "false",
-    "spark.master.ui.decommission.allow.mode": "DENY",
-    # A dead host is known after this; Spark's 60 s would be most of a repetition.
-    "spark.worker.timeout": "30",
-}
+#: A host counts as dead after this; Spark's 60 s would be most of a repetition.
+_DAEMON_CONFS = DAEMON_CONFS | {"spark.worker.timeout": "30"}
+#: Hosts stay reserved for a night without a process there for this time: the longest deploy.
+_HOLD_S = 3600
 
 
 @dataclass(frozen=True)
 class RemoteCluster(SparkCluster):
-    """The cluster `config`, as it is used from this machine by the installation at `home`."""
+    """The cluster of `config`, used from this machine by the installation at `home`."""
 
     config: SshCluster
     home: Path
 
     @property
     def mark(self) -> str:
-        """What NEXMARK_OWNER is in every process that belongs to this cluster."""
+        """The value of NEXMARK_OWNER in every process of this cluster."""
         return f"{socket.gethostname()}:{owner_mark(self.home, self.config.name)}"
 
     @property
     def key(self) -> str:
-        """The name of all directories of this cluster of this installation."""
+        """The name of all directories of this installation's cluster."""
         return f"{self.config.name}-{hashlib.sha256(self.mark.encode()).hexdigest()[:8]}"
 
     @property
@@ -104,22 +111,15 @@ class RemoteCluster(SparkCluster):
 
     @property
     def sampled_hosts(self) -> tuple[str, ...]:
-        """Every host: the master's too, for what else ran there."""
+        """Every host, also the master's: other programs may run there."""
         return tuple(self.config.hosts)
 
     def data_dir(self, run: Path) -> Path:
         """In the shared directory, since executors of every host write there."""
         return self.shared / "runs" / safe_name(f"{run.parent.name}-{run.name}")
 
-    def properties_file(self, profile: Path) -> Path:
-        """The confs of `profile` with the secret of this night, for the owner's eyes only."""
-        confs = {"spark.authenticate": "true", "spark.authenticate.secret": self._secret()}
-        target = self.scratch / "private" / profile.name
-        _write_private(target, f"{profile.read_text()}\n{_properties(confs)}")
-        return target
-
     def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
-        """What is wrong with a host, one line each; `say` is told the table of all hosts."""
+        """Returns the problems of all hosts, one line each; prints their table with `say`."""
         with self._hosts() as hosts:
             found = inspect(self.config, hosts, self.mark, java)
         say(f"cluster {self.config.name}\n{found}")
@@ -128,45 +128,38 @@ class RemoteCluster(SparkCluster):
         return found.problems
 
     def deploy(self, releases: list[Release], say: Say) -> None:
-        """Send what is missing to all hosts at once."""
+        """Send the missing releases to all hosts at once."""
         with self._hosts() as hosts:
             for release in releases:
-                outcomes = deploy_release(
-                    hosts,
-                    self.config.root,
-                    release.path,
-                    release.name,
-                    release.digest,
-                    keep=self.config.keep_releases,
-                    say=say,
-                )
-                _raise_first(outcomes)
+                to = (hosts, self.config.root, release.path, release.name, release.digest)
+                _all_of(deploy_release(*to, keep=self.config.keep_releases, say=say))
 
     def start(self, spark: Release, logs: Path, lease: Lease) -> None:
-        """Start the master, then all workers; logs are fetched into `logs` if that fails."""
+        """Starts the master, then all workers; fetches their logs into `logs` if that fails."""
         self.make_conf_dir()
-        self.claim(lease)
-        _write_private(self._secret_path, secrets.token_hex(32))
-        (self.scratch / "local").mkdir(parents=True, exist_ok=True)
-        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        claimed = self.claim(lease)
         try:
+            (self.scratch / "local").mkdir(parents=True, exist_ok=True)
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
             with self._hosts() as hosts:
-                _raise_first(on_all(hosts, self._prepare))
+                _all_of(on_all(hosts, self._prepare))
                 by_name = {host.name: host for host in hosts}
                 master = by_name.pop(self.config.master)
                 self._start_master(master, spark)
                 self._wait(self._master_is_alone, [master])
                 workers = list(by_name.values())
-                _raise_first(on_all(workers, lambda host: self._start_worker(host, spark)))
+                _all_of(on_all(workers, lambda host: self._start_worker(host, spark)))
                 self._wait(lambda: not self.trouble(), workers)
             self._running.write_text(spark.name)
         except BaseException:
             with contextlib.suppress(ClusterError):
-                self.stop(logs)
+                self.clear(logs)
+                if claimed:
+                    self.release()
             raise
 
-    def stop(self, logs: Path | None = None) -> list[str]:
-        """End everything on every host that can be reached, and what is left here.
+    def clear(self, logs: Path | None = None) -> list[str]:
+        """End all processes of the cluster, here and on every reachable host; keep the lease.
 
         Raises ClusterError at the end if a host could not be reached.
         """
@@ -180,12 +173,56 @@ class RemoteCluster(SparkCluster):
                 ended += [f"{name}: {line}" for line in lines]
         shutil.rmtree(self.checkpoints, ignore_errors=True)
         shutil.rmtree(self.scratch, ignore_errors=True)
-        _raise_first(outcomes)  # the lease stays: something of the night may be there still
-        self.release()
+        _all_of(outcomes)
+        self._running.unlink(missing_ok=True)
         return ended
 
-    def reap(self, mine: Lease, is_active: Callable[[Lease], bool]) -> list[str]:
-        """End what an earlier night left, and remove what it left in the shared directory."""
+    def claim(self, mine: Lease, is_active: Callable[[Lease], bool] = surely) -> bool:
+        """Claims the cluster among the nights of this machine, then among other machines.
+
+        The second lease is on the master's host. If this host cannot be reached, a night can still
+        clean up the other hosts.
+        """
+        claimed = super().claim(mine, is_active)
+        try:
+            self._claim_host(mine)
+        except ClusterError as error:
+            if claimed:
+                super().release()
+            elif isinstance(error, HostUnreachable):
+                return False
+            raise
+        return claimed
+
+    def _claim_host(self, mine: Lease) -> None:
+        night = f"{mine} on {socket.gethostname()}"
+        held = self._ask_host({"do": "claim", "night": night, "hold_s": _HOLD_S})["held"]
+        if held:
+            raise ClusterError(
+                f"cluster {self.config.name}: its hosts are in use by {held['night']} "
+                f"(claimed {held['age_s'] / 60:.0f} min ago, {held['owner'].rstrip('|')}); wait "
+                f"until it has ended, or end it; if that machine is gone, end what it left and "
+                f"remove {self._host_lease} on host {self.config.master}"
+            )
+
+    def release(self) -> None:
+        """Releases both leases; the hosts' lease stays while the other arm's cluster is up."""
+        self._ask_host({"do": "release"})
+        super().release()
+
+    def _ask_host(self, request: dict[str, Any]) -> dict[str, Any]:
+        request |= {"path": self._host_lease, "owner": f"{socket.gethostname()}:{self.home}|"}
+        connection = self.config.hosts[self.config.master].connection
+        with Host(self.config.master, connection, self.config.python) as host:
+            return host.call(leases, request, timeout_s=_CALL_S + _CALL_S)
+
+    @property
+    def _host_lease(self) -> str:
+        """The lease on the master's host: the installation that has the hosts."""
+        return f"{self.config.root}/lease.json"
+
+    def reap(self, mine: Lease, is_active: Callable[[Lease], bool] = surely) -> list[str]:
+        """Ends the processes of earlier nights, and removes their files in the shared directory."""
         ended = super().reap(mine, is_active)
         shutil.rmtree(self.shared, ignore_errors=True)
         return ended
@@ -194,44 +231,38 @@ class RemoteCluster(SparkCluster):
         """Start the sampler of the deployed jobs on every host."""
         program = f"{self.config.root}/releases/{jobs.name}/cpu_sampler.py"
         directory = f"{self.work}/samplers"
-        with self._hosts() as hosts:
-            outcomes = on_all(
-                hosts,
-                lambda host: start_sampler(
-                    host, self.config.python, program, directory, query, interval_s, self.mark
-                ),
+        self._on_hosts(
+            lambda host: start_sampler(
+                host, self.config.python, program, directory, query, interval_s, self.mark
             )
-        _raise_first(outcomes)
+        )
 
     def stop_samplers(self, query: str, directory: Path) -> None:
-        """End them and fetch what they wrote; a host without samples is told by its absence."""
-        with self._hosts() as hosts:
-            outcomes = on_all(
-                hosts,
-                lambda host: fetch_samples(
-                    host, f"{self.work}/samplers", query, self.mark, directory
-                ),
-            )
-        _raise_first(outcomes)
+        """Ends the samplers and fetches their files; a host without samples has no file."""
+        remote = f"{self.work}/samplers"
+        self._on_hosts(lambda host: fetch_samples(host, remote, query, self.mark, directory))
+
+    def copy_samples(self, query: str, directory: Path) -> None:
+        """Copies the samples from all hosts at once."""
+        remote = f"{self.work}/samplers/{query}.jsonl"
+        self._on_hosts(lambda host: host.fetch(remote, directory / f"samples-{host.name}.jsonl"))
 
     def fetch_recordings(self, application: str, directory: Path) -> None:
-        """Fetch them from the hosts of the workers, and remove them there."""
+        """Fetches the recordings from the workers' hosts, and removes them there."""
         pattern = pattern_of(f"{self.work}/worker", application)
-
-        def look() -> dict[str, dict[str, int]]:
-            outcomes = on_all(hosts, lambda host: recordings_on(host, pattern))
-            _raise_first(outcomes)
-            return {name: x for name, x in outcomes.items() if not isinstance(x, HostError)}
-
         with self._hosts() as hosts:
-            found = wait_until_whole(look, self.config.executors)
-            outcomes = on_all(
-                hosts, lambda host: fetch_from(host, found[host.name], directory / host.name)
+            found = wait_until_whole(
+                lambda: _all_of(on_all(hosts, lambda host: recordings_on(host, pattern))),
+                self.config.executors,
             )
-        _raise_first(outcomes)
+            _all_of(
+                on_all(
+                    hosts, lambda host: fetch_from(host, found[host.name], directory / host.name)
+                )
+            )
 
     def recorder_problem(self) -> str:
-        """Why the JDK of a host cannot record, or that of this machine cannot read it."""
+        """The reason why a host's JDK cannot record, or this machine's JDK cannot read it."""
         program = f"{self.config.java_home}/bin/jfr"
         with self._hosts() as hosts:
             outcomes = on_all(hosts, lambda host: recordings_on(host, program))
@@ -243,28 +274,27 @@ class RemoteCluster(SparkCluster):
         return super().recorder_problem()
 
     def canary(self) -> dict[str, dict[str, float]]:
-        """The canary of every host; its disk is the one for state."""
+        """The canary of every host, on the disk for state."""
         request = {"directory": self.config.local_dir}
-        with self._hosts() as hosts:
-            outcomes = on_all(
-                hosts, lambda host: host.call(canary, request, timeout_s=_CANARY_S)["metrics"]
-            )
-        _raise_first(outcomes)
-        return {name: found for name, found in outcomes.items() if not isinstance(found, HostError)}
+        return self._on_hosts(
+            lambda host: host.call(canary, request, timeout_s=_CANARY_S)["metrics"]
+        )
 
     def describe(self) -> dict[str, dict[str, Any]]:
-        """What every host is; all are asked at once."""
+        """The facts of every host; asks all at once."""
         request = {"java_home": self.config.java_home, "busy_window_s": 0}
+        return self._on_hosts(lambda host: host.call(facts, request, timeout_s=_DESCRIBE_S))
+
+    def _on_hosts(self, function: Callable[[Host], Outcome]) -> dict[str, Outcome]:
+        """`function` of every host at the same time; ClusterError if it failed on one."""
         with self._hosts() as hosts:
-            outcomes = on_all(hosts, lambda host: host.call(facts, request, timeout_s=_DESCRIBE_S))
-        _raise_first(outcomes)
-        return {name: found for name, found in outcomes.items() if not isinstance(found, HostError)}
+            return _all_of(on_all(hosts, function))
 
     @contextlib.contextmanager
     def _hosts(self) -> Iterator[list[Host]]:
-        """All hosts; a connection is made when one is first used."""
+        """All hosts; each connects when it is first used."""
         hosts: list[Host] = [
-            SshHost(name, machine.connection, self.config.python)
+            Host(name, machine.connection, self.config.python)
             for name, machine in self.config.hosts.items()
         ]
         try:
@@ -273,25 +303,13 @@ class RemoteCluster(SparkCluster):
             for host in hosts:
                 host.close()
 
-    @property
-    def _secret_path(self) -> Path:
-        return self.scratch / "private" / "secret"
-
-    def _secret(self) -> str:
-        try:
-            return self._secret_path.read_text()
-        except FileNotFoundError:
-            raise ClusterError(
-                f"cluster {self.config.name}: it is not started; start the DAG run anew"
-            ) from None
-
     def _prepare(self, host: Host) -> None:
         confs = _DAEMON_CONFS | {"spark.authenticate.secret": self._secret()}
         directories = [f"{self.work}/{name}" for name in ("conf", "logs", "worker", "samplers")]
         request = {
             "remove": [self.work, self.local],
             "make": [*directories, self.local],
-            "write": {f"{self.work}/conf/spark-defaults.conf": _properties(confs)},
+            "write": {f"{self.work}/conf/spark-defaults.conf": properties(confs)},
         }
         host.call(files, request, timeout_s=_CALL_S)
 
@@ -307,7 +325,7 @@ class RemoteCluster(SparkCluster):
         arguments = [
             *("--host", machine.address, "--port", str(self.config.worker_port)),
             *("--webui-port", str(self.config.worker_ui_port)),
-            *("--cores", str(machine.cores), "--memory", f"{_memory_mib(machine)}m"),
+            *("--cores", str(machine.cores), "--memory", f"{mebibytes(machine.memory or '1m')}m"),
             *("--work-dir", f"{self.work}/worker"),
             self.config.master_url,
         ]
@@ -327,18 +345,14 @@ class RemoteCluster(SparkCluster):
             "SPARK_LOCAL_DIRS": self.local,
             "SPARK_DAEMON_MEMORY": self.config.daemon_memory,
             "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC",
-            # Executors inherit these two: what a killed one leaves is removed with `local`.
+            # Executors inherit these two, so files of a killed executor are removed with `local`.
             "JAVA_TOOL_OPTIONS": f'"-Djava.io.tmpdir={self.local}"',
             "TMPDIR": self.local,
         }
-        command = [
-            f"{spark_home}/bin/spark-class",
-            f"org.apache.spark.deploy.{main_class}",
-            *arguments,
-        ]
+        program = [f"{spark_home}/bin/spark-class", f"org.apache.spark.deploy.{main_class}"]
         request = {
             "do": "start",
-            "command": command,
+            "command": [*program, *arguments],
             "environment": environment,
             "mark": self.mark,
             "log": self._log(host.name),
@@ -372,7 +386,7 @@ class RemoteCluster(SparkCluster):
         request = {"do": "end", "mark": self.mark, "grace_s": _END_GRACE_S}
         answer = host.call(processes, request, timeout_s=3 * _CALL_S)
         if logs is not None:
-            with contextlib.suppress(HostError):  # it was never started there
+            with contextlib.suppress(HostError):  # never started there
                 host.fetch(self._log(host.name), logs / Path(self._log(host.name)).name)
         host.call(files, {"remove": [self.work, self.local]}, timeout_s=3 * _CALL_S)
         if answer["left"]:
@@ -384,29 +398,10 @@ class RemoteCluster(SparkCluster):
         return [f"{process['pid']} {process['command']}" for process in answer["ended"]]
 
 
-def _memory_mib(machine: Machine) -> int:
-    return mebibytes(machine.memory or "1m")
-
-
-def _properties(confs: Mapping[str, str]) -> str:
-    return "".join(f"{name} {value}\n" for name, value in confs.items())
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    temporary.replace(path)
-
-
-def _raise_first(outcomes: Mapping[str, Any]) -> None:
-    """Raise what went wrong on hosts as one error."""
-    problems = [str(outcome) for outcome in outcomes.values() if isinstance(outcome, HostError)]
-    if problems:
+def _all_of(outcomes: Mapping[str, Outcome | HostError]) -> dict[str, Outcome]:
+    """What every host returned; what went wrong on hosts is raised as one error."""
+    found = {name: x for name, x in outcomes.items() if not isinstance(x, HostError)}
+    if len(found) < len(outcomes):
+        problems = (str(x) for x in outcomes.values() if isinstance(x, HostError))
         raise ClusterError(" | ".join(problems))
-
-
-__all__ = ["RemoteCluster"]
+    return found

@@ -1,11 +1,9 @@
-"""`include/conf` as typed, frozen objects. Imports PyYAML, pydantic and the standard library only:
-every parse of a DAG file comes through here."""
+"""`include/conf` as typed, frozen objects. Imports PyYAML, pydantic, the standard library, and
+croniter where there is a schedule: every parse of a DAG file comes through here."""
 
 from __future__ import annotations
 
 from nexmark.config.clusters import (
-    BASELINE,
-    CANDIDATE,
     LOOPBACK,
     AnyCluster,
     Cluster,
@@ -13,7 +11,8 @@ from nexmark.config.clusters import (
     Machine,
     SshCluster,
 )
-from nexmark.config.errors import ConfigError, suggest
+from nexmark.config.confs import SparkConf
+from nexmark.config.fields import KNOWN_QUERIES, STANDARD_QUERIES
 from nexmark.config.load import load, profile_path
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
@@ -26,16 +25,13 @@ from nexmark.config.models import (
     Mode,
     Size,
     Snapshots,
-    SparkConf,
     Workload,
 )
-from nexmark.config.queries import KNOWN_QUERIES, STANDARD_QUERIES
+from nexmark.errors import ConfigError, suggest
 
 __all__ = [
     "ACCEPT_DAG_ID",
-    "BASELINE",
     "BUILD_DAG_ID",
-    "CANDIDATE",
     "KNOWN_QUERIES",
     "LOOPBACK",
     "SIGNOFF_DAG_ID",

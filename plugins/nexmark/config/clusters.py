@@ -17,9 +17,9 @@ from nexmark.config.fields import (
     WebAddress,
     mebibytes,
 )
+from nexmark.model import Arm
 
 LOOPBACK = "127.0.0.1"
-CANDIDATE, BASELINE = "candidate", "baseline"
 
 PORTS = ("master_port", "master_ui_port", "worker_port", "worker_ui_port")
 LAST_PORT = 65535
@@ -29,7 +29,10 @@ _Connection: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9_]+$")]
 
 
 class Cluster(Model):
-    """A Spark standalone cluster, and the shape of the applications that run on it."""
+    """A Spark standalone cluster, and the shape of the applications that run on it.
+
+    Unless its kind says otherwise, it is one master and one worker on this machine.
+    """
 
     name: _Name
     kind: str
@@ -65,34 +68,34 @@ class Cluster(Model):
 
         Both are on the same hosts at the same time; they share no port, directory or connection.
         """
-        if arm == CANDIDATE:
+        if arm == Arm.CANDIDATE:
             return self
         changes: dict[str, object] = {
             name: getattr(self, name) + self.baseline_ports for name in PORTS
         }
-        changes["name"] = f"{self.name}-{BASELINE}"
-        changes["spark_connection"] = f"{self.spark_connection}_{BASELINE}"
+        changes["name"] = f"{self.name}-{Arm.BASELINE}"
+        changes["spark_connection"] = f"{self.spark_connection}_{Arm.BASELINE}"
         return self.model_copy(update=changes)
 
     @property
     def master_address(self) -> str:
         """The address that the master listens on."""
-        raise NotImplementedError
+        return LOOPBACK
 
     @property
     def driver_address(self) -> str:
         """The address of this machine that executors reach the driver at."""
-        raise NotImplementedError
+        return LOOPBACK
 
     @property
     def workers(self) -> int:
         """How many workers the cluster has."""
-        raise NotImplementedError
+        return 1
 
     @property
     def worker_cores(self) -> int:
-        """The cores of all workers together."""
-        raise NotImplementedError
+        """The cores of all workers together: what the executors ask for."""
+        return self.executors * self.executor_cores
 
     @property
     def master_url(self) -> str:
@@ -101,29 +104,13 @@ class Cluster(Model):
 
 
 class EmbeddedCluster(Cluster):
-    """One master and one worker on this machine, started and ended by the night."""
+    """One master and one worker on this machine, started and ended by the night.
+
+    So is a Kafka broker, for workloads that read Kafka.
+    """
 
     kind: Literal["embedded"]
-
-    @property
-    def master_address(self) -> str:
-        """Loopback."""
-        return LOOPBACK
-
-    @property
-    def driver_address(self) -> str:
-        """Loopback."""
-        return LOOPBACK
-
-    @property
-    def workers(self) -> int:
-        """One."""
-        return 1
-
-    @property
-    def worker_cores(self) -> int:
-        """The worker has what the executors ask for."""
-        return self.executors * self.executor_cores
+    kafka_port: Port = 19192
 
 
 class Machine(Model):
@@ -145,7 +132,7 @@ class Machine(Model):
         return self
 
     def slots(self, cores: int, memory: int) -> int:
-        """How many executors of so many cores and MiB of memory fit."""
+        """How many executors fit, each with `cores` cores and `memory` MiB."""
         if self.cores is None or self.memory is None:
             return 0
         return min(self.cores // cores, mebibytes(self.memory) // memory)
@@ -162,6 +149,7 @@ class SshCluster(Cluster):
         python, java_home: on every host.
         keep_releases: how many releases stay on a host.
         max_clock_offset_s: how far a host's clock may be from this machine's.
+        kafka: the connection of the Kafka for workloads that read it.
     """
 
     kind: Literal["ssh"]
@@ -173,6 +161,7 @@ class SshCluster(Cluster):
     java_home: AbsolutePath
     keep_releases: Annotated[int, Field(ge=2, le=100)] = 4
     max_clock_offset_s: Annotated[float, Field(gt=0, le=60)] = 0.5
+    kafka: _Connection | None = None
     hosts: Annotated[Mapping[_Name, Machine], Field(min_length=2)]
 
     @model_validator(mode="after")
@@ -229,16 +218,3 @@ class SshCluster(Cluster):
 AnyCluster: TypeAlias = Annotated[EmbeddedCluster | SshCluster, Field(discriminator="kind")]
 
 KINDS: Mapping[str, type[Cluster]] = {"embedded": EmbeddedCluster, "ssh": SshCluster}
-
-__all__ = [
-    "BASELINE",
-    "CANDIDATE",
-    "KINDS",
-    "LOOPBACK",
-    "PORTS",
-    "AnyCluster",
-    "Cluster",
-    "EmbeddedCluster",
-    "Machine",
-    "SshCluster",
-]

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import types
+import typing
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast
 
 import yaml
+from pydantic import BaseModel, ValidationError
 
-from nexmark.config.errors import ConfigError
+from nexmark.config.fields import HISTORY_KEYS, REMEDY
+from nexmark.config.models import Gate
+from nexmark.errors import ConfigError, KeyedError, suggest
 
 Key: TypeAlias = tuple[str | int, ...]
 Data: TypeAlias = "str | int | float | bool | tuple[Data, ...] | dict[str, Data] | None"
+
+_M = TypeVar("_M", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -25,13 +32,27 @@ class Document:
     lines: Mapping[Key, int]
 
     def error(self, key: Key, problem: str) -> ConfigError:
-        """The error to raise for `key`; its line is that of the nearest key that exists."""
+        """The error to raise for `key`; it has the line of the nearest key that exists."""
         known = key
         while known and known not in self.lines:
             known = known[:-1]
         dotted = ".".join(str(part) for part in key)
         where = f"{display(self.path)}:{self.lines.get(known, 1)}"
         return ConfigError(f"{where}: {dotted}: {problem}" if dotted else f"{where}: {problem}")
+
+    def validated(self, key: Key, model: type[_M], value: Mapping[str, Any]) -> _M:
+        """The value at `key` as `model`; ConfigError for the first thing that is wrong."""
+        try:
+            return model.model_validate(value)
+        except ValidationError as errors:
+            error = cast(Mapping[str, Any], errors.errors(include_url=False)[0])
+            at = place_of(error)
+            raise self.error((*key, *at), problem_of(error, model, at)) from None
+
+    def look_up(self, key: Key, kind: str, name: str, known: Iterable[str]) -> None:
+        """Raise ConfigError if the name at `key` is not known."""
+        if name not in known:
+            raise self.error(key, f"unknown {kind} {name!r}; {suggest(name, known)}")
 
 
 def display(path: Path) -> str:
@@ -40,20 +61,30 @@ def display(path: Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
+def read_text(path: Path) -> str:
+    """The text of `path`; ConfigError for a file that is missing or cannot be read as UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{display(path)}: the file is missing; restore it or set NEXMARK_CONF to its directory"
+        ) from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(
+            f"{display(path)}:{line}: cannot be read: it is no text in UTF-8; save it as such"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{display(path)}: cannot be read: {error}; make it readable") from None
+
+
 def read(path: Path) -> Document:
     """Read `path`.
 
     Raises ConfigError for a file that is missing, unreadable, not YAML, not a mapping, or
     that has a key twice.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ConfigError(
-            f"{display(path)}: the file is missing; restore it or set NEXMARK_CONF to its directory"
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{display(path)}: cannot be read: {error}; make it readable") from None
+    text = read_text(path)
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -124,4 +155,59 @@ class _Reader:
         return Document(self.path, {}, {key: node.start_mark.line + 1}).error(key, problem)
 
 
-__all__ = ["Data", "Document", "Key", "display", "read"]
+#: pydantic's error type -> what was expected there.
+_EXPECTED = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "mapping_type": "keys and values",
+    "dict_type": "keys and values",
+    "model_type": "keys and values",
+    "none_required": "nothing",
+}
+
+
+def place_of(error: Mapping[str, Any]) -> Key:
+    """The keys down to the value that is wrong."""
+    cause = error.get("ctx", {}).get("error")
+    below = cause.keys if isinstance(cause, KeyedError) else ()
+    return (*(part for part in error["loc"] if part != "[key]"), *below)
+
+
+def problem_of(error: Mapping[str, Any], model: type[BaseModel], at: Key) -> str:
+    """What is wrong and what to do."""
+    kind, value = error["type"], error["input"]
+    if kind == "extra_forbidden":
+        if model is Gate and str(at[-1]).startswith(HISTORY_KEYS):
+            return f"{REMEDY}, and remove it"
+        known = [name for name in _fields(model, at[:-1]) if name != "name"]
+        return f"unknown key {at[-1]!r}; {suggest(at[-1], known)}"
+    if kind == "missing":
+        return "the key is missing; add it"
+    if kind == "value_error":
+        return str(error["ctx"]["error"])
+    if kind in _EXPECTED:
+        got = "nothing" if value is None else f"{value!r}"
+        quotes = ", in quotes" if kind == "string_type" and value is not None else ""
+        return f"expected {_EXPECTED[kind]}, got {got}; write {_EXPECTED[kind]}{quotes}"
+    message = error["msg"].replace("Input should", "must").replace("String should", "must")
+    return f"{message}, is {value!r}; correct the value"
+
+
+def _fields(model: type[BaseModel], at: Key) -> list[str]:
+    """The keys that `model` knows at the path `at`."""
+    current: Any = model
+    for part in at:
+        hints = typing.get_type_hints(current) if isinstance(current, type) else {}
+        current = _model_in(hints.get(str(part)))
+    return list(current.model_fields) if current is not None else []
+
+
+def _model_in(hint: Any) -> type[BaseModel] | None:
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        return hint
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return next((m for m in map(_model_in, typing.get_args(hint)) if m), None)
+    return None

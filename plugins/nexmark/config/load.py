@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import types
-import typing
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from nexmark.config import paths
 from nexmark.config.clusters import KINDS, AnyCluster
-from nexmark.config.document import Document, Key, read
-from nexmark.config.errors import ConfigError, suggest
+from nexmark.config.confs import check_conf
+from nexmark.config.document import Document, Key, read, read_text
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
     BUILD_DAG_ID,
@@ -23,23 +22,12 @@ from nexmark.config.models import (
     Gate,
     Workload,
 )
+from nexmark.config.notifications import load_notifications
+from nexmark.errors import KeyedError, suggest
 
 _M = TypeVar("_M", bound=BaseModel)
 
-#: pydantic's error type -> what was expected there.
-_EXPECTED = {
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "string_type": "text",
-    "bool_type": "true or false",
-    "tuple_type": "a list",
-    "mapping_type": "keys and values",
-    "dict_type": "keys and values",
-    "model_type": "keys and values",
-    "none_required": "nothing",
-}
-
-#: DAGs that are there beside those of the engines, by id.
+#: Ids of the DAGs that do not belong to an engine, each with its purpose.
 RESERVED_DAG_IDS = {
     BUILD_DAG_ID: "a build on demand",
     ACCEPT_DAG_ID: "accept a run",
@@ -48,10 +36,10 @@ RESERVED_DAG_IDS = {
 
 
 def load(directory: Path | None = None) -> Config:
-    """Read and check `engines.yaml`, `workloads.yaml`, `clusters.yaml` and `gate.yaml`.
+    """Read and check all files: four make the Config, notifications and profiles are only checked.
 
-    `directory` defaults to `paths.conf_dir()`. Raises ConfigError, whose text is
-    `file:line: key: what is wrong; remedy`, for the first thing that is wrong.
+    `directory` defaults to `paths.conf_dir()`. Raises ConfigError for the first mistake; its text
+    is `file:line: key: problem; remedy`.
     """
     directory = directory or paths.conf_dir()
     workloads_file = read(directory / "workloads.yaml")
@@ -60,15 +48,15 @@ def load(directory: Path | None = None) -> Config:
     engines = dict(_entries(engines_file, "engines", Engine))
     clusters = dict(_clusters(read(directory / "clusters.yaml")))
     gate_file = read(directory / "gate.yaml")
-    gate = _gate(gate_file)
+    gate = gate_file.validated((), Gate, gate_file.data)
     _check_engines(engines_file, engines, workloads, clusters, directory)
     for name, workload in workloads.items():
         key = ("workloads", name, "conf_profile")
         _check_profile(workloads_file, key, workload.conf_profile, directory)
     for name in gate.workloads:
-        if name not in workloads:
-            problem = f"unknown workload {name!r}; {suggest(name, workloads)}"
-            raise gate_file.error(("workloads", name), problem)
+        gate_file.look_up(("workloads", name), "workload", name, workloads)
+    check_profiles(directory)
+    load_notifications(directory)
     return Config(engines=engines, workloads=workloads, clusters=clusters, gate=gate)
 
 
@@ -77,7 +65,8 @@ def load_gate(path: Path | None = None) -> Gate:
 
     Raises ConfigError like `load`; workloads it names are not looked up.
     """
-    return _gate(read(path or paths.conf_dir() / "gate.yaml"))
+    document = read(path or paths.conf_dir() / "gate.yaml")
+    return document.validated((), Gate, document.data)
 
 
 def profile_path(profile: str, directory: Path | None = None) -> Path:
@@ -85,25 +74,19 @@ def profile_path(profile: str, directory: Path | None = None) -> Path:
     return (directory or paths.conf_dir()) / "spark" / f"{profile}.conf"
 
 
-def _gate(document: Document) -> Gate:
-    return _validate(document, (), Gate, document.data)
-
-
 def _entries(document: Document, section: str, model: type[_M]) -> Iterator[tuple[str, _M]]:
     for name, value in _section(document, section):
-        yield name, _validate(document, (section, name), model, value)
+        yield name, document.validated((section, name), model, value)
 
 
 def _clusters(document: Document) -> Iterator[tuple[str, AnyCluster]]:
-    """The clusters; `kind` says of which model an entry is."""
+    """The clusters; the `kind` of an entry selects its model."""
     for name, value in _section(document, "clusters"):
         key = ("clusters", name)
         if "kind" not in value:
             raise document.error((*key, "kind"), "the key is missing; add it")
-        kind = value["kind"]
-        if kind not in KINDS:
-            raise document.error((*key, "kind"), f"unknown kind {kind!r}; {suggest(kind, KINDS)}")
-        yield name, cast(AnyCluster, _validate(document, key, KINDS[kind], value))
+        document.look_up((*key, "kind"), "kind", value["kind"], KINDS)
+        yield name, cast(AnyCluster, document.validated(key, KINDS[value["kind"]], value))
 
 
 def _section(document: Document, section: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -123,50 +106,6 @@ def _section(document: Document, section: str) -> Iterator[tuple[str, dict[str, 
         yield name, {**value, "name": name}
 
 
-def _validate(document: Document, key: Key, model: type[_M], value: Mapping[str, Any]) -> _M:
-    try:
-        return model.model_validate(value)
-    except ValidationError as errors:
-        error = cast(Mapping[str, Any], errors.errors(include_url=False)[0])
-        at = tuple(part for part in error["loc"] if part not in ("[key]",))
-        raise document.error((*key, *at), _problem(error, model, at)) from None
-
-
-def _problem(error: Mapping[str, Any], model: type[BaseModel], at: Key) -> str:
-    """The error of pydantic as what is wrong and what to do."""
-    kind, value = error["type"], error["input"]
-    if kind == "extra_forbidden":
-        known = [name for name in _fields(model, at[:-1]) if name != "name"]
-        return f"unknown key {at[-1]!r}; {suggest(at[-1], known)}"
-    if kind == "missing":
-        return "the key is missing; add it"
-    if kind == "value_error":
-        return str(error["ctx"]["error"])
-    if kind in _EXPECTED:
-        got = "nothing" if value is None else f"{value!r}"
-        quotes = ", in quotes" if kind == "string_type" and value is not None else ""
-        return f"expected {_EXPECTED[kind]}, got {got}; write {_EXPECTED[kind]}{quotes}"
-    message = error["msg"].replace("Input should", "must").replace("String should", "must")
-    return f"{message}, is {value!r}; correct the value"
-
-
-def _fields(model: type[BaseModel], at: Key) -> list[str]:
-    """The keys that `model` knows at the path `at`."""
-    current: Any = model
-    for part in at:
-        hints = typing.get_type_hints(current) if isinstance(current, type) else {}
-        current = _model_in(hints.get(str(part)))
-    return list(current.model_fields) if current is not None else []
-
-
-def _model_in(hint: Any) -> type[BaseModel] | None:
-    if isinstance(hint, type) and issubclass(hint, BaseModel):
-        return hint
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return next((m for m in map(_model_in, typing.get_args(hint)) if m), None)
-    return None
-
-
 def _check_engines(
     document: Document,
     engines: Mapping[str, Engine],
@@ -176,19 +115,16 @@ def _check_engines(
 ) -> None:
     dag_ids = dict(RESERVED_DAG_IDS)
     for name, engine in engines.items():
-        if engine.workload not in workloads:
-            problem = f"unknown workload {engine.workload!r}; {suggest(engine.workload, workloads)}"
-            raise document.error(("engines", name, "workload"), problem)
-        if engine.cluster is not None and engine.cluster not in clusters:
-            problem = f"unknown cluster {engine.cluster!r}; {suggest(engine.cluster, clusters)}"
-            raise document.error(("engines", name, "cluster"), problem)
+        key = ("engines", name)
+        document.look_up((*key, "workload"), "workload", engine.workload, workloads)
+        if engine.cluster is not None:
+            document.look_up((*key, "cluster"), "cluster", engine.cluster, clusters)
         if engine.conf_profile is not None:
-            key = ("engines", name, "conf_profile")
-            _check_profile(document, key, engine.conf_profile, directory)
+            _check_profile(document, (*key, "conf_profile"), engine.conf_profile, directory)
         other = dag_ids.setdefault(engine.dag_id, name)
         if other != name:
             problem = f"has the same DAG id as {other!r} ({engine.dag_id}); rename one"
-            raise document.error(("engines", name), problem)
+            raise document.error(key, problem)
 
 
 def _check_profile(document: Document, key: Key, profile: str, directory: Path) -> None:
@@ -197,4 +133,64 @@ def _check_profile(document: Document, key: Key, profile: str, directory: Path) 
         raise document.error(key, f"unknown conf profile {profile!r}; {suggest(profile, known)}")
 
 
-__all__ = ["ConfigError", "load", "load_gate", "profile_path"]
+#: A key ends at the first of these that has no backslash before it.
+_ENTRY = re.compile(r"((?:\\.|[^\\=:\s])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def check_profiles(directory: Path) -> None:
+    """Read all profiles of a configuration; ConfigError for the first thing that is wrong."""
+    for path in sorted((directory / "spark").glob("*.conf")):
+        read_profile(path)
+
+
+def read_profile(path: Path) -> Mapping[str, str]:
+    """The confs of a profile.
+
+    Raises ConfigError naming file and line: a file that cannot be read, a conf that is there
+    twice, has no value, or is not for a user to set.
+    """
+    lines: dict[str, int] = {}
+    confs: dict[str, str] = {}
+    for number, text in _logical_lines(read_text(path)):
+        found = _ENTRY.fullmatch(text)
+        assert found is not None
+        key, value = _unescaped(found[1]), _unescaped(found[2])
+        here = Document(path, {}, {(key,): number})
+        if key in confs:
+            raise here.error((key,), f"is there twice (first on line {lines[key]}); remove one")
+        try:
+            check_conf(key, value)
+        except KeyedError as error:
+            raise here.error((key,), str(error)) from None
+        confs[key] = value
+        lines[key] = number
+    return confs
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The entries with the numbers of their lines; a backslash at the end goes on in the next."""
+    entry, began = "", 0
+    for number, line in enumerate([*text.splitlines(), ""], start=1):
+        line = line.lstrip(" \t\f")
+        if not began and (not line or line[0] in "#!"):
+            continue
+        began = began or number
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            entry += line[:-1]
+            continue
+        yield began, entry + line
+        entry, began = "", 0
+
+
+def _unescaped(text: str) -> str:
+    """`text` without its backslashes."""
+    return _ESCAPE.sub(lambda found: _character(found[1]), text)
+
+
+def _character(escape: str) -> str:
+    if len(escape) > 1:
+        return chr(int(escape[1:], 16))
+    return _ESCAPED.get(escape, escape)

@@ -7,12 +7,32 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from nexmark.config.clusters import AnyCluster
-from nexmark.config.errors import suggest
-from nexmark.config.fields import Model, Positive
-from nexmark.config.queries import KNOWN_QUERIES, STANDARD_QUERIES
+from nexmark.config.confs import SparkConf, no_secret_in_address
+from nexmark.config.fields import (
+    KNOWN_QUERIES,
+    STANDARD_QUERIES,
+    Model,
+    Positive,
+    Schedule,
+    Tarball,
+    check_tarball,
+    known_mode,
+)
+from nexmark.errors import KeyedError, suggest
+from nexmark.model import ARMS
+from nexmark_jobs.knobs import (
+    BASE_TIME_MS,
+    BOUNDS,
+    MAX_EVENTS,
+    OWN_ARGUMENTS,
+    KnobError,
+    check_knob,
+    check_span,
+    knobs,
+)
 
 
 def _query(value: object) -> object:
@@ -21,64 +41,19 @@ def _query(value: object) -> object:
     return value
 
 
-def _queries(value: tuple[str, ...]) -> tuple[str, ...]:
-    twice = sorted({name for name in value if value.count(name) > 1})
-    if twice:
-        raise ValueError(f"query {twice[0]!r} is listed twice; list it once")
-    return value
-
-
-def _spark_conf_value(value: object) -> object:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, (int, float)) else value
-
-
-#: Confs that the harness sets itself: a value from a user would break attribution or isolation.
-RESERVED_CONFS: tuple[str, ...] = (
-    "spark.app.name",
-    "spark.authenticate",
-    "spark.driver.bindAddress",
-    "spark.driver.defaultJavaOptions",
-    "spark.driver.host",
-    "spark.driver.memory",
-    "spark.eventLog",
-    "spark.executor.cores",
-    "spark.executor.defaultJavaOptions",
-    "spark.executor.memory",
-    "spark.master",
-    "spark.nexmark",
-    "spark.sql.session.timeZone",
-    "spark.sql.streaming.checkpointLocation",
-    "spark.submit.deployMode",
-    "spark.ui.enabled",
-)
-
-
-def _spark_conf_key(key: str) -> str:
-    if not re.fullmatch(r"spark\.[A-Za-z0-9_.-]+", key):
-        raise ValueError(f"{key!r} is not a Spark conf; names start with 'spark.'")
-    for reserved in RESERVED_CONFS:
-        if key == reserved or key.startswith(f"{reserved}."):
-            raise ValueError(f"{key} is set by the benchmark itself; remove it here")
-    return key
-
-
-#: The DAG that tests any build; those of the engines are named after them.
+#: The DAG that tests any build; an engine's DAG is named after the engine.
 BUILD_DAG_ID = "nexmark_build"
-#: The DAG by which a person accepts a night, and that by which one signs a build off.
+#: The DAG to accept a night, and the DAG to sign a build off.
 ACCEPT_DAG_ID = "nexmark_accept"
 SIGNOFF_DAG_ID = "nexmark_signoff"
 
 QueryName: TypeAlias = Annotated[str, BeforeValidator(_query)]
-Mode: TypeAlias = Literal["bounds", "paired", "history"]
+Mode: TypeAlias = Literal["bounds", "paired"]
+KnownMode: TypeAlias = Annotated[Mode, BeforeValidator(known_mode)]
 Ratio: TypeAlias = Annotated[float, Field(gt=1, le=100, allow_inf_nan=False)]
 Change: TypeAlias = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Farther: TypeAlias = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 Deviations: TypeAlias = Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)]
-SparkConf: TypeAlias = Mapping[
-    Annotated[str, BeforeValidator(_spark_conf_key)],
-    Annotated[str, BeforeValidator(_spark_conf_value)],
-]
 
 
 class BuildSource(Model):
@@ -87,7 +62,7 @@ class BuildSource(Model):
     pypi: (
         Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*([a-z]+[0-9]+|\.dev[0-9]+)?$")] | None
     ) = None
-    tarball: Annotated[str, Field(min_length=1)] | None = None
+    tarball: Tarball | None = None
     sha512: Annotated[str, Field(pattern=r"^[0-9a-fA-F]{128}$")] | None = None
     directory: Annotated[str, Field(min_length=1)] | None = None
 
@@ -95,7 +70,7 @@ class BuildSource(Model):
     def _one_kind(self) -> BuildSource:
         kinds = [k for k in ("pypi", "tarball", "directory") if getattr(self, k) is not None]
         if len(kinds) != 1:
-            found = "none" if not kinds else " and ".join(kinds)
+            found = " and ".join(kinds) or "none"
             raise ValueError(
                 "a build needs exactly one of pypi, tarball and directory, "
                 f"there is {found}; keep one"
@@ -129,13 +104,13 @@ def _dated(value: object) -> object:
 
 
 _DATE = re.compile(r"\{\{\s*(ds|ds_nodash)\s*\}\}")
-Dated: TypeAlias = Annotated[str, BeforeValidator(_dated)]
+Dated: TypeAlias = Annotated[str, BeforeValidator(_dated), AfterValidator(no_secret_in_address)]
 
 
 class Snapshots(Model):
     """Builds named by their date: paths or URLs with `{{ ds }}` or `{{ ds_nodash }}` in them."""
 
-    tarball: Dated
+    tarball: Annotated[Dated, AfterValidator(check_tarball)]
     sha512: Dated
 
     def of(self, day: date) -> tuple[str, str]:
@@ -148,31 +123,16 @@ class Snapshots(Model):
 
 
 class Engine(Model):
-    """A Spark version line with its own DAG.
-
-    With `snapshots`, its nights test the build of their date instead of `build`.
-    """
+    """A Spark version line with its own DAG; `snapshots`, if any, go before `build`."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
     build: BuildSource
     snapshots: Snapshots | None = None
-    schedule: str | None = None
+    schedule: Schedule | None = None
     workload: str = "nightly"
     cluster: str | None = None
     conf_profile: str | None = None
     conf: SparkConf = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _schedule_is_cron(self) -> Engine:
-        if self.schedule is None or re.fullmatch(r"@(hourly|daily|weekly|monthly)", self.schedule):
-            return self
-        fields = self.schedule.split()
-        if len(fields) != 5 or not all(re.fullmatch(r"[0-9A-Za-z*,/#-]+", f) for f in fields):
-            raise ValueError(
-                f"schedule {self.schedule!r} is not a cron expression of five fields; "
-                'write it like "0 1 * * *", or leave it out for no schedule'
-            )
-        return self
 
     @property
     def dag_id(self) -> str:
@@ -180,18 +140,36 @@ class Engine(Model):
         return "nexmark_" + re.sub(r"[^a-z0-9]", "_", self.name)
 
 
+def _known_knobs(values: Mapping[str, int]) -> Mapping[str, int]:
+    for name, value in values.items():
+        if name in OWN_ARGUMENTS:
+            raise KeyedError((name,), f"{name} has a key of its own, above; write it there")
+        if name not in knobs():
+            raise KeyedError((name,), f"unknown knob {name!r}; {suggest(name, knobs())}")
+        try:
+            check_knob(name, value)
+        except KnobError as error:
+            raise KeyedError((name,), f"{error.problem}; correct the value") from None
+    return values
+
+
 class Size(Model):
     """How many events, at which spacing in event time, in which batches."""
 
     events: Positive
-    tps: Positive
-    rows_per_batch: Positive
+    tps: Annotated[int, Field(gt=0, le=BOUNDS["tps"][1])]
+    rows_per_batch: Annotated[int, Field(gt=0, le=MAX_EVENTS)]
 
 
 class Workload(Size):
-    """What one timed repetition processes, and what is done around it."""
+    """The input of one timed repetition, and the work around it.
+
+    With the source `kafka` a night writes the events to topics of `partitions` partitions first.
+    """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+    source: Literal["datagen", "kafka"] = "datagen"
+    partitions: Annotated[int, Field(gt=0, le=64)] | None = None
     verify: Size
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     repetitions: Annotated[int, Field(gt=0, le=100)] = 5
@@ -199,17 +177,43 @@ class Workload(Size):
     queries: Annotated[tuple[QueryName, ...], Field(min_length=1)] = STANDARD_QUERIES
     sampling_interval_s: Annotated[float, Field(ge=0.1, le=60)] = 1.0
     conf_profile: str = "default"
-    generator: Mapping[str, int] = Field(default_factory=dict)
+    generator: Annotated[Mapping[str, int], AfterValidator(_known_knobs)] = Field(
+        default_factory=dict
+    )
 
     @model_validator(mode="after")
     def _checks(self) -> Workload:
-        _queries(self.queries)
+        base = self.generator.get("base_time_ms", BASE_TIME_MS)
+        first = self.generator.get("first_event_number", 0)
+        for keys, size in (((), self), (("verify",), self.verify)):
+            try:
+                check_span(size.events, size.tps, base, first)
+            except KnobError as error:
+                raise KeyedError((*keys, error.name), error.problem) from None
+        if twice := sorted(name for name in self.queries if self.queries.count(name) > 1):
+            raise ValueError(f"query {twice[0]!r} is listed twice; list it once")
         batches = -(-self.events // self.rows_per_batch)
         if self.warmup_batches >= batches:
             raise ValueError(
                 f"warmup_batches is {self.warmup_batches} of {batches} batches, which leaves no "
                 "steady state; lower it or rows_per_batch"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _batches_fill_partitions(self) -> Workload:
+        if (self.source == "kafka") != (self.partitions is not None):
+            raise KeyedError(
+                ("partitions",), "partitions belongs to source: kafka; give both, or neither"
+            )
+        for keys, size in (((), self), (("verify",), self.verify)):
+            for name in ("events", "rows_per_batch"):
+                if self.partitions and getattr(size, name) % self.partitions:
+                    raise KeyedError(
+                        (*keys, name),
+                        f"{name} is no multiple of partitions ({self.partitions}), so that batches "
+                        "would differ from run to run; make it one",
+                    )
         return self
 
     @property
@@ -231,8 +235,8 @@ class Gate(Model):
     workloads: Mapping[str, Ratio] = Field(default_factory=dict)
     queries: Mapping[QueryName, Ratio] = Field(default_factory=dict)
 
-    mode: Mode = "paired"
-    modes: Mapping[str, Mode] = Field(default_factory=dict)
+    mode: KnownMode = "paired"
+    modes: Mapping[str, KnownMode] = Field(default_factory=dict)
     order_seed: Annotated[int, Field(ge=0, lt=2**31)] | None = 1
     canary: Annotated[int, Field(ge=0, le=20)] = 3
     self_test: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] = 0.2
@@ -248,40 +252,39 @@ class Gate(Model):
     confirm_z: Deviations = 2.0
     confirm_change: Change = 0.03
     together_z: Deviations = 3.2
-    suite_z: Deviations = 3.0
+    suite_z: Deviations = 2.4
     suite_queries: Annotated[int, Field(ge=5)] = 8
     inform_z: Deviations = 3.5
     inform_change: Change = 0.03
     drift_allowance: Deviations = 0.5
     drift_bound: Deviations = 5.0
-    canary_bound: Change = 0.10
-    canary_memory_bound: Change = 0.50
     canary_unsteady: Change = 0.05
+    canary_memory_unsteady: Change = 0.50
+    canary_waiting_unsteady: Change = 0.10
+    canary_widening: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.33
+    canary_bound: Farther = 0.50
+    canary_memory_bound: Farther = 3.0
     canary_limits: Mapping[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(
         default_factory=lambda: {"steal_percent": 5.0}
     )
-    one_arm_z: Deviations = 3.5
-    one_arm_change: Change = 0.03
-    one_arm_nights: Annotated[int, Field(ge=10, le=1000)] = 30
 
     @model_validator(mode="after")
     def _checks(self) -> Gate:
-        if self.calibration_nights > min(self.history_nights, self.one_arm_nights):
+        if self.calibration_nights > self.history_nights:
             raise ValueError(
                 f"calibration_nights is {self.calibration_nights}, more than the history keeps; "
-                "lower it, or raise history_nights and one_arm_nights"
+                "lower it, or raise history_nights"
             )
-        for name in ("canary_bound", "canary_memory_bound"):
-            if self.canary_unsteady > getattr(self, name):
-                raise ValueError(
-                    f"canary_unsteady is {self.canary_unsteady:g}, above {name}; lower it"
-                )
+        for name in ("canary", "canary_memory"):
+            unsteady, bound = getattr(self, f"{name}_unsteady"), getattr(self, f"{name}_bound")
+            if unsteady > bound:
+                raise ValueError(f"{name}_unsteady is {unsteady:g}, above {name}_bound; lower it")
         return self
 
     @property
     def remembered(self) -> int:
         """How many earlier nights a verdict is made with: some are no ground to learn from."""
-        return max(self.history_nights, self.one_arm_nights) * 5 // 4
+        return self.history_nights * 5 // 4
 
     def mode_of(self, workload: str) -> Mode:
         """How a night of `workload` is judged."""
@@ -306,21 +309,11 @@ class Config(Model):
         versions = {name: [int(n) for n in re.findall(r"\d+", name)] for name in self.engines}
         return self.engines[max(versions, key=lambda name: versions[name])]
 
+    @property
+    def all_clusters(self) -> list[AnyCluster]:
+        """The clusters of the candidates and of the baselines."""
+        return [cluster.of_arm(arm) for cluster in self.clusters.values() for arm in ARMS]
+
     def cluster_of(self, engine: Engine) -> str:
         """The name of the cluster that an engine's nights run on."""
         return engine.cluster or next(iter(self.clusters))
-
-
-__all__ = [
-    "ACCEPT_DAG_ID",
-    "BUILD_DAG_ID",
-    "SIGNOFF_DAG_ID",
-    "BuildSource",
-    "Config",
-    "Engine",
-    "Gate",
-    "Model",
-    "Size",
-    "Snapshots",
-    "Workload",
-]

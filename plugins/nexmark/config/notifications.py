@@ -1,38 +1,44 @@
-"""`include/conf/notifications.yaml`: who is told of a red night, and by which Airflow notifier."""
+"""`include/conf/notifications.yaml`: the Airflow notifiers to call when a night is red."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from nexmark.config import paths
 from nexmark.config.document import Document, Key, read
-from nexmark.config.errors import ConfigError
 from nexmark.config.fields import Model
+from nexmark.errors import ConfigError
+from nexmark_jobs.redaction import is_secret
 
 FILE = "notifications.yaml"
-_SECRET = re.compile(r"password|passwd|secret|token|api_?key|credential", re.IGNORECASE)
+
+
+def _import_path(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", text):
+        raise ValueError("must be the import path of a class, as package.module.Class; correct it")
+    return text
 
 
 class Notification(Model):
-    """One notifier: the import path of its class, and what it is made with."""
+    """One notifier: the import path of its class, and the arguments to create it with."""
 
-    notifier: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$")
+    notifier: Annotated[str, AfterValidator(_import_path)]
     kwargs: Mapping[str, Any] = Field(default_factory=dict)
     where: str = ""
 
     @field_validator("kwargs")
     @classmethod
     def _no_secret(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        for name in value:
-            if _SECRET.search(name):
-                raise ValueError(
-                    f"{name} is a secret; put it into an Airflow connection, and name that here"
-                )
+        if name := _secret_in(value):
+            raise ValueError(
+                f"{name} is a secret; put it into an Airflow connection, and name that here"
+            )
         return value
 
     def error(self, problem: str) -> ConfigError:
@@ -63,26 +69,16 @@ def _entry(document: Document, place: int, entry: object) -> Notification:
     if not isinstance(entry, dict) or set(entry) - {"notifier", "kwargs"}:
         raise document.error(key, "expected notifier and kwargs, nothing else; see the comments")
     where = str(document.error(key, "")).removesuffix(": ")
-    try:
-        return Notification.model_validate({**_lists(entry), "where": where})
-    except ValidationError as errors:
-        error = errors.errors(include_url=False)[0]
-        at = (*key, *(str(part) for part in error["loc"]))
-        problem = str(error.get("ctx", {}).get("error", error["msg"]))
-        if error["type"] == "missing":
-            problem = "the key is missing; add it"
-        elif error["type"] == "string_pattern_mismatch":
-            problem = "must be the import path of a class, as package.module.Class; correct it"
-        raise document.error(at, problem) from None
+    lists = json.loads(json.dumps(entry))  # in place of tuples: notifiers expect lists
+    return document.validated(key, Notification, {**lists, "where": where})
 
 
-def _lists(value: Any) -> Any:
-    """The value with lists for tuples: what notifiers are used to."""
-    if isinstance(value, dict):
-        return {name: _lists(item) for name, item in value.items()}
-    if isinstance(value, tuple):
-        return [_lists(item) for item in value]
-    return value
-
-
-__all__ = ["FILE", "Notification", "load_notifications"]
+def _secret_in(value: Any, name: str = "") -> str:
+    """The name of the first secret in a notifier's arguments, at any depth, or ''."""
+    if isinstance(value, Mapping):
+        return next((x for x in (_secret_in(v, str(k)) for k, v in value.items()) if x), "")
+    if isinstance(value, list | tuple):
+        return next((x for x in (_secret_in(v, name) for v in value) if x), "")
+    text = "" if value is None else str(value)
+    told_by = "" if name.endswith("conn_id") else name  # the name of a connection is none
+    return name if is_secret(told_by, text) else ""

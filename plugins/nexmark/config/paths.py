@@ -13,20 +13,26 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def repository() -> Path:
-    """The directory with `dags/`, `include/` and `plugins/`."""
-    return _PACKAGE.parents[1]
+    """The directory with `dags/`, `include/` and `plugins/`: the clone, or a copy in the wheel."""
+    return _PACKAGE.parents[1] if _PACKAGE.parent.name == "plugins" else _PACKAGE / "site"
 
 
 def conf_dir() -> Path:
-    """The directory of the YAML files: $NEXMARK_CONF, or `include/conf` of the repository."""
+    """The directory of the YAML files: $NEXMARK_CONF, or `include/conf` of `repository`."""
     configured = os.environ.get("NEXMARK_CONF")
     return Path(configured).resolve() if configured else repository() / "include" / "conf"
 
 
 def home() -> Path:
-    """Where everything that is written goes: $NEXMARK_HOME, or `.nexmark` in the repository."""
+    """Where everything that is written goes: $NEXMARK_HOME, or `.nexmark` in the clone.
+
+    Installed from a wheel: `.nexmark` in the home directory of the user.
+    """
     configured = os.environ.get("NEXMARK_HOME")
-    return Path(configured).resolve() if configured else repository() / ".nexmark"
+    if configured:
+        return Path(configured).resolve()
+    root = repository()
+    return (Path.home() if root.is_relative_to(_PACKAGE) else root) / ".nexmark"
 
 
 def builds_dir() -> Path:
@@ -42,11 +48,6 @@ def jobs_dir() -> Path:
 def archives_dir() -> Path:
     """Class archives of drivers (see `tasks.jvm`)."""
     return home() / "archives"
-
-
-def clusters_dir() -> Path:
-    """State, working directories and logs of embedded clusters."""
-    return home() / "clusters"
 
 
 def event_logs_dir() -> Path:
@@ -74,17 +75,6 @@ def database_url() -> str:
     return os.environ.get("NEXMARK_DB") or f"sqlite:///{home() / 'results.db'}"
 
 
-__all__ = [
-    "archives_dir",
-    "builds_dir",
-    "clusters_dir",
-    "conf_dir",
-    "database_url",
-    "event_logs_dir",
-    "home",
-    "jobs_dir",
-    "repository",
-    "run_dir",
-    "runs_dir",
-    "safe_name",
-]
+def airflow_database_url() -> str:
+    """The URL of the private Airflow's own database: $NEXMARK_AIRFLOW_DB, or SQLite under home."""
+    return os.environ.get("NEXMARK_AIRFLOW_DB") or f"sqlite:///{home() / 'airflow' / 'airflow.db'}"

@@ -1,17 +1,18 @@
-"""Spark builds: where they come from, how they are checked, and what names them."""
+"""Spark builds: their sources, their checks and their identity."""
 
 from __future__ import annotations
 
-from nexmark.engines.build import Build, BuildError, parse_source
+from nexmark.engines.build import Build, BuildError, find_spark_home, parse_source
 from nexmark.engines.cache import resolve
+from nexmark.engines.fetch import MissingBuild, snapshot
 from nexmark.engines.prerequisites import disk_problem, java_majors, java_problem, java_version
-from nexmark.engines.snapshots import MissingBuild, snapshot
 
 __all__ = [
     "Build",
     "BuildError",
     "MissingBuild",
     "disk_problem",
+    "find_spark_home",
     "java_majors",
     "java_problem",
     "java_version",

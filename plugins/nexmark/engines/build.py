@@ -1,28 +1,35 @@
-"""A concrete Spark build, named by what it contains."""
+"""A concrete Spark build, named by a hash over every file; a manifest checks it quickly."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from nexmark.config import BuildSource
 from nexmark.errors import NexmarkError
+from nexmark_jobs.redaction import without_secrets
 
 
 class BuildError(NexmarkError):
-    """A Spark build cannot be had; one line with what, where and the remedy."""
+    """A Spark build is not available; one line with what, where and the remedy."""
 
 
 @dataclass(frozen=True)
 class Build:
-    """A Spark build that is on this machine.
+    """A Spark build on this machine.
 
     Attributes:
         id: hash of every file's path and content, 16 hexadecimal digits.
         version: Spark's version, e.g. `4.3.0`.
         spark_home: the directory with `bin/` and `jars/`.
-        source: where it came from, as in the DAG's `candidate` param.
+        source: its source, as in the DAG's param `candidate`.
     """
 
     id: str
@@ -47,14 +54,19 @@ def parse_source(text: str) -> BuildSource:
         raise BuildError(f"build {text!r}: not known; write {forms}")
     try:
         return BuildSource.model_validate(fields)
-    except ValueError:
-        raise BuildError(f"build {text!r}: {kind} is not well-formed; write {forms}") from None
+    except ValidationError as errors:
+        error = errors.errors(include_url=False)[0]
+        problem = f"{kind} is not well-formed; write {forms}"
+        if error["type"] == "value_error":
+            problem = str(error["ctx"]["error"])
+        shown = f"build {text!r}" if without_secrets(text) == text else "build"
+        raise BuildError(f"{shown}: {problem}") from None
 
 
 def find_spark_home(directory: Path) -> Path:
     """The SPARK_HOME in `directory`: itself, its `pyspark`, or its only subdirectory.
 
-    Those are the shapes of an unpacked build, of `pip install --target`, and of a tarball.
+    These are the layouts of an unpacked build, of `pip install --target`, and of a tarball.
     """
     candidates = [directory, directory / "pyspark"]
     subdirectories = [p for p in directory.iterdir() if p.is_dir()] if directory.is_dir() else []
@@ -70,7 +82,7 @@ def find_spark_home(directory: Path) -> Path:
 
 
 def spark_version(spark_home: Path) -> str:
-    """The version that the jars of `spark_home` are of, e.g. `4.3.0` or `4.4.0-SNAPSHOT`."""
+    """The version of the jars of `spark_home`, e.g. `4.3.0` or `4.4.0-SNAPSHOT`."""
     names = [re.fullmatch(r"spark-core_[0-9.]+-(.+)\.jar", p.name) for p in _core_jars(spark_home)]
     versions = sorted({match[1] for match in names if match})
     if len(versions) != 1:
@@ -86,4 +98,90 @@ def _core_jars(spark_home: Path) -> list[Path]:
     return list((spark_home / "jars").glob("spark-core_*.jar"))
 
 
-__all__ = ["Build", "BuildError", "find_spark_home", "parse_source", "spark_version"]
+_ID_DIGITS = 16
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """One file: size in bytes, modification time in ns, SHA-256 of the content."""
+
+    size: int
+    mtime_ns: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Every file of a build by its path relative to SPARK_HOME."""
+
+    files: Mapping[str, FileRecord]
+
+    @property
+    def id(self) -> str:
+        """Hash of sorted (path, SHA-256) pairs, 16 hexadecimal digits."""
+        digest = hashlib.sha256()
+        for path, record in sorted(self.files.items()):
+            digest.update(f"{path}\0{record.sha256}\n".encode())
+        return digest.hexdigest()[:_ID_DIGITS]
+
+    def changed(self, root: Path, *, full: bool = False) -> list[str]:
+        """The paths that are missing, new or different below `root`.
+
+        Different means another size or modification time; with `full`, other content.
+        """
+        now = dict(_walk(root))
+        different = sorted(set(now) ^ set(self.files))
+        for path, stat in now.items():
+            record = self.files.get(path)
+            if record is None:
+                continue
+            if full:
+                same = record.sha256 == _sha256(root / path)
+            else:
+                same = (record.size, record.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
+            if not same:
+                different.append(path)
+        return different
+
+    def write(self, path: Path) -> None:
+        """Writes JSON, to a temporary name first."""
+        temporary = path.with_name(path.name + ".tmp")
+        files = {name: [r.size, r.mtime_ns, r.sha256] for name, r in self.files.items()}
+        temporary.write_text(json.dumps({"format": _FORMAT, "id": self.id, "files": files}))
+        temporary.replace(path)
+
+    @classmethod
+    def read(cls, path: Path) -> Manifest | None:
+        """The manifest in `path`; None if there is no valid one."""
+        try:
+            content = json.loads(path.read_text())
+            if content["format"] != _FORMAT:
+                return None
+            return cls({name: FileRecord(*record) for name, record in content["files"].items()})
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+
+def scan(root: Path) -> Manifest:
+    """Reads every file below `root`, except compiled Python files, which come and go."""
+    return Manifest(
+        {
+            path: FileRecord(stat.st_size, stat.st_mtime_ns, _sha256(root / path))
+            for path, stat in _walk(root)
+        }
+    )
+
+
+def _walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
+    for directory, subdirectories, names in os.walk(root):
+        subdirectories[:] = [name for name in subdirectories if name != "__pycache__"]
+        for name in names:
+            path = Path(directory, name)
+            if path.is_file():
+                yield path.relative_to(root).as_posix(), path.stat()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,32 +1,29 @@
-"""Resolving a build source to a build on this machine, through a cache of builds.
+"""Resolves a build source to a build on this machine, through a cache of builds.
 
 <cache>/<version>-<id>/           one build, as fetched
 <cache>/<version>-<id>.json       its manifest
 <cache>/sources/<key>.json        source -> build, so that it is fetched once
-<cache>/directories/<key>.json    manifest of a build that is used where it is
+<cache>/directories/<key>.json    manifest of a build that is used in place
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
 import shutil
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from nexmark.config import BuildSource
-from nexmark.engines.build import Build, BuildError, find_spark_home, spark_version
+from nexmark.engines.build import Build, BuildError, Manifest, find_spark_home, scan, spark_version
 from nexmark.engines.fetch import Say, fetch_release, fetch_tarball
-from nexmark.engines.identity import Manifest, scan
+from nexmark_jobs.host.leases import locked
 
 log = logging.getLogger(__name__)
 
 _LOCK_TIMEOUT_S = 1800.0
-_LOCK_POLL_S = 0.2
 
 
 def resolve(
@@ -93,7 +90,7 @@ def _fetch(index: Path, cache: Path, source: BuildSource, say: Say) -> Build:
 
 
 def _is_whole(cache: Path, name: str) -> bool:
-    """Whether another source has already brought this very content."""
+    """Whether another source has the same content in the cache already."""
     manifest = Manifest.read(cache / f"{name}.json")
     if manifest is None or not (cache / name).is_dir():
         return False
@@ -116,25 +113,17 @@ def _in_place(directory: Path, cache: Path, source: BuildSource, full_check: boo
 
 @contextmanager
 def _lock(path: Path, what: str, say: Say) -> Iterator[None]:
-    """Hold the lock file `path`; it is free again when this process ends, however it ends."""
-    deadline = time.monotonic() + _LOCK_TIMEOUT_S
-    with path.open("w") as file:
-        waiting = False
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not waiting:
-                    say(f"waiting for another process that fetches {what}")
-                waiting = True
-            if time.monotonic() > deadline:
-                raise BuildError(
-                    f"build {what}: another process has held {path} for {_LOCK_TIMEOUT_S:.0f} s; "
-                    "end it and try again"
-                )
-            time.sleep(_LOCK_POLL_S)
+    """Holds the lock file `path`; any end of this process frees it."""
+
+    def waiting() -> None:
+        say(f"waiting for another process that fetches {what}")
+
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path, _LOCK_TIMEOUT_S, waiting))
+        except TimeoutError:
+            raise BuildError(
+                f"build {what}: another process has held {path} for {_LOCK_TIMEOUT_S:.0f} s; "
+                "end it and try again"
+            ) from None
         yield
-
-
-__all__ = ["resolve"]

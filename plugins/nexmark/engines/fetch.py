@@ -1,8 +1,9 @@
-"""Bringing a Spark build into a directory: a PyPI release, or a tarball with its SHA-512."""
+"""Bringing a Spark build into a directory: a PyPI release, a tarball, or the newest snapshot."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -11,9 +12,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import closing
+from datetime import date
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import IO
 
+from nexmark.config import BuildSource, Snapshots
 from nexmark.engines.build import BuildError
 from nexmark.engines.prerequisites import disk_problem
 
@@ -59,7 +63,7 @@ def _installer() -> list[str]:
 def fetch_tarball(location: str, sha512: str, target: Path, say: Say) -> None:
     """Unpack the tarball at `location` (path or URL) into the new directory `target`.
 
-    Nothing is unpacked before the SHA-512 of the whole file is found to be `sha512`.
+    It unpacks nothing before the SHA-512 of the whole file is known to be `sha512`.
     """
     if "://" not in location:
         archive = Path(location).expanduser()
@@ -81,7 +85,7 @@ def fetch_tarball(location: str, sha512: str, target: Path, say: Say) -> None:
 
 
 def _download(url: str, archive: Path) -> str:
-    """Store what `url` gives in `archive`; its SHA-512."""
+    """Downloads `url` to `archive`; returns its SHA-512."""
     digest = hashlib.sha512()
     try:
         with (
@@ -131,4 +135,81 @@ def _need_space(target: Path, needed: int) -> None:
         raise BuildError(problem)
 
 
-__all__ = ["Say", "fetch_release", "fetch_tarball"]
+_LOOK_TIMEOUT_S = 60
+#: A file with a SHA-512 in it is never larger, bytes.
+_CHECKSUM_BYTES = 1 << 16
+_NOT_THERE = (404, 410)
+
+
+class MissingBuild(BuildError):
+    """A date has no build. This is no failure: not every night has one."""
+
+
+def snapshot(snapshots: Snapshots, day: date) -> BuildSource:
+    """The build of `day`, with the SHA-512 published beside it; does not fetch it.
+
+    MissingBuild if the tarball or its checksum does not exist, BuildError if this cannot be found
+    out or the checksum is not valid.
+    """
+    tarball, checksum = snapshots.of(day)
+    try:
+        sha512 = _sha512(checksum, _read(checksum))
+        _look_for(tarball)
+    except FileNotFoundError as error:
+        raise MissingBuild(f"no build for {day}: {error} is not there") from None
+    except (OSError, ValueError) as error:
+        raise BuildError(
+            f"build for {day}: {checksum} or {tarball} cannot be asked for: {error}; "
+            "check the network and `snapshots` in include/conf/engines.yaml"
+        ) from None
+    return BuildSource(tarball=tarball, sha512=sha512)
+
+
+def _read(location: str) -> str:
+    if "://" in location:
+        with closing(_open(location)) as response:
+            content = response.read(_CHECKSUM_BYTES)
+    else:
+        path = Path(location).expanduser()
+        if not path.is_file():
+            raise FileNotFoundError(location)
+        with path.open("rb") as file:
+            content = file.read(_CHECKSUM_BYTES)
+    return content.decode("utf-8", errors="replace")
+
+
+def _look_for(location: str) -> None:
+    if "://" in location:
+        _open(location, "HEAD").close()
+    elif not Path(location).expanduser().is_file():
+        raise FileNotFoundError(location)
+
+
+def _open(url: str, method: str = "GET") -> HTTPResponse:
+    """The response; FileNotFoundError if the server has no such file."""
+    try:
+        request = urllib.request.Request(url, method=method)
+        response: HTTPResponse = urllib.request.urlopen(request, timeout=_LOOK_TIMEOUT_S)
+    except urllib.error.HTTPError as error:
+        if error.code in _NOT_THERE:
+            raise FileNotFoundError(url) from None
+        raise
+    except urllib.error.URLError as error:
+        if isinstance(error.reason, FileNotFoundError):  # file://
+            raise FileNotFoundError(url) from None
+        raise
+    return response
+
+
+def _sha512(location: str, text: str) -> str:
+    """The digest in a checksum file: of `sha512sum`, of `gpg --print-md`, or by itself."""
+    found = set(re.findall(r"(?<![0-9a-f])[0-9a-f]{128}(?![0-9a-f])", text.lower()))
+    if not found:
+        words = "".join(text.rpartition(":")[2].split()).lower()
+        found = set(re.findall(r"^[0-9a-f]{128}$", words))
+    if len(found) != 1:
+        raise BuildError(
+            f"{location}: {len(found)} SHA-512 digests in it, one is needed; "
+            "publish what `sha512sum` prints of the tarball"
+        )
+    return str(found.pop())

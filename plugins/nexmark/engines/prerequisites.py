@@ -1,4 +1,4 @@
-"""What must be on the machine before anything else: Python, a JDK, disk space.
+"""The prerequisites of the machine: Python, a JDK, disk space.
 
 Standard library only and importing nothing of ours: `make env` runs this file with the system's
 Python before there is an environment.
@@ -26,7 +26,7 @@ def java_majors(spark_version: str = "4") -> tuple[int, ...]:
 
 
 def java_problem(spark_version: str = "4", environment: Mapping[str, str] = os.environ) -> str:
-    """What is wrong with the JDK for Spark `spark_version` and what to do, or ''."""
+    """The problem of the JDK for Spark `spark_version`, with the remedy, or ''."""
     wanted = java_majors(spark_version)
     remedy = f"install a JDK {' or '.join(map(str, wanted))} and set JAVA_HOME to it"
     text, problem = _ask_java(environment)
@@ -39,12 +39,12 @@ def java_problem(spark_version: str = "4", environment: Mapping[str, str] = os.e
 
 
 def java_version(environment: Mapping[str, str] = os.environ) -> str:
-    """What `java -version` says, or '' where there is no java."""
+    """The output of `java -version`, or '' without java."""
     return _ask_java(environment)[0]
 
 
 def java_program(name: str, environment: Mapping[str, str] = os.environ) -> Path:
-    """Where the JDK that runs Spark here has its program `name`; it may not be there."""
+    """The path of program `name` in the JDK that runs Spark here; it may not exist."""
     home = environment.get("JAVA_HOME")
     if home:
         return Path(home) / "bin" / name
@@ -53,7 +53,7 @@ def java_program(name: str, environment: Mapping[str, str] = os.environ) -> Path
 
 
 def _ask_java(environment: Mapping[str, str]) -> tuple[str, str]:
-    """What `java -version` says, and what is wrong if it does not."""
+    """The output of `java -version`, and the problem if there is none."""
     home = environment.get("JAVA_HOME")
     if home:
         java = str(Path(home) / "bin" / "java")
@@ -74,7 +74,7 @@ def _ask_java(environment: Mapping[str, str]) -> tuple[str, str]:
 
 
 def python_problem(version: tuple[int, ...] = sys.version_info[:3]) -> str:
-    """What is wrong with the Python that runs this, or ''."""
+    """The problem of this Python, or ''."""
     if (3, 11) <= version < (3, 13):
         return ""
     found = ".".join(map(str, version))
@@ -82,7 +82,7 @@ def python_problem(version: tuple[int, ...] = sys.version_info[:3]) -> str:
 
 
 def disk_problem(directory: Path, needed: int = SETUP_BYTES) -> str:
-    """What is wrong with the free space (bytes) where `directory` is or will be, or ''."""
+    """The problem of the free space (bytes) at `directory`, which may not exist yet, or ''."""
     existing = directory.resolve()
     while not existing.exists():
         existing = existing.parent
@@ -96,7 +96,7 @@ def disk_problem(directory: Path, needed: int = SETUP_BYTES) -> str:
 
 
 def main() -> int:
-    """Print every problem on a line of its own; exit code 1 if there is one."""
+    """Prints one line per problem; returns exit code 1 if there is one."""
     problems = [python_problem(), java_problem(), disk_problem(Path.cwd())]
     for problem in filter(None, problems):
         print(problem, file=sys.stderr)

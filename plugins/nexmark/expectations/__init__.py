@@ -5,17 +5,8 @@ Importing this package is cheap; DuckDB and Great Expectations are imported when
 
 from __future__ import annotations
 
-from nexmark.expectations.errors import EventsError, ExpectationsError, OutputError
-from nexmark.expectations.events import open_events
-from nexmark.expectations.reference import reference
-from nexmark.expectations.validation import ValidationOutcome, validate
+from nexmark.expectations.contract import ExpectationsError
+from nexmark.expectations.suites import ValidationOutcome
+from nexmark.expectations.validation import validate, validate_boundary
 
-__all__ = [
-    "EventsError",
-    "ExpectationsError",
-    "OutputError",
-    "ValidationOutcome",
-    "open_events",
-    "reference",
-    "validate",
-]
+__all__ = ["ExpectationsError", "ValidationOutcome", "validate", "validate_boundary"]

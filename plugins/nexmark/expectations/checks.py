@@ -1,4 +1,4 @@
-"""What is checked of a query's output, and the evidence that DuckDB finds for or against it.
+"""The checks of a query's output, and the evidence that DuckDB finds for or against it.
 
 The invariants of a query are SQL files in ``invariants/``: each check is a SELECT of the rows that
 break a rule. They run over the tables ``output``, ``person``, ``auction`` and ``bid`` and do not
@@ -21,18 +21,17 @@ from nexmark.expectations.reference import reference_select
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Check", "Evidence", "gather", "invariants"]
 
 EXAMPLES = 3
 MAX_TEXT = 60
 
-_NOT_COMPARABLE = "not checked: the columns are not those of the contract"
+_NOT_COMPARABLE = "not checked: the columns differ from the contract"
 _HEADER = re.compile(r"-- check (?P<name>\w+): (?P<rule>.*)")
 
 
 @dataclass(frozen=True)
 class Check:
-    """One invariant: its name, the rule for a person, and a SELECT of what breaks the rule."""
+    """One invariant: its name, the rule for a person, and a SELECT of the rows that break it."""
 
     name: str
     rule: str
@@ -41,13 +40,13 @@ class Check:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was found of one output.
+    """The findings on one output.
 
-    A finding is a sentence about what is wrong, with example rows, or None. ``compared_rows`` are
-    the output's rows after folding (q12), ``missing_rows`` and ``unexpected_rows`` those that only
-    the reference or only the output has, counted as often as they occur. These two are None, and
-    nothing but the schema finding is worth telling, if not ``comparable``: if the columns are not
-    the contract's.
+    A finding is a sentence about a problem, with example rows, or None. ``compared_rows`` counts
+    the output's rows after folding (q12). ``missing_rows`` counts the rows that only the reference
+    has, ``unexpected_rows`` the rows that only the output has; duplicates count each time. If the
+    columns differ from the contract, the output is not ``comparable``: these two counts are None,
+    and only the schema finding is meaningful.
     """
 
     query: str
@@ -110,8 +109,8 @@ def gather(events: Events, entry: Contract, output: Output) -> Evidence:
 def _compare(events: Events, entry: Contract) -> tuple[int, int, int, str | None]:
     """Compare output and reference as multisets; return rows, missing, unexpected, finding.
 
-    Rows are told apart by a 64-bit hash of all their values: 5 times faster than grouping by the
-    values, and two different rows pass as equal once in 2^64.
+    Rows are compared by a 64-bit hash of all their values. This is 5 times faster than grouping by
+    the values, and two different rows pass as equal once in 2^64.
     """
     connection = events.connection
     if entry.fold:
@@ -156,7 +155,7 @@ def _difference_rows(side: str, condition: str) -> str:
 
 
 def _finding(connection: DuckDBPyConnection, sql: str) -> str | None:
-    """Run a SELECT of rows that break a rule; return what it found, None for nothing."""
+    """Run a SELECT of rows that break a rule; return the finding, None if there is none."""
     connection.execute(f"CREATE OR REPLACE TEMP TABLE broken AS {sql}")
     count = _count(connection, "broken")
     if not count:

@@ -9,9 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nexmark.expectations.errors import ExpectationsError
 
-__all__ = ["CONTRACTS", "Column", "Contract", "contract"]
+class ExpectationsError(ValueError):
+    """A validation that cannot be made. The text is one line: what, where, remedy."""
+
+
+class EventsError(ExpectationsError):
+    """The events cannot be read, or are not Nexmark events."""
+
+
+class OutputError(ExpectationsError):
+    """The query's output cannot be read."""
+
 
 _TYPES = {
     "bigint": "BIGINT",
@@ -41,7 +50,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Contract:
-    """What the result of a query looks like and how it is compared.
+    """The columns of a query's result, and how it is compared.
 
     ``sql`` is the stem of the query's SQL files (a variant of a query shares them).
     ``may_be_empty`` is a condition, as SQL over the events, under which no row is a right answer.
@@ -64,11 +73,11 @@ class Contract:
 
     @property
     def reference_columns(self) -> tuple[Column, ...]:
-        """The columns of the reference: all, or those of the fold."""
+        """The columns of the reference: the columns of the fold if there is one, else all."""
         return tuple(c for c in self.columns if c.name in (self.fold or self.names))
 
 
-def _columns(text: str) -> tuple[Column, ...]:
+def columns_of_text(text: str) -> tuple[Column, ...]:
     """Read ``bigint: a b; text: c``: column names by type, in order."""
     groups = (group.split(":") for group in text.split(";"))
     return tuple(
@@ -111,7 +120,7 @@ def _contract(
     return Contract(
         query=f"q{number}{variant}",
         sql=f"q{number:02d}.sql",
-        columns=_columns(columns),
+        columns=columns_of_text(columns),
         may_be_empty=may_be_empty,
         tie_free=tuple(tie_free.split()),
         fold=fold or {},

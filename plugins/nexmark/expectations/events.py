@@ -1,9 +1,9 @@
 """Nexmark events of a directory as three DuckDB tables: person, auction and bid.
 
-Reads what ``nexmark_jobs/dump_events.py`` writes and recorded Nexmark topics: JSON (one object per
-line, gzip or not) or Parquet. ``n`` and the keys of the two other entities may be absent; a
-timestamp has a ``T`` or a blank, and 0 to 9 fraction digits, of which those beyond milliseconds
-are cut off (the schema says TIMESTAMP(3)).
+Reads the files of ``nexmark_jobs/dump_events.py`` and recorded Nexmark topics: JSON (one object per
+line, gzip or not) or Parquet. ``n`` and the keys of the two other entities may be absent. A
+timestamp has a ``T`` or a blank, and 0 to 9 fraction digits. Digits beyond milliseconds are cut off
+(the schema says TIMESTAMP(3)).
 """
 
 from __future__ import annotations
@@ -21,50 +21,36 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nexmark.expectations.errors import EventsError
+from nexmark.expectations.contract import EventsError, columns_of_text
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["ENTITIES", "Events", "data_files", "open_events", "quote"]
 
 MEMORY_LIMIT = "2GB"
 
 ENTITIES: dict[str, dict[str, str]] = {
-    "person": {
-        "id": "BIGINT",
-        "name": "VARCHAR",
-        "emailAddress": "VARCHAR",
-        "creditCard": "VARCHAR",
-        "city": "VARCHAR",
-        "state": "VARCHAR",
-        "dateTime": "TIMESTAMP",
-        "extra": "VARCHAR",
-    },
-    "auction": {
-        "id": "BIGINT",
-        "itemName": "VARCHAR",
-        "description": "VARCHAR",
-        "initialBid": "BIGINT",
-        "reserve": "BIGINT",
-        "dateTime": "TIMESTAMP",
-        "expires": "TIMESTAMP",
-        "seller": "BIGINT",
-        "category": "BIGINT",
-        "extra": "VARCHAR",
-    },
-    "bid": {
-        "auction": "BIGINT",
-        "bidder": "BIGINT",
-        "price": "BIGINT",
-        "channel": "VARCHAR",
-        "url": "VARCHAR",
-        "dateTime": "TIMESTAMP",
-        "extra": "VARCHAR",
-    },
+    entity: {column.name: column.type for column in columns_of_text(text)}
+    for entity, text in (
+        (
+            "person",
+            "bigint: id; text: name emailAddress creditCard city state; timestamp: dateTime; "
+            "text: extra",
+        ),
+        (
+            "auction",
+            "bigint: id; text: itemName description; bigint: initialBid reserve; "
+            "timestamp: dateTime expires; bigint: seller category; text: extra",
+        ),
+        (
+            "bid",
+            "bigint: auction bidder price; text: channel url; timestamp: dateTime; text: extra",
+        ),
+    )
 }
 """Fields and types of each entity, in the order of ``event_type``."""
 
+_MOST_SHOWN = 80
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?")
 
@@ -105,7 +91,7 @@ def open_events(path: Path | str) -> Iterator[Events]:
         try:
             _load(connection, files)
         except duckdb.Error as error:
-            raise EventsError(_find_fault(files) or f"{path}: {_first_line(error)}") from None
+            raise EventsError(_find_fault(files) or f"{path}: {first_line(error)}") from None
         count, numbered = _tables(connection, files)
         yield Events(connection, path, count, numbered)
 
@@ -217,7 +203,8 @@ def _one(connection: DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
     return tuple(row)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return what an error says in short."""
     return str(error).strip().splitlines()[0]
 
 
@@ -240,17 +227,25 @@ def _find_fault(files: list[Path]) -> str | None:
 
 
 def _line_fault(line: str) -> str | None:
+    """The problem of a line of JSON, or None; a blank line is right."""
     try:
-        event = json.loads(line)
+        return _event_fault(json.loads(line)) if line.strip() else None
     except json.JSONDecodeError as error:
-        return f"not JSON ({error.msg} at column {error.colno})" if line.strip() else None
+        return f"not JSON ({error.msg} at column {error.colno})"
+    except RecursionError:
+        return "brackets nested too deep for an event"
+    except ValueError:
+        return "a number with more digits than any field has"
+
+
+def _event_fault(event: Any) -> str | None:
     if not isinstance(event, dict):
         return "not a JSON object"
     kind = event.get("event_type")
     if isinstance(kind, bool) or kind not in (0, 1, 2):
-        return f"event_type is {json.dumps(kind)}, not 0, 1 or 2"
+        return f"event_type is {_shown(kind)}, not 0, 1 or 2"
     if not isinstance(event.get("n"), int | None):
-        return f"n is {json.dumps(event['n'])}, not a whole number"
+        return f"n is {_shown(event['n'])}, not a whole number"
     entity, fields = list(ENTITIES.items())[kind]
     if not isinstance(event.get(entity), dict):
         return f"event_type is {kind} but there is no {entity}"
@@ -258,9 +253,15 @@ def _line_fault(line: str) -> str | None:
         if event[entity].get(name) is None:
             return f"{entity}.{name} is missing"
         if not _is_a(event[entity][name], field_type):
-            found = json.dumps(event[entity][name])
+            found = _shown(event[entity][name])
             return f"{entity}.{name} is {found}, not a {field_type.lower()}"
     return None
+
+
+def _shown(value: object) -> str:
+    """The value as JSON; only the beginning of a long one."""
+    text = json.dumps(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def _is_a(value: object, field_type: str) -> bool:

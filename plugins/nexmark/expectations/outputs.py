@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nexmark.expectations.contract import Column, Contract
-from nexmark.expectations.errors import OutputError
-from nexmark.expectations.events import data_files, quote
+from nexmark.expectations.contract import Column, Contract, OutputError
+from nexmark.expectations.events import data_files, first_line, quote
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["SINKS", "Output", "load_output"]
 
 SINKS = ("parquet", "filesystem")
 
@@ -24,12 +22,12 @@ _PARTITION_COLUMNS = ("dt", "hm")
 
 @dataclass(frozen=True)
 class Output:
-    """What an output directory holds.
+    """The content of an output directory.
 
-    ``columns`` are as found, timestamps with and without a zone alike. The rows are in the table
-    ``output``, in the contract's order and types (a value that is not of its type is NULL), if
-    ``readable``: if the columns have the contract's names. The table ``partition`` says for each
-    directory of a filesystem sink whether it is committed.
+    ``columns`` are the columns found; timestamps with and without a zone are the same. If the
+    columns have the contract's names, the output is ``readable``: the table ``output`` has its rows
+    in the contract's order and types (a value of another type is NULL). The table ``partition``
+    says for each directory of a filesystem sink whether it is committed.
     """
 
     columns: tuple[Column, ...]
@@ -62,9 +60,9 @@ def load_output(
             casts = ", ".join(f"TRY_CAST({c.name} AS {c.type}) AS {c.name}" for c in entry.columns)
             connection.execute(f"CREATE OR REPLACE TEMP TABLE output AS SELECT {casts} FROM {scan}")
     except duckdb.Error as error:
-        reason = str(error).strip().splitlines()[0]
-        message = f"{directory} cannot be read as output of {entry.query}: {reason}"
-        raise OutputError(message) from None
+        raise OutputError(
+            f"{directory} cannot be read as output of {entry.query}: {first_line(error)}"
+        ) from None
     _load_partitions(connection, directory if sink == "filesystem" else None)
     return Output(columns, rows, readable)
 

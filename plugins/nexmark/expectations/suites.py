@@ -2,7 +2,7 @@
 
 The batch is one row: row counts as numbers, and per check a column that holds the finding (a
 sentence with example rows) or nothing. So Great Expectations never sees a million rows, and its
-Data Docs show each rule with what was found against it.
+Data Docs show each rule with its finding.
 """
 
 from __future__ import annotations
@@ -26,23 +26,27 @@ if TYPE_CHECKING:
         AbstractDataContext,
     )
 
-__all__ = ["Judgement", "build_suite", "evidence_frame", "judge"]
 
 _SITE = "nexmark"
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """What Great Expectations says of one output.
+class ValidationOutcome:
+    """The outcome of validating one output.
 
-    ``failures`` has one line per failed expectation (if the columns are wrong, for these only: the
-    others follow from it); ``docs`` is the index of the Data Docs site.
+    ``failures`` has a line per failed expectation, for a person; if the columns are wrong, for
+    these only: the others follow from it. ``statistics`` are plain numbers (rows, reference_rows,
+    missing_rows, unexpected_rows, events, and of a whole validation its seconds); the missing and
+    unexpected rows are None when the columns made a comparison impossible. ``docs`` is the index of
+    the Data Docs site the result was added to.
     """
 
+    query: str
     success: bool
-    evaluated: int
-    failed: int
+    expectations_evaluated: int
+    expectations_failed: int
     failures: tuple[str, ...]
+    statistics: dict[str, float | int | None]
     docs: Path | None
 
 
@@ -94,45 +98,53 @@ def evidence_frame(evidence: Evidence) -> pd.DataFrame:
     return pd.DataFrame([row], dtype=object)
 
 
-def judge(evidence: Evidence, data_docs_dir: Path | None = None) -> Judgement:
+def judge(
+    evidence: Evidence, data_docs_dir: Path | None = None, name: str = ""
+) -> ValidationOutcome:
     """Run the query's suite over the evidence; add the result to the Data Docs, if asked.
 
-    Data Docs are one site per directory: results of other queries already there stay.
+    Data Docs are one site per directory; it keeps its results under other names. `name` defaults to
+    the query's.
     """
     gx = _great_expectations()
     context = _context(data_docs_dir)
-    query = evidence.query
-    suite = context.suites.add(build_suite(query, may_be_empty=evidence.reference_may_be_empty))
-    asset = context.data_sources.add_pandas("output").add_dataframe_asset(query)
+    name = name or evidence.query
+    suite = build_suite(evidence.query, may_be_empty=evidence.reference_may_be_empty)
+    suite.name = name
+    suite = context.suites.add(suite)
+    asset = context.data_sources.add_pandas("output").add_dataframe_asset(name)
     definition = context.validation_definitions.add(
         gx.ValidationDefinition(
-            name=query, data=asset.add_batch_definition_whole_dataframe("evidence"), suite=suite
+            name=name, data=asset.add_batch_definition_whole_dataframe("evidence"), suite=suite
         )
     )
     checkpoint = context.checkpoints.add(
         gx.Checkpoint(
-            name=query,
+            name=name,
             validation_definitions=[definition],
             actions=[gx.checkpoint.UpdateDataDocsAction(name="docs")] if data_docs_dir else [],
         )
     )
     result = checkpoint.run(
         batch_parameters={"dataframe": evidence_frame(evidence)},
-        run_id=gx.RunIdentifier(run_name=query),
+        run_id=gx.RunIdentifier(run_name=name),
     )
     (validation,) = result.run_results.values()
     failed = [entry for entry in validation.results if not entry.success]
-    return Judgement(
+    counts = ("events", "rows", "reference_rows", "missing_rows", "unexpected_rows")
+    return ValidationOutcome(
+        query=evidence.query,
         success=bool(result.success),
-        evaluated=len(validation.results),
-        failed=len(failed),
+        expectations_evaluated=len(validation.results),
+        expectations_failed=len(failed),
         failures=tuple(_failures(evidence, (entry.expectation_config for entry in failed))),
+        statistics={name: getattr(evidence, name) for name in counts},
         docs=data_docs_dir / "index.html" if data_docs_dir else None,
     )
 
 
 def _failures(evidence: Evidence, failed: Iterable[Any]) -> Iterator[str]:
-    """Say in one line each which expectations failed and what was found."""
+    """Return a line per failed expectation, with its finding."""
     findings = {
         "schema": evidence.schema_finding,
         "reference_rows": f"empty over {evidence.events} events: verify with more events",

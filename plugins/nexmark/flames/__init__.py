@@ -1,6 +1,6 @@
-"""Flame graphs of a suspect: where the CPU time of both arms goes, and what of it has changed."""
+"""Flame graphs of a suspect: the CPU time of both arms, and its changes."""
 
-from nexmark.flames.changes import Change
-from nexmark.flames.files import Flames, flames_of
+from nexmark.flames.flame_files import Flames, flames_of
+from nexmark.flames.tree import MethodChange
 
-__all__ = ["Change", "Flames", "flames_of"]
+__all__ = ["Flames", "MethodChange", "flames_of"]

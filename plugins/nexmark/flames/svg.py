@@ -1,8 +1,8 @@
-"""Flame graphs as SVG: one file each, nothing from the network, of use without JavaScript too.
+"""Flame graphs as SVG: one file each, without the network, readable without JavaScript.
 
-A small writer of our own: the libraries there are either draw in the browser (an evidence file has
-to be read without scripts), or are no Python packages. The outermost frame is on top. With
-scripts, a click zooms and a word searches.
+A small writer of our own: other libraries draw in the browser (an evidence file must be readable
+without scripts), or are no Python packages. The outermost frame is on top. With scripts, a click
+zooms and a word searches.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from nexmark.flames.frames import kind, label
-from nexmark.flames.tree import Comparison, Node
+from nexmark.flames.jfr import kind, label
+from nexmark.flames.tree import Comparison, FrameNode
+from nexmark.model import ARMS
 
 WIDTH, MARGIN, ROW, TOP = 1200, 10, 17, 84
-#: Boxes that are narrower (px) are not drawn, nor is what they call.
+#: Narrower boxes (px) are not drawn, nor the methods that they call.
 NARROWEST = 2.0
-#: Rows; what is called deeper is not drawn.
+#: The most rows; deeper calls are not drawn.
 DEEPEST = 120
-#: Of a monospaced letter of 11 px.
+#: The width (px) of a monospaced letter of 11 px.
 _LETTER = 6.7
 
 KINDS = {
@@ -32,36 +33,46 @@ KINDS = {
 }
 #: Changes beyond these parts of the baseline's CPU time are coloured as of steps 1, 2 and 3.
 STEPS = (0.003, 0.01, 0.03)
+_CHANGES = {
+    -3: ("d-less3", "▼ more than 3 % less"),
+    -2: ("d-less2", "▼ 1 % to 3 %"),
+    -1: ("d-less1", "▼ 0.3 % to 1 %"),
+    0: ("d-0", "no change, or chance"),
+    1: ("d-more1", "▲ 0.3 % to 1 %"),
+    2: ("d-more2", "▲ 1 % to 3 %"),
+    3: ("d-more3", "▲ more than 3 % more"),
+}
+"""CSS class and words of each of the `STEPS`, down and up."""
 
 _HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Look:
-    """What one kind of flame graph is made of.
+class GraphStyle:
+    """The elements of one kind of flame graph.
 
-    `width` is what a node takes, in any unit; `style` its CSS class, `label` what is in its box,
-    `told` what a person reads who points at it, and `legend` (class, words) in their order.
+    `width` gives the width of a node, in any unit; `style` its CSS class, `label` the text in its
+    box, `told` the tooltip. `legend` has (class, words) in their order.
     """
 
     heading: str
     notes: tuple[str, ...]
-    width: Callable[[Node], float]
-    style: Callable[[Node], str]
-    label: Callable[[Node], str]
-    told: Callable[[Node], str]
+    width: Callable[[FrameNode], float]
+    style: Callable[[FrameNode], str]
+    label: Callable[[FrameNode], str]
+    told: Callable[[FrameNode], str]
     legend: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class _Box:
-    node: Node
+    node: FrameNode
     x: float
     width: float
     row: int
 
 
-def flame_graph(root: Node, look: Look) -> str:
+def flame_graph(root: FrameNode, look: GraphStyle) -> str:
     """The SVG of the tree below `root`."""
     widths = _widths(root, look.width)
     boxes = list(_layout(root, widths))
@@ -79,25 +90,20 @@ def flame_graph(root: Node, look: Look) -> str:
     )
 
 
-def arm_look(compared: Comparison, arm: str, heading: str, notes: tuple[str, ...]) -> Look:
-    """The flame graph of one arm, coloured by whose code it is."""
-    candidate = arm == "candidate"
-    whole = (compared.candidate if candidate else compared.baseline).samples
+def arm_look(compared: Comparison, arm: str, heading: str, notes: tuple[str, ...]) -> GraphStyle:
+    """The flame graph of one arm, coloured by the owner of the code."""
+    whole = compared.profiles[arm].samples
 
-    def samples(node: Node) -> int:
-        return node.candidate if candidate else node.baseline
-
-    def told(node: Node) -> str:
-        own = node.own_candidate if candidate else node.own_baseline
+    def told(node: FrameNode) -> str:
         return (
-            f"{compared.cost(samples(node), arm):.3f} CPU-s per million events, "
-            f"{samples(node) / whole:.1%} of the {arm}; {own / whole:.1%} in itself"
+            f"{compared.cost(node.samples, arm):.3f} CPU-s per million events, "
+            f"{node.samples[arm] / whole:.1%} of the {arm}; {node.own[arm] / whole:.1%} in itself"
         )
 
-    return Look(
+    return GraphStyle(
         heading,
         notes,
-        width=lambda node: node.own_candidate if candidate else node.own_baseline,
+        width=lambda node: node.own[arm],
         style=lambda node: f"k-{kind(node.name)}",
         label=lambda node: label(node.name),
         told=told,
@@ -105,69 +111,45 @@ def arm_look(compared: Comparison, arm: str, heading: str, notes: tuple[str, ...
     )
 
 
-def difference_look(compared: Comparison, heading: str, notes: tuple[str, ...]) -> Look:
-    """Both arms in one, coloured by the change. A frame is as wide as in the arm that has more."""
+def difference_look(compared: Comparison, heading: str, notes: tuple[str, ...]) -> GraphStyle:
+    """Both arms in one, coloured by the change. A frame has the width of the larger arm."""
 
-    def shown(node: Node) -> str:
-        step = _step(compared, node)
-        change = 100 * compared.change(node.baseline, node.candidate)
-        if not step:
+    def shown(node: FrameNode) -> str:
+        if not _step(compared, node):
             return label(node.name)
+        change = 100 * compared.change(node.samples)
         return f"{'▲' if change > 0 else '▼'} {label(node.name)} {change:+.1f} %"
 
-    def told(node: Node) -> str:
-        change = compared.change(node.baseline, node.candidate)
-        noise = compared.noise(node.baseline, node.candidate)
+    def told(node: FrameNode) -> str:
+        before, after = (compared.cost(node.samples, arm) for arm in ("baseline", "candidate"))
         return (
-            f"baseline {compared.cost(node.baseline, 'baseline'):.3f}, candidate "
-            f"{compared.cost(node.candidate, 'candidate'):.3f} CPU-s per million events: "
-            f"{change:+.1%} of the whole baseline (chance: {noise:.1%})"
+            f"baseline {before:.3f}, candidate {after:.3f} CPU-s per million events: "
+            f"{compared.change(node.samples):+.1%} of the whole baseline "
+            f"(chance: {compared.noise(node.samples):.1%})"
         )
 
-    return Look(
+    return GraphStyle(
         heading,
         notes,
-        width=lambda node: max(
-            compared.cost(node.own_baseline, "baseline"),
-            compared.cost(node.own_candidate, "candidate"),
-        ),
-        style=lambda node: _change_class(_step(compared, node)),
+        width=lambda node: max(compared.cost(node.own, arm) for arm in ARMS),
+        style=lambda node: _CHANGES[_step(compared, node)][0],
         label=shown,
         told=told,
-        legend=_change_legend(),
+        legend=tuple(_CHANGES.values()),
     )
 
 
-def _step(compared: Comparison, node: Node) -> int:
-    """How much of a change it is: -3 (far less) to 3; 0 is none, or one that may be chance."""
-    change = compared.change(node.baseline, node.candidate)
-    if abs(change) <= compared.noise(node.baseline, node.candidate):
+def _step(compared: Comparison, node: FrameNode) -> int:
+    """The step of a change: -3 (far less) to 3; 0 is none, or one that may be chance."""
+    change = compared.change(node.samples)
+    if abs(change) <= compared.noise(node.samples):
         return 0
     size = sum(abs(change) > bound for bound in STEPS)
     return size if change > 0 else -size
 
 
-def _change_class(step: int) -> str:
-    if step == 0:
-        return "d-0"
-    return f"d-{'more' if step > 0 else 'less'}{abs(step)}"
-
-
-def _change_legend() -> tuple[tuple[str, str], ...]:
-    low, middle, high = (f"{100 * bound:g} %" for bound in STEPS)
-    return (
-        ("d-less3", f"▼ more than {high} less"),
-        ("d-less2", f"▼ {middle} to {high}"),
-        ("d-less1", f"▼ {low} to {middle}"),
-        ("d-0", "no change, or chance"),
-        ("d-more1", f"▲ {low} to {middle}"),
-        ("d-more2", f"▲ {middle} to {high}"),
-        ("d-more3", f"▲ more than {high} more"),
-    )
-
-
-def _widths(root: Node, own: Callable[[Node], float]) -> dict[int, float]:
-    """By the identity of each node: its own width and that of all it calls."""
+def _widths(root: FrameNode, own: Callable[[FrameNode], float]) -> dict[int, float]:
+    """By the identity of each node: the sum of its own width and the widths of all it calls."""
     widths: dict[int, float] = {}
     pending = [(root, False)]
     while pending:
@@ -181,7 +163,7 @@ def _widths(root: Node, own: Callable[[Node], float]) -> dict[int, float]:
     return widths
 
 
-def _layout(root: Node, widths: dict[int, float]) -> Iterator[_Box]:
+def _layout(root: FrameNode, widths: dict[int, float]) -> Iterator[_Box]:
     """The boxes that are drawn: siblings in the order of their names, the same in every graph."""
     scale = (WIDTH - 2 * MARGIN) / (widths[id(root)] or 1)
     pending = [_Box(root, 0.0, widths[id(root)] * scale, 0)]
@@ -198,7 +180,7 @@ def _layout(root: Node, widths: dict[int, float]) -> Iterator[_Box]:
         pending.extend(reversed(below))
 
 
-def _head(look: Look) -> Iterator[str]:
+def _head(look: GraphStyle) -> Iterator[str]:
     yield f'<text class="heading" x="{MARGIN}" y="24">{escape(look.heading)}</text>\n'
     for line, note in enumerate(look.notes):
         yield f'<text class="note" x="{MARGIN}" y="{43 + 16 * line}">{escape(note)}</text>\n'
@@ -209,7 +191,7 @@ def _head(look: Look) -> Iterator[str]:
         x += 36 + 6.4 * len(words)
 
 
-def _draw(box: _Box, look: Look) -> str:
+def _draw(box: _Box, look: GraphStyle) -> str:
     x, y = MARGIN + box.x, TOP + ROW * box.row
     words = look.label(box.node)
     room = int((box.width - 6) / _LETTER)
@@ -227,6 +209,3 @@ def _draw(box: _Box, look: Look) -> str:
 
 def _asset(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
-
-
-__all__ = ["Look", "arm_look", "difference_look", "flame_graph"]

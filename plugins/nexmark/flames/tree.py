@@ -1,97 +1,219 @@
-"""The stacks of both arms as one tree, so that a frame has the same place in each."""
+"""The stacks of both arms as one tree, so that a frame has the same place in each.
+
+As text they are one stack a line, outermost frame first, as flame graph tools read them:
+
+    Executor task launch worker;java.lang.Thread.run;...;java.util.HashMap.get 17
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
 
-from nexmark.flames.stacks import Profile
+from nexmark.errors import NexmarkError
+from nexmark.flames.jfr import Sample, label, plain
+from nexmark.home import write_text
+from nexmark.model import ARMS, Arm
 
-#: A change beyond so many standard errors of the sampling is no chance.
+Stack: TypeAlias = tuple[str, ...]
+
+_DAY_S = 24 * 3600
+#: A whole recording begins before the window; the clocks may differ by these seconds.
+_LATE_S = 5.0
+
+
+@dataclass(frozen=True)
+class RecordedWindow:
+    """The part of a recording that counts; epoch seconds by the clock of the recording host."""
+
+    start: float
+    end: float
+
+
+def collapse(
+    samples: Iterable[Sample], window: RecordedWindow | None, where: str
+) -> Counter[Stack]:
+    """The number of samples of each stack within `window`; None: the whole recording.
+
+    NexmarkError, with `where`, if the recording begins only after the window has.
+    """
+    counts: Counter[Stack] = Counter()
+    late = _DAY_S / 2
+    for sample in samples:
+        after = _after(sample.second, window) if window else 0.0
+        late = min(late, after)
+        if sample.waits or (window and not 0 <= after <= window.end - window.start):
+            continue
+        counts[sample.stack] += 1
+    if window and late > _LATE_S:
+        raise NexmarkError(
+            f"{where}: the recording begins {late:.0f} s after the steady state; "
+            "it was larger than it may be, or not written to its end"
+        )
+    return counts
+
+
+def _after(second: float, window: RecordedWindow) -> float:
+    """Seconds from the start of the window to a time of day: half a day before to half after."""
+    half = _DAY_S / 2
+    return (second - window.start % _DAY_S + half) % _DAY_S - half
+
+
+def write_stacks(path: Path, counts: Mapping[Stack, int]) -> None:
+    """Writes collapsed stacks as text, in the order of their names."""
+    lines = (f"{';'.join(map(plain, stack))} {count}\n" for stack, count in sorted(counts.items()))
+    write_text(path, "".join(lines))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The collapsed stacks of an arm and the CPU time that they represent.
+
+    `cpu_s_per_mevent` is the CPU time of its executors (CPU-seconds per million events), measured
+    during the recording, without Python workers.
+    """
+
+    counts: Mapping[Stack, int]
+    cpu_s_per_mevent: float
+
+    @property
+    def samples(self) -> int:
+        """The number of samples."""
+        return sum(self.counts.values())
+
+    @property
+    def cost(self) -> float:
+        """CPU-seconds per million events per sample."""
+        return self.cpu_s_per_mevent / self.samples
+
+
+#: A change of more standard errors of the sampling than this is not chance.
 _Z = 2.0
 
 
-@dataclass
-class Node:
-    """A frame below its callers: the samples that it is in, of both arms, and its own.
+def _none() -> dict[str, int]:
+    return dict.fromkeys(ARMS, 0)
 
-    Own samples are those in which it is the innermost frame.
-    """
+
+@dataclass(slots=True)
+class FrameNode:
+    """A frame below its callers: by arm, its samples, and those in which it is the innermost."""
 
     name: str
-    baseline: int = 0
-    candidate: int = 0
-    own_baseline: int = 0
-    own_candidate: int = 0
-    children: dict[str, Node] = field(default_factory=dict)
-
-    def child(self, name: str) -> Node:
-        """The frame `name` that it calls."""
-        found = self.children.get(name)
-        if found is None:
-            found = self.children[name] = Node(name)
-        return found
+    samples: dict[str, int] = field(default_factory=_none)
+    own: dict[str, int] = field(default_factory=_none)
+    children: dict[str, FrameNode] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Both arms of a query: the tree of all stacks and what a sample of each arm stands for."""
+    """Both arms of a query: the tree of all stacks, and each arm's profile."""
 
-    root: Node
-    baseline: Profile
-    candidate: Profile
+    root: FrameNode
+    profiles: Mapping[str, Profile]
 
-    def cost(self, samples: int, arm: str) -> float:
-        """CPU-seconds per million events of so many samples of an arm."""
-        return samples * (self.candidate if arm == "candidate" else self.baseline).cost
+    def cost(self, samples: Mapping[str, int], arm: str) -> float:
+        """CPU-seconds per million events of an arm's samples."""
+        return samples[arm] * self.profiles[arm].cost
 
-    def change(self, baseline: int, candidate: int) -> float:
-        """What a change is of the CPU time of the whole baseline: 0.03 is 3 % more than it."""
-        difference = self.cost(candidate, "candidate") - self.cost(baseline, "baseline")
-        return difference / self.baseline.cpu_s_per_mevent
+    def change(self, samples: Mapping[str, int]) -> float:
+        """The change as a fraction of the whole baseline's CPU time: 0.03 is 3 % more."""
+        difference = self.cost(samples, Arm.CANDIDATE) - self.cost(samples, Arm.BASELINE)
+        return difference / self.profiles[Arm.BASELINE].cpu_s_per_mevent
 
-    def noise(self, baseline: int, candidate: int) -> float:
-        """How large such a change may be by the chance of sampling alone (2 standard errors)."""
-        error = math.hypot(
-            math.sqrt(baseline) * self.baseline.cost, math.sqrt(candidate) * self.candidate.cost
-        )
-        return _Z * error / self.baseline.cpu_s_per_mevent
+    def noise(self, samples: Mapping[str, int]) -> float:
+        """The change that chance of sampling alone may make (2 standard errors)."""
+        errors = (math.sqrt(samples[arm]) * one.cost for arm, one in self.profiles.items())
+        return _Z * math.hypot(*errors) / self.profiles[Arm.BASELINE].cpu_s_per_mevent
 
 
 def compare(baseline: Profile, candidate: Profile) -> Comparison:
-    """Put the stacks of both arms into one tree."""
-    root = Node("all")
-    for profile, arm in ((baseline, "baseline"), (candidate, "candidate")):
+    """Puts the stacks of both arms into one tree."""
+    root = FrameNode("all")
+    profiles: dict[str, Profile] = {Arm.BASELINE: baseline, Arm.CANDIDATE: candidate}
+    for arm, profile in profiles.items():
         for stack, count in profile.counts.items():
-            _add(root, stack, count, arm == "candidate")
-    return Comparison(root, baseline, candidate)
+            node = root
+            node.samples[arm] += count
+            for name in stack:
+                if name not in node.children:
+                    node.children[name] = FrameNode(name)
+                node = node.children[name]
+                node.samples[arm] += count
+            node.own[arm] += count
+    return Comparison(root, profiles)
 
 
-def _add(root: Node, stack: tuple[str, ...], count: int, is_candidate: bool) -> None:
-    node = root
-    path = [root]
-    for name in stack:
-        node = node.child(name)
-        path.append(node)
-    for each in path:
-        if is_candidate:
-            each.candidate += count
-        else:
-            each.baseline += count
-    if is_candidate:
-        node.own_candidate += count
-    else:
-        node.own_baseline += count
+TOP = 10
 
 
-def walk(node: Node) -> Iterator[Node]:
-    """A node and all below it, callers first."""
-    pending = [node]
-    while pending:
-        each = pending.pop()
-        yield each
-        pending.extend(each.children.values())
+@dataclass(frozen=True)
+class MethodChange:
+    """The own CPU time of a method (callees apart) in both arms.
+
+    `baseline` and `candidate` are CPU-seconds per million events. `change` is their difference as a
+    fraction of the CPU time of the whole baseline (0.03: 3 % of it). `noise` is the part of it that
+    may be chance (2 standard errors of the sampling). `total_change` is the change of the method
+    with all it calls.
+    """
+
+    frame: str
+    label: str
+    baseline: float
+    candidate: float
+    change: float
+    noise: float
+    total_change: float
+
+    @property
+    def certain(self) -> bool:
+        """Whether the change is more than chance."""
+        return abs(self.change) > self.noise
+
+    def __str__(self) -> str:
+        """The change as one line of text."""
+        doubt = "" if self.certain else ", within the noise of sampling"
+        return (
+            f"{self.label}: {self.baseline:.2f} -> {self.candidate:.2f} CPU-s per million events, "
+            f"{100 * self.change:+.1f} % of the baseline{doubt}"
+        )
 
 
-__all__ = ["Comparison", "Node", "compare", "walk"]
+def largest_changes(compared: Comparison, count: int = TOP) -> list[MethodChange]:
+    """The `count` methods whose own CPU time changed most, real changes before chance."""
+    own: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    total: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    _sum(compared.root, own, total, frozenset())
+    changes = [
+        MethodChange(
+            name,
+            label(name),
+            compared.cost(samples, Arm.BASELINE),
+            compared.cost(samples, Arm.CANDIDATE),
+            compared.change(samples),
+            compared.noise(samples),
+            compared.change(total[name]),
+        )
+        for name, samples in own.items()
+        if any(samples[arm] for arm in ARMS)
+    ]
+    changes.sort(key=lambda each: (not each.certain, -abs(each.change), each.frame))
+    return changes[:count]
+
+
+def _sum(
+    node: FrameNode,
+    own: Mapping[str, Counter[str]],
+    total: Mapping[str, Counter[str]],
+    callers: frozenset[str],
+) -> None:
+    """Add up by method; in a recursion the outermost call has the total."""
+    for child in node.children.values():
+        own[child.name].update(child.own)
+        if child.name not in callers:
+            total[child.name].update(child.samples)
+        _sum(child, own, total, callers | {child.name})

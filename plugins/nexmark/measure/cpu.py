@@ -1,31 +1,33 @@
 """CPU time per Spark application from /proc samples.
 
-Every process tells its own CPU time (``utime + stime``) and that of the children it has waited
-for (``cutime + cstime``, each with all they had waited for). The CPU time of a tree is therefore
-what its processes were seen to use, plus what the waited-for time of a parent grew by beyond what
-was already counted for the children that ended: the last moments of a known child, or all of a
-child that came and went between two readings. Nothing is lost and nothing counted twice:
+Every process reports its own CPU time (``utime + stime``) and its waited-for time (``cutime +
+cstime``): the CPU time of the children it has waited for, with all the children they had waited
+for. The CPU time of a tree is the sum of two parts. The first is the CPU time that the samples show
+for its processes. The second is the growth of a parent's waited-for time, less the time already
+counted for the children that ended. This growth covers the last moments of a known child, and the
+whole life of a child that came and went between two readings. Nothing is lost, and nothing is
+counted twice:
 
 - The sampler reads parents before children. A child missing from a tick is in its parent's
   waited-for time of that tick or of the next, never earlier; it is looked for in these two only.
 - A child may end together with its own children, or leave them to init. Their time is taken to
   be within the growth of the parent's waited-for time when the growth is large enough for all.
-- What an executor used in its last moments is told by the Worker daemon's waited-for time.
-- A process whose parent did not wait for it counts with what it was last seen to have used.
+- The Worker daemon's waited-for time includes the last moments of an executor.
+- A process whose parent did not wait for it counts with its last reading.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from nexmark.measure.cpu_series import CpuSeries
 from nexmark.measure.samples import (
     HostSamples,
     MeasurementError,
     ProcessKey,
-    Program,
     Reading,
+    SampledProgram,
     Tick,
 )
 
@@ -40,73 +42,11 @@ class TreeCpu:
     """
 
     key: ProcessKey
-    program: Program
+    program: SampledProgram
     first: int
     last: int
     main: list[int] = field(default_factory=list)
     python: list[int] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class CpuSeries:
-    """Cumulative CPU-seconds of one application on one host at ``times`` (epoch seconds).
-
-    ``executors`` are the JVMs, ``python`` their Python workers, ``driver`` the driver with all its
-    children (None where the driver was not on this host), ``executor_count`` how many executors
-    were seen, at once or one after another, ``executor_ends`` when those that ended were first
-    seen to be gone. ``busy`` and ``steal`` are of the whole machine, None where the sampler sees
-    only part of it.
-    """
-
-    host: str
-    interval_s: float
-    times: tuple[float, ...]
-    executors: tuple[float, ...]
-    python: tuple[float, ...]
-    driver: tuple[float, ...] | None
-    busy: tuple[float, ...] | None
-    steal: tuple[float, ...] | None
-    executor_count: int
-    sampler_cores: float | None
-    executor_ends: tuple[float, ...] = ()
-
-    def without_driver(self) -> CpuSeries:
-        """Return the same without the driver: where another host is known to have it."""
-        return replace(self, driver=None)
-
-    def without_executors(self) -> CpuSeries:
-        """Return the same without executors: where their own hosts tell of them."""
-        nothing = (0.0,) * len(self.times)
-        return replace(self, executors=nothing, python=nothing, executor_count=0, executor_ends=())
-
-    def between(self, values: Sequence[float], start: float, end: float) -> float:
-        """Return by how much a cumulative series of this host grew from start to end."""
-        return self.at(values, end) - self.at(values, start)
-
-    def at(self, values: Sequence[float], instant: float) -> float:
-        """Return a cumulative series at an instant, on a straight line between two readings.
-
-        MeasurementError when the samples do not reach to the instant.
-        """
-        right = self._bracket(instant)
-        left_time, right_time = self.times[right - 1], self.times[right]
-        share = (instant - left_time) / (right_time - left_time)
-        return values[right - 1] + share * (values[right] - values[right - 1])
-
-    def gap_at(self, instant: float) -> float:
-        """Return the seconds between the two readings around an instant."""
-        right = self._bracket(instant)
-        return self.times[right] - self.times[right - 1]
-
-    def _bracket(self, instant: float) -> int:
-        if len(self.times) < 2 or not self.times[0] <= instant <= self.times[-1]:
-            off = self.times[0] - instant if instant < self.times[0] else instant - self.times[-1]
-            edge = "begin after" if instant < self.times[0] else "end before"
-            raise MeasurementError(
-                f"the samples of host {self.host} {edge} the run ({off:.1f} s short);"
-                " the sampler must run from before the query starts until it has ended"
-            )
-        return min(max(bisect_right(self.times, instant), 1), len(self.times) - 1)
 
 
 def application_cpu(samples: HostSamples, app_id: str, label: str | None = None) -> CpuSeries:
@@ -114,8 +54,8 @@ def application_cpu(samples: HostSamples, app_id: str, label: str | None = None)
 
     Executors are found by ``app_id``. The driver is the one with this ``label`` (its ``--result``
     argument); without a label all drivers on the host that lived beside these executors count.
-    A host without an executor of the application has series of zeros: whether none on any host
-    is an error is for the caller to say (``executor_count``).
+    A host without an executor of the application has series of zeros. The caller decides whether
+    it is an error that no host has one (``executor_count``).
     """
     trees = tree_cpu(samples)
     executors = [x for x in trees if x.program.role == "executor" and x.program.app_id == app_id]
@@ -163,12 +103,12 @@ def tree_cpu(samples: HostSamples) -> list[TreeCpu]:
     ledger = _Ledger(samples)
     for number, tick in enumerate(samples.ticks):
         ledger.add(number, tick)
-    return ledger.trees()
+    return list(ledger.trees.values())
 
 
 @dataclass
 class _Ended:
-    """A process that is gone: what was counted for it, and below it for those that went with it."""
+    """A process that is gone: the ticks counted for it, and for the children gone with it."""
 
     key: ProcessKey
     tick: int
@@ -178,11 +118,11 @@ class _Ended:
 
 @dataclass
 class _Account:
-    """What a parent has waited for against what is counted already for its ended children.
+    """Balances a parent's waited-for time with the time already counted for its ended children.
 
-    ``balance`` is waited-for time that nothing counted explains, so CPU still to be booked; below
-    zero, the ended children are not all in the waited-for time yet. ``ended`` are the children
-    that ended in this tick, and earlier ones while the balance is below zero.
+    ``balance`` is waited-for time that is not counted yet. Below zero, the waited-for time does not
+    include all ended children yet. ``ended`` are the children that ended in this tick, and earlier
+    ones while the balance is below zero.
     """
 
     balance: int = 0
@@ -192,8 +132,8 @@ class _Account:
         """Take in the growth of the waited-for time at the tick after the last ``end``."""
         self.balance += growth
         if self.balance < 0:
-            # Not waited for at all: they keep what was counted. A single one may have been waited
-            # for without its own children, which then were left to init.
+            # The parent did not wait for them: they keep their counted time. If there is only one,
+            # the parent may have waited for it, but its own children were left to init.
             alone = self.balance + self.ended[0].below if len(self.ended) == 1 else 0
             self.balance = max(alone, 0)
 
@@ -218,18 +158,16 @@ class _Ledger:
     def __init__(self, samples: HostSamples) -> None:
         self._samples = samples
         self._before: dict[ProcessKey, Reading] = {}
-        self._trees: dict[ProcessKey, TreeCpu] = {}
+        self.trees: dict[ProcessKey, TreeCpu] = {}
         self._tree_of: dict[ProcessKey, TreeCpu] = {}
         self._in_python: dict[ProcessKey, bool] = {}
         self._accounts: dict[ProcessKey, _Account] = {}
 
-    def trees(self) -> list[TreeCpu]:
-        return list(self._trees.values())
-
     def add(self, number: int, tick: Tick) -> None:
-        for key in self._by_age(tick):
+        new = [key for key in tick.processes if key not in self._before]
+        for key in sorted(new, key=lambda key: key.starttime):
             self._enrol(key, number, tick)
-        for tree in self._trees.values():
+        for tree in self.trees.values():
             tree.main.append(tree.main[-1] if tree.main else 0)
             tree.python.append(tree.python[-1] if tree.python else 0)
         ended = self._ended(number, tick)
@@ -237,22 +175,19 @@ class _Ledger:
             self._book(key, reading, number, ended.get(key, []))
         self._before = tick.processes
 
-    def _by_age(self, tick: Tick) -> list[ProcessKey]:
-        new = [key for key in tick.processes if key not in self._before]
-        return sorted(new, key=lambda key: key.starttime)
-
     def _enrol(self, key: ProcessKey, number: int, tick: Tick) -> None:
         """Find the tree and the class of a process that is new in this tick."""
         program = self._program(key)
         if program.role in TREE_ROLES:
-            tree = self._trees.get(key)
+            tree = self.trees.get(key)
             if tree is None:
                 tree = TreeCpu(key, program, number, number, [0] * number, [0] * number)
-                self._trees[key] = tree
+                self.trees[key] = tree
             self._tree_of[key] = tree
             self._in_python[key] = False
         elif program.role == "child":
-            parent = self._alive(tick.processes[key].ppid, tick)
+            pid = tick.processes[key].ppid
+            parent = next((other for other in tick.processes if other.pid == pid), None)
             owner = self._tree_of.get(parent) if parent else None
             owner = owner or self._root_tree(program.root)
             if owner is not None:
@@ -260,7 +195,7 @@ class _Ledger:
                 inherited = parent is not None and self._in_python.get(parent, False)
                 self._in_python[key] = inherited or program.is_python
 
-    def _program(self, key: ProcessKey) -> Program:
+    def _program(self, key: ProcessKey) -> SampledProgram:
         program = self._samples.programs.get(key)
         if program is None:
             raise MeasurementError(
@@ -271,11 +206,8 @@ class _Ledger:
 
     def _root_tree(self, pid: int) -> TreeCpu | None:
         """Return the newest tree whose root has this pid."""
-        trees = [tree for key, tree in self._trees.items() if key.pid == pid]
+        trees = [tree for key, tree in self.trees.items() if key.pid == pid]
         return trees[-1] if trees else None
-
-    def _alive(self, pid: int, tick: Tick) -> ProcessKey | None:
-        return next((key for key in tick.processes if key.pid == pid), None)
 
     def _ended(self, number: int, tick: Tick) -> dict[ProcessKey, list[_Ended]]:
         """Return the processes that are gone, by the living parent that may have waited for them.

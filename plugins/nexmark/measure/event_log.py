@@ -1,10 +1,10 @@
-"""Spark's event log of one application: what each operator and each stage of the query did.
+"""Spark's event log of one application: the work of each operator and stage of the query.
 
-A log is read line by line and never held as a whole. Operators are those of the physical plan that
-ran in the batches that count, without the wrappers of code generation, each with Spark's own SQL
-metrics summed over the tasks of these batches. Where a batch had another plan (a source had nothing
-new, say), the one that used most CPU time is taken, and the others are laid over it by the
-operators' names, as the skeleton has them (``nexmark_jobs.plan``).
+A log is read line by line and never held as a whole. Operators come from the physical plan of the
+batches that count, without the wrappers of code generation. Each has Spark's own SQL metrics,
+summed over the tasks of these batches. If batches ran different plans (a source had nothing new,
+say), the plan that used most CPU time is taken. The other plans are mapped onto it by the names of
+the operators in the skeleton (``nexmark_jobs.plan_fingerprint``).
 """
 
 from __future__ import annotations
@@ -17,8 +17,42 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.measure.event_log_files import EventLogError, event_lines
-from nexmark.measure.executed_plan import Node, Operator, SqlMetric, folded, nodes_of
-from nexmark.measure.stage_totals import StageTotals
+from nexmark.measure.executed_plan import Part, PlanNode, SqlMetric, folded, nodes_of
+
+_NS, _MS = 1e9, 1e3
+
+
+@dataclass
+class StageTotals:
+    """The tasks of one stage of the plan, summed over batches; seconds of task threads.
+
+    ``cpu_s`` is the CPU time of running the task, ``deserialise_cpu_s`` the CPU time of unpacking
+    it before. ``run_s`` is its run time, ``gc_s`` the time its JVM collected garbage
+    meanwhile (every task of the JVM counts this for itself), ``fetch_wait_s`` the time it waited
+    for shuffle data.
+    """
+
+    tasks: int = 0
+    cpu_s: float = 0.0
+    deserialise_cpu_s: float = 0.0
+    run_s: float = 0.0
+    gc_s: float = 0.0
+    fetch_wait_s: float = 0.0
+
+    def add(self, metrics: Mapping[str, Any]) -> None:
+        """Count a task, by the task metrics that Spark logs at its end."""
+        self.tasks += 1
+        self.cpu_s += metrics.get("Executor CPU Time", 0) / _NS
+        self.deserialise_cpu_s += metrics.get("Executor Deserialize CPU Time", 0) / _NS
+        self.run_s += metrics.get("Executor Run Time", 0) / _MS
+        self.gc_s += metrics.get("JVM GC Time", 0) / _MS
+        self.fetch_wait_s += metrics.get("Shuffle Read Metrics", {}).get("Fetch Wait Time", 0) / _MS
+
+    def merge(self, more: StageTotals) -> None:
+        """Count the tasks of the same stage in another batch."""
+        for name, value in vars(more).items():
+            setattr(self, name, getattr(self, name) + value)
+
 
 _PREFIX = b'{"Event":"'
 _SQL = "org.apache.spark.sql.execution.ui.SparkListener"
@@ -28,7 +62,7 @@ _CODEGEN_SCOPE = re.compile(r'"WholeStageCodegen \((\d+)\)"')
 
 @dataclass(frozen=True)
 class EventLog:
-    """What a log tells of the batches that count.
+    """The content of a log for the batches that count.
 
     ``stages`` are by the number that ``Operator.stage`` has; None is where tasks could not be laid
     on the plan. ``other_plans`` counts the batches whose plan had other operators.
@@ -36,7 +70,7 @@ class EventLog:
 
     application_id: str
     spark_version: str
-    operators: tuple[Operator, ...]
+    operators: tuple[Part, ...]
     stages: Mapping[int | None, StageTotals]
     batches: frozenset[int]
     other_plans: int = 0
@@ -56,10 +90,10 @@ class _Stage:
 def read_event_log(
     directory: Path, batches: Collection[int], application_id: str | None = None
 ) -> EventLog:
-    """Return what a log says of the batches with these numbers.
+    """Return the content of a log for the batches with these numbers.
 
-    ``directory`` is what ``spark.eventLog.dir`` was. EventLogError, in one line, when there is no
-    log, when it is cut off or broken, or when one of the batches is not in it.
+    ``directory`` is the value of ``spark.eventLog.dir``. EventLogError, in one line, when there is
+    no log, when it is cut off or broken, or when one of the batches is not in it.
     """
     reading = _Reading(frozenset(batches))
     for line in event_lines(directory, application_id):
@@ -75,7 +109,7 @@ class _Reading:
         self._application_id = self._version = ""
         self._ended = False
         self._seen: set[int] = set()
-        self._plans: dict[int, list[Node]] = {}
+        self._plans: dict[int, list[PlanNode]] = {}
         self._stages: dict[int, _Stage] = {}
         self._driver: dict[int, dict[int, int]] = {}
         self._handlers = {
@@ -149,7 +183,7 @@ class _Reading:
             own[key] = own.get(key, 0) + value
 
     def done(self, source: Path) -> EventLog:
-        """Return what all events together say."""
+        """Return the result of all events."""
         if not self._ended:
             raise EventLogError(
                 f"{source}: the event log ends before the application did; it was cut off, or the"
@@ -169,10 +203,10 @@ class _Reading:
             self._application_id, self._version, operators, stages, self._batches, other
         )
 
-    def _usual_plan(self, ran: list[_Stage]) -> list[Node]:
-        """Return the last of the plans with the operators that most CPU time was used by."""
+    def _usual_plan(self, ran: list[_Stage]) -> list[PlanNode]:
+        """Return the last plan with the operators that used most CPU time."""
         used: dict[tuple[str, ...], float] = {}
-        latest: dict[tuple[str, ...], list[Node]] = {}
+        latest: dict[tuple[str, ...], list[PlanNode]] = {}
         for stage in sorted(ran, key=lambda stage: stage.batch):
             plan = self._plans[stage.execution]
             names = tuple(node.name for node in plan)
@@ -181,8 +215,8 @@ class _Reading:
         return latest[max(used, key=lambda names: used[names])]
 
     def _sums(
-        self, ran: list[_Stage], reference: list[Node]
-    ) -> tuple[tuple[Operator, ...], dict[int | None, StageTotals], int]:
+        self, ran: list[_Stage], reference: list[PlanNode]
+    ) -> tuple[tuple[Part, ...], dict[int | None, StageTotals], int]:
         stages: dict[int | None, StageTotals] = {}
         sums: dict[tuple[int, SqlMetric], dict[int, int]] = {}
         other: set[int] = set()
@@ -214,7 +248,7 @@ class _Reading:
 
 
 def _metrics(
-    plan: list[Node], places: list[int | None], updates: Mapping[int, int]
+    plan: list[PlanNode], places: list[int | None], updates: Mapping[int, int]
 ) -> Iterator[tuple[int, SqlMetric, int]]:
     """Return the updates by place in the reference plan."""
     for node, place in zip(plan, places, strict=True):
@@ -225,9 +259,9 @@ def _metrics(
 
 
 def _number(
-    stage: _Stage, plan: list[Node], places: list[int | None], reference: list[Node]
+    stage: _Stage, plan: list[PlanNode], places: list[int | None], reference: list[PlanNode]
 ) -> int | None:
-    """Return the stage of the reference plan that a stage is: where most of its metrics are."""
+    """Return the stage of the reference plan that has most metrics of a stage."""
     votes: dict[int, int] = {}
     for node, place in zip(plan, places, strict=True):
         if place is None:
@@ -238,6 +272,3 @@ def _number(
             number = reference[place].stage
             votes[number] = votes.get(number, 0) + own
     return max(votes, key=lambda number: (votes[number], number)) if votes else None
-
-
-__all__ = ["EventLog", "EventLogError", "Operator", "StageTotals", "read_event_log"]

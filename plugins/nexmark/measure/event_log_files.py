@@ -17,13 +17,13 @@ _IN_PROGRESS = ".inprogress"
 
 
 class EventLogError(NexmarkError):
-    """An event log cannot be read, or does not have what is asked of it."""
+    """An event log cannot be read, or lacks what the caller asked for."""
 
 
 def event_lines(directory: Path, application_id: str | None = None) -> Iterator[bytes]:
     """Return the events of the one application whose log is in a directory, a line each.
 
-    ``application_id`` says which where there is more than one.
+    ``application_id`` chooses one if there are several.
     """
     for path in _files(directory, application_id):
         try:
@@ -74,6 +74,3 @@ def _lines(path: Path) -> Iterator[bytes]:
             yield from io.BufferedReader(reader)
         except zstandard.ZstdError as error:
             raise EventLogError(f"{path}: is no whole zstd file: {error}") from None
-
-
-__all__ = ["EventLogError", "event_lines"]

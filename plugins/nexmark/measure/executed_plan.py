@@ -1,4 +1,4 @@
-"""A physical plan as the event log has it: its operators in order, cut into stages."""
+"""A physical plan from the event log: its operators in order, cut into stages."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
-from nexmark_jobs.plan import skeleton_line
+from nexmark_jobs.plan_fingerprint import skeleton_line
 
 _CODEGEN = re.compile(r"WholeStageCodegen \((\d+)\)")
 _WRAPPERS = re.compile(r"InputAdapter|AdaptiveSparkPlan|ResultQueryStage|\w+QueryStage")
 _EXCHANGES = ("Exchange", "BroadcastExchange")
 _DIVISOR = {"timing": 1e3, "nsTiming": 1e9}
 _UNITS = {"timing": "s", "nsTiming": "s", "size": "bytes"}
-_LEVELS = frozenset(
-    {
-        "memory used by state",
-        "number of total state rows",
-    }
-)
-"""What is the case after a batch, and does not add up over batches."""
+_LEVELS = frozenset({"memory used by state", "number of total state rows"})
+"""Levels after a batch: they do not add up over batches."""
 _LEFT_OUT = re.compile(
     r"peak memory|number of partitions|.*\b(merged|blocks|reqs)\b.*|duration|task commit time"
     r"|local bytes read|records read|count of cache .*|number of state store instances"
     r"|estimated size of state only on current version|number of (snapshots|stores) that .*"
 )
-"""No sums, or more detail than anyone compares."""
+"""Metrics that are no sums, or that nobody compares."""
 _DECIMALS = 6
 _LEFT_OUT_TYPES = frozenset({"average", "v2Custom"})
+
+
+OPERATOR, STAGE, TASKS, OUTSIDE, PHASE = "operator", "stage", "tasks", "outside", "phase"
+"""Kinds of parts: the first two are estimated, the others measured; a phase is a driver's step."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class SqlMetric:
 
     @property
     def key(self) -> str:
-        """Its name with the unit it is given in: ``time to commit changes [s]``."""
+        """Its name with its unit: ``time to commit changes [s]``."""
         unit = _UNITS.get(self.type)
         return f"{self.name} [{unit}]" if unit else self.name
 
@@ -52,26 +51,31 @@ class SqlMetric:
 
 
 @dataclass(frozen=True)
-class Operator:
-    """An operator and what it did; ``place`` counts from the top of the plan, as it is printed.
+class Part:
+    """A part of a repetition's work, in seconds.
 
-    ``name`` is that of the skeleton, ``parent`` the place of the operator that takes its rows,
-    ``stage`` the number of its stage in the plan (an exchange is in the stage that writes it),
-    ``codegen`` the number of the generated function it is part of. ``metrics`` are Spark's, by name
-    with unit: seconds, bytes, or a number of rows or things.
+    ``place`` is its number among the parts. Operators come first, in the order of the printed plan;
+    their place is the place in the plan, their name the one in the skeleton. ``parent`` (the
+    operator that takes its rows) and ``covers`` are places in the plan, too; ``covers`` names the
+    operators whose time this part includes. ``stage`` is the number of the stage in the plan (an
+    exchange is in the stage that writes it). ``metrics`` of an operator are Spark's, by name with
+    unit: seconds, bytes, or a number of rows or things. ``cpu_s`` is None where the CPU
+    time is not known (phases of the driver, because only executors are measured).
     """
 
     place: int
-    parent: int | None
-    depth: int
+    kind: str
     name: str
-    stage: int
-    codegen: int | None
-    metrics: Mapping[str, float]
+    cpu_s: float | None = None
+    parent: int | None = None
+    depth: int = 0
+    stage: int | None = None
+    covers: tuple[int, ...] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass
-class Node:
+class PlanNode:
     """An operator of one batch's plan, with its metrics by accumulator."""
 
     place: int
@@ -80,38 +84,35 @@ class Node:
     name: str
     codegen: int | None
     metrics: Mapping[int, SqlMetric]
-    stage: int = field(default=0)
+    stage: int = 0
 
     @property
     def is_exchange(self) -> bool:
-        """Tell whether another stage reads what it puts out."""
+        """Whether another stage reads its output."""
         return self.name.split(" ", 1)[0] in _EXCHANGES
 
-    def operator(self, values: Mapping[SqlMetric, float]) -> Operator:
-        """Return it with what it did."""
+    def operator(self, values: Mapping[SqlMetric, float]) -> Part:
+        """Return the operator with its metrics; its CPU time is not known yet."""
         metrics: dict[str, float] = {}
         for metric, value in values.items():
-            if not value:
-                continue
-            metrics[metric.key] = metrics.get(metric.key, 0.0) + value
-        return Operator(
-            self.place,
-            self.parent,
-            self.depth,
-            self.name,
-            self.stage,
-            self.codegen,
-            dict(sorted(metrics.items())),
+            if value:
+                metrics[metric.key] = metrics.get(metric.key, 0.0) + value
+        return Part(
+            *(self.place, OPERATOR, self.name),
+            parent=self.parent,
+            depth=self.depth,
+            stage=self.stage,
+            metrics=dict(sorted(metrics.items())),
         )
 
 
-def nodes_of(plan: Mapping[str, Any]) -> list[Node]:
+def nodes_of(plan: Mapping[str, Any]) -> list[PlanNode]:
     """Return the operators of a ``sparkPlanInfo`` as the plan is printed, without wrappers.
 
     A plan is cut into stages below every exchange. They are numbered from the bottom of the printed
-    plan up, so that 1 is one that reads a source.
+    plan up, so stage 1 reads a source.
     """
-    found: list[Node] = []
+    found: list[PlanNode] = []
     stack: list[tuple[Mapping[str, Any], int | None, int | None]] = [(plan, None, None)]
     while stack:
         info, parent, codegen = stack.pop()
@@ -124,7 +125,7 @@ def nodes_of(plan: Mapping[str, Any]) -> list[Node]:
             depth = 0 if parent is None else found[parent].depth + 1
             metrics = _metrics(info)
             name = skeleton_line(info["simpleString"]) or info["nodeName"]
-            found.append(Node(len(found), parent, depth, name, codegen, metrics))
+            found.append(PlanNode(len(found), parent, depth, name, codegen, metrics))
             parent = found[-1].place
         stack.extend((child, parent, codegen) for child in reversed(info["children"]))
     _cut(found)
@@ -139,7 +140,7 @@ def _metrics(info: Mapping[str, Any]) -> dict[int, SqlMetric]:
     }
 
 
-def _cut(nodes: Sequence[Node]) -> None:
+def _cut(nodes: Sequence[PlanNode]) -> None:
     count = 0
     for node in nodes:
         above = None if node.parent is None else nodes[node.parent]
@@ -152,7 +153,7 @@ def _cut(nodes: Sequence[Node]) -> None:
         node.stage = count + 1 - node.stage
 
 
-def folded(plan: Sequence[Node], reference: Sequence[Node]) -> list[int | None]:
+def folded(plan: Sequence[PlanNode], reference: Sequence[PlanNode]) -> list[int | None]:
     """Return the place in the reference plan of each operator; None where it has none."""
     ours, theirs = ([node.name for node in nodes] for nodes in (plan, reference))
     if ours == theirs:
@@ -162,6 +163,3 @@ def folded(plan: Sequence[Node], reference: Sequence[Node]) -> list[int | None]:
         for offset in range(block.size):
             places[block.a + offset] = block.b + offset
     return places
-
-
-__all__ = ["Node", "Operator", "SqlMetric", "folded", "nodes_of"]

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
-from typing import Any
 
-from nexmark.measure.cpu import CpuSeries, application_cpu
-from nexmark.measure.result import Batch, RunResult, data_batches, parse_result
-from nexmark.measure.samples import HostSamples, MeasurementError
+from nexmark.measure.cpu_series import CpuSeries
+from nexmark.measure.result_file import ResultBatch, RunFacts, RunResult, data_batches
+from nexmark.measure.samples import MeasurementError
+from nexmark.model import Basis
 
-STEADY = "steady"
-APPLICATION = "application"
 MIN_INTERVALS = 10
 
 
 @dataclass(frozen=True)
-class Measurement:
+class Measurement(RunFacts):
     """All measurements of a repetition; ``_s`` seconds, ``_ms`` milliseconds, times epoch seconds.
 
     Run
@@ -29,14 +27,14 @@ class Measurement:
     Steady state
         ``steady_*``: from the start of the first data batch after ``warmup_batches`` to the end of
         the last data batch, so without JIT warm-up and without the batches that only close windows
-        at the end of the input. None when fewer than one such batch is left, or when the window is
-        shorter than ``MIN_INTERVALS`` sampling intervals (or than so many times the gap between
-        the readings at its edges, if the sampler was held up).
+        at the end of the input. None when no such batch is left, or when the window is shorter
+        than ``MIN_INTERVALS`` sampling intervals. If the sampler was held up, the gap between the
+        readings at the edges of the window takes the place of the interval.
     Metric of record
         ``cpu_s_per_mevent``: executors' CPU-seconds (with Python workers) per million events.
         ``basis`` steady: in the steady state; application: over the whole life of the executors,
-        start-up included, where there is no steady state to measure. Both are kept; figures of
-        different bases are never to be compared.
+        start-up included, where there is no steady state to measure. Both are kept; never
+        compare figures of different bases.
     Latency
         ``batch_ms_p50/p95/p99``: duration of the data batches after the warm-up (all data batches
         when none is left), linear between ranks; with few batches p99 is close to the longest.
@@ -44,16 +42,10 @@ class Measurement:
         ``other_cores``: CPU used on the hosts by anything else, ``steal_cores``: CPU the hypervisor
         took; both over the run, None where a sampler did not see its whole machine.
         ``sampler_cores``: what the costliest sampler used.
+    Others
+        ``figures``: values of the metrics of ``model.METRICS`` that have no field here, by name.
     """
 
-    query: str
-    formulation: str
-    build: str | None
-    spark_version: str
-    conf_profile: str
-    application_id: str
-    start: float
-    end: float
     events: int
     wall_s: float
     cores: float
@@ -78,52 +70,21 @@ class Measurement:
     batch_ms_p50: float
     batch_ms_p95: float
     batch_ms_p99: float
-    state_rows_max: int
-    state_rows_final: int
-    state_bytes_max: int
-    state_commit_ms: float
-    late_rows: int
-    input_rows: int
-    output_rows: int
-    digest: str | None
-    digest_kind: str | None
-    plan_skeleton_hash: str
-    exchanges: int
-    stateful_operators: int
     hosts: tuple[str, ...]
     sampling_interval_s: float
     sampler_cores: float | None
     other_cores: float | None
     steal_cores: float | None
+    figures: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Window:
+class SteadyWindow:
     """The steady state of a run: epoch seconds and the events its batches read."""
 
     start: float
     end: float
     events: int
-
-
-def measure(
-    result: Mapping[str, Any],
-    hosts: Sequence[HostSamples],
-    *,
-    warmup_batches: int,
-    min_intervals: int = MIN_INTERVALS,
-    label: str | None = None,
-) -> Measurement:
-    """Return the measurements of one repetition.
-
-    ``result`` is the content of the result file, ``hosts`` the samples of every host that may run
-    executors (and of the driver's), ``label`` the ``--result`` argument the driver was given.
-    MeasurementError when the result is not whole, when the samples of a host do not cover the run,
-    or when no executor of the application was seen: a missing measurement is never 0.
-    """
-    run = parse_result(result)
-    series = [application_cpu(samples, run.application_id, label) for samples in hosts]
-    return measure_series(run, series, warmup_batches=warmup_batches, min_intervals=min_intervals)
 
 
 def measure_series(
@@ -157,15 +118,9 @@ def measure_series(
     durations = [batch.duration_ms for batch in _measured_batches(run.batches, warmup_batches)]
     driver = [x.between(x.driver, run.start, run.end) for x in series if x.driver is not None]
     steady_s = window.end - window.start if window else None
+    facts = {each.name: getattr(run, each.name) for each in fields(RunFacts)}
     return Measurement(
-        query=run.query,
-        formulation=run.formulation,
-        build=run.build,
-        spark_version=run.spark_version,
-        conf_profile=run.conf_profile,
-        application_id=run.application_id,
-        start=run.start,
-        end=run.end,
+        **facts,
         events=run.input_rows,
         wall_s=wall_s,
         cores=cpu_s / wall_s,
@@ -176,7 +131,7 @@ def measure_series(
         cpu_application_s=application,
         throughput=run.input_rows / wall_s,
         throughput_per_core=run.input_rows / cpu_s,
-        basis=APPLICATION if per_steady is None else STEADY,
+        basis=Basis.APPLICATION if per_steady is None else Basis.STEADY,
         cpu_s_per_mevent=per_application if per_steady is None else per_steady,
         cpu_s_per_mevent_steady=per_steady,
         cpu_s_per_mevent_application=per_application,
@@ -190,18 +145,6 @@ def measure_series(
         batch_ms_p50=percentile(durations, 50),
         batch_ms_p95=percentile(durations, 95),
         batch_ms_p99=percentile(durations, 99),
-        state_rows_max=run.state_rows_max,
-        state_rows_final=run.state_rows_final,
-        state_bytes_max=run.state_bytes_max,
-        state_commit_ms=run.state_commit_ms,
-        late_rows=run.late_rows,
-        input_rows=run.input_rows,
-        output_rows=run.output_rows,
-        digest=run.digest,
-        digest_kind=run.digest_kind,
-        plan_skeleton_hash=run.plan_skeleton_hash,
-        exchanges=run.exchanges,
-        stateful_operators=run.stateful_operators,
         hosts=tuple(x.host for x in series),
         sampling_interval_s=max(x.interval_s for x in series),
         sampler_cores=max((x.sampler_cores for x in series if x.sampler_cores), default=None),
@@ -212,8 +155,8 @@ def measure_series(
 
 def steady_window(
     run: RunResult, series: Sequence[CpuSeries], warmup_batches: int, min_intervals: int
-) -> Window | None:
-    """Return the steady state of a run, None when it has none long enough to measure.
+) -> SteadyWindow | None:
+    """Return the steady state of a run, None when it is too short to measure.
 
     The events of the window are the run's events times the share of the window's batches in the
     rows of all data batches: right also where Spark counts a row once per stream that reads it.
@@ -230,7 +173,7 @@ def steady_window(
             return None
     share = sum(batch.input_rows for batch in steady) / rows
     events = round(run.input_rows * share)
-    return Window(start, end, events) if events > 0 else None
+    return SteadyWindow(start, end, events) if events > 0 else None
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
@@ -242,7 +185,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ranked[below] + (ranked[above] - ranked[below]) * (position - below)
 
 
-def _measured_batches(batches: Sequence[Batch], warmup_batches: int) -> list[Batch]:
+def _measured_batches(batches: Sequence[ResultBatch], warmup_batches: int) -> list[ResultBatch]:
     data = data_batches(batches)
     if not data:
         raise MeasurementError("the result has no data batch; see the log of the query")
@@ -291,7 +234,7 @@ def _machine_cores(
 
 
 def _other_cores(run: RunResult, series: Sequence[CpuSeries]) -> float | None:
-    """Return what the hosts spent on anything but this application, in cores."""
+    """Return the cores that the hosts spent on other things than this application."""
     busy = _machine_cores(run, series, [x.busy for x in series])
     if busy is None:
         return None

@@ -1,68 +1,45 @@
 """How the CPU time of a repetition is spread over the operators of its plan.
 
-What Spark and the samples measure is exact: the CPU time of all executors, that of the task threads
-of each stage, and of it what unpacking the tasks took. What an operator used nobody measures. Spark
-has stopwatches in some operators, and these run while the operator waits for its input too. So
+Three measurements are exact: the CPU time of all executors, the CPU time of each stage's task
+threads, and the time that unpacking the tasks took. Nothing measures the CPU time of an operator.
+Spark has stopwatches in some operators, but they also run while the operator waits for its input.
+The estimate follows these rules:
 
-1. a stage's CPU time is split in proportion to time, as if its threads had been equally busy in
-   every second that they ran; all figures of operators are therefore estimates;
-2. *own* stopwatches (commit of the state, shuffle write, sort) are taken as they are;
-3. *spans* (building an aggregation, updating state) contain everything below in the same stage:
-   what the nearest spans below have, and the own times between, is taken off. An operator without
-   a stopwatch below is *covered*: its time is in that of the operator above;
-4. above a stateful operator spans start anew: it has taken all its input before it puts out a row,
-   and of it they contain the commit alone;
-5. what no stopwatch ran for stays with the stage (``rest of stage``): loading state, compiling
-   generated code, reading shuffles, operators on top of the last span. Where the stopwatches add up
-   to more than the stage ran for, they are scaled down to it, and the rest is 0.
+1. A stage's CPU time is split in proportion to time, as if its threads had been equally busy in
+   every second that they ran. All figures of operators are therefore estimates.
+2. *Own* stopwatches (commit of the state, shuffle write, sort) are taken as they are.
+3. *Spans* (building an aggregation, updating state) contain everything below in the same stage. The
+   nearest spans below, and the own times between, are subtracted. An operator below that has no
+   stopwatch is *covered*: the operator above includes its time.
+4. A stateful operator ends a span: it takes all its input before it puts out a row. The spans above
+   it contain only its commit.
+5. The time in which no stopwatch ran stays with the stage (``rest of stage``): loading state,
+   compiling generated code, reading shuffles, operators on top of the last span. If the stopwatches
+   add up to more than the run time of the stage, they are scaled down to it, and the rest is 0.
 
-The removal of state is not used: its stopwatch runs while other operators work on what comes out.
-What the executors used outside of task threads (garbage collection, the JIT compiler, the network,
-start-up, Python workers) is one part of its own, known by subtraction.
+The removal of state is not used: its stopwatch runs while other operators work on the rows that
+come out. The CPU time of the executors outside of task threads (garbage collection, the JIT
+compiler, the network, start-up, Python workers) is a part of its own, found by subtraction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from nexmark.measure.event_log import EventLog, StageTotals
-from nexmark.measure.executed_plan import Operator
+from nexmark.measure.event_log import EventLog, StageTotals, read_event_log
+from nexmark.measure.executed_plan import OUTSIDE, PHASE, STAGE, TASKS, Part
+from nexmark.measure.measurement import Measurement
+from nexmark.model import Basis
 
-OPERATOR, STAGE, TASKS, OUTSIDE, PHASE = "operator", "stage", "tasks", "outside", "phase"
-"""Kinds of parts: the first two are estimates, then measured ones; a phase is of the driver."""
-
-OWN = (
-    "time to commit changes [s]",
-    "shuffle write time [s]",
-    "sort time [s]",
-)
+OWN = ("time to commit changes [s]", "shuffle write time [s]", "sort time [s]")
 """Stopwatches that run for the operator alone."""
 SPANS = ("time in aggregation build [s]", "time to update [s]")
 """Stopwatches that run while the operators below work too."""
 _DECIMALS = 6
 _STATEFUL = "time to update [s]"
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of what a repetition did; seconds.
-
-    ``place`` is its number among the parts; operators come first, as the plan is printed, and for
-    them it is the place in the plan, as ``parent`` and ``covers`` are (the operators whose time is
-    in this one's). ``cpu_s`` is None where CPU time is not known (phases of the driver, which
-    are not the executors').
-    """
-
-    place: int
-    kind: str
-    name: str
-    cpu_s: float | None = None
-    parent: int | None = None
-    depth: int = 0
-    stage: int | None = None
-    covers: tuple[int, ...] = ()
-    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 def parts(log: EventLog, cpu_s: float, phases: Mapping[str, float]) -> list[Part]:
@@ -72,7 +49,6 @@ def parts(log: EventLog, cpu_s: float, phases: Mapping[str, float]) -> list[Part
     driver spent in each step of them.
     """
     seconds, covers = _stopwatches(log.operators)
-    found: list[Part] = []
     rests: list[tuple[int | None, float, StageTotals]] = []
     for number, totals in sorted(log.stages.items(), key=lambda x: (x[0] is None, x[0] or 0)):
         own = [x.place for x in log.operators if x.stage == number and x.place in seconds]
@@ -81,20 +57,10 @@ def parts(log: EventLog, cpu_s: float, phases: Mapping[str, float]) -> list[Part
         for place in own:
             seconds[place] *= per_second
         rests.append((number, max(totals.cpu_s - measured * per_second, 0.0), totals))
-    for operator in log.operators:
-        found.append(
-            Part(
-                operator.place,
-                OPERATOR,
-                operator.name,
-                seconds.get(operator.place),
-                operator.parent,
-                operator.depth,
-                operator.stage,
-                covers.get(operator.place, ()),
-                operator.metrics,
-            )
-        )
+    found = [
+        replace(x, cpu_s=seconds.get(x.place), covers=covers.get(x.place, ()))
+        for x in log.operators
+    ]
     for number, rest, totals in rests:
         name = "tasks of no known stage" if number is None else f"rest of stage {number}"
         found.append(Part(len(found), STAGE, name, rest, stage=number, metrics=_of_stage(totals)))
@@ -122,10 +88,10 @@ def _of_stage(totals: StageTotals) -> dict[str, float]:
 
 
 def _stopwatches(
-    operators: Sequence[Operator],
+    operators: Sequence[Part],
 ) -> tuple[dict[int, float], dict[int, tuple[int, ...]]]:
     """Return the time of each operator that has a stopwatch, and which it covers."""
-    below: dict[int, list[Operator]] = {}
+    below: dict[int, list[Part]] = {}
     for operator in operators:
         above = None if operator.parent is None else operators[operator.parent]
         if above is not None and above.stage == operator.stage:
@@ -144,7 +110,7 @@ def _stopwatches(
     return seconds, covers
 
 
-def _read(operator: Operator) -> tuple[float, float | None]:
+def _read(operator: Part) -> tuple[float, float | None]:
     """Return the operator's own time, and its span where it has one."""
     own = sum(operator.metrics.get(name, 0.0) for name in OWN)
     spans = [operator.metrics[name] for name in SPANS if name in operator.metrics]
@@ -152,9 +118,9 @@ def _read(operator: Operator) -> tuple[float, float | None]:
 
 
 def _inside(
-    operators: Sequence[Operator], below: Mapping[int, Sequence[Operator]]
+    operators: Sequence[Part], below: Mapping[int, Sequence[Part]]
 ) -> tuple[float, tuple[int, ...]]:
-    """Return what of a span is in stopwatches below it, and the operators that have none."""
+    """Return the time of the stopwatches below a span, and the operators without a stopwatch."""
     inner, covered = 0.0, []
     todo = list(operators)
     while todo:
@@ -172,4 +138,27 @@ def _inside(
     return inner, tuple(covered)
 
 
-__all__ = ["OPERATOR", "OUTSIDE", "PHASE", "STAGE", "TASKS", "Part", "parts"]
+def repetition_parts(
+    events: Path, result: Mapping[str, Any], measurement: Measurement
+) -> list[Part]:
+    """Return the parts of a repetition, of the batches that its metric of record is of.
+
+    These are the data batches after the warm-up where it has a steady state, else all of them.
+    ``events`` is the directory of its event log. EventLogError where that cannot be read.
+    """
+    batches: Sequence[Mapping[str, Any]] = result["batches"]
+    cpu_s = measurement.cpu_application_s
+    if measurement.basis == Basis.STEADY and measurement.steady_cpu_s is not None:
+        data = sorted((x for x in batches if x["phase"] == "data"), key=lambda x: x["id"])
+        batches, cpu_s = data[measurement.warmup_batches :], measurement.steady_cpu_s
+    log = read_event_log(events, [x["id"] for x in batches], measurement.application_id)
+    return parts(log, cpu_s, _phases(batches))
+
+
+def _phases(batches: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the seconds that the driver spent in each step of the batches."""
+    found: dict[str, float] = {}
+    for batch in batches:
+        for name, spent_ms in batch.get("steps_ms", {}).items():
+            found[name] = found.get(name, 0.0) + spent_ms / 1000
+    return found

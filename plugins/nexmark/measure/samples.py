@@ -35,8 +35,8 @@ class Reading(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Program:
-    """What a process was found to be; the fields are those of a ``proc`` line."""
+class SampledProgram:
+    """The identity of a process, with the fields of a ``proc`` line."""
 
     role: str
     root: int
@@ -64,8 +64,8 @@ class Tick:
 class HostSamples:
     """Everything one sampler wrote on one host.
 
-    ``programs`` holds per process what it was last found to be. ``sampler_cpu_s`` and
-    ``elapsed_s`` are of the sampler itself, None when it was killed.
+    ``programs`` holds the last known identity of each process. ``sampler_cpu_s`` and ``elapsed_s``
+    describe the sampler itself; they are None when it was killed.
     """
 
     host: str
@@ -73,7 +73,7 @@ class HostSamples:
     cpus: int
     interval_s: float
     scope: str
-    programs: dict[ProcessKey, Program]
+    programs: dict[ProcessKey, SampledProgram]
     ticks: tuple[Tick, ...]
     clock_offset_s: float = 0.0
     sampler_cpu_s: float | None = None
@@ -154,7 +154,7 @@ def _assemble(records: Sequence[dict[str, Any]], source: str) -> HostSamples:
         interval_s=float(header["interval_s"]),
         scope=str(header["scope"]),
         programs={
-            ProcessKey(record["pid"], record["starttime"]): Program(
+            ProcessKey(record["pid"], record["starttime"]): SampledProgram(
                 role=record["role"],
                 root=record["root"],
                 cmd=record["cmd"],

@@ -1,7 +1,8 @@
-"""What a person reads of a night: the table, the three lines that matter, CSV and JSON."""
+"""Renderings of the evidence: the text table, CSV, JSON, pages, the bundle of a sign-off."""
 
-from nexmark.report.report import Report, make_report, write_report
-from nexmark.report.rows import Row
-from nexmark.report.table import render_table
+from nexmark.evidence.night_evidence import Report, make_report
+from nexmark.evidence.rows import Row
+from nexmark.report.evidence_files import write_report
+from nexmark.report.table import render_table, report_text
 
-__all__ = ["Report", "Row", "make_report", "render_table", "write_report"]
+__all__ = ["Report", "Row", "make_report", "render_table", "report_text", "write_report"]

@@ -10,26 +10,24 @@ SHA256SUMS       as `sha256sum -c` reads it
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nexmark.errors import NexmarkError
-from nexmark.report.evidence_html import render
-from nexmark.report.report import write_report
-from nexmark.report.write import write_alarms
+from nexmark.evidence.night_evidence import NightEvidence
+from nexmark.evidence.signoffs import EVIDENCE, HTML, SUMS, digest, seal
+from nexmark.report.evidence_files import night_html, write_alarms, write_report
+from nexmark.report.evidence_json import night_json
+from nexmark.report.rendering import environment
+from nexmark.report.table import render_table
 from nexmark.store import Store
 
-SUMS = "SHA256SUMS"
-EVIDENCE = "evidence.json"
 READ_ONLY = 0o444
-_LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
 @dataclass(frozen=True)
@@ -41,42 +39,32 @@ class Bundle:
     seal: str
 
 
-def write_bundle(directory: Path, copy: Path, evidence: Mapping[str, Any], store: Store) -> Bundle:
+def write_bundle(directory: Path, copy: Path, evidence: NightEvidence, store: Store) -> Bundle:
     """Write the bundle and a copy of it; another decision on the run is another bundle.
 
     A bundle of the same decision that is there already (the task was tried again) is kept.
     """
-    made = _place(directory, evidence)
+    content = night_json(evidence)
+    made = _place(directory, content)
     if not made.exists():
-        _fill(made, evidence, store)
+        with _whole(made) as temporary:
+            _fill(temporary, evidence, content, store)
     kept = copy.with_name(copy.name + made.name.removeprefix(directory.name))
     if not kept.exists():
-        _whole(kept, lambda temporary: shutil.copytree(made, temporary, dirs_exist_ok=True))
+        with _whole(kept) as temporary:
+            shutil.copytree(made, temporary, dirs_exist_ok=True)
     return Bundle(made, kept, seal(made))
 
 
-def verify(directory: Path) -> list[str]:
-    """Return what is not as it was written, a line each; [] for a bundle that is whole.
+def question_text(evidence: NightEvidence, draft: Path, bundle: Path) -> str:
+    """Return what stands before the person who is to sign a build off, as Markdown.
 
-    NexmarkError when the directory is no bundle.
+    The colour, the lines that matter, the table, and where the rest is.
     """
-    sums = _sums(directory)
-    problems = []
-    for name, digest in sums.items():
-        path = directory / name
-        if not path.is_file():
-            problems.append(f"{name}: is missing")
-        elif _digest(path) != digest:
-            problems.append(f"{name}: was changed")
-    found = {str(x.relative_to(directory)) for x in directory.rglob("*") if not x.is_dir()}
-    problems += [f"{name}: was added" for name in sorted(found - set(sums) - {SUMS})]
-    missing = {EVIDENCE} - set(sums)
-    return problems + [f"{SUMS}: does not list {name}" for name in sorted(missing)]
-
-
-def seal(directory: Path) -> str:
-    """Return what all of a bundle hangs on; kept elsewhere, it tells a bundle that was replaced."""
-    return _digest(directory / SUMS)
+    report = evidence.report
+    content = {"page": evidence, "table": render_table(report.rows)}
+    places = {"draft": draft, "bundle": bundle}
+    return environment().get_template("question.md").render(**content, **places).strip()
 
 
 def _place(directory: Path, evidence: Mapping[str, Any]) -> Path:
@@ -95,57 +83,32 @@ def _decision_in(directory: Path) -> object:
         return None
 
 
-def _fill(directory: Path, evidence: Mapping[str, Any], store: Store) -> None:
-    def write(temporary: Path) -> None:
-        text = json.dumps(evidence, indent=1, ensure_ascii=False, default=str) + "\n"
-        (temporary / EVIDENCE).write_text(text, encoding="utf-8")
-        (temporary / "evidence.html").write_text(render(evidence), encoding="utf-8")
-        write_report(temporary / "report", store, evidence["run"])
-        _, problems = write_alarms(temporary, store, evidence["run"])
-        if problems:
-            (temporary / "problems.txt").write_text("\n".join(problems) + "\n", encoding="utf-8")
-        files = sorted(path for path in temporary.rglob("*") if path.is_file())
-        lines = [f"{_digest(path)}  {path.relative_to(temporary)}\n" for path in files]
-        (temporary / SUMS).write_text("".join(lines), encoding="utf-8")
-        for path in (*files, temporary / SUMS):
-            path.chmod(READ_ONLY)
+def _fill(
+    directory: Path, evidence: NightEvidence, content: Mapping[str, Any], store: Store
+) -> None:
+    text = json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n"
+    (directory / EVIDENCE).write_text(text, encoding="utf-8")
+    (directory / HTML).write_text(night_html(evidence), encoding="utf-8")
+    write_report(directory / "report", store, evidence.night.id)
+    _, problems = write_alarms(directory, store, evidence.night.id)
+    if problems:
+        (directory / "problems.txt").write_text("\n".join(problems) + "\n", encoding="utf-8")
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    lines = [f"{digest(path)}  {path.relative_to(directory)}\n" for path in files]
+    (directory / SUMS).write_text("".join(lines), encoding="utf-8")
+    for path in (*files, directory / SUMS):
+        path.chmod(READ_ONLY)
 
-    _whole(directory, write)
 
-
-def _whole(directory: Path, fill: Any) -> None:
-    """Let a directory be filled under a temporary name beside it; it is there whole or not."""
+@contextmanager
+def _whole(directory: Path) -> Iterator[Path]:
+    """A temporary directory beside it that becomes it in the end; it is there whole or not."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     temporary = directory.with_name(f".{directory.name}.{os.getpid()}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
-        fill(temporary)
+        yield temporary
         temporary.replace(directory)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _sums(directory: Path) -> dict[str, str]:
-    path = directory / SUMS
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise NexmarkError(
-            f"{directory}: is no evidence bundle: {SUMS} cannot be read ({error}); give the "
-            "directory `signoff` of a run, or one under `signoffs`"
-        ) from None
-    sums: dict[str, str] = {}
-    for number, line in enumerate(lines, 1):
-        found = _LINE.fullmatch(line)
-        if found is None or Path(found[2]).is_absolute() or ".." in Path(found[2]).parts:
-            raise NexmarkError(f"{path}:{number}: is no line of checksums; the file was changed")
-        sums[found[2]] = found[1]
-    return sums
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-__all__ = ["Bundle", "seal", "verify", "write_bundle"]

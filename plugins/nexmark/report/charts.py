@@ -1,242 +1,293 @@
-"""Charts of the evidence as inline SVG, drawn by Vega-Lite.
-
-They need no script and no network. Text and axes have the colour of the page, so that light and
-dark both fit; what is told apart by colour has a shape of its own as well.
-"""
+"""The charts of the pages: of a night, of a query, of the gate."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from itertools import count
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from nexmark.report.pairs import ARMS
+from nexmark.evidence.acknowledged import Acknowledged
+from nexmark.evidence.gate_health import GateHealth
+from nexmark.evidence.looks import look
+from nexmark.evidence.night_evidence import NightEvidence
+from nexmark.evidence.pairs import STAGES, BatchMedian, CpuCurve, PairOfRuns
+from nexmark.evidence.query_evidence import QueryEvidence
+from nexmark.model import ARMS, grouped
+from nexmark.report import vega_lite as vega
+from nexmark.report.rendering import count, moment
+from nexmark.report.vega_lite import Chart, Spec
+from nexmark.store.query_history import LevelChange, RatioPoint
 
-COLOURS = {"candidate": "#d9480f", "baseline": "#1c7ed6"}
-"""Both are told from white and from black (contrast at least 3)."""
-RED, PLAIN = "#e03131", "#868e96"
-_WIDTH = 480
-_INK = "currentColor"
-_CONFIG: Mapping[str, Any] = {
-    "background": "transparent",
-    "font": "sans-serif",
-    "view": {"stroke": None},
-    "axis": {
-        **dict.fromkeys(("labelColor", "titleColor", "domainColor", "tickColor"), _INK),
-        **dict.fromkeys(("labelFontSize", "titleFontSize"), 12),
-        "gridColor": "#8884",
-        "titleFontWeight": "normal",
-    },
-    "legend": {
-        "labelFontSize": 12,
-        "labelColor": _INK,
-        "titleColor": _INK,
-        "orient": "top",
-        "title": None,
-    },
-    "header": {"labelColor": _INK, "titleColor": _INK, "title": None},
-    "title": {"color": _INK},
-}
-_OF_ARM = {
-    "color": {
-        "field": "arm",
-        "scale": {"domain": list(COLOURS), "range": list(COLOURS.values())},
-    },
-    "shape": {"field": "arm", "scale": {"domain": list(COLOURS), "range": ["circle", "square"]}},
-}
-_MARK = {1: "", 2: "f"}
-_numbers = count()
+_MEGA = 1e6
+_STAGE_COLORS = {"first pairs": "candidate", "fresh pairs": "warn"}
+_STAGE_SHAPES = {"first pairs": "circle", "fresh pairs": "diamond"}
 
 
-def night_chart(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the ratio of every query with its interval, the largest first; "" without any."""
-    values = [
-        {"query": x["query"], "ratio": x["ratio"], "lo": x["lo"], "hi": x["hi"], "red": x["red"]}
-        for x in sorted(rows, key=lambda x: -(x["ratio"] or 0))
-        if x["ratio"]
+def night_charts(night: NightEvidence) -> list[Chart]:
+    """Return the ratio of every query with its interval, the largest first."""
+    lines = sorted(
+        (line.row for line in night.lines if line.row.ratio), key=lambda row: -(row.ratio or 0)
+    )
+    data = [
+        {"query": x.query, "ratio": x.ratio, "lo": x.lo, "hi": x.hi, "tone": _tone(x.red, "")}
+        for x in lines
     ]
-    y = {"field": "query", "sort": None, "title": None}
-    return draw(
-        {
-            "height": {"step": 18},
-            "data": {"values": values},
-            "layer": [_one("x"), *_estimate("x", "y", y, _size("x", _ratios(values)))],
-        },
-        values,
+    y = vega.field("query:N", sort=None, title=None)
+    layers = [vega.one("x"), *vega.estimate("x", {"y": y}, [vega.tip("query", "query")])]
+    chart = Chart(
+        "CPU ratio of each query",
+        "With its 95 % interval; a red triangle fails the night.",
+        {"data": {"values": data}, "height": {"step": 18}, "layer": layers},
+        ("query", "ratio", "from", "to"),
+        tuple((x.query, x.ratio, x.lo, x.hi) for x in lines),
+    )
+    return [chart] if data else []
+
+
+def query_charts(found: QueryEvidence) -> list[Chart]:
+    """Return the pairs of a query and its history, as far as they are there."""
+    verdict = found.verdict
+    interval = (verdict.lo, verdict.hi) if verdict else (None, None)
+    charts = []
+    if any(pair.ratio for pair in found.pairs):
+        charts += [pairs_chart(found.pairs, *interval), arms_chart(found.pairs)]
+    if any(point.ratio is not None for point in found.points):
+        charts.append(history_chart(found.points, found.changes, found.acks))
+    return charts
+
+
+def time_charts(found: QueryEvidence) -> list[Chart]:
+    """Return what happened within the repetitions of a query: CPU, batches, state."""
+    hosts = dict.fromkeys(curve.host for curve in found.cpu)
+    charts = [cpu_chart(host, [x for x in found.cpu if x.host == host]) for host in hosts]
+    if found.batches:
+        charts.append(batch_chart(found.batches))
+    if any(batch.state_rows or batch.state_bytes for batch in found.batches):
+        charts.append(state_chart(found.batches))
+    return charts
+
+
+def pairs_chart(pairs: Sequence[PairOfRuns], low: float | None, high: float | None) -> Chart:
+    """Return candidate / baseline of each pair, over the interval of the verdict."""
+    known = [(pair, pair.ratio) for pair in pairs if pair.ratio is not None]
+    data = [
+        {"place": at, "label": x.label, "stage": STAGES[x.stage], "ratio": _rounded(ratio)}
+        for at, (x, ratio) in enumerate(known, 1)
+    ]
+    encoding = {
+        "x": vega.field("place:O", title="pair, in order", axis={"labelAngle": 0}),
+        "y": vega.ratio_axis("ratio"),
+        "color": vega.by("stage", _STAGE_COLORS, vega.LEGEND),
+        "shape": vega.by("stage", _STAGE_SHAPES, vega.LEGEND),
+        "tooltip": [vega.tip("label", "pair"), vega.tip("ratio", "ratio", ".3f")],
+    }
+    layers = [vega.one("y"), vega.layer("point", encoding, size=90, filled=True, opacity=1)]
+    if low is not None and high is not None:
+        band = {"y": vega.field("low:Q", scale=vega.LOG), "y2": {"field": "high"}}
+        interval = [{"low": low, "high": high}]
+        layers.insert(0, vega.layer("rect", band, interval, color="band", opacity=0.5))
+    return Chart(
+        "Pairs",
+        f"Candidate by baseline of {count(len(data), 'pair')}; "
+        "the band is the 95 % interval of the verdict.",
+        vega.layered(data, layers),
+        ("pair", "candidate, CPU s/M events", "baseline", "ratio", "ratio of wall time"),
+        tuple(
+            (x.label, x.candidate_figure, x.baseline_figure, x.ratio, x.wall_ratio) for x in pairs
+        ),
     )
 
 
-def pairs_chart(pairs: Sequence[Mapping[str, Any]]) -> str:
-    """Return both arms of every pair, joined by a line; "" without any."""
-    names = [f"{_MARK[pair['stage']]}{pair['number']}" for pair in pairs]
-    values = [
-        {"pair": name, "arm": arm, "figure": pair[f"{arm}_figure"]}
-        for name, pair in zip(names, pairs, strict=True)
-        for arm in ARMS
-        if pair[f"{arm}_figure"] is not None
+def arms_chart(pairs: Sequence[PairOfRuns]) -> Chart:
+    """Return both arms of every pair, joined by a line."""
+    data = [
+        {"pair": pair.label, "arm": arm, "figure": figure}
+        for pair in pairs
+        for arm, figure in zip(ARMS, (pair.candidate_figure, pair.baseline_figure), strict=True)
+        if figure is not None
     ]
-    x = {
-        "field": "pair",
-        "type": "nominal",
-        "sort": names,
-        "title": "pair (f: fresh, of the confirmation)",
-        "axis": {"labelAngle": 0, "grid": False},
+    order = [pair.label for pair in pairs]
+    title = "pair (fresh: of the confirmation)"
+    place = {
+        "x": vega.field("pair:N", sort=order, title=title, axis={"labelAngle": 0, "grid": False}),
+        "y": vega.field("figure:Q", title="CPU-s per million events", scale={"zero": False}),
     }
-    y = {
-        "field": "figure",
-        "type": "quantitative",
-        "title": "CPU-s per million events",
-        "scale": {"zero": False},
-    }
-    joined = {"x": x, "y": y, "detail": {"field": "pair"}}
+    arms = {"color": vega.arms_by(vega.COLORS), "shape": vega.arms_by(vega.SHAPES)}
+    tips = [vega.tip("arm", "arm"), vega.tip("figure", "CPU s/M events", ".4~g")]
     layers = [
-        {"mark": {"type": "line", "color": PLAIN}, "encoding": joined},
-        {
-            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-            "encoding": {"x": x, "y": y, **_OF_ARM},
-        },
+        vega.layer("line", {**place, "detail": {"field": "pair"}}, color="muted"),
+        vega.layer("point", {**place, **arms, "tooltip": tips}, filled=True, size=70, opacity=1),
     ]
-    return draw({"height": 200, "data": {"values": values}, "layer": layers}, values)
+    return Chart(
+        "Both arms of every pair",
+        "CPU-seconds per million events; the lower the better.",
+        vega.layered(data, layers),
+        ("pair", "arm", "CPU s/M events"),
+        tuple((x["pair"], x["arm"], x["figure"]) for x in data),
+    )
 
 
 def history_chart(
-    history: Sequence[Mapping[str, Any]], changes: Sequence[Mapping[str, Any]]
-) -> str:
-    """Return the ratio of every night with its interval, and where it changed; "" without any."""
-    last = len(history) - 1
-    values = [
+    points: Sequence[RatioPoint],
+    changes: Sequence[LevelChange],
+    acks: Sequence[Acknowledged],
+) -> Chart:
+    """Return the ratio night by night, with change points and acceptances."""
+    rows = [(x, look(x.value, known=x.acceptance is not None), _stamp(x.started)) for x in points]
+    data = [
         {
-            "night": place - last,
-            **{name: night[name] for name in ("ratio", "lo", "hi")},
-            "red": night["value"] in ("REGRESSION", "SUSPECT"),
+            "night": at,
+            "label": moment(point.started),
+            "verdict": seen.word,
+            "tone": _tone(seen.tone == "bad", seen.tone if point.value != "OK" else ""),
+            **{name: _rounded(getattr(point, name)) for name in ("ratio", "lo", "hi")},
         }
-        for place, night in enumerate(history)
-        if night["ratio"]
+        for point, seen, at in rows
+        if point.ratio is not None
     ]
-    places = {night["night"]: place - last for place, night in enumerate(history)}
-    x = {
-        "field": "night",
-        "type": "quantitative",
-        "title": "nights ago",
-        "axis": {"tickMinStep": 1, "labelExpr": "-datum.value", "grid": False},
-        "scale": {"domain": [min([-1, *(v["night"] for v in values)]) - 0.5, 0.5], "nice": False},
-    }
-    changed = {
-        "data": {"values": [{"night": places[change["night"]]} for change in changes]},
-        "mark": {"type": "rule", "strokeDash": [4, 3], "color": _INK, "opacity": 0.7},
-        "encoding": {"x": x},
-    }
-    layers = [_one("y"), *([changed] if changes else [])]
-    layers += _estimate("y", "x", x, _size("y", _ratios(values)))
-    return draw({"height": 180, "data": {"values": values}, "layer": layers}, values)
-
-
-def over_time_chart(cpu: Sequence[Mapping[str, Any]], batches: Sequence[Mapping[str, Any]]) -> str:
-    """Return the cores in use on each host, and time and state by micro-batch; "" without any.
-
-    ``batches`` are medians over the repetitions (``pairs.batch_medians``).
-    """
-    views = []
-    for host in dict.fromkeys(one["host"] for one in cpu):
-        values = [
-            {"x": second, "y": cores, "arm": one["arm"]}
-            for one in cpu
-            if one["host"] == host
-            for second, cores in zip(one["seconds"], one["cores"], strict=True)
-        ]
-        views.append(_lines(values, f"cores on {host}", "s since the start of the query"))
-    for field, title in (("duration_ms", "ms of the batch"), ("state_bytes", "bytes of state")):
-        values = [{"x": x["id"], "y": x[field], "arm": x["arm"]} for x in batches]
-        if any(value["y"] for value in values):
-            views.append(_lines(values, title, "micro-batch"))
-    return draw({"vconcat": views}, views)
-
-
-def _lines(values: Sequence[Mapping[str, Any]], y: str, x: str) -> dict[str, Any]:
-    dashes = {"domain": list(COLOURS), "range": [[1, 0], [5, 3]]}
-    return {
-        "width": _WIDTH,
-        "height": 110,
-        "data": {"values": values},
-        "mark": {"type": "line", "strokeWidth": 1.5},
-        "encoding": {
-            "x": {"field": "x", "type": "quantitative", "title": x, "axis": {"tickMinStep": 1}},
-            "y": {"field": "y", "type": "quantitative", "title": y, "axis": {"tickCount": 4}},
-            "color": _OF_ARM["color"],
-            "strokeDash": {"field": "arm", "scale": dashes},
-        },
-    }
-
-
-def draw(spec: Mapping[str, Any], values: Sequence[Any]) -> str:
-    """Return the SVG of a Vega-Lite specification; "" where there is nothing to draw."""
-    if not values:
-        return ""
-    import vl_convert
-
-    width = {} if "vconcat" in spec else {"width": _WIDTH}
-    whole = {"config": _CONFIG, **width, **spec}
-    svg = vl_convert.vegalite_to_svg(whole, allowed_base_urls=[])
-    return _for_a_page(svg, next(_numbers))
-
-
-def _for_a_page(svg: str, number: int) -> str:
-    """Return it without the namespaces HTML does not need, and with ids of its own."""
-    svg = re.sub(r' xmlns(:xlink)?="[^"]*"', "", svg, count=2)
-    svg = re.sub(r'id="(clip\d+)"', rf'id="chart{number}-\1"', svg)
-    return re.sub(r"url\(#(clip\d+)\)", rf"url(#chart{number}-\1)", svg)
-
-
-def _one(axis: str) -> dict[str, Any]:
-    """Return the line where both arms are the same."""
-    return {
-        "data": {"values": [{"one": 1}]},
-        "mark": {"type": "rule", "color": _INK, "opacity": 0.6},
-        "encoding": {axis: {"field": "one", "type": "quantitative"}},
-    }
-
-
-def _estimate(
-    value: str, other: str, place: Mapping[str, Any], size: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """Return the layers of an estimate (on the axis ``value``) with its interval."""
-    colour = {"condition": {"test": "datum.red", "value": RED}, "value": PLAIN}
-    shape = {"condition": {"test": "datum.red", "value": "triangle-up"}, "value": "circle"}
-    interval = {**size, "field": "lo"}
-    return [
+    dated = [{"night": _stamp(x.first.started), "label": change_label(x)} for x in changes]
+    known = [
         {
-            "mark": {"type": "rule", "strokeWidth": 2},
-            "transform": [{"filter": "datum.lo != null && datum.hi != null"}],
-            "encoding": {
-                other: place,
-                value: interval,
-                f"{value}2": {"field": "hi"},
-                "color": colour,
-            },
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {other: place, value: size, "color": colour, "shape": shape},
-        },
+            "night": _stamp(x.row.accepted),
+            "label": f"{moment(x.row.accepted)[:10]} by {x.row.who}: {x.row.reason}",
+        }
+        for x in acks
+        if x.row.accepted >= points[0].started
     ]
+    axis = {"format": "%b %-d", "tickCount": {"interval": "day"} if len(data) < 9 else 8}
+    time = vega.field("night:T", title=None, scale={"type": "utc"}, axis=axis)
+    tips = [vega.tip("label", "night"), vega.tip("verdict", "verdict")]
+    layers = [vega.one("y"), *vega.estimate("y", {"x": time}, tips)]
+    layers += vega.marks(dated, "change", "warn", [4, 3], time)
+    layers += vega.marks(known, "accepted", "good", [1, 3], time)
+    return Chart(
+        "History of the paired ratio",
+        f"Candidate by baseline in {count(len(data), 'night')}; "
+        f"{count(len(dated), 'lasting change')}, {count(len(known), 'acceptance')}.",
+        vega.layered(data, layers),
+        ("night", "verdict", "ratio", "from", "to", "build", "baseline"),
+        tuple(
+            (moment(x.started), seen.word, x.ratio, x.lo, x.hi, x.build[:19], x.baseline[:19])
+            for x, seen, _ in rows[::-1]
+        ),
+    )
 
 
-def _size(axis: str, ratios: Sequence[float]) -> dict[str, Any]:
-    """Return the encoding of ratios: a logarithmic axis on which 2 and 1/2 are as far from 1."""
-    low, high = min([0.98, *ratios]), max([1.02, *ratios])
+def change_label(found: LevelChange) -> str:
+    """Return when the ratio changed, and from what to what."""
+    change = found.change
+    return f"{moment(found.first.started)[:10]}: {change.before:.3f} → {change.after:.3f}"
+
+
+def cpu_chart(host: str, curves: Sequence[CpuCurve]) -> Chart:
+    """Return the cores in use over time on one host, of one repetition of each arm."""
+    points = [
+        {"arm": curve.arm, "seconds": at, "cores": used}
+        for curve in curves
+        for at, used in zip(curve.seconds, curve.cores, strict=True)
+    ]
+    spec = vega.lines(points, "seconds", "seconds from the start of the query", "cores", "cores")
+    return Chart(
+        f"CPU on {host}",
+        "Cores that executors and their Python workers used, of the pair with the median ratio.",
+        spec,
+        ("arm", "seconds", "cores"),
+        tuple((x["arm"], x["seconds"], x["cores"]) for x in _every(points, 40)),
+    )
+
+
+def batch_chart(batches: Sequence[BatchMedian]) -> Chart:
+    """Return the median duration of each batch by arm."""
+    points = [_batch(batch) for batch in batches]
+    spec = vega.lines(
+        points, "batch", "batch", "seconds", "seconds, median of the repetitions", True
+    )
+    return Chart(
+        "Batch durations",
+        "How long each micro-batch took, the median over the repetitions of an arm.",
+        spec,
+        ("arm", "batch", "phase", "input rows", "seconds", "state rows", "state MB"),
+        tuple(
+            (x.arm, x.id, x.phase, x.input_rows, point["seconds"], x.state_rows, point["megabytes"])
+            for x, point in zip(batches, points, strict=True)
+        ),
+    )
+
+
+def state_chart(batches: Sequence[BatchMedian]) -> Chart:
+    """Return the size of the state after each batch by arm."""
+    points = [_batch(batch) for batch in batches]
+    spec = vega.lines(points, "batch", "batch", "megabytes", "state, MB", True)
+    return Chart(
+        "State growth",
+        "Memory of the state store after each batch, the median over the repetitions of an arm.",
+        spec,
+        ("arm", "batch", "state MB", "state rows"),
+        tuple((x["arm"], x["batch"], x["megabytes"], x["rows"]) for x in points),
+    )
+
+
+def verdicts_chart(gate: GateHealth) -> Chart | None:
+    """Return the number of verdicts by value, night by night; None where there are none."""
+    counts = [
+        {
+            **{"place": place, "night": moment(night.started), "verdict": value},
+            **{"number": number, "tone": look(value).tone, "rank": look(value).rank},
+        }
+        for place, (night, tally) in enumerate(gate.tallies)
+        for value, number in tally.values.items()
+    ]
+    if not counts:
+        return None
+    encoding = {
+        "x": vega.field("place:O", title="night", axis=None),
+        "y": vega.field("number:Q", title="queries", stack=True),
+        "color": vega.by(
+            "tone", {tone: tone for tone in ("bad", "warn", "calm", "good")}, vega.LEGEND
+        ),
+        "order": vega.field("rank:Q"),
+        "tooltip": [
+            vega.tip("night", "night"),
+            vega.tip("verdict", "verdict"),
+            vega.tip("number", "queries"),
+        ],
+    }
+    return Chart(
+        "Verdicts by night",
+        "How many queries had which verdict, the oldest night on the left.",
+        vega.layer("bar", encoding, counts, width={"band": 1}) | {"height": vega.HEIGHT},
+        ("night", "verdict", "queries"),
+        tuple((x["night"], x["verdict"], x["number"]) for x in counts[::-1]),
+    )
+
+
+def _every(points: Iterable[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
+    """Return at most ``most`` points of each arm, evenly spread."""
+    arms = grouped(points, lambda point: point["arm"]).values()
+    return [x for own in arms for x in own[:: max(1, -(-len(own) // most))]]
+
+
+def _batch(batch: BatchMedian) -> Spec:
+    """Return a batch in the units of a chart."""
+    size, time = batch.state_bytes, batch.duration_ms
     return {
-        "field": "ratio",
-        "type": "quantitative",
-        "title": "candidate / baseline, CPU",
-        "axis": {"format": ".3~g", "tickCount": 6},
-        "scale": {"type": "log", "domain": [low * 0.99, high * 1.01], "nice": False},
+        "arm": batch.arm,
+        "batch": batch.id,
+        "seconds": None if time is None else round(time / 1000, 4),
+        "rows": batch.state_rows,
+        "megabytes": None if size is None else round(size / _MEGA, 4),
     }
 
 
-def _ratios(values: Sequence[Mapping[str, Any]]) -> list[float]:
-    found = [value[name] for value in values for name in ("ratio", "lo", "hi")]
-    return [float(x) for x in found if x is not None and x > 0]
+def _tone(red: bool, tone: str) -> str:
+    return "bad" if red else "good" if tone == "good" else "calm"
 
 
-__all__ = ["draw", "history_chart", "night_chart", "over_time_chart", "pairs_chart"]
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else round(value, 5)
+
+
+def _stamp(at: datetime) -> int:
+    """Return a moment as Vega-Lite reads it: milliseconds."""
+    return round(at.timestamp() * 1000)

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nexmark.report.rows import Row
+from nexmark.evidence.night_evidence import Report
+from nexmark.evidence.rows import Row
+from nexmark.model import METRICS
 
 HEADINGS = (
-    "Query",
-    "Events Num",
-    "Cores",
-    "Time(s)",
-    "Cores * Time(s)",
-    "Throughput/Cores",
-    "Result",
-    "CPU s/M events",
-    "Baseline",
-    "Ratio",
-    "Verdict",
+    *("Query", "Events Num", "Cores", "Time(s)", "Cores * Time(s)", "Throughput/Cores"),
+    *("Result", "CPU s/M events", "Baseline", "Ratio", "Verdict"),
 )
 LEFT = frozenset({"Query", "Result", "Verdict"})
 NONE = "-"
@@ -31,22 +24,34 @@ UNITS = ("", " K", " M", " G")
 
 
 def render_table(rows: Sequence[Row]) -> str:
-    """Return the table with its total row, at most 160 columns wide.
+    """Return the table with its total row, at most 160 columns wide without ``tabled`` metrics.
 
     The total has sums of events, time and CPU, and the throughput per core that follows from
     them; cores and ratios do not add up.
     """
     mixed = any(row.basis == "application" for row in rows)
     cells = [_cells(row, mixed) for row in rows]
-    table = [list(HEADINGS), *cells, _total(rows)]
-    widths = [max(len(line[i]) for line in table) for i in range(len(HEADINGS))]
+    measured = {name for row in rows for name, value in row.figures.items() if value is not None}
+    more = [metric for name, metric in METRICS.items() if name in measured]
+    headings = [*HEADINGS[:-1], *(metric.heading for metric in more), HEADINGS[-1]]
+    for row, line in zip(rows, cells, strict=True):
+        line[-1:-1] = [metric.text(row.figures.get(metric.name)) for metric in more]
+    total = _total(rows)
+    total[-1:-1] = [NONE] * len(more)
+    table = [headings, *cells, total]
+    widths = [max(len(line[i]) for line in table) for i in range(len(headings))]
     rule = "+".join(["", *("-" * (width + 2) for width in widths), ""])
-    lines = [rule, _line(table[0], widths), rule]
-    lines += [_line(line, widths) for line in table[1:-1]]
-    lines += [rule, _line(table[-1], widths), rule]
+    lines = [_line(line, widths, headings) for line in table]
+    lines = [rule, lines[0], rule, *lines[1:-1], rule, lines[-1], rule]
     if mixed:
         lines.append(FOOTNOTE)
     return "\n".join(lines)
+
+
+def report_text(report: Report) -> str:
+    """Return what a person reads: a heading, the table, the three lines, the alarms."""
+    table = render_table(report.rows)
+    return "\n".join([report.heading(), table, *report.lines, *report.alarms])
 
 
 def throughput(value: float | None) -> str:
@@ -105,9 +110,9 @@ def _total(rows: Sequence[Row]) -> list[str]:
     return list(cells.values())
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _line(cells: Sequence[str], widths: Sequence[int], headings: Sequence[str]) -> str:
     padded = [
         cell.ljust(width) if heading in LEFT else cell.rjust(width)
-        for cell, width, heading in zip(cells, widths, HEADINGS, strict=True)
+        for cell, width, heading in zip(cells, widths, headings, strict=True)
     ]
     return "| " + " | ".join(padded) + " |"

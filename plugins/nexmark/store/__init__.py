@@ -1,18 +1,6 @@
 """The results database: every night, repetition and verdict, and what was accepted."""
 
-from nexmark.store.errors import StoreError
 from nexmark.store.records import (
-    BASELINE,
-    BOUNDS,
-    CANDIDATE,
-    CONTROL,
-    FIRST,
-    FRESH,
-    HISTORY,
-    JUDGED,
-    PAIRED,
-    PROFILED,
-    SLOWED,
     Accepted,
     BuildRecord,
     CanaryRecord,
@@ -23,28 +11,20 @@ from nexmark.store.records import (
     ValidationRecord,
 )
 from nexmark.store.store import Store, open_store
+from nexmark.store.store_error import Refused, StoreError, UnknownNight
 
 __all__ = [
-    "BASELINE",
-    "BOUNDS",
-    "CANDIDATE",
-    "CONTROL",
-    "FIRST",
-    "FRESH",
-    "HISTORY",
-    "JUDGED",
-    "PAIRED",
-    "PROFILED",
-    "SLOWED",
     "Accepted",
     "BuildRecord",
     "CanaryRecord",
     "NightRecord",
+    "Refused",
     "RepetitionRecord",
     "SelfTestRecord",
     "SeriesRecord",
     "Store",
     "StoreError",
+    "UnknownNight",
     "ValidationRecord",
     "open_store",
 ]

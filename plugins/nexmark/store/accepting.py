@@ -1,4 +1,7 @@
-"""Which acceptance of a query counts, and what a person may accept."""
+"""Which acceptance of a query counts, what a person may accept, and what may be written about it.
+
+Others read what a person writes, so it has no hidden characters.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +9,32 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
-from nexmark.config.errors import suggest
-from nexmark.store.errors import StoreError
-from nexmark.store.models import Acceptance, Night
+from nexmark.errors import suggest
+from nexmark.secrets import shown_confs
+from nexmark.store.store_error import Refused
+from nexmark.store.table_rows import AcceptanceRow, NightRow
 
 COUNTS, SUPERSEDED, EXPIRED, WITHDRAWN = "counts", "superseded", "expired", "withdrawn"
 
 
-def counting(rows: Iterable[Acceptance], at: datetime) -> dict[str, Acceptance]:
-    """Return by query the newest acceptance that was there at a moment and was not over.
+def counting(rows: Iterable[AcceptanceRow], at: datetime) -> dict[str, AcceptanceRow]:
+    """Return by query the newest acceptance that counted at the moment ``at``.
 
-    ``rows`` are those of one engine, workload and cluster, oldest first.
+    ``rows`` are the acceptances of one engine, workload and cluster, oldest first.
     """
     return {row.query: row for row in rows if row.accepted <= at and not row.over(at)}
 
 
-def states(rows: Sequence[Acceptance], at: datetime) -> list[tuple[Acceptance, str]]:
-    """Return each acceptance, as ordered, with what has become of it."""
+def states(rows: Sequence[AcceptanceRow], at: datetime) -> list[tuple[AcceptanceRow, str]]:
+    """Return each acceptance with its state, in the given order."""
     newest = {_place(row): row.id for row in rows if not row.over(at)}
     return [(row, _state(row, at, newest.get(_place(row)) == row.id)) for row in rows]
 
 
 def parse_expiry(text: str, now: datetime) -> datetime | None:
-    """Return the start of a day (2027-01-31, UTC), or the moment in so many days (30d).
+    """Return the start of a day (2027-01-31, UTC), or ``now`` plus a number of days (30d).
 
-    None for no text. StoreError for any other.
+    Returns None for an empty text. Raises Refused for any other text.
     """
     text = text.strip()
     if not text:
@@ -40,64 +44,64 @@ def parse_expiry(text: str, now: datetime) -> datetime | None:
             return now + timedelta(days=int(found[1]))
         return datetime.combine(date.fromisoformat(text), time(), UTC)
     except (ValueError, OverflowError):
-        raise StoreError(
+        raise Refused(
             f"expires: {text!r} is neither a day (2027-01-31) nor a number of days (30d); "
             "correct it, or leave it out for an acceptance without end"
         ) from None
 
 
 def check_request(
-    night: Night,
+    night: NightRow,
     known: Iterable[str],
     queries: Sequence[str],
     reason: str,
     expires: datetime | None,
     now: datetime,
 ) -> None:
-    """Refuse an acceptance without reason, of an unknown query, or that is over already.
+    """Refuse an acceptance that has no reason, names an unknown query, or is over already.
 
-    And one of a night that tried a setting: its figures are not those of the build.
+    Also refuse a night that tried a setting: its figures describe the setting, not the build.
     """
     if night.candidate_conf:
-        raise StoreError(
+        raise Refused(
             f"run {night.id} is no baseline: {confs_of_candidate(night)}; put that into the"
             " engine's conf in include/conf/engines.yaml if it is to stay, and accept a night after"
         )
     if not reason.strip():
-        raise StoreError(f"run {night.id}: an acceptance needs a reason; say why: REASON=...")
+        raise Refused(f"run {night.id}: an acceptance needs a reason; say why: REASON=...")
     if expires is not None and expires.tzinfo is None:
         expires = expires.astimezone()
     if expires is not None and expires <= now:
-        raise StoreError(
+        raise Refused(
             f"run {night.id}: an acceptance until {expires:%Y-%m-%d %H:%M} is over already;"
             " give a later day"
         )
     names = list(dict.fromkeys([*night.queries, *known]))
     for query in queries:
         if query not in names:
-            raise StoreError(f"run {night.id} has no query {query!r}; {suggest(query, names)}")
+            raise Refused(f"run {night.id} has no query {query!r}; {suggest(query, names)}")
 
 
-def confs_of_candidate(night: Night) -> str:
-    """Return what the candidate of a night has and the build has not; "" for nothing."""
-    confs = ", ".join(f"{key}={value}" for key, value in (night.candidate_conf or {}).items())
+def confs_of_candidate(night: NightRow) -> str:
+    """Return a text on the Spark confs of a night's candidate alone; "" if it has none."""
+    confs = shown_confs(night.candidate_conf or {})
     return f"its candidate alone had {confs}" if confs else ""
 
 
-def check_withdrawal(row: Acceptance | None, number: int, reason: str) -> None:
-    """Refuse to take back what is not there or was taken back before, or without a reason."""
+def check_withdrawal(row: AcceptanceRow | None, number: int, reason: str) -> None:
+    """Refuse a withdrawal without a reason, of no acceptance, or of one already withdrawn."""
     if row is None:
-        raise StoreError(f"there is no acceptance {number}; `make acks` lists them with their ids")
+        raise Refused(f"there is no acceptance {number}; `nexmark acks` lists them with their ids")
     if row.withdrawal is not None:
-        raise StoreError(
+        raise Refused(
             f"acceptance {number} was withdrawn on {row.withdrawal.withdrawn:%Y-%m-%d} by "
             f"{row.withdrawal.who} already; there is nothing to do"
         )
     if not reason.strip():
-        raise StoreError(f"acceptance {number}: a withdrawal needs a reason; say why: REASON=...")
+        raise Refused(f"acceptance {number}: a withdrawal needs a reason; say why: REASON=...")
 
 
-def _state(row: Acceptance, at: datetime, newest: bool) -> str:
+def _state(row: AcceptanceRow, at: datetime, newest: bool) -> str:
     if row.withdrawn(at):
         return WITHDRAWN
     if row.expired(at):
@@ -105,19 +109,35 @@ def _state(row: Acceptance, at: datetime, newest: bool) -> str:
     return COUNTS if newest else SUPERSEDED
 
 
-def _place(row: Acceptance) -> tuple[str, str, str, str]:
+def _place(row: AcceptanceRow) -> tuple[str, str, str, str]:
     return row.engine, row.workload, row.cluster, row.query
 
 
-__all__ = [
-    "COUNTS",
-    "EXPIRED",
-    "SUPERSEDED",
-    "WITHDRAWN",
-    "check_request",
-    "check_withdrawal",
-    "confs_of_candidate",
-    "counting",
-    "parse_expiry",
-    "states",
-]
+#: Control characters, and those that turn the direction of what is read.
+_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s]*", re.IGNORECASE)
+
+
+def check_words(name: str, text: str) -> None:
+    """Refuse a control or bidirectional character in a text; Refused names it."""
+    if found := _HIDDEN.search(text):
+        raise Refused(
+            f"{name}: has the character U+{ord(found[0]):04X} at place {found.start() + 1}, which "
+            "cannot be seen; write plain text in one line"
+        )
+
+
+def visible(text: str) -> str:
+    """Return a text with such characters written out, but for the ends of lines."""
+    return _HIDDEN.sub(lambda x: x[0] if x[0] == "\n" else f"<U+{ord(x[0]):04X}>", text)
+
+
+def check_link(link: str | None) -> str | None:
+    """Return the address of where something was decided, None for none; Refused for another."""
+    address = (link or "").strip()
+    if not address:
+        return None
+    check_words("link", address)
+    if not _ADDRESS.fullmatch(address):
+        raise Refused("link: give an address that begins with https:// or http://")
+    return address

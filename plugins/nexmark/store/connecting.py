@@ -9,9 +9,15 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from nexmark.store.errors import StoreError, without_secrets
+from nexmark.config import paths
+from nexmark.home import make_home, touch_private
+from nexmark.secrets import without_secrets
+from nexmark.store.store_error import StoreError
 
 BUSY_TIMEOUT_S = 30
+"""So long a night's tasks wait for the lock of another process."""
+BRIEF_S = 3
+"""So long those wait behind whom a person sits."""
 CONNECT_TIMEOUT_S = 10
 WRITERS, OPENERS = 0x4E58_4D01, 0x4E58_4D02
 """PostgreSQL's advisory locks: of whoever writes, and of whoever migrates."""
@@ -20,14 +26,18 @@ SQLITE, POSTGRESQL = "sqlite", "postgresql"
 _WRITES = "nexmark_writes"
 
 
-def connect(url: str) -> Engine:
-    """Return an engine on a database URL; nothing is opened yet. StoreError for no such URL."""
+def connect(url: str, patience_s: float | None = None) -> Engine:
+    """Return an engine on a database URL; nothing is opened yet. StoreError for no such URL.
+
+    ``patience_s``: how long to wait for the lock of another process (``BUSY_TIMEOUT_S``).
+    """
+    patience_s = BUSY_TIMEOUT_S if patience_s is None else patience_s
     try:
         parsed = _with_driver(make_url(url))
         if parsed.get_backend_name() == SQLITE:
-            return _sqlite(parsed)
+            return _sqlite(parsed, patience_s)
         if parsed.get_backend_name() == POSTGRESQL:
-            return _postgresql(parsed)
+            return _postgresql(parsed, patience_s)
         return create_engine(parsed)
     except (ArgumentError, ImportError, ValueError) as error:
         readable = without_secrets(url)
@@ -56,9 +66,9 @@ def _with_driver(url: URL) -> URL:
     return url
 
 
-def _sqlite(url: URL) -> Engine:
+def _sqlite(url: URL, patience_s: float) -> Engine:
     """Let SQLAlchemy, not the driver, begin transactions."""
-    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
+    engine = create_engine(url, connect_args={"timeout": patience_s})
 
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _: object) -> None:
@@ -73,13 +83,13 @@ def _sqlite(url: URL) -> Engine:
     return engine
 
 
-def _postgresql(url: URL) -> Engine:
+def _postgresql(url: URL, patience_s: float) -> Engine:
     """Look before each use whether the connection is still there: the server may have restarted."""
     wanted = {"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "nexmark"}
     given = {name: value for name, value in wanted.items() if name not in url.query}
     engine = create_engine(url, connect_args=given, pool_pre_ping=True)
     texts = _texts_without_nul()
-    limit = f"SET lock_timeout = {round(BUSY_TIMEOUT_S * 1000)}"
+    limit = f"SET lock_timeout = {round(patience_s * 1000)}"
 
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _: object) -> None:
@@ -106,10 +116,16 @@ def _texts_without_nul() -> Any:
     return WithoutNul
 
 
-def make_directory(engine: Engine) -> None:
-    """Make the directory of an SQLite file; nothing elsewhere."""
-    if engine.dialect.name == SQLITE and engine.url.database:
-        Path(engine.url.database).parent.mkdir(parents=True, exist_ok=True)
+def make_file(engine: Engine) -> None:
+    """Make an SQLite file for its owner only, and its directory; nothing elsewhere."""
+    if engine.dialect.name == SQLITE and engine.url.database not in (None, "", ":memory:"):
+        path = Path(str(engine.url.database))
+        if path.resolve().is_relative_to(paths.home()):
+            make_home()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        touch_private(path)
 
 
-__all__ = ["OPENERS", "POSTGRESQL", "SQLITE", "connect", "make_directory", "snapshot", "writing"]
+def is_there(engine: Engine) -> bool:
+    """Tell whether an SQLite file is there, without making it; a server may always have one."""
+    return engine.dialect.name != SQLITE or Path(engine.url.database or "/").exists()

@@ -1,7 +1,7 @@
-"""Many nights at a time, for people to look at: only the columns that are shown, never all rows.
+"""Many nights at a time, for the pages: reads only the columns that are shown, never all rows.
 
-Nights are those of ``dags``, the DAGs whose runs the reader may see. A verdict is that of the
-newest version of the gate that judged the night.
+Nights are the runs of ``dags``, the DAGs whose runs the reader may see. If several versions of the
+gate judged a night, the newest version's verdicts are read.
 """
 
 from __future__ import annotations
@@ -9,24 +9,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import case, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Boolean, ColumnElement, Executable, Row, case, func, select, tuple_
 
-from nexmark.store.models import Build, CanaryRow, Night, VerdictRow
+from nexmark.model import SUITE
+from nexmark.store.query_history import PLACE
 from nexmark.store.reading import Reader
-from nexmark.verdict import FAILING, Value
-from nexmark.verdict.nights import SUITE
-
-Row = Any
-"""A row of named columns."""
+from nexmark.store.table_rows import BuildRow, CanaryRow, NightRow, VerdictRow
 
 _NIGHT = tuple(
-    getattr(Night, name)
+    getattr(NightRow, name)
     for name in (
         *("id", "dag_id", "run_id", "engine", "workload", "cluster", "build_id", "mode", "shape"),
-        *("started", "grade", "repetitions", "queries"),
+        *("started", "grade", "repetitions", "queries", "teaches"),
     )
 )
 
@@ -41,29 +37,25 @@ class Tally:
     suite: float | None
 
 
-@dataclass(frozen=True)
-class Point:
-    """The verdict of one night on one query and metric."""
+class Judged(NamedTuple):
+    """A deciding verdict of a night; ``bad``: it fails the night unless a person accepted it."""
 
     night: str
+    dag: str
     started: datetime
+    place: tuple[str, ...]
     build: str
+    query: str
     value: str
     ratio: float | None
-    lo: float | None
-    hi: float | None
-    mde: float | None
-    shift: float | None
-    noise: float | None
-    baseline: str
+    bad: bool
     acceptance: int | None
-    candidate: float | None
 
 
 def dag_ids(store: Reader) -> list[str]:
     """Return the DAGs that have nights."""
     with store.reading() as session:
-        return list(session.scalars(select(Night.dag_id).distinct().order_by(Night.dag_id)))
+        return list(session.scalars(select(NightRow.dag_id).distinct().order_by(NightRow.dag_id)))
 
 
 def nights(
@@ -72,225 +64,180 @@ def nights(
     limit: int,
     offset: int = 0,
     build: str | None = None,
-) -> Sequence[Row]:
+) -> Sequence[Row[Any]]:
     """Return the newest nights first, of a candidate build or of all."""
-    query = select(*_NIGHT).where(Night.dag_id.in_(dags))
+    query = select(*_NIGHT).where(NightRow.dag_id.in_(dags))
     if build is not None:
-        query = query.where(Night.build_id == build)
-    order = (Night.started.desc(), Night.id.desc())
-    with store.reading() as session:
-        return session.execute(query.order_by(*order).limit(limit).offset(offset)).all()
+        query = query.where(NightRow.build_id == build)
+    order = (NightRow.started.desc(), NightRow.id.desc())
+    return _all(store, query.order_by(*order).limit(limit).offset(offset))
 
 
-def directories(store: Reader, rows: Iterable[Row]) -> Sequence[Row]:
+def directories(store: Reader, rows: Iterable[Row[Any]]) -> Sequence[Row[Any]]:
     """Return id and run directory of nights."""
-    query = select(Night.id, Night.directory).where(Night.id.in_([row.id for row in rows]))
-    with store.reading() as session:
-        return session.execute(query).all()
+    query = select(NightRow.id, NightRow.directory).where(NightRow.id.in_([row.id for row in rows]))
+    return _all(store, query)
 
 
 def count_nights(store: Reader, dags: Collection[str]) -> int:
     """Return how many nights there are."""
-    query = select(func.count()).select_from(Night).where(Night.dag_id.in_(dags))
+    query = select(func.count()).select_from(NightRow).where(NightRow.dag_id.in_(dags))
     with store.reading() as session:
         return session.scalar(query) or 0
 
 
-def neighbours(store: Reader, night: Night) -> tuple[str | None, str | None]:
+def neighbours(store: Reader, night: NightRow) -> tuple[str | None, str | None]:
     """Return the nights of the same DAG just before and after one."""
-    before = select(Night.id).where(Night.dag_id == night.dag_id, Night.started < night.started)
-    after = select(Night.id).where(Night.dag_id == night.dag_id, Night.started > night.started)
+    same, started = select(NightRow.id).where(NightRow.dag_id == night.dag_id), NightRow.started
+    before = same.where(started < night.started).order_by(started.desc()).limit(1)
+    after = same.where(started > night.started).order_by(started).limit(1)
     with store.reading() as session:
-        return (
-            session.scalar(before.order_by(Night.started.desc()).limit(1)),
-            session.scalar(after.order_by(Night.started).limit(1)),
-        )
+        return session.scalar(before), session.scalar(after)
 
 
 def tallies(store: Reader, runs: Collection[str]) -> dict[str, Tally]:
-    """Return what was said of nights, by night; those that were not judged are left out."""
-    found: dict[str, Tally] = {}
-    with store.reading() as session:
-        newest = _newest(session, runs)
-        for row in session.execute(_counts(runs)):
-            if row.gate_version != newest[row.night_id]:
-                continue
-            tally = found.setdefault(row.night_id, Tally({}, 0, 0, None))
-            values = tally.values
-            values[row.value] = values.get(row.value, 0) + row.number
-            found[row.night_id] = Tally(
-                values, tally.red + int(row.red or 0), tally.known + int(row.known or 0), None
-            )
-        for night, version, ratio in session.execute(_suites(runs)):
-            if version == newest[night] and night in found:
-                old = found[night]
-                found[night] = Tally(old.values, old.red, old.known, ratio)
-    return found
-
-
-def trail(store: Reader, night: Night, query: str, metric: str, limit: int) -> list[Point]:
-    """Return the verdicts on a query in the comparable nights up to one, oldest first.
-
-    Comparable: the same DAG, engine, workload, cluster, shape and mode, and no setting was tried.
-    """
-    names = ("value", "ratio", "lo", "hi", "mde", "shift", "noise", "acceptance_id", "candidate")
-    columns = [getattr(VerdictRow, name) for name in names]
-    baseline = func.coalesce(VerdictRow.baseline_build, VerdictRow.baseline_run, "")
-    found = (
-        select(Night.id, Night.started, Night.build_id, VerdictRow.gate_version, *columns)
-        .add_columns(baseline.label("baseline"))
-        .join(VerdictRow, VerdictRow.night_id == Night.id)
-        .where(
-            VerdictRow.query == query,
-            VerdictRow.metric == metric,
-            VerdictRow.mode == night.mode,
-            Night.dag_id == night.dag_id,
-            Night.engine == night.engine,
-            Night.workload == night.workload,
-            Night.cluster == night.cluster,
-            Night.shape == night.shape,
-            Night.started <= night.started,
-            Night.candidate_conf.is_(None) | (Night.id == night.id),
+    """Return the tally of the verdicts by night; nights that were not judged are left out."""
+    known = VerdictRow.acceptance_id.is_not(None)
+    query = (
+        select(
+            VerdictRow.night_id,
+            VerdictRow.value,
+            func.count().label("number"),
+            func.sum(case((VerdictRow.red, 1), else_=0)).label("red"),
+            func.sum(case((known, 1), else_=0)).label("known"),
+            func.max(case((VerdictRow.query == SUITE, VerdictRow.ratio))).label("suite"),
         )
-        .order_by(Night.started.desc(), VerdictRow.gate_version.desc())
-        .limit(limit)
+        .where(VerdictRow.decides, _of_newest_gate(runs))
+        .group_by(VerdictRow.night_id, VerdictRow.value)
     )
-    points: dict[str, Point] = {}
-    with store.reading() as session:
-        for row in session.execute(found):
-            values = (row.value, row.ratio, row.lo, row.hi, row.mde, row.shift, row.noise)
-            last = (row.baseline, row.acceptance_id, row.candidate)
-            points.setdefault(row.id, Point(row.id, row.started, row.build_id, *values, *last))
-    return list(points.values())[::-1]
+    by_night: dict[str, list[Row[Any]]] = {}
+    for row in _all(store, query):
+        by_night.setdefault(row.night_id, []).append(row)
+    return {
+        night: Tally(
+            {row.value: row.number for row in rows},
+            sum(int(row.red) for row in rows),
+            sum(int(row.known) for row in rows),
+            next((row.suite for row in rows if row.suite is not None), None),
+        )
+        for night, rows in by_night.items()
+    }
 
 
-def visible(store: Reader, runs: Collection[str], metric: str) -> Sequence[Row]:
+def judged(store: Reader, nights: Sequence[Row[Any]], reds: bool = False) -> list[Judged]:
+    """Return the deciding verdicts of nights (of ``nights``), the oldest night first.
+
+    ``reds``: only the bad ones, and the first one after them on the same query, DAG and place.
+    """
+    known = {night.id: night for night in nights}
+    series = (*(getattr(NightRow, name) for name in ("dag_id", *PLACE)), VerdictRow.query)
+    order = (NightRow.started, VerdictRow.id)
+    before = func.lag(VerdictRow.bad, type_=Boolean()).over(partition_by=series, order_by=order)
+    names = ("night_id", "query", "value", "ratio", "acceptance_id")
+    columns = [getattr(VerdictRow, name) for name in names]
+    found = (
+        select(*columns, VerdictRow.bad.label("bad"), before.label("before"))
+        .join(NightRow, NightRow.id == VerdictRow.night_id)
+        .where(VerdictRow.decides, _of_newest_gate(known))
+        .order_by(*order)
+        .subquery()
+    )
+    wanted = select(*(found.c[name] for name in (*names, "bad")))
+    if reds:
+        wanted = wanted.where(found.c.bad | found.c.before)
+    verdicts = [
+        Judged(
+            night=row.night_id,
+            dag=known[row.night_id].dag_id,
+            started=known[row.night_id].started,
+            place=tuple(getattr(known[row.night_id], name) for name in PLACE),
+            build=known[row.night_id].build_id,
+            query=row.query,
+            value=row.value,
+            ratio=row.ratio,
+            bad=bool(row.bad),
+            acceptance=row.acceptance_id,
+        )
+        for row in _all(store, wanted)
+    ]
+    return sorted(verdicts, key=lambda one: one.started)
+
+
+def visible(store: Reader, runs: Collection[str], metric: str) -> Sequence[Row[Any]]:
     """Return query, mde and noise of the verdicts on nights, newest night first."""
     query = (
         select(VerdictRow.query, VerdictRow.mde, VerdictRow.noise, VerdictRow.value)
-        .join(Night, Night.id == VerdictRow.night_id)
+        .join(NightRow, NightRow.id == VerdictRow.night_id)
         .where(
             VerdictRow.night_id.in_(runs), VerdictRow.metric == metric, VerdictRow.query != SUITE
         )
-        .order_by(Night.started.desc())
+        .order_by(NightRow.started.desc())
     )
-    with store.reading() as session:
-        return session.execute(query).all()
+    return _all(store, query)
 
 
-def hosts(store: Reader, run: str) -> Sequence[Row]:
+def hosts(store: Reader, run: str) -> Sequence[Row[Any]]:
     """Return least, mean and greatest reading of the canary by host, metric and moment."""
-    value = CanaryRow.value
+    value, what = CanaryRow.value, (CanaryRow.host, CanaryRow.metric, CanaryRow.moment)
     query = (
         select(
-            CanaryRow.host,
-            CanaryRow.metric,
-            CanaryRow.moment,
+            *what,
             func.min(value).label("least"),
             func.avg(value).label("mean"),
             func.max(value).label("most"),
         )
         .where(CanaryRow.night_id == run)
-        .group_by(CanaryRow.host, CanaryRow.metric, CanaryRow.moment)
-        .order_by(CanaryRow.host, CanaryRow.metric, CanaryRow.moment)
+        .group_by(*what)
+        .order_by(*what)
     )
-    with store.reading() as session:
-        return session.execute(query).all()
+    return _all(store, query)
 
 
-def builds(store: Reader, dags: Collection[str]) -> Sequence[Row]:
+def builds(store: Reader, dags: Collection[str]) -> Sequence[Row[Any]]:
     """Return the builds that were candidates, the one that was tested last first."""
-    last = func.max(Night.started)
+    last = func.max(NightRow.started)
     query = (
         select(
-            Build.id,
-            Build.version,
-            Build.source,
-            Build.first_seen,
+            *BuildRow.__table__.columns,
             func.count().label("nights"),
-            func.min(Night.started).label("first"),
+            func.min(NightRow.started).label("first"),
             last.label("last"),
         )
-        .join(Night, Night.build_id == Build.id)
-        .where(Night.dag_id.in_(dags))
-        .group_by(Build.id, Build.version, Build.source, Build.first_seen)
-        .order_by(last.desc(), Build.id)
+        .join(NightRow, NightRow.build_id == BuildRow.id)
+        .where(NightRow.dag_id.in_(dags))
+        .group_by(*BuildRow.__table__.columns)
+        .order_by(last.desc(), BuildRow.id)
     )
-    with store.reading() as session:
-        return session.execute(query).all()
+    return _all(store, query)
 
 
-def compared(store: Reader, runs: Collection[str], metric: str) -> Sequence[Row]:
+def compared(store: Reader, runs: Collection[str], metric: str) -> Sequence[Row[Any]]:
     """Return the deciding figures of nights by query, newest night first."""
     names = (
-        "query",
-        "value",
-        "ratio",
-        "lo",
-        "hi",
-        "candidate",
-        "baseline",
-        "basis",
-        "baseline_build",
+        *("query", "value", "ratio", "lo", "hi"),
+        *("candidate", "baseline", "basis", "baseline_build"),
     )
     columns = [getattr(VerdictRow, name) for name in names]
     query = (
         select(VerdictRow.night_id, *columns)
-        .join(Night, Night.id == VerdictRow.night_id)
+        .join(NightRow, NightRow.id == VerdictRow.night_id)
         .where(VerdictRow.night_id.in_(runs), VerdictRow.metric == metric)
         .where(VerdictRow.query != SUITE, VerdictRow.decides)
-        .order_by(Night.started.desc(), VerdictRow.gate_version.desc())
+        .order_by(NightRow.started.desc(), VerdictRow.gate_version.desc())
     )
-    with store.reading() as session:
-        return session.execute(query).all()
+    return _all(store, query)
 
 
-def _newest(session: Session, runs: Iterable[str]) -> dict[str, int]:
-    query = (
+def _of_newest_gate(runs: Collection[str]) -> ColumnElement[bool]:
+    """Return the condition that a verdict is on one of the runs, by its newest gate."""
+    newest = (
         select(VerdictRow.night_id, func.max(VerdictRow.gate_version))
         .where(VerdictRow.night_id.in_(runs))
         .group_by(VerdictRow.night_id)
     )
-    return dict(session.execute(query).all())
+    return tuple_(VerdictRow.night_id, VerdictRow.gate_version).in_(newest)
 
 
-def _counts(runs: Iterable[str]) -> Any:
-    """Count the deciding verdicts by night, version and value; red ones as ``VerdictRow.red``."""
-    slower = VerdictRow.ratio.is_(None) | (VerdictRow.ratio > 1)
-    bad = VerdictRow.value.in_(FAILING) | ((VerdictRow.value == Value.SUSPECT) & slower)
-    known = VerdictRow.acceptance_id.is_not(None)
-    return (
-        select(
-            VerdictRow.night_id,
-            VerdictRow.gate_version,
-            VerdictRow.value,
-            func.count().label("number"),
-            func.sum(case((bad & ~known, 1), else_=0)).label("red"),
-            func.sum(case((known, 1), else_=0)).label("known"),
-        )
-        .where(VerdictRow.night_id.in_(runs), VerdictRow.decides)
-        .group_by(VerdictRow.night_id, VerdictRow.gate_version, VerdictRow.value)
-    )
-
-
-def _suites(runs: Iterable[str]) -> Any:
-    return select(VerdictRow.night_id, VerdictRow.gate_version, VerdictRow.ratio).where(
-        VerdictRow.night_id.in_(runs), VerdictRow.query == SUITE, VerdictRow.decides
-    )
-
-
-__all__ = [
-    "Point",
-    "Tally",
-    "builds",
-    "compared",
-    "count_nights",
-    "dag_ids",
-    "directories",
-    "hosts",
-    "neighbours",
-    "nights",
-    "tallies",
-    "trail",
-    "visible",
-]
+def _all(store: Reader, query: Executable) -> Sequence[Row[Any]]:
+    with store.reading() as session:
+        return session.execute(query).all()

@@ -1,7 +1,7 @@
 """One query and metric over the nights of an engine, workload and cluster.
 
-Change points are those of paired nights: figures of one arm drift with their host, ratios of pairs
-do not. They date a change and never decide anything.
+Change points are computed from paired nights only: figures of one arm drift with their host, ratios
+of pairs do not. They date a change and never decide anything.
 """
 
 from __future__ import annotations
@@ -10,75 +10,84 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Select, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy.orm import Session, aliased
 
-from nexmark.config import BUILD_DAG_ID, KNOWN_QUERIES
-from nexmark.config.errors import suggest
+from nexmark.config import KNOWN_QUERIES
+from nexmark.errors import suggest
+from nexmark.model import CPU, METRICS, SUITE, Mode
 from nexmark.store.accepting import states
-from nexmark.store.errors import StoreError
-from nexmark.store.models import Acceptance, Build, Night, VerdictRow
-from nexmark.store.paired import INFORMING
-from nexmark.store.records import CPU, PAIRED
-from nexmark.verdict.nights import SUITE
+from nexmark.store.store_error import StoreError
+from nexmark.store.table_rows import AcceptanceRow, BuildRow, NightRow, VerdictRow
 
-METRICS = (CPU, *INFORMING)
-_PLACE = ("engine", "workload", "cluster")
-_NIGHT = ("started", *_PLACE, "build_id", "baselines", "shape")
+if TYPE_CHECKING:
+    from nexmark.store.reading import Reader
+    from nexmark.verdict.change_points import ChangePoint
+
+PLACE = ("engine", "workload", "cluster")
 _SAME = (
-    *("value", "reason", "mode", "decides", "ratio", "lo", "hi", "candidate", "acceptance_id"),
+    *("value", "ratio", "lo", "hi", "mde", "shift", "noise", "candidate", "reason", "decides"),
+    "mode",
 )
-_VERDICT = ("night_id", "gate_version", "noise", "pairs", "fresh_pairs", "baseline_build", *_SAME)
-
-
 _INTERVAL = 2 * 1.96
 """The width of a 95 % interval in deviations."""
 
 
 @dataclass(frozen=True)
-class Point:
-    """What one night said. ``baseline`` is the build that ``build`` was held against, if any.
+class RatioPoint:
+    """The verdict of one night on one query and metric.
 
-    ``ratio`` (candidate / baseline) and its 95 % interval are those of the verdict; ``candidate``
-    is the figure itself, in the unit of the metric. ``acceptance_id``: what covers the verdict.
+    ``baseline`` is the build (or the accepted run) that ``build`` was compared with, if any.
+    ``ratio`` (candidate / baseline) and its 95 % interval come from the verdict; ``candidate`` is
+    the figure itself, in the unit of the metric. ``acceptance``: the id of the acceptance that
+    covers the verdict.
     """
 
     night: str
     started: datetime
     build: str
-    version: str
     baseline: str
-    mode: str
     value: str
-    reason: str
-    decides: bool
     ratio: float | None
-    lo: float | None
-    hi: float | None
-    candidate: float | None
-    pairs: int
-    fresh_pairs: int
-    acceptance_id: int | None
+    lo: float | None = None
+    hi: float | None = None
+    mde: float | None = None
+    shift: float | None = None
+    noise: float | None = None
+    candidate: float | None = None
+    acceptance: int | None = None
+    version: str = ""
+    mode: str = ""
+    reason: str = ""
+    decides: bool = True
+    pairs: int = 0
+    fresh_pairs: int = 0
+    shape: str = ""
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard error of the log ratio; for confirmed suspects, by the fresh pairs."""
+        if self.fresh_pairs and self.lo and self.hi:
+            return (math.log(self.hi) - math.log(self.lo)) / _INTERVAL
+        return self.noise
 
 
 @dataclass(frozen=True)
-class Change:
+class LevelChange:
     """A lasting change: ``last`` is the night before it, ``first`` the first one of the new level.
 
-    ``ratio``: 1.08 is 8 % slower (more). ``confidence``: see ``verdict.change_points``.
+    ``change.ratio``: 1.08 is 8 % slower (more).
     """
 
-    last: Point
-    first: Point
-    ratio: float
-    confidence: float
+    last: RatioPoint
+    first: RatioPoint
+    change: ChangePoint
 
 
 @dataclass(frozen=True)
-class History:
+class QueryHistory:
     """All of one query and metric; oldest first, acceptances with what became of them."""
 
     engine: str
@@ -86,124 +95,129 @@ class History:
     cluster: str
     query: str
     metric: str
-    points: tuple[Point, ...]
-    changes: tuple[Change, ...]
-    acceptances: tuple[tuple[Acceptance, str], ...]
+    points: tuple[RatioPoint, ...]
+    changes: tuple[LevelChange, ...]
+    acceptances: tuple[tuple[AcceptanceRow, str], ...]
 
     @property
     def paired(self) -> bool:
         """Whether there are pairs, in which changes can be looked for."""
-        return any(point.mode == PAIRED for point in self.points)
+        return any(point.mode == Mode.PAIRED for point in self.points)
 
 
 def read_history(
     session: Session, query: str, metric: str = CPU, place: Mapping[str, str | None] | None = None
-) -> History:
-    """Return the history of a query and metric; what a person tried is not among its nights.
+) -> QueryHistory:
+    """Return the history of a query and metric, from the nights that teach the gate.
 
-    What ``place`` (engine, workload, cluster) leaves open is that of the newest night there is.
-    StoreError when there is none, or for a name that is not known.
+    The newest night fills in the parts of ``place`` (engine, workload, cluster) that are not given.
+    Raises StoreError if there is no night, or a name is not known.
     """
     asked = {name: value for name, value in (place or {}).items() if value}
-    where = [getattr(Night, name) == value for name, value in asked.items()]
+    where = [getattr(NightRow, name) == value for name, value in asked.items()]
     newest = session.execute(_rows(query, metric, where).limit(1)).first()
     if newest is None:
         raise _nothing(session, query, metric, asked)
-    found = {name: str(getattr(newest, name)) for name in _PLACE}
-    where = [getattr(Night, name) == value for name, value in found.items()]
-    rows = [
-        max(group, key=lambda row: row.gate_version)
-        for _, group in groupby(
-            session.execute(_rows(query, metric, where)), key=lambda row: row.night_id
-        )
-    ][::-1]
-    points = [_point(row, query) for row in rows]
-    accepted = select(Acceptance).filter_by(**found, query=query).order_by(Acceptance.id)
-    return History(
+    found = {name: str(getattr(newest, name)) for name in PLACE}
+    where = [getattr(NightRow, name) == value for name, value in found.items()]
+    rows = session.execute(_rows(query, metric, where)).all()
+    points = [_point(row, query) for row in rows[::-1]]
+    accepted = select(AcceptanceRow).filter_by(**found, query=query).order_by(AcceptanceRow.id)
+    return QueryHistory(
         **found,
         query=query,
         metric=metric,
         points=tuple(points),
-        changes=tuple(_changes(rows, points)),
+        changes=tuple(lasting_changes([x for x in points if x.mode == Mode.PAIRED and x.ratio])),
         acceptances=tuple(states(list(session.scalars(accepted)), datetime.now(UTC))),
     )
 
 
-def _rows(query: str, metric: str, where: Sequence[ColumnElement[bool]]) -> Select[Any]:
-    """Select the verdicts, the newest night first."""
-    columns = [getattr(Night, name) for name in _NIGHT]
-    columns += [getattr(VerdictRow, name) for name in _VERDICT]
-    return (
-        select(*columns, Build.version)
-        .join(VerdictRow, VerdictRow.night_id == Night.id)
-        .join(Build, Build.id == Night.build_id)
-        .where(VerdictRow.query == query, VerdictRow.metric == metric, *where)
-        .where(Night.dag_id != BUILD_DAG_ID, Night.candidate_conf.is_(None))
-        .order_by(Night.started.desc(), Night.id.desc())
-    )
+def trail(store: Reader, night: NightRow, query: str, metric: str, limit: int) -> list[RatioPoint]:
+    """Return the verdicts on a query in the comparable nights up to one, oldest first.
+
+    Of the last ``limit`` nights that have one, the one of the newest gate that judged each.
+    Comparable: the same DAG, engine, workload, cluster, shape and mode, and they teach the gate.
+    """
+    same = [getattr(NightRow, x) == getattr(night, x) for x in ("dag_id", *PLACE, "shape")]
+    taught = NightRow.teaches | (NightRow.id == night.id)
+    where = [*same, NightRow.started <= night.started, VerdictRow.mode == night.mode]
+    with store.reading() as session:
+        rows = session.execute(_rows(query, metric, where, taught).limit(limit)).all()
+    return [_point(row) for row in rows[::-1]]
 
 
-def _point(row: Any, query: str) -> Point:
-    baseline = row.baseline_build or ""
-    if query == SUITE:
-        baseline = " ".join(sorted(set((row.baselines or {}).values())))
-    return Point(
-        night=row.night_id,
-        started=row.started,
-        build=row.build_id,
-        version=row.version,
-        baseline=baseline,
-        pairs=row.pairs or 0,
-        fresh_pairs=row.fresh_pairs or 0,
-        **{name: getattr(row, name) for name in _SAME},
-    )
+def lasting_changes(points: Sequence[RatioPoint]) -> list[LevelChange]:
+    """Return the lasting changes in nights, oldest first, across baselines that moved."""
+    from nexmark.verdict.change_points import Ratio, dated_changes
 
-
-def _changes(rows: Sequence[Any], points: Sequence[Point]) -> list[Change]:
-    """Return the change points of the nights with pairs."""
-    from nexmark.verdict.chained import Ratio, dated_changes
-
-    paired = [
-        (row, point)
-        for row, point in zip(rows, points, strict=True)
-        if point.mode == PAIRED and point.ratio
-    ]
     ratios = [
         Ratio(
-            point.night,
-            point.build,
-            point.baseline,
-            math.log(point.ratio or math.nan),
-            _deviation(row),
-            row.shape,
+            *(point.night, point.build, point.baseline),
+            math.log(point.ratio) if point.ratio else math.nan,
+            point.deviation,
+            point.shape,
         )
-        for row, point in paired
+        for point in points
     ]
     return [
-        Change(
-            paired[change.index - 1][1], paired[change.index][1], change.ratio, change.confidence
-        )
+        LevelChange(points[max(0, change.index - 1)], points[change.index], change)
         for change in dated_changes(ratios)
     ]
 
 
-def _deviation(row: Any) -> float | None:
-    """Return the deviation of the ratio that is told: of fresh pairs that of its interval."""
-    if row.fresh_pairs and row.lo and row.hi:
-        return (math.log(row.hi) - math.log(row.lo)) / _INTERVAL
-    noise: float | None = row.noise
-    return noise
+def _rows(
+    query: str,
+    metric: str,
+    where: Sequence[ColumnElement[bool]],
+    taught: ColumnElement[bool] | None = None,
+) -> Select[Any]:
+    """Select the verdicts of the newest gate that judged each night, the newest night first."""
+    names = (*_SAME, "acceptance_id", "pairs", "fresh_pairs", "baseline_build", "baseline_run")
+    columns = [getattr(NightRow, x) for x in ("started", *PLACE, "build_id", "baselines", "shape")]
+    columns += [getattr(VerdictRow, name) for name in names]
+    of_night = aliased(VerdictRow)
+    newest = select(func.max(of_night.gate_version)).where(of_night.night_id == NightRow.id)
+    return (
+        select(NightRow.id, *columns, BuildRow.version)
+        .join(VerdictRow, VerdictRow.night_id == NightRow.id)
+        .join(BuildRow, BuildRow.id == NightRow.build_id)
+        .where(VerdictRow.query == query, VerdictRow.metric == metric, *where)
+        .where(VerdictRow.gate_version == newest.correlate(NightRow).scalar_subquery())
+        .where(NightRow.teaches if taught is None else taught)
+        .order_by(NightRow.started.desc(), NightRow.id.desc())
+    )
+
+
+def _point(row: Any, query: str = "") -> RatioPoint:
+    baseline = row.baseline_build or row.baseline_run or ""
+    if query == SUITE:
+        baseline = " ".join(sorted(set((row.baselines or {}).values())))
+    return RatioPoint(
+        night=row.id,
+        started=row.started,
+        build=row.build_id,
+        baseline=baseline,
+        acceptance=row.acceptance_id,
+        version=row.version,
+        pairs=row.pairs or 0,
+        fresh_pairs=row.fresh_pairs or 0,
+        shape=row.shape,
+        **{name: getattr(row, name) for name in _SAME},
+    )
 
 
 def _nothing(session: Session, query: str, metric: str, asked: Mapping[str, str]) -> StoreError:
-    """Return what is wrong with a request for which there is no night."""
-    judged = select(VerdictRow.query).join(Night, Night.id == VerdictRow.night_id)
-    judged = judged.where(Night.dag_id != BUILD_DAG_ID, Night.candidate_conf.is_(None)).distinct()
+    """Return the error for a request for which there is no night."""
+    judged = select(VerdictRow.query).join(NightRow, NightRow.id == VerdictRow.night_id)
+    judged = judged.where(NightRow.teaches).distinct()
     recorded = set(session.scalars(judged))
     if not recorded:
-        return StoreError("no night is judged yet; `make run` first")
+        tried = session.scalar(select(VerdictRow.id).limit(1)) is not None
+        but = ", but for what was tried by hand" if tried else ""
+        return StoreError(f"no night is judged yet{but}; `nexmark run` first")
     for name, value in asked.items():
-        known = sorted(session.scalars(select(getattr(Night, name)).distinct()))
+        known = sorted(session.scalars(select(getattr(NightRow, name)).distinct()))
         if value not in known:
             remedy = suggest(value, known)
             return StoreError(f"{name} {value!r}: no night of it is recorded; {remedy}")
@@ -213,13 +227,10 @@ def _nothing(session: Session, query: str, metric: str, asked: Mapping[str, str]
     metrics = {*METRICS, *session.scalars(judged.with_only_columns(VerdictRow.metric))}
     if metric not in metrics:
         return StoreError(f"metric {metric!r} is not known; {suggest(metric, sorted(metrics))}")
-    where = [getattr(Night, name) == value for name, value in asked.items()]
+    where = [getattr(NightRow, name) == value for name, value in asked.items()]
     others = session.scalars(judged.where(VerdictRow.metric == metric, *where))
     judged_so = ", ".join(sorted(others, key=queries.index)) or "none"
     of = "".join(f", {name} {value}" for name, value in asked.items())
     return StoreError(
         f"{query}{of}: no night has judged it by {metric}; the queries that were: {judged_so}"
     )
-
-
-__all__ = ["METRICS", "Change", "History", "Point", "read_history"]

@@ -7,40 +7,39 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Any, Self, TypeVar
 
-from sqlalchemy import Engine, select
+from sqlalchemy import ColumnElement, Engine, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, defer
 
-from nexmark.attribution.observed import Observed
-from nexmark.store import judged
+from nexmark.attribution.explained import Observed
+from nexmark.model import ARMS, CPU, JUDGED, Arm, Stage, Status, of_newest_gate
+from nexmark.store import verdict_rows as judged
 from nexmark.store.accepting import counting
 from nexmark.store.connecting import snapshot
-from nexmark.store.errors import StoreError, database_error
 from nexmark.store.export import export
-from nexmark.store.models import (
-    Acceptance,
-    Build,
+from nexmark.store.gate_input import read_night
+from nexmark.store.parts import read_observed
+from nexmark.store.query_history import QueryHistory, read_history
+from nexmark.store.store_error import StoreError, UnknownNight, database_error
+from nexmark.store.table_rows import (
+    AcceptanceRow,
+    BuildRow,
     CanaryRow,
-    Night,
-    Plan,
-    Repetition,
-    SampleSeries,
-    SelfTest,
-    Validation,
+    NightRow,
+    PlanRow,
+    RepetitionRow,
+    SelfTestRow,
+    SeriesRow,
+    ValidationRow,
     VerdictRow,
 )
-from nexmark.store.paired import ARMS, read_night
-from nexmark.store.parts import read_observed
-from nexmark.store.query_history import History, read_history
-from nexmark.store.records import CANDIDATE, CPU, FAILED, FIRST, INVALID, JUDGED
-from nexmark.verdict import Arm
-from nexmark.verdict import Repetition as Figures
-from nexmark.verdict.nights import Night as JudgedNight
-from nexmark.verdict.nights import QueryVerdict
+from nexmark.verdict import BoundsArm, BoundsRepetition
+from nexmark.verdict.measured_night import MeasuredNight, QueryVerdict
 
 LISTED = 5
+RowType = TypeVar("RowType")
 
 
 class Reader:
@@ -67,7 +66,7 @@ class Reader:
 
     def baseline(
         self, engine: str, workload: str, cluster: str = "local", at: datetime | None = None
-    ) -> dict[str, Arm]:
+    ) -> dict[str, BoundsArm]:
         """Return the accepted baseline of each query that has one (at a moment; now).
 
         Every query has its own: the run accepted for it last, where that has not expired.
@@ -77,16 +76,16 @@ class Reader:
         arms = {run: self.arms(run) for run in set(newest.values())}
         return {query: arms[run][query] for query, run in newest.items() if query in arms[run]}
 
-    def arms(self, run: str, arm: str = CANDIDATE) -> dict[str, Arm]:
+    def arms(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, BoundsArm]:
         """Return the figures of the right first repetitions of a run by query, to be judged."""
         night = self.night(run)
-        rows: dict[str, list[Repetition]] = {}
+        rows: dict[str, list[RepetitionRow]] = {}
         for row in self.repetitions(run):
-            if row.arm == arm and row.ok and row.stage == FIRST:
+            if row.arm == arm and row.ok and row.stage == Stage.FIRST:
                 rows.setdefault(row.query, []).append(row)
-        return {query: Arm(run, night.shape, _figures(own)) for query, own in rows.items()}
+        return {query: BoundsArm(run, night.shape, _figures(own)) for query, own in rows.items()}
 
-    def invalid(self, run: str, arm: str = CANDIDATE) -> dict[str, str]:
+    def invalid(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, str]:
         """Return why a query that was run is not proven right, by query; others are right.
 
         A failed validation, a repetition with a wrong result, or no validation at all.
@@ -98,99 +97,98 @@ class Reader:
             if not validation.success
         }
         for row in (x for x in self.repetitions(run) if x.stage in JUDGED):
-            if row.arm == arm and row.status == INVALID:
+            if row.arm == arm and row.status == Status.INVALID:
                 reasons.setdefault(row.query, f"repetition {row.number}: {row.reason}")
             elif row.arm == arm and row.ok and row.query not in validations:
                 reasons.setdefault(row.query, "its result was not verified")
         return reasons
 
-    def missing(self, run: str, arm: str = CANDIDATE) -> dict[str, str]:
+    def missing(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, str]:
         """Return why there is no measurement where a first repetition failed, by query."""
-        rows = [x for x in self.repetitions(run) if x.arm == arm and x.stage == FIRST]
-        failed = [x for x in rows if x.status == FAILED]
+        rows = [x for x in self.repetitions(run) if x.arm == arm and x.stage == Stage.FIRST]
+        failed = [x for x in rows if x.status == Status.FAILED]
         return {x.query: f"repetition {x.number}: {x.reason}" for x in reversed(failed)}
 
-    def night(self, run: str) -> Night:
-        """Return a run by its exact name; StoreError when it is not recorded."""
-        with self._reading() as session:
+    def night(self, run: str) -> NightRow:
+        """Return a run by its exact name; UnknownNight when it is not recorded."""
+        with self.reading() as session:
             return self._known(session, run)
 
-    def nights(self, limit: int | None = None) -> list[Night]:
+    def nights(self, limit: int | None = None) -> list[NightRow]:
         """Return the newest runs first."""
-        order = (Night.started.desc(), Night.id)
-        with self._reading() as session:
-            return list(session.scalars(select(Night).order_by(*order).limit(limit)))
+        order = (NightRow.started.desc(), NightRow.id)
+        return self._all(select(NightRow).order_by(*order).limit(limit))
 
-    def find_run(self, name: str) -> Night:
+    def find_run(self, name: str) -> NightRow:
         """Return the run a person means by a name: the whole of it, or what makes it unique.
 
-        StoreError naming the nearest runs when there is none or more than one.
+        UnknownNight naming the nearest runs when there is none or more than one.
         """
-        nights = self.nights()
+        order = (NightRow.started.desc(), NightRow.id)
+        with self.reading() as session:
+            nights = session.execute(select(NightRow.id, NightRow.run_id).order_by(*order)).all()
         for matches in (
             [night for night in nights if name in (night.id, night.run_id)],
             [night for night in nights if name and name in night.id],
         ):
             if len(matches) == 1:
-                return matches[0]
+                return self.night(matches[0].id)
             if matches:
-                raise StoreError(f"run {name!r} may be any of: {_names(matches)}; give the whole")
+                raise UnknownNight(f"run {name!r} may be any of: {_names(matches)}; give the whole")
         if not nights:
-            raise StoreError(f"run {name!r} is not known: no run is recorded yet; `make run` first")
+            raise UnknownNight(f"run {name!r}: no run is recorded yet; `nexmark run` first")
         if not name:
-            raise StoreError(f"which run? The newest are: {_names(nights)}; give RUN=...")
-        known = {text: night for night in nights for text in (night.id, night.run_id)}
+            raise UnknownNight(f"which run? The newest are: {_names(nights)}; give RUN=...")
+        known = {text: night for night in nights for text in night}
         close = difflib.get_close_matches(name, known, n=2 * LISTED, cutoff=0.3)
         near = list(dict.fromkeys(known[text] for text in close))
-        raise StoreError(f"run {name!r} is not known; the nearest are: {_names(near or nights)}")
+        raise UnknownNight(f"run {name!r} is not known; the nearest are: {_names(near or nights)}")
 
-    def repetitions(self, run: str, lists: bool = True) -> list[Repetition]:
-        """Return all repetitions of a run, as asked for: by query, arm, stage and number.
+    def repetitions(
+        self, run: str, queries: Collection[str] | None = None, leave_out: Sequence[str] = ()
+    ) -> list[RepetitionRow]:
+        """Return the repetitions of a run: by query, arm, stage and number.
 
-        ``lists`` False: without batches and confs, most of the bytes.
+        Of all or of some queries. ``leave_out`` names columns that are not read: most of the bytes
+        are in ``batch_list`` and ``confs``.
         """
-        order = (Repetition.query, Repetition.arm, Repetition.stage, Repetition.number)
-        where = Repetition.night_id == run
-        with self._reading() as session:
-            query = select(Repetition).where(where).order_by(*order)
-            if not lists:
-                query = query.options(defer(Repetition.batch_list), defer(Repetition.confs))
-            return list(session.scalars(query))
+        order = ("query", "arm", "stage", "number")
+        query = select(RepetitionRow).where(RepetitionRow.night_id == run)
+        if queries is not None:
+            query = query.where(RepetitionRow.query.in_(queries))
+        query = query.order_by(*(getattr(RepetitionRow, name) for name in order))
+        query = query.options(*(defer(getattr(RepetitionRow, name)) for name in leave_out))
+        return self._all(query)
 
-    def sample_series(self, repetition_id: int) -> list[SampleSeries]:
+    def sample_series(self, repetition_id: int) -> list[SeriesRow]:
         """Return the CPU series of a repetition, one per host; ``series.unpack`` reads them."""
-        where = SampleSeries.repetition_id == repetition_id
-        query = select(SampleSeries).where(where).order_by(SampleSeries.host)
-        with self._reading() as session:
-            return list(session.scalars(query))
+        where = SeriesRow.repetition_id == repetition_id
+        query = select(SeriesRow).where(where).order_by(SeriesRow.host)
+        return self._all(query)
 
-    def validations(self, run: str) -> list[Validation]:
+    def validations(self, run: str) -> list[ValidationRow]:
         """Return what the expectations said of a run."""
-        query = select(Validation).where(Validation.night_id == run).order_by(Validation.query)
-        with self._reading() as session:
-            return list(session.scalars(query))
+        query = select(ValidationRow).where(ValidationRow.night_id == run)
+        return self._all(query.order_by(ValidationRow.query))
 
     def verdicts(self, run: str) -> list[VerdictRow]:
         """Return the verdicts on a run by the newest version of the gate that judged it."""
         query = select(VerdictRow).where(VerdictRow.night_id == run).order_by(VerdictRow.id)
-        with self._reading() as session:
-            rows = list(session.scalars(query))
-        newest = max((row.gate_version for row in rows), default=0)
-        return [row for row in rows if row.gate_version == newest]
+        with self.reading() as session:
+            return of_newest_gate(session.scalars(query))
 
     def acceptances(
         self, engine: str | None = None, workload: str | None = None, cluster: str | None = None
-    ) -> list[Acceptance]:
+    ) -> list[AcceptanceRow]:
         """Return the acceptances of an engine, workload and cluster (of all), oldest first."""
-        query = select(Acceptance).order_by(Acceptance.id)
+        query = select(AcceptanceRow).order_by(AcceptanceRow.id)
         wanted = {"engine": engine, "workload": workload, "cluster": cluster}
         query = query.filter_by(**{name: x for name, x in wanted.items() if x is not None})
-        with self._reading() as session:
-            return list(session.scalars(query))
+        return self._all(query)
 
     def accepted(
         self, engine: str, workload: str, cluster: str, at: datetime
-    ) -> dict[str, Acceptance]:
+    ) -> dict[str, AcceptanceRow]:
         """Return the acceptance that counts at a moment, by query.
 
         The newest one that is neither expired nor withdrawn: where one ends, the one before counts
@@ -203,27 +201,28 @@ class Reader:
         run: str,
         arms: tuple[str, str] = ARMS,
         queries: Sequence[str] | None = None,
-    ) -> JudgedNight:
+    ) -> MeasuredNight:
         """Return a run as the gate takes it, the first of ``arms`` as candidate.
 
         ``("control", "baseline")`` and ``("slowed", "baseline")`` are the pairs of the self-test.
         """
-        with self._reading() as session:
-            return read_night(session, self._known(session, run), arms, queries).night
+        with self.reading() as session:
+            return read_night(session, self._known(session, run), arms, queries)
 
     def observed(
         self, run: str, query: str, arms: Sequence[str] = ARMS
     ) -> dict[str, list[Observed]]:
         """Return by arm the repetitions of a query that count, with what a change may be due to."""
-        with self._reading() as session:
+        with self.reading() as session:
             return read_observed(session, run, query, arms)
 
     def plan_hashes(self, run: str) -> dict[str, dict[str, frozenset[str]]]:
         """Return the hashes of the operators that ran, by query and arm."""
-        columns = (Repetition.query, Repetition.arm, Repetition.plan_skeleton_hash)
-        where = (Repetition.night_id == run, Repetition.plan_skeleton_hash.is_not(None))
+        skeletons = RepetitionRow.__table__.c.plan_skeleton_hash
+        columns = (RepetitionRow.query, RepetitionRow.arm, skeletons)
+        where = (RepetitionRow.night_id == run, skeletons.is_not(None))
         found: dict[str, dict[str, frozenset[str]]] = {}
-        with self._reading() as session:
+        with self.reading() as session:
             for query, arm, skeleton in session.execute(select(*columns).where(*where).distinct()):
                 own = found.setdefault(query, {})
                 own[arm] = own.get(arm, frozenset()) | {str(skeleton)}
@@ -231,7 +230,7 @@ class Reader:
 
     def query_verdicts(self, run: str) -> list[QueryVerdict]:
         """Return the verdicts on a run as the gate gave them, by its newest version."""
-        with self._reading() as session:
+        with self.reading() as session:
             night = self._known(session, run)
             return judged.verdicts_of(session, [run], night.mode)[run]
 
@@ -243,58 +242,76 @@ class Reader:
         Comparable: the same engine, workload, cluster, shape and mode. Nights that were not judged
         are left out and not counted. ``queries``: the verdicts on these only.
         """
-        with self._reading() as session:
+        with self.reading() as session:
             return judged.earlier(session, self._known(session, run), limit, queries)
 
     def history(
         self, query: str, metric: str = CPU, place: Mapping[str, str | None] | None = None
-    ) -> History:
+    ) -> QueryHistory:
         """Return one query and metric over the nights: verdicts, change points, acceptances.
 
-        What ``place`` (engine, workload, cluster) leaves open is that of the newest night.
+        The newest night fills in the parts of ``place`` (engine, workload, cluster) not given.
         """
-        with self._reading() as session:
+        with self.reading() as session:
             return read_history(session, query, metric, place)
 
-    def build(self, build: str) -> Build:
+    def build(self, build: str) -> BuildRow:
         """Return a build by its id; StoreError when it is not recorded."""
-        with self._reading() as session:
-            found = session.get(Build, build)
+        with self.reading() as session:
+            found = session.get(BuildRow, build)
         if found is None:
             raise StoreError(f"build {build!r} is not recorded")
         return found
 
-    def plans(self, ids: Iterable[str]) -> dict[str, Plan]:
+    def plans(self, ids: Iterable[str]) -> dict[str, PlanRow]:
         """Return executed plans by their id; one that is not recorded is left out."""
-        query = select(Plan).where(Plan.id.in_(sorted(set(ids))))
-        with self._reading() as session:
+        query = select(PlanRow).where(PlanRow.id.in_(sorted(set(ids))))
+        with self.reading() as session:
             return {row.id: row for row in session.scalars(query)}
 
-    def builds(self, builds: Iterable[str]) -> list[Build]:
-        """Return those of the builds that are recorded."""
-        with self._reading() as session:
-            return list(session.scalars(select(Build).where(Build.id.in_(list(builds)))))
+    def builds(self, builds: Iterable[str]) -> list[BuildRow]:
+        """Return the builds that are recorded, out of the given ids."""
+        return self._all(select(BuildRow).where(BuildRow.id.in_(list(builds))))
 
     def candidates(self, runs: Iterable[str]) -> dict[str, str]:
         """Return the candidate build of each run."""
-        query = select(Night.id, Night.build_id).where(Night.id.in_(list(runs)))
-        with self._reading() as session:
+        query = select(NightRow.id, NightRow.build_id).where(NightRow.id.in_(list(runs)))
+        with self.reading() as session:
             return {run: build for run, build in session.execute(query).all()}  # noqa: C416
 
     def canaries(self, run: str) -> list[CanaryRow]:
         """Return the readings of the canary in a run, in the order they were taken."""
         query = select(CanaryRow).where(CanaryRow.night_id == run)
-        with self._reading() as session:
-            return list(session.scalars(query.order_by(CanaryRow.taken, CanaryRow.id)))
+        return self._all(query.order_by(CanaryRow.taken, CanaryRow.id))
 
-    def self_tests(self, engine: str | None = None, limit: int | None = None) -> list[SelfTest]:
-        """Return what the gate said of known changes, of an engine or of all, newest first."""
-        query = select(SelfTest).join(Night, Night.id == SelfTest.night_id)
-        if engine is not None:
-            query = query.where(Night.engine == engine)
-        order = (Night.started.desc(), SelfTest.id.desc())
-        with self._reading() as session:
-            return list(session.scalars(query.order_by(*order).limit(limit)))
+    def self_tests(
+        self,
+        engine: str | None = None,
+        limit: int | None = None,
+        *,
+        version: int | None = None,
+        dags: Collection[str] | None = None,
+    ) -> list[SelfTestRow]:
+        """Return what the gate said of known changes, newest first.
+
+        Of an engine, a version of the gate, some DAGs; or of all.
+        """
+        query = select(SelfTestRow).join(NightRow, NightRow.id == SelfTestRow.night_id)
+        query = query.where(*_tested(engine, dags))
+        if version is not None:
+            query = query.where(SelfTestRow.gate_version == version)
+        order = (NightRow.started.desc(), SelfTestRow.id.desc())
+        return self._all(query.order_by(*order).limit(limit))
+
+    def newest_tested(
+        self, engine: str | None = None, dags: Collection[str] | None = None
+    ) -> int | None:
+        """Return the newest version of the gate that was tested; None if none was."""
+        query = select(func.max(SelfTestRow.gate_version)).join(
+            NightRow, NightRow.id == SelfTestRow.night_id
+        )
+        with self.reading() as session:
+            return session.scalar(query.where(*_tested(engine, dags)))
 
     def export(self, directory: Path, form: str = "parquet") -> Mapping[str, int]:
         """Write everything into a new or empty directory as it is at this moment.
@@ -306,12 +323,11 @@ class Reader:
 
     def reading(self) -> AbstractContextManager[Session]:
         """Open a session to read with, in one transaction."""
-        return self._reading()
+        return self._session(self._engine)
 
-    @contextmanager
-    def _reading(self) -> Iterator[Session]:
-        with self._session(self._engine) as session:
-            yield session
+    def _all(self, query: Select[RowType]) -> list[RowType]:
+        with self.reading() as session:
+            return list(session.scalars(query))
 
     @contextmanager
     def _session(self, engine: Engine) -> Iterator[Session]:
@@ -322,20 +338,25 @@ class Reader:
             raise database_error(self._engine, error) from error
 
     @staticmethod
-    def _known(session: Session, run: str) -> Night:
-        night = session.get(Night, run)
+    def _known(session: Session, run: str) -> NightRow:
+        night = session.get(NightRow, run)
         if night is None:
-            raise StoreError(f"run {run!r} is not recorded; its preflight has to pass first")
+            raise UnknownNight(f"run {run!r} is not recorded; its preflight has to pass first")
         return night
 
 
-def _names(nights: Sequence[Night]) -> str:
+def _tested(engine: str | None, dags: Collection[str] | None) -> list[ColumnElement[bool]]:
+    of_engine = [] if engine is None else [NightRow.engine == engine]
+    return of_engine if dags is None else [*of_engine, NightRow.dag_id.in_(dags)]
+
+
+def _names(nights: Sequence[Any]) -> str:
     more = ", ..." if len(nights) > LISTED else ""
     return ", ".join(night.id for night in nights[:LISTED]) + more
 
 
-def _figures(rows: Sequence[Repetition]) -> tuple[Figures, ...]:
+def _figures(rows: Sequence[RepetitionRow]) -> tuple[BoundsRepetition, ...]:
     return tuple(
-        Figures(row.number, row.cpu_s_per_mevent_steady, row.cpu_s_per_mevent_application)
+        BoundsRepetition(row.number, row.cpu_s_per_mevent_steady, row.cpu_s_per_mevent_application)
         for row in rows
     )

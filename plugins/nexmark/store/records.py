@@ -8,32 +8,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from nexmark.measure.cpu import CpuSeries
+from nexmark.measure.cpu_series import CpuSeries
+from nexmark.measure.executed_plan import Part
 from nexmark.measure.measurement import Measurement
-from nexmark.measure.operator_times import Part
-
-CANDIDATE = "candidate"
-BASELINE = "baseline"
-CONTROL = "control"
-"""The baseline build once more."""
-SLOWED = "slowed"
-"""The baseline build with a seeded slowdown."""
-
-FIRST, FRESH, PROFILED = 1, 2, 3
-"""The stages of a night: first pairs, fresh ones that confirm, and those with a flight recorder."""
-
-JUDGED = (FIRST, FRESH)
-"""The stages that count: a recorder costs CPU time, so what ran with one is never compared."""
-
-BOUNDS = "bounds"
-PAIRED = "paired"
-HISTORY = "history"
-
-CPU = "cpu_s_per_mevent"
-
-OK = "ok"
-INVALID = "invalid"
-FAILED = "failed"
+from nexmark.model import Arm, Mode, RunKey, Stage, Status
 
 
 @dataclass(frozen=True)
@@ -49,11 +27,12 @@ class BuildRecord:
 class NightRecord:
     """One DAG run. ``workload_spec`` and ``cluster_spec`` are the configured objects as JSON.
 
-    ``jobs`` is the content hash of the deployed ``nexmark_jobs``, ``queries`` what was asked for
-    in order, ``repetitions`` how many of each (pairs, where the night has both arms), ``directory``
+    ``jobs`` is the content hash of the deployed ``nexmark_jobs``, ``queries`` the requested queries
+    in order, ``repetitions`` how many of each (pairs, if the night has both arms), ``directory``
     the run directory. ``mode`` is how the night is judged, ``baselines`` the build of the baseline
-    arm by query, ``seed`` that of the order of the pairs, ``gate_spec`` the gate as JSON,
-    ``candidate_conf`` the Spark confs of the candidate alone, where it has any.
+    arm by query, ``seed`` draws the order of the pairs, ``gate_spec`` the gate as JSON,
+    ``candidate_conf`` the Spark confs of the candidate alone, if it has any, ``teaches`` whether
+    the gate learns from the night, ``baseline_builds`` describes the builds of ``baselines``.
     """
 
     dag_id: str
@@ -69,16 +48,18 @@ class NightRecord:
     repetitions: int
     directory: Path
     started: datetime
-    mode: str = BOUNDS
+    mode: str = Mode.BOUNDS
     baselines: Mapping[str, str] | None = None
     seed: int | None = None
     gate_spec: Mapping[str, Any] | None = None
     candidate_conf: Mapping[str, str] | None = None
+    teaches: bool = True
+    baseline_builds: Sequence[BuildRecord] = ()
 
     @property
     def run(self) -> str:
         """The name of the night everywhere in the store: ``<dag_id>/<run_id>``."""
-        return f"{self.dag_id}/{self.run_id}"
+        return str(RunKey(self.dag_id, self.run_id))
 
 
 @dataclass(frozen=True)
@@ -96,9 +77,9 @@ class RepetitionRecord:
     ``invalid`` says why it does not count although it ran (its result is wrong, or it could not be
     measured), ``failed`` why it did not run to its end; at most one of them, and ``measurement``
     may only be None with one of them. ``result`` is the content of the result file; its batches,
-    plan and confs are kept. ``number`` is the pair's within its ``stage``, ``position`` the running
-    number of the application within the night. ``parts`` are what its event log says;
-    ``parts_problem`` is why there are none.
+    plan and confs are kept. ``number`` is the pair's within its ``stage``, ``position`` its place
+    among the repetitions of its query and stage as they really ran (from 1), None where it never
+    started. ``parts`` are what its event log says; ``parts_problem`` says why there are none.
     """
 
     run: str
@@ -107,13 +88,13 @@ class RepetitionRecord:
     measurement: Measurement | None = None
     invalid: str | None = None
     failed: str | None = None
-    arm: str = CANDIDATE
+    arm: str = Arm.CANDIDATE
     result: Mapping[str, Any] = field(default_factory=dict)
     result_path: Path | None = None
     event_log_path: Path | None = None
     event_log_bytes: int | None = None
     series: Sequence[SeriesRecord] = ()
-    stage: int = FIRST
+    stage: int = Stage.FIRST
     position: int | None = None
     parts: Sequence[Part] = ()
     parts_problem: str | None = None
@@ -122,15 +103,15 @@ class RepetitionRecord:
         """Refuse a repetition that is nothing, or two things at once."""
         if self.invalid is not None and self.failed is not None:
             raise ValueError("a repetition is either invalid or failed, not both")
-        if self.measurement is None and self.status == OK:
+        if self.measurement is None and self.status == Status.OK:
             raise ValueError("a repetition without measurement needs a reason: invalid or failed")
 
     @property
     def status(self) -> str:
         """``ok``, ``invalid`` or ``failed``."""
         if self.failed is not None:
-            return FAILED
-        return OK if self.invalid is None else INVALID
+            return Status.FAILED
+        return Status.OK if self.invalid is None else Status.INVALID
 
 
 @dataclass(frozen=True)
@@ -143,12 +124,12 @@ class ValidationRecord:
     failures: Sequence[str] = ()
     evaluated: int = 0
     statistics: Mapping[str, Any] = field(default_factory=dict)
-    arm: str = CANDIDATE
+    arm: str = Arm.CANDIDATE
 
 
 @dataclass(frozen=True)
 class CanaryRecord:
-    """One reading of the canary; ``group`` is "" where it is of the whole night."""
+    """One reading of the canary; ``group`` is "" for a reading of the whole night."""
 
     metric: str
     value: float

@@ -1,8 +1,9 @@
 """Paired nights as CSV for ``python -m nexmark.verdict --nights``, which judges them again.
 
-What a person accepted or the gate was set to is not in it: only what was measured. A query that is
-not proven right has one more pair that is no measurement (its value is nan), so that it is INVALID
-there too; a repetition that is missing has no row.
+The files have only measurements, no acceptances and no settings of the gate. A query that is not
+proven right has one more pair without a measurement (its value is nan), so that the replay finds it
+INVALID too. A missing repetition has no row. A night that taught the gate nothing has 0 in the
+column ``teaches``, so that the replay learns nothing from it either.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from nexmark.config.paths import safe_name
-from nexmark.store.models import CanaryRow, Night, Repetition
-from nexmark.store.paired import ARMS, read_night
-from nexmark.store.records import CANDIDATE, CPU, FIRST, FRESH, PAIRED
-from nexmark.verdict.nights import Measured
-from nexmark.verdict.nights import Night as JudgedNight
-from nexmark.verdict.stored_nights import CANARY, COLUMNS, OPTIONAL
+from nexmark.model import CANARY, COMPARABLE, CPU, Arm, Mode, Stage
+from nexmark.store.gate_input import read_night
+from nexmark.store.table_rows import CanaryRow, NightRow, RepetitionRow
+from nexmark.verdict.measured_night import Measured, MeasuredNight
+from nexmark.verdict.stored_nights import COLUMNS, OPTIONAL
 
 NAME = "nights.csv"
 Row = dict[str, Any]
@@ -31,15 +31,17 @@ Row = dict[str, Any]
 def write_nights(session: Session, directory: Path) -> dict[str, int]:
     """Write the paired nights and return how many there are, by the name of the file.
 
-    Only comparable nights are judged together: ``nights.csv`` has those of the newest night's
-    engine, workload, cluster and shape, every other series has a file of its own beside it.
+    Only comparable nights are judged together. ``nights.csv`` has the nights with the same engine,
+    workload, cluster and shape as the newest night. Every other series has a file of its own.
     """
-    series: dict[tuple[str, ...], list[Night]] = {}
+    series: dict[tuple[str, ...], list[NightRow]] = {}
     newest_first = (
-        select(Night).where(Night.mode == PAIRED).order_by(Night.started.desc(), Night.id)
+        select(NightRow)
+        .where(NightRow.mode == Mode.PAIRED)
+        .order_by(NightRow.started.desc(), NightRow.id)
     )
     for night in session.scalars(newest_first):
-        place = (night.engine, night.workload, night.cluster, night.shape)
+        place = tuple(str(getattr(night, name)) for name in COMPARABLE if name != "mode")
         series.setdefault(place, []).append(night)
     written: dict[str, int] = {}
     for series_of, nights in series.items():
@@ -53,37 +55,38 @@ def write_nights(session: Session, directory: Path) -> dict[str, int]:
     return written
 
 
-def rows_of(session: Session, night: Night) -> Iterator[Row]:
+def rows_of(session: Session, night: NightRow) -> Iterator[Row]:
     """Return the rows of one night."""
-    judged = read_night(session, night).night
+    judged = read_night(session, night)
     positions = _positions(session, night.id)
-    facts = {"night": night.id, "asked": judged.asked, "queries": " ".join(judged.expected)}
+    own = {"night": night.id, "teaches": int(night.teaches)}
+    facts = {**own, "asked": judged.asked, "queries": " ".join(judged.expected)}
     for row in (*_figures(judged), *_wrong(judged)):
         place = (row["query"], row["arm"], row["stage"], row["pair"])
         baseline = judged.baseline.get(row["query"], "")
         yield {**facts, "baseline": baseline, "order": positions.get(place), **row}
     for row in _canaries(session, night.id):
-        yield {"night": night.id, **row}
+        yield {**own, **row}
 
 
-def _figures(night: JudgedNight) -> Iterator[Row]:
+def _figures(night: MeasuredNight) -> Iterator[Row]:
     for one in night.measured:
-        for stage, pairs in ((FIRST, one.pairs), (FRESH, one.fresh)):
+        for stage, pairs in ((Stage.FIRST, one.pairs), (Stage.FRESH, one.fresh)):
             for pair in pairs:
-                for arm, value in zip(ARMS, (pair.candidate, pair.baseline), strict=True):
+                for arm, value in pair.arms:
                     if value is not None:
                         yield _row(one, stage, pair.number, arm, value)
 
 
-def _wrong(night: JudgedNight) -> Iterator[Row]:
-    """Return a pair that is no measurement for each metric of what is not proven right."""
+def _wrong(night: MeasuredNight) -> Iterator[Row]:
+    """Return a pair without a measurement for each metric of a query that is not proven right."""
     measured: dict[str, list[Measured]] = {}
     for one in night.measured:
         measured.setdefault(one.query, []).append(one)
     for query in night.invalid:
         for one in measured.get(query) or [Measured(query, CPU, ())]:
             number = 1 + max((pair.number for pair in one.pairs), default=0)
-            yield _row(one, FIRST, number, CANDIDATE, math.nan)
+            yield _row(one, Stage.FIRST, number, Arm.CANDIDATE, math.nan)
 
 
 def _row(one: Measured, stage: int, pair: int, arm: str, value: float) -> Row:
@@ -99,9 +102,9 @@ def _row(one: Measured, stage: int, pair: int, arm: str, value: float) -> Row:
 
 
 def _positions(session: Session, run: str) -> dict[tuple[str, str, int, int], int | None]:
-    columns = (Repetition.query, Repetition.arm, Repetition.stage, Repetition.number)
+    columns = (RepetitionRow.query, RepetitionRow.arm, RepetitionRow.stage, RepetitionRow.number)
     rows = session.execute(
-        select(*columns, Repetition.position).where(Repetition.night_id == run)
+        select(*columns, RepetitionRow.position).where(RepetitionRow.night_id == run)
     ).all()
     return {(row[0], row[1], row[2], row[3]): row[4] for row in rows}
 
@@ -121,6 +124,3 @@ def _canaries(session: Session, run: str) -> Iterable[Row]:
             "host": reading.host,
             "group": reading.group,
         }
-
-
-__all__ = ["NAME", "rows_of", "write_nights"]

@@ -7,48 +7,51 @@ from dataclasses import asdict
 from datetime import datetime
 from types import MappingProxyType
 
-from sqlalchemy import delete
+from sqlalchemy import delete, tuple_
 
-from nexmark.store.accepting import check_request, check_withdrawal
-from nexmark.store.errors import StoreError
-from nexmark.store.judged import columns_of
-from nexmark.store.models import Acceptance, CanaryRow, Night, SelfTest, VerdictRow, Withdrawal
-from nexmark.store.paired import read_night
-from nexmark.store.recording import Recorder, now
-from nexmark.store.records import CPU, Accepted, CanaryRecord, SelfTestRecord
+from nexmark.model import CPU
+from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
+from nexmark.store.gate_input import read_night
+from nexmark.store.records import Accepted, CanaryRecord, SelfTestRecord
 from nexmark.store.schema import open_engine
+from nexmark.store.store_error import Refused
+from nexmark.store.table_rows import (
+    AcceptanceRow,
+    CanaryRow,
+    NightRow,
+    SelfTestRow,
+    VerdictRow,
+    WithdrawalRow,
+)
+from nexmark.store.verdict_rows import columns_of
+from nexmark.store.writing import Recorder, now, replace_row
 from nexmark.verdict import Verdict
-from nexmark.verdict.nights import QueryVerdict
+from nexmark.verdict.measured_night import QueryVerdict
+
+MOST_ROWS = 2**31 - 1
+"""No table has an id beyond that."""
 
 
-def open_store(url: str) -> Store:
-    """Return the store at a database URL, creating or migrating the database first.
+def open_store(url: str, *, create: bool = True, patience_s: float | None = None) -> Store:
+    """Return the store at a database URL, migrating the database first, or creating it if need be.
 
-    Safe when several processes open it at once. StoreError when it cannot be reached or is of a
-    newer schema.
+    Safe when several processes open it at once. Raises StoreError if the database cannot be
+    reached, is locked for longer than ``patience_s`` (a night's patience if None), has a newer
+    schema, or does not exist and ``create`` is false.
     """
-    return Store(open_engine(url))
+    return Store(open_engine(url, create=create, patience_s=patience_s))
 
 
 class Store(Recorder):
     """Records nights and what came of them; every method that records is one transaction."""
 
     def record_canary(self, run: str, records: Sequence[CanaryRecord]) -> None:
-        """Record readings, in place of those of the same host, group, moment and metric."""
+        """Record readings; each replaces one of the same host, group, moment and metric."""
         with self._writing() as session:
             self._known(session, run)
-            for host, group, moment, metric in {
-                (x.host, x.group, x.moment, x.metric) for x in records
-            }:
-                session.execute(
-                    delete(CanaryRow).where(
-                        CanaryRow.night_id == run,
-                        CanaryRow.host == host,
-                        CanaryRow.group == group,
-                        CanaryRow.moment == moment,
-                        CanaryRow.metric == metric,
-                    )
-                )
+            what = tuple_(CanaryRow.host, CanaryRow.group, CanaryRow.moment, CanaryRow.metric)
+            given = {(x.host, x.group, x.moment, x.metric) for x in records}
+            session.execute(delete(CanaryRow).where(CanaryRow.night_id == run, what.in_(given)))
             session.add_all(CanaryRow(night_id=run, **asdict(record)) for record in records)
 
     def record_grade(self, run: str, grade: str, reason: str = "") -> None:
@@ -58,18 +61,11 @@ class Store(Recorder):
             night.grade, night.grade_reason = grade, reason or None
 
     def record_self_test(self, run: str, record: SelfTestRecord) -> None:
-        """Record what a version of the gate said of a known change, in place of what it had."""
+        """Record a gate version's verdict on a known change; replaces its earlier verdict."""
         with self._writing() as session:
             self._known(session, run)
-            session.execute(
-                delete(SelfTest).where(
-                    SelfTest.night_id == run,
-                    SelfTest.kind == record.kind,
-                    SelfTest.query == record.query,
-                    SelfTest.gate_version == record.gate_version,
-                )
-            )
-            session.add(SelfTest(night_id=run, judged=now(), **asdict(record)))
+            row = SelfTestRow(night_id=run, judged=now(), **asdict(record))
+            replace_row(session, row, ("night_id", "kind", "query", "gate_version"))
 
     def record_verdicts(
         self,
@@ -78,26 +74,25 @@ class Store(Recorder):
         *,
         covered: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """Record verdicts; those of the same version of the gate are replaced, others kept.
+        """Record all verdicts on a run in place of all that this version of the gate had given.
 
-        ``covered`` has the id of the acceptance that covers the deciding verdict, by query.
+        Verdicts of other versions are kept; where this fails, the old ones stay. ``covered`` has
+        the id of the acceptance that covers the deciding verdict, by query.
         """
         with self._writing() as session:
             night = self._known(session, run)
             paired = any(isinstance(verdict, QueryVerdict) for verdict in verdicts)
-            figures = read_night(session, night) if paired else None
+            measured = read_night(session, night) if paired else None
+            versions = {verdict.gate_version for verdict in verdicts}
+            session.execute(
+                delete(VerdictRow).where(
+                    VerdictRow.night_id == run, VerdictRow.gate_version.in_(versions)
+                )
+            )
             for verdict in verdicts:
-                row = VerdictRow(night_id=run, judged=now(), **columns_of(verdict, figures))
+                row = VerdictRow(night_id=run, judged=now(), **columns_of(verdict, measured))
                 if row.decides is not False:
                     row.acceptance_id = covered.get(verdict.query)
-                session.execute(
-                    delete(VerdictRow).where(
-                        VerdictRow.night_id == run,
-                        VerdictRow.query == verdict.query,
-                        VerdictRow.metric == verdict.metric,
-                        VerdictRow.gate_version == verdict.gate_version,
-                    )
-                )
                 session.add(row)
 
     def accept(
@@ -115,8 +110,11 @@ class Store(Recorder):
         Only queries that were measured and proven right are accepted, all of them unless
         ``queries`` names some; the baselines of other queries stay. ``run`` may be any name that
         ``find_run`` knows. At ``expires`` the baseline before counts again; ``link`` is where it
-        was decided. StoreError when nothing of it can be accepted.
+        was decided. Refused when nothing of it can be accepted.
         """
+        check_words("reason", reason)
+        check_words("by", who)
+        link = check_link(link)
         night = self.find_run(run)
         measured = [row.query for row in self.repetitions(night.id)]
         check_request(night, measured, queries or (), reason, expires, now())
@@ -125,43 +123,38 @@ class Store(Recorder):
         accepted = tuple(query for query in asked if query not in left_out)
         if not accepted:
             why = "; ".join(f"{query}: {text}" for query, text in left_out.items())
-            raise StoreError(f"run {night.id}: nothing to accept: {why}; accept another run")
+            raise Refused(f"run {night.id}: nothing to accept: {why}; accept another run")
         verdicts = {row.query: row for row in self.verdicts(night.id) if row.decides}
         with self._writing() as session:
             moment = now()
             for query in accepted:
                 verdict = verdicts.get(query)
-                row = Acceptance(
-                    engine=night.engine,
-                    workload=night.workload,
-                    cluster=night.cluster,
-                    query=query,
-                    night_id=night.id,
-                    who=who,
-                    reason=reason,
-                    accepted=moment,
+                row = AcceptanceRow(
+                    **{name: getattr(night, name) for name in ("engine", "workload", "cluster")},
+                    **{"query": query, "night_id": night.id, "build_id": night.build_id},
+                    **{"who": who, "reason": reason, "accepted": moment, "link": link},
                     metric=verdict.metric if verdict else CPU,
-                    build_id=night.build_id,
                     size=verdict.ratio if verdict else None,
                     expires=expires,
-                    link=link or None,
                 )
                 session.add(row)
         return Accepted(night.id, accepted, left_out)
 
-    def withdraw(self, number: int, who: str, reason: str) -> Acceptance:
+    def withdraw(self, number: int, who: str, reason: str) -> AcceptanceRow:
         """Take an acceptance back, by its id, from now on; it stays on record, with the reason.
 
-        The one before it counts again. StoreError when there is none, or it was taken back before.
+        The one before it counts again. Refused when there is none, or it was taken back before.
         """
+        check_words("reason", reason)
+        check_words("by", who)
         with self._writing() as session:
-            row = session.get(Acceptance, number)
+            row = session.get(AcceptanceRow, number) if 0 < number <= MOST_ROWS else None
             check_withdrawal(row, number, reason)
             assert row is not None
-            row.withdrawal = Withdrawal(who=who, reason=reason, withdrawn=now())
+            row.withdrawal = WithdrawalRow(who=who, reason=reason, withdrawn=now())
         return row
 
-    def _not_acceptable(self, night: Night, queries: Sequence[str]) -> dict[str, str]:
+    def _not_acceptable(self, night: NightRow, queries: Sequence[str]) -> dict[str, str]:
         """Return why a query of a run cannot be a baseline."""
         problems = {**self.missing(night.id), **self.invalid(night.id)}
         arms = self.arms(night.id)
@@ -170,6 +163,3 @@ class Store(Recorder):
             if done < night.repetitions:
                 problems.setdefault(query, f"{done} of {night.repetitions} repetitions measured")
         return {query: problems[query] for query in queries if query in problems}
-
-
-__all__ = ["Store", "open_store"]

@@ -1,1 +1,1 @@
-"""What the DAGs wire together: operators, task functions, and the graphs themselves."""
+"""The functions of the tasks, thin: they call the rooms of the library."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from nexmark.cluster import ClusterError
-from nexmark.tasks.night import Night
-from nexmark.tasks.progress import say
+from nexmark.night.night_progress import say
+from nexmark.night.plan import Night
 
 if TYPE_CHECKING:
     from nexmark.store import CanaryRecord
@@ -23,9 +23,9 @@ AFTER: Moment = "after"
 
 
 def run_canary(night: Night, group: str, moment: Moment) -> None:
-    """Run it on all hosts at once and keep what it measured; without it the night goes on.
+    """Run the canary on all hosts at once and keep its figures; if it fails, the night goes on.
 
-    A host that fails it fails its queries too, with better words than these.
+    If a host fails the canary, its queries fail too, with a better message.
     """
     if night.mode == "bounds" or not night.gate.canary:
         return
@@ -60,6 +60,3 @@ def canary_records(night: Night, group: str) -> list[CanaryRecord]:
 
 def _path(night: Night, group: str, moment: Moment) -> Path:
     return night.query_dir(group) / f"canary-{moment}.json"
-
-
-__all__ = ["AFTER", "BEFORE", "canary_records", "run_canary"]

@@ -14,43 +14,50 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import DownstreamTasksSkipped
 
-from nexmark.config import BASELINE, CANDIDATE, paths
-from nexmark.tasks.canaries import canary_records
-from nexmark.tasks.night import Deployments, Night
-from nexmark.tasks.operators import in_sequence
-from nexmark.tasks.progress import say
-from nexmark.tasks.recorded import can_record
-from nexmark.tasks.recording import summary
-from nexmark.tasks.repetitions import repetition_records
-from nexmark.tasks.runs import (
+from nexmark.config import paths
+from nexmark.model import Arm, Stage
+from nexmark.night import profiling
+from nexmark.night.night_progress import say
+from nexmark.night.plan import Deployments, Night
+from nexmark.night.repetitions import repetition_records
+from nexmark.night.run_directory import in_sequence
+from nexmark.night.runs import (
     CONFIRMATION,
-    PROFILED,
     Run,
     fresh_runs,
     plan_confirmation,
+    position,
     recorded_runs,
     runs_of,
 )
-from nexmark.tasks.submission import repetition_submission
+from nexmark.night.submission import repetition_submission
+from nexmark.tasks.canaries import canary_records
+from nexmark.tasks.context import current_night
+from nexmark.tasks.recording import summary
 
 if TYPE_CHECKING:
     from nexmark.store import Store
+
+
+def draw_flames() -> None:
+    """Make the flame graphs of every query that was recorded."""
+    profiling.draw_flames(current_night())
 
 
 def suspects() -> list[dict[str, Any]]:
     """What SparkSubmit is given for each fresh repetition; skips what follows if there is none."""
     from nexmark.store import open_store
 
-    night = Night.current()
+    night = current_night()
     plan: list[Run] = []
     if night.mode == "paired" and night.against:
         with open_store(paths.database_url()) as store:
             found = suspect_arms(night, store)
-        recorded = can_record(night, found)
+        recorded = profiling.can_record(night, found)
         for query, arms in found.items():
             say(f"{query}: looks changed ({', '.join(arms)}), is measured again")
-            plan += fresh_runs(night, query, [*arms, BASELINE])
-            if recorded and CANDIDATE in arms:
+            plan += fresh_runs(night, query, [*arms, Arm.BASELINE])
+            if recorded and Arm.CANDIDATE in arms:
                 plan += recorded_runs(night, query)
     plan_confirmation(night, plan)
     if not plan:
@@ -72,9 +79,9 @@ def suspect_arms(night: Night, store: Store) -> dict[str, list[str]]:
     earlier = store.earlier(night.name, night.gate.remembered)
     found: dict[str, list[str]] = {}
     for query in suspect_queries(store.paired_night(night.name), earlier, night.gate):
-        found.setdefault(query, []).append(CANDIDATE)
+        found.setdefault(query, []).append(Arm.CANDIDATE)
     for arm, query in night.self_test.items():
-        tested = store.paired_night(night.name, arms=(arm, BASELINE), queries=[query])
+        tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
         if suspect_queries(tested, earlier, night.gate):
             found.setdefault(query, []).append(arm)
     return found
@@ -84,16 +91,15 @@ def record_confirmation() -> None:
     """Record every fresh repetition that was planned."""
     from nexmark.store import open_store
 
-    night = Night.current()
+    night = current_night()
     runs = runs_of(night, CONFIRMATION)
     with open_store(paths.database_url()) as store:
         store.record_canary(night.name, canary_records(night, CONFIRMATION))
-        for query, recorded in dict.fromkeys((run.query, run.stage == PROFILED) for run in runs):
+        for query, recorded in dict.fromkeys(
+            (run.query, run.stage == Stage.PROFILED) for run in runs
+        ):
             # Apart: what was recorded has no say in which results are right.
-            own = [x for x in runs if (x.query, x.stage == PROFILED) == (query, recorded)]
+            own = [x for x in runs if (x.query, x.stage == Stage.PROFILED) == (query, recorded)]
             for made in repetition_records(night, own, store):
                 store.record_repetition(made)
-                say(f"{night.position(query)} {summary(made, night)}")
-
-
-__all__ = ["record_confirmation", "suspect_arms", "suspects"]
+                say(f"{position(night, query)} {summary(made, night)}")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import shutil
-from pathlib import Path
 from typing import Any
 
 from airflow.sdk import get_current_context
@@ -18,15 +16,19 @@ from airflow.sdk.exceptions import (
 )
 
 from nexmark.cluster import ClusterError, Lease, identify
-from nexmark.config import CANDIDATE, BuildSource, paths
+from nexmark.config import BuildSource, paths
 from nexmark.engines import Build, BuildError, java_problem, resolve
-from nexmark.engines.identity import Manifest, scan
 from nexmark.errors import NexmarkError
-from nexmark.tasks.night import Deployment, Deployments, Night
-from nexmark.tasks.outcome import Verification
-from nexmark.tasks.progress import say
+from nexmark.guard import command_of_environment
+from nexmark.model import Arm
+from nexmark.night.jobs import deploy_jobs
+from nexmark.night.night_progress import say
+from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.submission import dump_submission
+from nexmark.night.verification import Verification
+from nexmark.tasks.context import current_night
+from nexmark.tasks.kafka_topics import fill_topics, remove_topics
 from nexmark.tasks.recording import record_night
-from nexmark.tasks.submission import dump_submission
 from nexmark_jobs.host.facts import brief
 
 #: The user that `DAG.test()` runs as: there the whole night is one process.
@@ -36,26 +38,28 @@ _NOT_FOUND = 404
 
 
 def reap() -> None:
-    """End what an earlier, killed night left on the cluster, and claim it for this night.
+    """Claim the cluster for this night, and end what an earlier, killed night left on it.
 
     Where another night uses it, a scheduler tries again later; `airflow dags test` fails at once.
     """
-    night = Night.current()
+    night = current_night()
     mine = _lease(night)
     for arm, cluster in night.clusters.items():
+        if not _may_hold(night, arm):
+            continue
         try:
-            ended = cluster.reap(mine, _is_active) if _may_hold(night, arm) else []
+            ended = cluster.reap(mine, _is_active)
+            if arm not in night.arms:
+                cluster.release()
         except ClusterError as error:
             raise (AirflowFailException if mine.holder else AirflowException)(str(error)) from None
-        if arm in night.arms:
-            cluster.claim(mine)
         for line in ended:
             say(f"reap: ended what an earlier night left: {line}")
 
 
 def deploy() -> None:
     """Bring the builds and the jobs to where they run from; writes the Deployments."""
-    night = Night.current()
+    night = current_night()
     jobs, jobs_home = deploy_jobs(paths.jobs_dir())
 
     def deployed(source: BuildSource) -> Deployment:
@@ -77,6 +81,7 @@ def deploy() -> None:
         each.spark_release.name: each.spark_release for each in (candidate, *known.values())
     }
     try:
+        night.spark_cluster.claim(_lease(night), _is_active)  # to fetch the builds took a while
         night.spark_cluster.deploy([*releases.values(), candidate.jobs_release], say)
     except ClusterError as error:
         raise AirflowException(str(error)) from None
@@ -96,7 +101,7 @@ def deploy() -> None:
 
 def _build(source: BuildSource) -> Build:
     try:
-        build = resolve(source, paths.builds_dir(), say=say)
+        build = resolve(source, paths.builds_dir(), full_check=True, say=say)
     except BuildError as error:
         raise AirflowException(str(error)) from None
     problem = java_problem(build.version)
@@ -105,73 +110,58 @@ def _build(source: BuildSource) -> Build:
     return build
 
 
-def deploy_jobs(target: Path) -> tuple[str, Path]:
-    """Copy `nexmark_jobs` to `<target>/<id>/nexmark_jobs`, where no later edit reaches it.
-
-    Returns the id (hash of the content) and the directory of the package.
-    """
-    spec = importlib.util.find_spec("nexmark_jobs")
-    if spec is None or spec.origin is None:
-        raise NexmarkError("nexmark_jobs cannot be imported; run `make env`")
-    source = Path(spec.origin).parent
-    manifest: Manifest = scan(source)
-    directory = target / manifest.id
-    package = directory / "nexmark_jobs"
-    if package.is_dir() and scan(package).id == manifest.id:
-        return manifest.id, package
-    temporary = target / f".{manifest.id}-{os.getpid()}"
-    shutil.rmtree(temporary, ignore_errors=True)
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(source, temporary / "nexmark_jobs", ignore=ignored)
-    shutil.rmtree(directory, ignore_errors=True)
-    temporary.rename(directory)
-    return manifest.id, package
-
-
 def start_cluster() -> dict[str, Any]:
     """Start the candidate's master and workers and wait until all are ready.
 
-    Returns what SparkSubmit is given to dump the events of the verification runs.
+    Where the workload reads Kafka, fill the topics of the night as well.
+
+    Returns the submission with which SparkSubmit dumps the events of the verification runs.
     """
-    night = Night.current()
+    night = current_night()
     for arm in night.arms:
         try:
             night.clusters[arm].reap(_lease(night), _is_active)  # an earlier try of this task
         except ClusterError as error:
             raise AirflowException(str(error)) from None
     deployments = Deployments.read(night)
-    _start(night, CANDIDATE, deployments.candidate)
+    _start(night, Arm.CANDIDATE, deployments.candidate)
     note_hosts(night)
+    try:
+        fill_topics(night, deployments)
+    except NexmarkError as error:
+        raise AirflowException(str(error)) from None
     return dump_submission(night, deployments.candidate)
 
 
 def note_hosts(night: Night) -> None:
-    """Note what the hosts are, for the evidence; a night goes on without."""
+    """Record the facts of the hosts for the evidence; if that fails, the night goes on."""
     try:
         found = {host: brief(facts) for host, facts in night.spark_cluster.describe().items()}
         (night.directory / paths.HOSTS).write_text(json.dumps(found, indent=1))
     except (ClusterError, OSError) as error:
-        say(f"what the hosts are is not noted: {error}")
+        say(f"the facts of the hosts are not recorded: {error}")
 
 
 def heal(night: Night, query: str) -> None:
     """Make the clusters whole that `query` needs, each on the build that it is to run.
 
-    One of which a part has died is started anew; so is the baseline's, where the query is
-    compared with another build than the one before. What follows needs them whole.
+    Restarts a cluster that lost a process, and the baseline's cluster when this query has another
+    baseline build. The night keeps its lease meanwhile: no other night gets in between.
     """
     deployments = Deployments.read(night)
+    mine = _lease(night)
     for arm in night.arms:
-        if arm != CANDIDATE and query not in night.against:
+        if arm != Arm.CANDIDATE and query not in night.against:
             continue
         deployment, cluster = deployments.of(arm, query), night.clusters[arm]
-        trouble = cluster.trouble_with(deployment.spark_release)
-        if not trouble:
-            continue
-        if cluster.started:
-            say(f"cluster {cluster.config.name}: {trouble}; starting it anew")
         try:
-            cluster.stop()
+            cluster.claim(mine, _is_active)
+            trouble = cluster.trouble_with(deployment.spark_release)
+            if not trouble:
+                continue
+            if cluster.started:
+                say(f"cluster {cluster.config.name}: {trouble}; restarting it")
+            cluster.clear()
         except ClusterError as error:
             raise AirflowException(str(error)) from None
         _start(night, arm, deployment)
@@ -187,22 +177,31 @@ def _start(night: Night, arm: str, deployment: Deployment) -> None:
 
 
 def _may_hold(night: Night, arm: str) -> bool:
-    """Whether an earlier night can have left something of an arm; the candidate's any may."""
-    return arm == CANDIDATE or arm in night.arms or night.clusters[arm].state.exists()
+    """Whether an earlier night may have left processes on the cluster of `arm`.
+
+    Always true for the candidate's cluster.
+    """
+    return arm == Arm.CANDIDATE or arm in night.arms or night.clusters[arm].state.exists()
 
 
 def stop_cluster() -> None:
     """End the cluster and trim the disk.
 
-    Spark's scratch space goes, and what the same seed gives again: the events of the verification
-    and the results that were right. A wrong result stays, as evidence.
+    Removes Spark's scratch space, and the files that the same seed gives again: the events of the
+    verification and the right results. A wrong result stays, as evidence.
     """
-    night = Night.current()
+    night = current_night()
+    mine = _lease(night)
     problems = []
+    try:
+        remove_topics(night)
+    except NexmarkError as error:
+        problems.append(str(error))
     try:
         for arm in reversed(night.arms):
             cluster = night.clusters[arm]
             try:
+                cluster.claim(mine, _is_active)  # a night that began since may have the cluster
                 ended = cluster.stop(night.directory / "cluster" / arm)
                 say(f"cluster {cluster.config.name} is down ({len(ended)} processes ended)")
             except ClusterError as error:
@@ -219,6 +218,7 @@ def _trim(night: Night) -> None:
         verification = Verification.read(night.query_dir(query))
         if verification is not None and verification.success:
             shutil.rmtree(night.verified_dir(query), ignore_errors=True)
+            shutil.rmtree(night.boundary_dir(query), ignore_errors=True)
     if night.data_dir != night.directory and night.data_dir.is_dir():
         shutil.copytree(night.data_dir, night.directory, dirs_exist_ok=True)
         shutil.rmtree(night.data_dir)
@@ -230,7 +230,8 @@ def _trim(night: Night) -> None:
 def _lease(night: Night) -> Lease:
     run = get_current_context()["dag_run"]
     in_this_process = getattr(run, "triggering_user_name", None) == _DAG_TEST_USER
-    return Lease(night.dag_id, night.run_id, identify(os.getpid()) if in_this_process else None)
+    holder = identify(os.getpid()) if in_this_process else None
+    return Lease(night.dag_id, night.run_id, holder, command_of_environment())
 
 
 def _is_active(lease: Lease) -> bool:
@@ -242,6 +243,3 @@ def _is_active(lease: Lease) -> bool:
         if (error.error.detail or {}).get("status_code") == _NOT_FOUND:
             return False
         raise
-
-
-__all__ = ["deploy", "deploy_jobs", "heal", "reap", "start_cluster", "stop_cluster"]

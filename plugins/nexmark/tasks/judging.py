@@ -6,31 +6,38 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk import get_current_context
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException
 
-from nexmark.config import BASELINE, paths
-from nexmark.tasks.acks import covered
-from nexmark.tasks.checks import query_names
+from nexmark.config import paths
+from nexmark.config.fields import HISTORY_MODE, REMEDY
+from nexmark.errors import NexmarkError
+from nexmark.model import Arm
+from nexmark.night.accepted import covered
+from nexmark.night.night_progress import say
+from nexmark.night.plan import Night
+from nexmark.night.planning import query_names
+from nexmark.night.run_directory import overhead
+from nexmark.tasks.context import current_night
 from nexmark.tasks.metrics import emit
-from nexmark.tasks.night import Night
-from nexmark.tasks.operators import overhead
-from nexmark.tasks.progress import say
-from nexmark.tasks.runs import CONTROL, SLOWED
 
 if TYPE_CHECKING:
     from nexmark.store import Store
     from nexmark.verdict import Verdict
-    from nexmark.verdict.nights import QueryVerdict
+    from nexmark.verdict.measured_night import QueryVerdict
 
 #: What a pair set of the self-test is called in the results database, by its arm.
-SELF_TESTS: Mapping[str, Literal["aa", "slowdown"]] = {CONTROL: "aa", SLOWED: "slowdown"}
+SELF_TESTS: Mapping[str, Literal["aa", "slowdown"]] = {Arm.CONTROL: "aa", Arm.SLOWED: "slowdown"}
 
 
 def judge() -> None:
     """Judge every query as the mode of the night says, and record the verdicts."""
     from nexmark.store import open_store
 
-    night = Night.current()
+    night = current_night()
+    if night.mode == HISTORY_MODE:  # planned by an earlier version
+        raise AirflowFailException(
+            f"{REMEDY} for a new night; the verdicts of this one stay as they are"
+        )
     with open_store(paths.database_url()) as store:
         if night.mode == "bounds":
             _record(night, store, _judge_by_bounds(night, store))
@@ -50,7 +57,7 @@ def _record(night: Night, store: Store, verdicts: Sequence[Verdict | QueryVerdic
 
 
 def _judge_by_bounds(night: Night, store: Store) -> list[Verdict]:
-    """Compare the medians with those of the accepted run."""
+    """Compare the medians with the accepted run's medians."""
     from nexmark.verdict import judge as judge_queries
 
     place = (night.engine.name, night.workload.name, night.cluster.name)
@@ -69,7 +76,7 @@ def _judge_by_bounds(night: Night, store: Store) -> list[Verdict]:
 def _judge_by_gate(night: Night, store: Store) -> None:
     """Judge the pairs of the night, and the gate itself by the pairs of its self-test."""
     from nexmark.store import SelfTestRecord
-    from nexmark.verdict.grounds import Grounds
+    from nexmark.verdict.eligibility import Grounds
     from nexmark.verdict.nightly import judge_night
 
     gate = night.gate
@@ -79,7 +86,7 @@ def _judge_by_gate(night: Night, store: Store) -> None:
     grade = Grounds(measured, gate).worst_grade()
     store.record_grade(night.name, grade.steadiness.name.lower(), grade.reason)
     for arm, query in night.self_test.items():
-        tested = store.paired_night(night.name, arms=(arm, BASELINE), queries=[query])
+        tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
         (found,) = (
             verdict
             for verdict in judge_night(tested, earlier, gate)
@@ -90,7 +97,7 @@ def _judge_by_gate(night: Night, store: Store) -> None:
             SelfTestRecord(
                 kind=SELF_TESTS[arm],
                 query=query,
-                size=1 + gate.self_test if arm == SLOWED else 1.0,
+                size=1 + gate.self_test if arm == Arm.SLOWED else 1.0,
                 value=found.value.value,
                 ratio=found.ratio,
                 lo=found.lo,
@@ -106,17 +113,17 @@ def report() -> dict[str, Any]:
     Returns what notifiers and the sign-off tell of the night: `text`, the `lines` that matter, the
     `alarms` by the build they began with, whether it is `red`, and the `directory`.
     """
-    from nexmark.report import write_report
-    from nexmark.report.write import write_evidence
+    from nexmark.report import report_text, write_report
+    from nexmark.report.evidence_files import write_evidence
+    from nexmark.secrets import without_secrets
     from nexmark.store import open_store
-    from nexmark.store.errors import without_secrets
 
-    night = Night.current()
+    night = current_night()
     directory = night.directory / "report"
     with open_store(paths.database_url()) as store:
         written = write_report(directory, store, night.name)
         evidence = write_evidence(directory, store, night.name)
-    say(written.text())
+    say(report_text(written))
     for problem in evidence.problems:
         say(problem)
     if evidence.page:
@@ -136,7 +143,7 @@ def report() -> dict[str, Any]:
         "red": written.failed,
         "lines": list(written.lines),
         "alarms": list(written.alarms),
-        "text": written.text(),
+        "text": report_text(written),
         "directory": str(directory),
         "evidence": str(evidence.page or ""),
     }
@@ -158,7 +165,7 @@ def verdict() -> None:
     """Fail on a regression, a wrong result or a missing query, naming each with its reason."""
     from nexmark.store import open_store
 
-    night = Night.current()
+    night = current_night()
     with open_store(paths.database_url()) as store:
         rows = store.verdicts(night.name)
     red = [row for row in rows if row.red]
@@ -180,7 +187,7 @@ def accept() -> None:
     """Make the run named in the params the baseline of its queries, of all or of some."""
     from datetime import UTC, datetime
 
-    from nexmark.store import StoreError, open_store
+    from nexmark.store import open_store
     from nexmark.store.accepting import parse_expiry
 
     context = get_current_context()
@@ -197,14 +204,10 @@ def accept() -> None:
                 expires=expires,
                 link=params["link"],
             )
-    except StoreError as error:
+    except NexmarkError as error:
         raise AirflowFailException(str(error)) from None
-    for query, why in done.left_out.items():
-        say(f"not accepted: {query}: {why}")
-    if not done.queries:
-        raise AirflowException("nothing was accepted")
     until = f" until {expires:%Y-%m-%d %H:%M} UTC" if expires else ""
     say(f"{done.run} is now the baseline of {', '.join(done.queries)}{until}")
-
-
-__all__ = ["accept", "judge", "report", "verdict"]
+    if done.left_out:
+        refused = "; ".join(f"{query}: {why}" for query, why in done.left_out.items())
+        raise AirflowFailException(f"not accepted: {refused}")

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 from airflow.sdk.observability import stats
 
 if TYPE_CHECKING:
-    from nexmark.report import Report
-    from nexmark.report.rows import Row
+    from nexmark.evidence.night_evidence import Report
+    from nexmark.evidence.rows import Row
 
 PREFIX = "nexmark"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
@@ -67,6 +67,3 @@ def _gauge(name: str, value: float, parts: list[str], tags: Mapping[str, str]) -
     stats.gauge(f"{PREFIX}.{name}", value, tags=dict(tags))
     if conf.getboolean("metrics", "legacy_names_on"):
         stats.gauge(".".join([PREFIX, *(_UNSAFE.sub("_", part) for part in parts)]), value)
-
-
-__all__ = ["GRADES", "PREFIX", "emit"]

@@ -15,18 +15,20 @@ from airflow.sdk.exceptions import (
 from nexmark.config import Cluster, SshCluster, load
 from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
-from nexmark.tasks.baselines import with_baselines
-from nexmark.tasks.checks import find_problems, java_of, make_night, with_snapshot
-from nexmark.tasks.night import Night
-from nexmark.tasks.progress import say
+from nexmark.home import make_home
+from nexmark.night.baselines import with_baselines
+from nexmark.night.night_progress import say
+from nexmark.night.plan import Night
+from nexmark.night.planning import find_problems, java_of, make_night, with_snapshot
+from nexmark.secrets import load_key, shown_confs
 
 
 def preflight(engine: str = "") -> None:
     """Decide what the night does and check that it can; writes the Night.
 
-    `engine` is that of the DAG; without one it is a param of the DAG run.
-    Fails without a retry, with one line for each thing that is wrong. Where the build of the date
-    is not there, nothing is wrong: the night is skipped, all of it.
+    `engine` is the engine of the DAG; if empty, the DAG run has a param for it.
+    Fails without a retry, with one line for each problem. A missing build of the date is not a
+    problem: the whole night is skipped.
     """
     params = get_current_context()["params"]
     prepare_night(engine or params["engine"], params)
@@ -35,6 +37,7 @@ def preflight(engine: str = "") -> None:
 def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
     """`preflight` with the params of a nightly DAG, wherever they are from."""
     run = get_current_context()["dag_run"]
+    make_home()
     try:
         night = make_night(load(), engine, run.dag_id, run.run_id, params)
         night = with_snapshot(night, params, run.logical_date)
@@ -50,6 +53,7 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
         problems = [str(error)]
     if problems:
         raise AirflowFailException(" | ".join(problems))
+    load_key()  # jobs read it, too
     night.write()
     say(
         f"{night.engine.name} on cluster {night.cluster.name}: workload {night.workload.name}, "
@@ -57,8 +61,10 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
         f"build {night.candidate}"
     )
     if night.candidate_conf:
-        confs = ", ".join(f"{key}={value}" for key, value in night.candidate_conf.items())
+        confs = shown_confs(night.candidate_conf)
         say(f"the candidate alone has {confs}: a trial, which cannot be accepted as a baseline")
+    if not night.teaches:
+        say("what is compared was chosen by hand: the gate learns nothing from this night")
     for source, queries in _compared(night).items():
         say(f"compared in pairs with {source}: {', '.join(queries)}")
 
@@ -98,7 +104,9 @@ def connection_problem(cluster: Cluster) -> str:
     mode = connection.extra_dejson.get("deploy-mode", "client")
     if mode != "client":
         return f"connection {name}: deploy-mode is {mode}, the driver must run here; {remedy}"
+    if "keytab" in connection.extra_dejson:
+        return (
+            f"connection {name}: has a keytab, which the provider would write into /tmp for all to "
+            f"read; Spark's own cluster needs none; {remedy}"
+        )
     return ""
-
-
-__all__ = ["connection_problem", "preflight", "prepare_night"]

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from nexmark.config import CANDIDATE, paths
+from nexmark.config import paths
+from nexmark.model import Arm, Stage
+from nexmark.night.executor_shares import dropped
+from nexmark.night.night_progress import say
+from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.repetitions import repetition_records
+from nexmark.night.runs import Run, first_runs, position
+from nexmark.night.verification import Verification
 from nexmark.tasks.canaries import canary_records
-from nexmark.tasks.night import Deployment, Deployments, Night
-from nexmark.tasks.outcome import Verification
-from nexmark.tasks.progress import say
-from nexmark.tasks.repetitions import repetition_records
-from nexmark.tasks.runs import FIRST, FRESH, first_runs
+from nexmark.tasks.context import current_night
 
 if TYPE_CHECKING:
     from nexmark.store import BuildRecord, RepetitionRecord
@@ -22,7 +25,7 @@ def record(query: str) -> None:
     """Measure and record every planned repetition of `query`: right, wrong, or not there."""
     from nexmark.store import ValidationRecord, open_store
 
-    night = Night.current()
+    night = current_night()
     if query not in night.queries:
         raise AirflowSkipException(f"{query} is not among the queries of this night")
     verification = Verification.read(night.query_dir(query))
@@ -41,7 +44,7 @@ def record(query: str) -> None:
         store.record_canary(night.name, canary_records(night, query))
         for made in repetition_records(night, first_runs(night, query), store):
             store.record_repetition(made)
-            say(f"{night.position(query)} {summary(made, night)}")
+            say(f"{position(night, query)} {summary(made, night)}")
 
 
 def record_night(night: Night, deployments: Deployments) -> None:
@@ -72,32 +75,41 @@ def record_night(night: Night, deployments: Deployments) -> None:
                 seed=night.seed,
                 gate_spec=night.gate.model_dump(mode="json"),
                 candidate_conf=night.candidate_conf,
+                teaches=night.teaches,
+                baseline_builds=[_build(each) for each in deployments.baselines.values()],
             )
         )
 
 
 def summary(made: RepetitionRecord, night: Night) -> str:
     """One line on a repetition."""
-    arm = "" if made.arm == CANDIDATE else f" ({made.arm})"
-    of = {FIRST: f"/{night.workload.repetitions}", FRESH: ", fresh"}.get(made.stage, ", recorded")
+    arm = "" if made.arm == Arm.CANDIDATE else f" ({made.arm})"
+    stages: dict[int, str] = {
+        Stage.FIRST: f"/{night.workload.repetitions}",
+        Stage.FRESH: ", fresh",
+    }
+    of = stages.get(made.stage, ", recorded")
     label = f"repetition {made.number}{of}{arm}"
+    again = " (measured again)" if _was_dropped(made, night) else ""
     problem = made.failed or made.invalid
     if problem:
-        return f"{label}: {made.status.upper()}: {problem}"
+        return f"{label}{again}: {made.status.upper()}: {problem}"
     figures = made.measurement
     assert figures is not None
     return (
-        f"{label}: {figures.events:,} events in {figures.wall_s:.1f} s, "
+        f"{label}{again}: {figures.events:,} events in {figures.wall_s:.1f} s, "
         f"{figures.cores:.2f} cores, {figures.cpu_s_per_mevent:.1f} CPU-s per million events "
         f"({figures.basis})"
         + (f"; no operators: {made.parts_problem}" if made.parts_problem else "")
     )
 
 
+def _was_dropped(made: RepetitionRecord, night: Night) -> bool:
+    run = Run(query=made.query, number=made.number, arm=made.arm, stage=made.stage)
+    return dropped(night.query_dir(made.query) / run.name) is not None
+
+
 def _build(deployment: Deployment) -> BuildRecord:
     from nexmark.store import BuildRecord
 
     return BuildRecord(deployment.build, deployment.spark_version, deployment.source)
-
-
-__all__ = ["record", "record_night", "summary"]

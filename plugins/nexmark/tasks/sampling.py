@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import time
 from pathlib import Path
@@ -12,10 +11,12 @@ from airflow.sdk.exceptions import AirflowException
 
 from nexmark.cluster import ClusterError
 from nexmark.cluster.base import SAMPLER_MAX_SECONDS
+from nexmark.night.plan import Deployments, Night
+from nexmark.night.run_directory import write_failure
+from nexmark.night.runs import runs_of
+from nexmark.night.sampled import samples_path
 from nexmark.tasks.canaries import AFTER, BEFORE, run_canary
-from nexmark.tasks.night import Deployments, Night
-from nexmark.tasks.operators import write_failure
-from nexmark.tasks.runs import runs_of
+from nexmark.tasks.context import current_night
 from nexmark_jobs.host.processes import Process, end, identify, owned, start_detached
 
 _START_TIMEOUT_S = 30.0
@@ -23,15 +24,10 @@ _STOP_GRACE_S = 30.0
 _POLL_S = 0.05
 
 
-def samples_path(directory: Path) -> Path:
-    """The samples of this host, in the directory of what they are beside."""
-    return directory / f"samples-driver-{socket.gethostname()}.jsonl"
-
-
 def start_samplers(query: str) -> None:
     """Start the samplers of all hosts and wait until their first readings are written."""
-    night = Night.current()
-    _stop_here(night, query)  # that of an earlier try
+    night = current_night()
+    _stop_here(night, query)  # an earlier try may have left a sampler
     run_canary(night, query, BEFORE)
     directory = night.query_dir(query)
     for stale in (*directory.glob("samples-*.jsonl"), *directory.glob("clock-*.json")):
@@ -48,7 +44,7 @@ def start_samplers(query: str) -> None:
 
 def stop_samplers(query: str) -> None:
     """End the samplers; they write a last reading first. Ending none is no error."""
-    night = Night.current()
+    night = current_night()
     _stop_here(night, query)
     try:
         night.spark_cluster.stop_samplers(query, night.query_dir(query))
@@ -92,6 +88,3 @@ def _running(pid_file: Path) -> Process | None:
         return identify(int(pid_file.read_text()))
     except (OSError, ValueError):
         return None
-
-
-__all__ = ["samples_path", "start_samplers", "stop_samplers"]

@@ -1,14 +1,5 @@
 """What the gate says of each query: pure functions, numbers in and verdicts out."""
 
-from nexmark.verdict.comparison import (
-    FAILING,
-    Arm,
-    Gate,
-    Repetition,
-    Value,
-    Verdict,
-    judge,
-    night_failed,
-)
+from nexmark.verdict.bounds import BoundsArm, BoundsRepetition, Verdict, judge
 
-__all__ = ["FAILING", "Arm", "Gate", "Repetition", "Value", "Verdict", "judge", "night_failed"]
+__all__ = ["BoundsArm", "BoundsRepetition", "Verdict", "judge"]

@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _file(text: str) -> Path:
-    if not text:
+    if not text.strip():
         raise argparse.ArgumentTypeError("which file? name a CSV of measurements")
     return Path(text)
 

@@ -8,18 +8,12 @@ for its own build only: no size makes it right.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
 
-from nexmark.verdict.comparison import Value
-from nexmark.verdict.nights import QueryVerdict
-
-Key: TypeAlias = tuple[str, str]
-"""Query and metric: what a night has one verdict on."""
-
-WITHOUT_SIZE = frozenset({Value.INVALID, Value.MISSING})
+from nexmark.model import WITHOUT_SIZE, QueryKey
+from nexmark.verdict.measured_night import QueryVerdict
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,7 @@ class Ack:
 
     def covers(self, verdict: QueryVerdict, build: str, moment: datetime) -> bool:
         """Tell whether it speaks of this verdict on ``build`` in a night at ``moment``."""
-        if (self.query, self.metric) != (verdict.query, verdict.metric):
+        if (self.query, self.metric) != verdict.key:
             return False
         if self.expires is not None and moment >= self.expires:
             return False
@@ -53,28 +47,22 @@ class Ack:
 
 def acked(
     verdicts: Iterable[QueryVerdict], build: str, acks: Iterable[Ack], moment: datetime
-) -> dict[Key, Ack]:
-    """Return the red verdicts that are known, each with its ack.
+) -> dict[QueryKey, Ack]:
+    """Return the red verdicts that an ack covers, each with its ack.
 
-    ``build`` is the candidate, ``moment`` that of the night (for a night judged again: of then).
-    An ack holds for its own build, whatever was measured, and for another one unless that is worse
-    than was accepted: the whole 95 % interval above ``size``. Of several the last one given.
+    ``build`` is the candidate, ``moment`` the time of the night (its original time when an old
+    night is judged again). An ack always holds for its own build. It holds for another build unless
+    that build is worse than the accepted one: the whole 95 % interval is above ``size``. If several
+    acks cover a verdict, the last one given counts.
     """
     active = list(acks)
     return {
-        (verdict.query, verdict.metric): ack
+        verdict.key: ack
         for verdict in verdicts
         if verdict.red
         for ack in active
         if ack.covers(verdict, build, moment)
     }
-
-
-def night_is_red(verdicts: Sequence[QueryVerdict], known: Mapping[Key, Ack]) -> bool:
-    """Tell whether a night fails for a reason that is not ``acked``; one without verdicts does."""
-    if not verdicts:
-        return True
-    return any(x.red and (x.query, x.metric) not in known for x in verdicts)
 
 
 @dataclass(frozen=True)
@@ -107,7 +95,7 @@ def group_by_first_bad(history: Sequence[tuple[str, Sequence[QueryVerdict]]]) ->
     for verdict in history[-1][1] if history else ():
         if verdict.red:
             runs.append(_run(verdict, [verdicts for _, verdicts in history]))
-    groups: dict[Key, list[Alarm]] = {}
+    groups: dict[tuple[str, str], list[Alarm]] = {}
     for first, alarm in sorted(runs, key=lambda run: run[0]):
         groups.setdefault((history[first][0], alarm.verdict.metric), []).append(alarm)
     return [Group(build, metric, tuple(alarms)) for (build, metric), alarms in groups.items()]
@@ -127,13 +115,9 @@ def _run(tonight: QueryVerdict, nights: Sequence[Sequence[QueryVerdict]]) -> tup
 
 
 def _same(wanted: QueryVerdict, verdicts: Iterable[QueryVerdict]) -> QueryVerdict | None:
-    key = (wanted.query, wanted.metric)
-    return next((x for x in verdicts if (x.query, x.metric) == key), None)
+    return next((x for x in verdicts if x.key == wanted.key), None)
 
 
 def _reason(verdict: QueryVerdict) -> str:
     """Return why it is red: a suspicion and a regression are both of being slower."""
     return verdict.value.value if verdict.value in WITHOUT_SIZE else "slower"
-
-
-__all__ = ["Ack", "Alarm", "Group", "acked", "group_by_first_bad", "night_is_red"]

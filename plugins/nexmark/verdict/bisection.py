@@ -11,17 +11,23 @@ A measurement is the log ratio of a build to the good one, as the Hodges-Lehmann
 pairs, with its standard deviation (``location``, ``noise``). One change is looked for: where a
 slowdown came in two steps, intermediate builds fit neither side and the search does not end, so
 the caller bounds the number of measurements.
+
+``bisection_of`` builds a search from pairs of each build with a good one. The noise of a pair is
+estimated from all pairs of the search, so the estimate improves as the search goes on; every step
+computes it again from all pairs so far.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
-from nexmark.verdict.location import Array
+from nexmark.verdict.location import EFFICIENCY, Array, hodges_lehmann, spread
 
 CONFIDENCE = 0.95
 """With this probability the search ends."""
@@ -31,11 +37,11 @@ OUTLIERS = 0.01
 
 
 KNOWN = 3.0
-"""The bad build is measured until the size is so many times its standard deviation."""
+"""The bad build is measured until size / standard deviation reaches this value."""
 
 
 WIDER = 1.1
-"""Deviations are taken so many times: noise is learned without the spikes that pairs have."""
+"""Factor on every deviation: noise is learned without the spikes that pairs have."""
 
 
 class Bisection:
@@ -153,7 +159,7 @@ class Bisection:
 
     @property
     def size(self) -> tuple[float, float]:
-        """What the size is believed to be by now (log), and its standard deviation."""
+        """The current estimate of the size (log), and its standard deviation."""
         weights = self._probabilities()
         mean = float(weights @ self._mean)
         variance = float(weights @ (self._variance + (self._mean - mean) ** 2))
@@ -181,4 +187,49 @@ def _normal(value: float, mean: Array, variance: Array) -> Array:
     return density
 
 
-__all__ = ["CONFIDENCE", "OUTLIERS", "Bisection"]
+_UPPER = 0.975
+_NORMAL = 1.96
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs of one night of a build with the good one: two or more log ratios."""
+
+    build: str
+    ratios: tuple[float, ...]
+
+
+def shift_of(ratios: Sequence[float]) -> float:
+    """The log ratio of a build to the good one."""
+    return float(hodges_lehmann(np.asarray(ratios)))
+
+
+def deviation_of(count: int, nights: Sequence[Pairs], floor: float) -> float:
+    """The standard deviation of the shift of `count` pairs, at least `floor`.
+
+    With few pairs the noise is less certain, so the deviation is wider, as in a t test.
+    """
+    spreads = [float(spread(np.asarray(night.ratios))) for night in nights]
+    freedom = [len(night.ratios) - 1 for night in nights]
+    one = math.sqrt(np.average(np.square(spreads), weights=freedom))
+    wider = float(stdtrit(sum(freedom), _UPPER)) / _NORMAL
+    return max(wider * one * math.sqrt(EFFICIENCY / count), floor)
+
+
+def bisection_of(
+    builds: Sequence[str], nights: Sequence[Pairs], skipped: Collection[str], floor: float
+) -> Bisection:
+    """The search as it stands after `nights`; the bad build must be among them.
+
+    The first night of the bad build gives the size of the change; all others are observations.
+    """
+    first = next(place for place, night in enumerate(nights) if night.build == builds[-1])
+    ends = nights[first].ratios
+    search = Bisection(builds, shift_of(ends), deviation_of(len(ends), nights, floor))
+    for place, night in enumerate(nights):
+        if place != first:
+            deviation = deviation_of(len(night.ratios), nights, floor)
+            search.observe(night.build, shift_of(night.ratios), deviation)
+    for build in skipped:
+        search.skip(build)
+    return search

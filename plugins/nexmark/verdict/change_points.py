@@ -5,7 +5,7 @@ A historian: it dates changes for people and charts, and never decides (as a gat
 
 The method is the penalised one for levels that hold between changes, with a bounded loss: each
 night costs its squared distance from the level in noise units, but at most ``BOUND`` squared, and
-each change costs ``PENALTY``. What is cheapest in all is found exactly, on levels ``STEP`` noise
+each change costs ``PENALTY``. The cheapest explanation is found exactly, on levels ``STEP`` noise
 units apart, in time linear in the nights. P. Fearnhead and G. Rigaill, "Changepoint detection in
 the presence of outliers" (2019); B. Jackson et al., "An algorithm for optimal partitioning of data
 on an interval" (2005). Nights with wild values, one or two in a row, are thus no change however
@@ -14,13 +14,22 @@ wild: it takes more than ``PENALTY / BOUND**2`` of them, and twice that if the l
 Of series of 400 nights of independent noise less than 1 % have a change point; a step of twice the
 noise is found 15 nights later at the latest, dated within two nights in 92 % of cases. Noise that
 drifts over weeks does have changes: raw times drift with their host, ratios of pairs do not.
+
+Where the baseline has moved, the nights in which the new one was a candidate of the old one link
+the ratios of both (``dated_changes``). They are few, and an error in a link would look like a
+lasting change. So it is believed only where the nights on both sides do not simply go on at one
+level; else the level goes on. What no link leads to (another workload, a build that was never held
+against the one before) begins a series of its own, and changes are looked for within each.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, takewhile
+from statistics import fmean, median
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +49,10 @@ FEWEST_NIGHTS = 6
 class ChangePoint:
     """A lasting change.
 
-    ``index`` (into what was given) and ``night`` are of the first night of the new level.
+    ``index`` (into the given nights) and ``night`` name the first night of the new level.
     ``before`` and ``after`` are candidate / baseline on either side, up to the next change: 1.08 is
-    8 % slower; ``ratio`` is after / before. ``confidence``: 1 - the probability of such a step at
-    any of the nights concerned by noise alone (Bonferroni, so it is on the safe side).
+    8 % slower; ``ratio`` is after / before. ``confidence`` is 1 - the probability that noise alone
+    makes such a step at any of these nights (Bonferroni, so it is on the safe side).
     """
 
     index: int
@@ -58,8 +67,9 @@ def change_points(nights: Sequence[tuple[str, float, float | None]]) -> list[Cha
     """Return the changes in (night, shift, deviation) of one query and metric, oldest first.
 
     ``shift`` is the log ratio of the night to one and the same baseline, ``deviation`` its standard
-    deviation (None: that of the others); what is not finite is left out. The noise is never
-    believed to be below what the nights differ by from one to the next. [] for fewer than six.
+    deviation (None: the median of the other nights' deviations). Nights whose shift is not finite
+    are left out. The noise is at least the usual difference between successive nights. Returns []
+    for fewer than six nights.
     """
     known = [i for i, (_, shift, _) in enumerate(nights) if math.isfinite(shift)]
     if len(known) < FEWEST_NIGHTS:
@@ -76,10 +86,10 @@ def change_points(nights: Sequence[tuple[str, float, float | None]]) -> list[Cha
 
 def _noise(shifts: Array, deviations: Sequence[float | None]) -> Array:
     """Return the standard deviation of each night."""
-    told = np.asarray([math.nan if x is None else x for x in deviations], dtype=np.float64)
-    told[~((told > 0) & np.isfinite(told))] = np.nan
-    usual = float(np.nanmedian(told)) if np.any(~np.isnan(told)) else 0.0
-    noise = np.where(np.isnan(told), usual, told)
+    given = np.asarray([math.nan if x is None else x for x in deviations], dtype=np.float64)
+    given[~((given > 0) & np.isfinite(given))] = np.nan
+    usual = float(np.nanmedian(given)) if np.any(~np.isnan(given)) else 0.0
+    noise = np.where(np.isnan(given), usual, given)
     # Neighbours differ by the noise alone, but where the level changes: the median passes over it.
     if usual > 0:
         scaled = np.diff(shifts) / np.hypot(noise[1:], noise[:-1])
@@ -99,9 +109,9 @@ def _starts(shifts: Array, noise: Array) -> list[int]:
     for night, (shift, deviation) in enumerate(zip(shifts, noise, strict=True)):
         if night:
             cheapest[night] = np.argmin(total)
-            anew = total[cheapest[night]] + PENALTY
-            begins[night] = total > anew
-            total = np.minimum(total, anew)
+            changed = total[cheapest[night]] + PENALTY
+            begins[night] = total > changed
+            total = np.minimum(total, changed)
         total = total + np.minimum(((shift - levels) / deviation) ** 2, BOUND**2)
     return _back(int(np.argmin(total)), cheapest, begins)
 
@@ -127,4 +137,112 @@ def _describe(index: int, night: str, shifts: Array, start: int, noise: Array) -
     return ChangePoint(index, night, math.exp(before), math.exp(after), ratio, confidence)
 
 
-__all__ = ["ChangePoint", "change_points"]
+BEYOND = 2.5
+"""Levels that differ by less, in deviations of the difference, are one."""
+
+_Level: TypeAlias = tuple[str, float, float | None]
+"""Night, level, deviation."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One night: the log ratio of ``build`` to ``baseline``, and its deviation if it is known.
+
+    Nights of another ``shape`` (workload and cluster) are of another series.
+    """
+
+    night: str
+    build: str
+    baseline: str
+    shift: float
+    deviation: float | None = None
+    shape: str = ""
+
+    @property
+    def scale(self) -> tuple[str, str]:
+        """Workload, cluster and baseline: ratios to another baseline are on another scale."""
+        return self.shape, self.baseline
+
+
+@dataclass
+class _Series:
+    """Levels by the index of their night, and where each scale begins among them."""
+
+    levels: dict[int, float] = field(default_factory=dict)
+    offsets: dict[tuple[str, str], float] = field(default_factory=dict)
+
+
+def dated_changes(nights: Sequence[Ratio]) -> list[ChangePoint]:
+    """Return the lasting changes in nights, oldest first; ``index`` is into what was given.
+
+    ``before`` and ``after`` are relative to the first baseline of their series. What is not finite
+    is left out.
+    """
+    changes: list[ChangePoint] = []
+    for series in _linked(nights):
+        indices = list(series.levels)
+        found = change_points(
+            [(nights[i].night, level, nights[i].deviation) for i, level in series.levels.items()]
+        )
+        changes += [replace(change, index=indices[change.index]) for change in found]
+    return sorted(changes, key=lambda change: change.index)
+
+
+def _linked(nights: Sequence[Ratio]) -> list[_Series]:
+    """Return the nights as series, each on one scale and in the order of its nights."""
+    found: list[_Series] = []
+    for index, night in enumerate(nights):
+        if not math.isfinite(night.shift):
+            continue
+        series = next((each for each in found if night.scale in each.offsets), None)
+        if series is None:
+            series = _begun(nights, index, found)
+        series.levels[index] = series.offsets[night.scale] + night.shift
+    return found
+
+
+def _begun(nights: Sequence[Ratio], index: int, found: list[_Series]) -> _Series:
+    """Return the series that a new baseline is linked to, else a new one; it has its scale then."""
+    moved = nights[index]
+    for series in reversed(found):
+        links = [
+            series.offsets[night.scale] + night.shift
+            for night in nights
+            if (night.shape, night.build) == moved.scale
+            and night.scale in series.offsets
+            and math.isfinite(night.shift)
+        ]
+        if links:
+            series.offsets[moved.scale] = _offset(nights, index, series, links)
+            return series
+    found.append(_Series(offsets={moved.scale: 0.0}))
+    return found[-1]
+
+
+def _offset(nights: Sequence[Ratio], index: int, series: _Series, links: Sequence[float]) -> float:
+    """Return where the scale of a night begins: as it is linked, or so that the level goes on."""
+    before = [(nights[i].night, level, nights[i].deviation) for i, level in series.levels.items()]
+    same = takewhile(lambda night: night.scale == nights[index].scale, nights[index:])
+    after = [(x.night, x.shift, x.deviation) for x in same if math.isfinite(x.shift)]
+    last = [level for _, level, _ in before[_level_starts(before)[-1] :]]
+    first = [level for _, level, _ in after[: [*_level_starts(after), len(after)][1]]]
+    step = fmean(links) + median(first) - median(last)
+    # A median of n is as uncertain as a mean of 2 n / pi.
+    times = math.sqrt(1 / len(links) + math.pi / 2 * (1 / len(last) + 1 / len(first)))
+    believed = abs(step) > BEYOND * times * _noise_of_levels(before)
+    return fmean(links) if believed else fmean(links) - step
+
+
+def _level_starts(levels: Sequence[_Level]) -> list[int]:
+    """Return where each level begins."""
+    return [0, *(change.index for change in change_points(levels))]
+
+
+def _noise_of_levels(levels: Sequence[_Level]) -> float:
+    """Return the standard deviation of a night."""
+    given = [deviation for _, _, deviation in levels if deviation is not None and deviation > 0]
+    apart = [abs(after[1] - before[1]) for before, after in pairwise(levels)]
+    return max(
+        median(given) if given else 0.0,
+        NORMAL * median(apart) / math.sqrt(2) if apart else 0.0,
+    )

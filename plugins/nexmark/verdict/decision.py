@@ -1,7 +1,17 @@
-"""One paired night from log ratios to sides, as arrays: what is judged and what is simulated.
+"""One paired night from log ratios to sides, as arrays; nights and simulations both run it.
+
+Suspicion on the first pairs of a night, confirmation on fresh ones (research/regression-gates.md
+section 6, stages 1 and 2). Changes too small for one night add up in a two-sided CUSUM (E. S. Page,
+"Continuous inspection schemes", 1954), which finds in a week what no night shows and never turns a
+night red. The suite as a whole, the geometric mean ratio of the queries, shows what is too small in
+every query: by 23 queries noise shrinks nearly five times (5.4). Queries that are judged by
+themselves tonight are left out of it, so that one cause does not alarm twice, unless they are half
+the suite.
 
 Arrays have the shape (..., queries) or (..., queries, pairs or nights); the leading axes are free,
-so that the simulation runs many suites at once through the very code that judges a night.
+so that the simulation runs many suites at once through the very code that judges a night. Sides are
++1 (slower), -1 (faster) and 0. The rule of confirmation is the same on both sides; only the
+suspicion may be set apart, because every suspicion costs machine time.
 """
 
 from __future__ import annotations
@@ -12,13 +22,155 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
-from nexmark.verdict.drift import Drift, advance
-from nexmark.verdict.location import Array, hodges_lehmann
+from nexmark.config import Gate
+from nexmark.verdict.location import Array, agree, count_of, hodges_lehmann, spread
 from nexmark.verdict.noise import Noise, learn
-from nexmark.verdict.rules import Rules
-from nexmark.verdict.stages import First, first_stage, second_stage
-from nexmark.verdict.suite import clipped_mean, suite_noise, suite_side
+from nexmark.verdict.order import MIN_FRESH_PAIRS
+
+POWER = 0.8
+"""``mde`` is the change that both stages together see this often."""
+
+
+@dataclass(frozen=True)
+class First:
+    """The first stage: ``shift`` is the Hodges-Lehmann log ratio, ``noise`` its deviation."""
+
+    shift: Array
+    noise: Array
+    side: Array
+
+
+def first_stage(ratios: Array, noise: Noise, rules: Gate) -> First:
+    """Look at the log ratios of the first pairs (..., queries, n); NaN noise suspects nobody."""
+    shift = hodges_lehmann(ratios)
+    deviation = noise.of(np.maximum(count_of(ratios), 1))
+    smallest = np.log1p(rules.suspect_change)
+    slower: NDArray[np.bool_] = shift > np.maximum(rules.suspect_z * deviation, smallest)
+    faster: NDArray[np.bool_] = -shift > np.maximum(rules.suspect_faster_z * deviation, smallest)
+    return First(shift, deviation, slower.astype(np.float64) - faster)
+
+
+def second_stage(first: First, pairs: Array, fresh: Array, noise: Noise, rules: Gate) -> Array:
+    """Tell which suspicions the fresh pairs (..., queries, m) confirm, as 1 or 0.
+
+    All must hold, on the suspected side: the fresh pairs alone, which nobody has chosen, are beyond
+    the noise learned and beyond the smallest change that matters, and agree among themselves; and
+    the first ``pairs`` and the fresh ones together are beyond a bound that allows for the first
+    having been chosen.
+    """
+    count = count_of(fresh)
+    deviation = noise.of(np.maximum(count, 1))
+    shift = hodges_lehmann(fresh)
+    needed = np.maximum(rules.confirm_z * deviation, np.log1p(rules.confirm_change))
+    together = (pairs * first.shift + count * shift) / (pairs + count)
+    alone: NDArray[np.bool_] = first.side * shift > needed
+    both = first.side * together > rules.together_z * noise.of_both(pairs, count)
+    result: Array = (alone & both & agree(fresh, first.side) & (first.side != 0)).astype(np.float64)
+    return result
+
+
+SEEN = 0.84
+"""Deviations beyond the bound of a single stage at which ``POWER`` is reached."""
+
+
+def smallest_seen(noise: Noise, pairs: Array, rules: Gate) -> Array:
+    """Return the smallest slowdown both stages would have found with a probability of 80 %.
+
+    As a fraction: 0.07 is 7 %. Assumes that as many fresh pairs could be had as the rules ask for;
+    of the two bounds on these the one that is harder to pass counts.
+    """
+    fresh = np.maximum(pairs * rules.confirmation, MIN_FRESH_PAIRS)
+    one, two, both = noise.of(pairs), noise.of(fresh), noise.of_both(pairs, fresh)
+    first = np.maximum(rules.suspect_z * one, np.log1p(rules.suspect_change))
+    second = np.maximum(rules.confirm_z * two, np.log1p(rules.confirm_change))
+    third = rules.together_z * both
+    low, high = np.zeros_like(one), first + second + third + 4 * one
+    for _ in range(40):
+        middle = (low + high) / 2
+        power = ndtr((middle - first) / one) * ndtr(
+            np.minimum((middle - second) / two, (middle - third) / both)
+        )
+        seen = power >= POWER
+        low, high = np.where(seen, low, middle), np.where(seen, middle, high)
+    result: Array = np.expm1(high)
+    return result
+
+
+DRIFT_CLIP = 4.0
+"""No single night counts for more noise units than this."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The sums upwards (slower) and downwards (faster), in noise units."""
+
+    slower: Array
+    faster: Array
+
+
+def advance(drift: Drift, shift: Array, noise: Array, rules: Gate) -> Drift:
+    """Add a night; where shift or noise is NaN the sums stay as they are."""
+    step = np.nan_to_num(np.clip(shift / noise, -DRIFT_CLIP, DRIFT_CLIP), nan=0.0)
+    known = ~np.isnan(shift / noise)
+    allowance = rules.drift_allowance
+    up = np.where(known, np.maximum(drift.slower + step - allowance, 0.0), drift.slower)
+    down = np.where(known, np.maximum(drift.faster - step - allowance, 0.0), drift.faster)
+    return Drift(up, down)
+
+
+def drift_side(drift: Drift, rules: Gate) -> Array:
+    """Return +1 where a drift to slower is over the bound, -1 to faster, else 0."""
+    slower, faster = drift.slower > rules.drift_bound, drift.faster > rules.drift_bound
+    result: Array = slower.astype(np.float64) - (faster & ~slower)
+    return result
+
+
+SUITE_CLIP = 3.0
+"""No query counts for more of its noise units than this: a spiked one is not the suite."""
+
+
+def clipped_mean(shift: Array, noise: Array, judged: NDArray[np.bool_]) -> Array:
+    """Return the mean shift of the queries with each kept within ``SUITE_CLIP`` noise units."""
+    return mean_shift(np.clip(shift, -SUITE_CLIP * noise, SUITE_CLIP * noise), judged)
+
+
+def mean_shift(shift: Array, judged: NDArray[np.bool_]) -> Array:
+    """Return the mean log ratio over the last axis (queries) without those already judged.
+
+    Its exponential is the geometric mean ratio.
+    """
+    known = ~np.isnan(shift)
+    rest = known & ~judged
+    enough = 2 * rest.sum(axis=-1) > known.sum(axis=-1)
+    used = np.where(enough[..., None], rest, known)
+    count = used.sum(axis=-1)
+    total = np.where(used, shift, 0.0).sum(axis=-1)
+    result: Array = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return result
+
+
+def suite_noise(noise: Array, earlier: Array) -> Array:
+    """Return the deviation of the suite's mean: of independent queries, or as learned if more.
+
+    ``noise`` (..., queries) is the deviation of each query's shift, ``earlier`` (..., nights) has
+    the suite's own shifts of earlier nights, without those in which it had changed: with no
+    outliers left, the mean difference tells their spread with less chance than a median would.
+    """
+    count = count_of(noise)
+    squares = np.nansum(noise**2, axis=-1)
+    independent = np.where(count > 0, np.sqrt(squares) / np.maximum(count, 1), np.nan)
+    result: Array = np.fmax(independent, spread(earlier))
+    return result
+
+
+def suite_side(shift: Array, noise: Array, rules: Gate) -> Array:
+    """Return +1 for a slower suite, -1 for a faster one, else 0; there is no smallest size."""
+    z = shift / noise
+    result: Array = (z > rules.suite_z).astype(np.float64) - (z < -rules.suite_z)
+    return result
+
 
 Picked: TypeAlias = tuple[NDArray[np.intp], ...]
 """Positions of the suspects, as ``numpy.nonzero`` gives them, k of them."""
@@ -28,7 +180,7 @@ Fresh: TypeAlias = Callable[[Picked], Array]
 
 
 @dataclass(frozen=True)
-class History:
+class Learned:
     """Earlier nights, oldest first: (..., queries, nights), NaN where there is nothing to learn.
 
     ``shift``, ``spread`` and ``pairs`` are of the first pairs of each night, ``suite``
@@ -71,23 +223,28 @@ class Decision:
     suite_side: Array
 
 
-def learned(history: History, rules: Rules) -> tuple[Noise, NDArray[np.bool_]]:
+def learned(history: Learned, rules: Gate) -> tuple[Noise, NDArray[np.bool_]]:
     """Return the noise of each query and whether it was learned from nights enough."""
     noise = learn(history.shift, history.spread, history.pairs, rules.noise_floor)
     return noise, noise.nights >= rules.calibration_nights
 
 
-def look(ratios: Array, history: History, rules: Rules) -> tuple[Noise, NDArray[np.bool_], First]:
-    """Run the first stage: whom does the gate suspect? Queries still calibrating are not."""
+def look(
+    ratios: Array, history: Learned, rules: Gate, widening: Array
+) -> tuple[Noise, NDArray[np.bool_], First]:
+    """Run the first stage: whom does the gate suspect? Queries still calibrating are not.
+
+    ``widening`` (..., queries) is the deviation that the hosts add tonight (``canary.widening``).
+    """
     usual, calibrated = learned(history, rules)
-    noise = usual.tonight(ratios)
+    noise = usual.tonight(ratios).widened(widening)
     first = first_stage(ratios, noise, rules)
     return noise, calibrated, First(first.shift, first.noise, first.side * calibrated)
 
 
-def decide(ratios: Array, history: History, fresh: Fresh, rules: Rules) -> Decision:
+def decide(ratios: Array, history: Learned, fresh: Fresh, rules: Gate, widening: Array) -> Decision:
     """Judge a night by the first pairs, (..., queries, n), and fresh ones of suspects only."""
-    noise, calibrated, first = look(ratios, history, rules)
+    noise, calibrated, first = look(ratios, history, rules, widening)
     second = _confirm(ratios, first, noise, fresh, rules)
     confirmed = np.zeros_like(first.side)
     confirmed[second.picked] = first.side[second.picked] * second.confirmed
@@ -108,7 +265,7 @@ def decide(ratios: Array, history: History, fresh: Fresh, rules: Rules) -> Decis
     )
 
 
-def _confirm(ratios: Array, first: First, noise: Noise, fresh: Fresh, rules: Rules) -> Second:
+def _confirm(ratios: Array, first: First, noise: Noise, fresh: Fresh, rules: Gate) -> Second:
     picked = np.nonzero(first.side)
     if picked[0].size == 0:
         nothing = np.zeros(0)
@@ -116,14 +273,6 @@ def _confirm(ratios: Array, first: First, noise: Noise, fresh: Fresh, rules: Rul
     again = fresh(picked)
     own = Noise(noise.pair[picked], noise.nightly[picked], noise.floor, noise.nights[picked])
     suspected = First(first.shift[picked], first.noise[picked], first.side[picked])
-    pairs, count = _count(ratios[picked]), _count(again)
+    pairs, count = count_of(ratios[picked]), count_of(again)
     confirmed = second_stage(suspected, pairs, again, own, rules) > 0
     return Second(picked, hodges_lehmann(again), own.of(np.maximum(count, 1)), count, confirmed)
-
-
-def _count(ratios: Array) -> Array:
-    counts: Array = np.sum(~np.isnan(ratios), axis=-1).astype(np.float64)
-    return counts
-
-
-__all__ = ["Decision", "Fresh", "History", "Picked", "Second", "decide", "learned", "look"]

@@ -39,6 +39,12 @@ def nan_median(values: Array) -> Array:
     return middle
 
 
+def count_of(ratios: Array) -> Array:
+    """Return how many values are there."""
+    count: Array = np.sum(~np.isnan(ratios), axis=-1, dtype=np.float64)
+    return count
+
+
 def walsh_averages(ratios: Array) -> Array:
     """Return the means of all pairs of values, each with itself too: (..., n * (n + 1) / 2)."""
     i, j = np.triu_indices(ratios.shape[-1])
@@ -122,16 +128,3 @@ def _limit(n: int, level: float) -> int:
     if n == 0:
         return -1
     return sum(probability <= level for probability in _signed_rank_tail(n)) - 1
-
-
-__all__ = [
-    "EFFICIENCY",
-    "Array",
-    "agree",
-    "depth",
-    "hodges_lehmann",
-    "interval",
-    "nan_median",
-    "spread",
-    "walsh_averages",
-]

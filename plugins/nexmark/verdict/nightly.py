@@ -10,29 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nexmark.verdict import paired, single
-from nexmark.verdict.comparison import Value
-from nexmark.verdict.grounds import Grounds
-from nexmark.verdict.nights import Measured, Night, QueryVerdict
-from nexmark.verdict.past import Earlier, Past
-from nexmark.verdict.rules import Rules
-
-PAIRED = "paired"
+from nexmark.config import Gate
+from nexmark.model import Value
+from nexmark.verdict import paired_verdicts as paired
+from nexmark.verdict.eligibility import Grounds
+from nexmark.verdict.learning import Earlier, Past
+from nexmark.verdict.measured_night import Measured, MeasuredNight, QueryVerdict
 
 
-def suspects(night: Night, earlier: Earlier, rules: Rules) -> list[str]:
+def suspects(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[str]:
     """Return the queries whose change has to be confirmed by fresh pairs, as the night has them.
 
-    Each needs ``fresh_pairs`` of them. None in history mode: there is no second arm.
+    Each needs ``fresh_pairs`` of them.
     """
-    if rules.mode != PAIRED:
-        return []
     grounds = Grounds(night, rules)
     fit = [one for one in _of_metric(night, rules.metric) if grounds.objection(one) is None]
     return paired.suspects(fit, grounds, Past(earlier, rules.metric, rules.mode)) if fit else []
 
 
-def judge_night(night: Night, earlier: Earlier, rules: Rules) -> list[QueryVerdict]:
+def judge_night(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[QueryVerdict]:
     """Return one verdict per query and metric, and one on the suite (query ``SUITE``).
 
     ``earlier`` are the verdicts of earlier nights, oldest first, as this function returned them.
@@ -49,20 +45,18 @@ def judge_night(night: Night, earlier: Earlier, rules: Rules) -> list[QueryVerdi
     return verdicts
 
 
-def replay(nights: Iterable[Night], rules: Rules) -> list[list[QueryVerdict]]:
-    """Judge nights in order, each with only the earlier ones as history."""
+def replay(nights: Iterable[MeasuredNight], rules: Gate) -> list[list[QueryVerdict]]:
+    """Judge nights in order, each with only the earlier ones that teach as history."""
     judged: list[list[QueryVerdict]] = []
+    taught: list[list[QueryVerdict]] = []
     for night in nights:
-        judged.append(judge_night(night, judged, rules))
+        judged.append(judge_night(night, taught, rules))
+        if night.teaches:
+            taught.append(judged[-1])
     return judged
 
 
-def night_is_red(verdicts: Sequence[QueryVerdict]) -> bool:
-    """Tell whether a night fails; one without any verdict does."""
-    return not verdicts or any(verdict.red for verdict in verdicts)
-
-
-def _of_metric(night: Night, metric: str) -> list[Measured]:
+def _of_metric(night: MeasuredNight, metric: str) -> list[Measured]:
     return [one for one in night.measured if one.metric == metric]
 
 
@@ -81,11 +75,12 @@ def _judge(
     if not fit:
         return verdicts
     past = Past(earlier, metric, grounds.rules.mode)
-    if grounds.rules.mode != PAIRED:
-        return verdicts + single.judge(fit, grounds, past)
     if metric == grounds.rules.metric:
-        return verdicts + paired.judge_deciding(fit, grounds, past)
-    return verdicts + paired.judge_informing(fit, grounds, past, deciding)
+        found = paired.judge_deciding(fit, grounds, past)
+    else:
+        found = paired.judge_informing(fit, grounds, past, deciding)
+    by_query = {one.query: one for one in fit}
+    return verdicts + [grounds.with_gaps(x, by_query.get(x.query)) for x in found]
 
 
 def _absent(grounds: Grounds, judged: set[str]) -> list[QueryVerdict]:
@@ -100,9 +95,6 @@ def _absent(grounds: Grounds, judged: set[str]) -> list[QueryVerdict]:
     ]
 
 
-def _all_queries(night: Night) -> list[str]:
+def _all_queries(night: MeasuredNight) -> list[str]:
     measured = (one.query for one in night.measured)
     return list(dict.fromkeys((*night.expected, *measured, *night.invalid, *night.missing)))
-
-
-__all__ = ["judge_night", "night_is_red", "replay", "suspects"]

@@ -4,6 +4,9 @@ Two sources, per query: pairs differ within a night (known well, from all pairs 
 whole nights differ by more than that explains (start-up effects that pairing does not cancel;
 known badly per query, so half of it is taken from the suite). Arrays have the shape
 (..., queries, nights); research/regression-gates.md section 6, "Statistic".
+
+A shift is relative to the accepted build, so it jumps where another build is accepted. Such a jump
+is no noise: each stretch of nights with one baseline is taken about its own level.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nexmark.verdict.location import EFFICIENCY, Array, nan_median, spread
 
@@ -18,7 +22,7 @@ NORMAL = 1.4826
 """Standard deviation of a normal variable / its median absolute deviation."""
 
 OWN_NIGHTS = 60
-"""With so many nights a query's own night-to-night spread counts as much as the suite's."""
+"""After this many nights a query's own night-to-night spread counts as much as the suite's."""
 
 NOISY_NIGHT = 1.25
 """A night whose pairs spread by more than this times the usual is a noisy one."""
@@ -42,7 +46,7 @@ class Noise:
     nights: Array
 
     def of(self, pairs: Array) -> Array:
-        """Return the standard deviation of the Hodges-Lehmann estimate of so many pairs."""
+        """Return the standard deviation of the Hodges-Lehmann estimate of ``pairs`` pairs."""
         deviation = np.sqrt(self.nightly**2 + EFFICIENCY * self.pair**2 / pairs)
         result: Array = np.maximum(deviation, self.floor)
         return result
@@ -54,6 +58,11 @@ class Noise:
         deviation = np.sqrt(share * self.nightly**2 + EFFICIENCY * self.pair**2 / total)
         result: Array = np.maximum(deviation, self.floor)
         return result
+
+    def widened(self, deviation: Array) -> Noise:
+        """Return the noise of a night in which the hosts add this deviation to each query."""
+        nightly = np.sqrt(self.nightly**2 + deviation**2)
+        return Noise(self.pair, nightly, self.floor, self.nights)
 
     def tonight(self, ratios: Array) -> Noise:
         """Return the noise scaled up where the pairs of the whole suite spread more than usual."""
@@ -75,23 +84,52 @@ def learn(shifts: Array, spreads: Array, pairs: Array, floor: float) -> Noise:
     pair = nan_median(spreads / (1 - 0.105 / np.maximum(pairs - 1, 1)))
     usual = nan_median(pairs)
     within = np.sqrt(EFFICIENCY / usual) * pair
-    own = NORMAL * _small_sample(nights) * nan_median(np.abs(shifts - _column(nan_median(shifts))))
+    # The correction for few nights: Croux and Rousseeuw (1992).
+    few = nights / np.maximum(nights - 0.8, 0.2)
+    own = NORMAL * few * nan_median(np.abs(shifts - nan_median(shifts)[..., None]))
     share = np.where(within > 0, own / np.maximum(within, 1e-12), np.nan)
-    suite = np.fmax(_column(nan_median(share)), 1.0) * within
+    suite = np.fmax(nan_median(share)[..., None], 1.0) * within
     weight = nights / (nights + OWN_NIGHTS)
     total = np.maximum(weight * own + (1 - weight) * suite, floor)
     nightly = np.sqrt(np.maximum(total**2 - within**2, 0.0))
     return Noise(pair, nightly, floor, nights.astype(np.float64))
 
 
-def _small_sample(nights: Array) -> Array:
-    """Correct the median absolute deviation about the median (Croux and Rousseeuw 1992)."""
-    result: Array = nights / np.maximum(nights - 0.8, 0.2)
+SHORTEST = 3
+"""Fewer nights with a baseline have no level of their own. They are taken about 0, where a build is
+in the moment in which it is accepted."""
+
+SHARE = 0.5
+"""A night with a smaller share of the queries says nothing of the suite."""
+
+
+def about_own_level(shifts: Array, stretches: NDArray[np.int_]) -> Array:
+    """Return the shifts, each stretch of nights with the same baseline about its own median.
+
+    ``stretches`` (..., nights) numbers the baselines. A median of few nights is close to each of
+    them: where there are several stretches, the rest is widened by as much.
+    """
+    known = ~np.isnan(shifts)
+    result = shifts.copy()
+    numbers = np.unique(stretches)
+    parts = [known & (stretches == number) for number in numbers]
+    several = sum(part.any(axis=-1).astype(int) for part in parts) > 1
+    for part in parts:
+        count = part.sum(axis=-1)[..., None]
+        level = nan_median(np.where(part, shifts, np.nan))[..., None]
+        widened = np.sqrt(count / np.maximum(count - 1, 1))
+        centred = (shifts - level) * np.where(several[..., None], widened, 1.0)
+        result = np.where(part & (count >= SHORTEST), centred, result)
     return result
 
 
-def _column(values: Array) -> Array:
-    return values[..., None]
+def suite_shifts(shifts: Array) -> Array:
+    """Return the suite's shift of each night, (..., nights): the mean of shifts about own levels.
 
-
-__all__ = ["Noise", "learn"]
+    NaN where less than ``SHARE`` of the queries has one.
+    """
+    count = np.sum(~np.isnan(shifts), axis=-2)
+    total = np.nansum(shifts, axis=-2)
+    enough = count >= np.maximum(SHARE * shifts.shape[-2], 1)
+    result: Array = np.where(enough, total / np.maximum(count, 1), np.nan)
+    return result

@@ -1,4 +1,4 @@
-"""The order of a night, decided before anything runs, so that no build has the better hours.
+"""How many pairs, and in which order: decided so that no build has the better hours.
 
 Research/regression-gates.md section 6, "Design": queries in another order every night, arms in
 turns, and the two queries of the self-test another each night. All of it follows from a seed that
@@ -7,11 +7,30 @@ is stored, so that a night can be run again as it was.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from typing import TypeVar
 
+from nexmark.config import Gate
+
 Query = TypeVar("Query")
+
+MIN_FRESH_PAIRS = 4
+"""Below this nothing is confirmed: 3 that agree are chance once in 8 (``location.agree``)."""
+
+CLEARING = 0.8
+"""Share of the fresh pairs asked for that clears a suspicion: one lost repetition is no verdict."""
+
+
+def fresh_pairs(pairs: int, rules: Gate) -> int:
+    """Return the number of fresh pairs for a suspect that had ``pairs`` first pairs."""
+    return max(pairs * rules.confirmation, MIN_FRESH_PAIRS)
+
+
+def clearing_pairs(asked: int) -> int:
+    """Return how many of the fresh pairs asked for must be whole to clear a suspicion."""
+    return max(math.ceil(CLEARING * asked), MIN_FRESH_PAIRS)
 
 
 def query_order(queries: Sequence[Query], seed: int) -> list[Query]:
@@ -75,6 +94,3 @@ def self_test_queries(queries: Sequence[Query], night_number: int) -> tuple[Quer
     round_, place = divmod(night_number, count)
     apart = 1 + (round_ + count // 2 - 1) % (count - 1) if count > 1 else 0
     return queries[place], queries[(place + apart) % count]
-
-
-__all__ = ["arm_order", "query_order", "self_test_queries"]

@@ -14,6 +14,8 @@ from enum import StrEnum
 
 from scipy.stats import binomtest
 
+from nexmark.model import Value
+
 CONFIDENCE = 0.95
 
 
@@ -28,15 +30,21 @@ class Test(StrEnum):
     """Pairs of a build and the same one made slower."""
 
 
+def alarmed(value: Value) -> bool | None:
+    """Tell whether the gate alarmed on a self-test, by its verdict: REGRESSION and nothing else.
+
+    A SUSPECT of a seeded slowdown is a miss: it was not found. None where there is no verdict, as
+    in a night that is INVALID: that test is not counted.
+    """
+    if value in (Value.CALIBRATING, Value.INVALID, Value.MISSING):
+        return None
+    return value is Value.REGRESSION
+
+
 @dataclass(frozen=True)
 class Result:
-    """What came of one self-test: whether the gate alarmed (REGRESSION) on it.
+    """What came of one self-test: whether the gate ``alarmed`` (see there) on it."""
 
-    ``alarmed`` is None where it came to no verdict, as in a night that is INVALID: not counted.
-    """
-
-    night: str
-    query: str
     test: Test
     alarmed: bool | None
 
@@ -54,10 +62,14 @@ class Rate:
 
 @dataclass(frozen=True)
 class Rates:
-    """The rates of a number of nights: alarms of A/A pairs, slowdowns found; ``words`` of both."""
+    """The rates of a number of nights: alarms of A/A pairs, slowdowns found; ``words`` of both.
+
+    ``version``: which version of the gate was tested, where it is known.
+    """
 
     false_alarms: Rate
     recall: Rate
+    version: int | None = None
 
     @property
     def words(self) -> str:
@@ -69,17 +81,15 @@ class Rates:
         parts.append(f"{found.hits} of {found.count} seeded slowdowns found")
         if found.rate is not None:
             parts[1] += f" ({_percent(found.rate)}, at least {_percent(found.lo)})"
+        if self.version is not None:
+            parts.append(f"gate version {self.version}")
         return f"self-test: {', '.join(parts)}"
 
 
-def rates(results: Iterable[Result], nights: int | None = None) -> Rates:
-    """Return the rates of results, oldest night first; of the last ``nights`` only if given."""
+def rates(results: Iterable[Result], version: int | None = None) -> Rates:
+    """Return the rates of results; ``version``: which version of the gate was tested."""
     rows = list(results)
-    if nights is not None:
-        names = list(dict.fromkeys(row.night for row in rows))
-        last = set(names[max(len(names) - nights, 0) :])
-        rows = [row for row in rows if row.night in last]
-    return Rates(_of(rows, Test.AA), _of(rows, Test.SLOWDOWN))
+    return Rates(_of(rows, Test.AA), _of(rows, Test.SLOWDOWN), version)
 
 
 def rate(count: int, hits: int) -> Rate:
@@ -99,6 +109,3 @@ def _of(rows: Iterable[Result], test: Test) -> Rate:
 
 def _percent(share: float | None) -> str:
     return "?" if share is None else f"{100 * share:.1f} %"
-
-
-__all__ = ["CONFIDENCE", "Rate", "Rates", "Result", "Test", "rate", "rates"]

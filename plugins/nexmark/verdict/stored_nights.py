@@ -1,14 +1,15 @@
 """Nights as CSV: the replay contract of DESIGN ("Verdict replay"), text in and text out.
 
-Columns: night, query, stage (1|2), pair, arm (candidate|baseline), order, metric, value, in rows
-of any order. Rows of the query ``canary`` are readings of the host: stage, pair, order and arm
-(before|after too) may be empty there, and tell their order in time. Columns that may be there:
-asked (pairs that were to be measured) and queries (that were to run, with spaces between), baseline
-(the accepted build of the query), basis (what its figures are of), and of a canary host and group;
-further ones are left alone.
+Columns: night, query, stage (1|2), pair, arm (candidate|baseline), order, metric, value. Rows may
+have any order. Rows of the query ``canary`` are readings of the host. Their stage, pair, order and
+arm (before|after too) may be empty, and give their order in time. Optional columns: asked (the
+pairs to measure), queries (the queries to run, with spaces between), baseline (the accepted build
+of the query), basis (the part of the run that the figures cover), teaches (0 in every row of a
+night from which later nights learn nothing, else 1 or empty), and host and group of a canary. Other
+columns are ignored.
 
-What is not a table of this kind is an error with its line; a number that can be no measurement
-(NaN, 0, below 0) is a fact of its night, which the gate judges.
+A text that is not such a table is an error, which names the line. A number that cannot be a
+measurement (NaN, 0, below 0) is a fact of its night, which the gate judges.
 """
 
 from __future__ import annotations
@@ -16,24 +17,30 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nexmark.verdict.nights import SUITE, Canary, Measured, Night, Pair, QueryVerdict
+from nexmark.model import ARMS, CANARY, JUDGED, SUITE
+from nexmark.verdict.measured_night import (
+    Canary,
+    Measured,
+    MeasuredNight,
+    QueryVerdict,
+    canaries_of,
+    pairs_of,
+)
 
 COLUMNS = ("night", "query", "stage", "pair", "arm", "order", "metric", "value")
 OUT = ("night", "query", "metric", "verdict", "ratio", "lo", "hi", "mde", "gate_version")
-OPTIONAL = ("asked", "queries", "baseline", "basis", "host", "group")
-CANARY = "canary"
-ARMS = ("candidate", "baseline")
+OPTIONAL = ("asked", "queries", "baseline", "basis", "teaches", "host", "group")
+TEACHES = {"": True, "1": True, "0": False}
 CANARY_ARMS = ("", "before", "after", *ARMS)
 REMEMBERED = 7
-"""A query that was there in one of so many nights before is expected."""
+"""A query that ran in at least one of the last nights is expected; this is their number."""
 
 
 class MalformedError(ValueError):
-    """``line`` (from 1) and what is wrong there, in one line."""
+    """An error in the CSV: ``line`` (from 1), and the problem in one line."""
 
     def __init__(self, line: int, problem: str) -> None:
         """Keep the line apart: the name of the file is the caller's."""
@@ -56,20 +63,21 @@ class _Row:
     queries: tuple[str, ...]
     baseline: str
     basis: str
+    teaches: bool
     host: str | None
     group: str
 
     @property
     def of_host(self) -> bool:
-        """Whether this is a canary's reading that says of which host and moment it is."""
+        """Whether this is a reading of a canary that names its host and moment."""
         return self.query == CANARY and self.host is not None and self.arm in ("before", "after")
 
 
-def read_nights(lines: Iterable[str]) -> list[Night]:
-    """Return the nights of a CSV in order; MalformedError for what is no such table.
+def read_nights(lines: Iterable[str]) -> list[MeasuredNight]:
+    """Return the nights of a CSV in order; MalformedError if the text is not such a table.
 
-    The order is that of the numbers in the names where the names differ in nothing else (dates,
-    run numbers), else that of their first rows.
+    If the names differ only in numbers (dates, run numbers), the numbers give the order; otherwise
+    the first row of each night does.
     """
     nights: dict[str, list[_Row]] = {}
     for row in _rows(lines):
@@ -89,10 +97,7 @@ def write_verdicts(verdicts: Iterable[QueryVerdict]) -> Iterator[Sequence[str]]:
     for verdict in verdicts:
         numbers = (verdict.ratio, verdict.lo, verdict.hi, verdict.mde)
         yield (
-            verdict.night,
-            verdict.query,
-            verdict.metric,
-            verdict.value.value,
+            *(verdict.night, verdict.query, verdict.metric, verdict.value.value),
             *("" if number is None else f"{number:.6g}" for number in numbers),
             str(verdict.gate_version),
         )
@@ -157,6 +162,7 @@ def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
         tuple(text.get("queries", "").split()),
         text.get("baseline", ""),
         text.get("basis", ""),
+        _teaches(text.get("teaches", ""), line),
         text.get("host"),
         text.get("group", ""),
     )
@@ -168,6 +174,12 @@ def _stage(text: str, line: int, canary: bool) -> int:
     if canary and text in ("", "0"):
         return 0
     raise MalformedError(line, f"stage {text!r} is not known; it is 1 or 2")
+
+
+def _teaches(text: str, line: int) -> bool:
+    if text not in TEACHES:
+        raise MalformedError(line, f"teaches {text!r} is not known; it is 0, 1 or empty")
+    return TEACHES[text]
 
 
 def _whole(column: str, text: str, line: int, may_be_empty: bool) -> int:
@@ -207,7 +219,7 @@ def _in_order(names: list[str]) -> list[str]:
     return sorted(names, key=lambda name: [int(digits) for digits in re.findall("[0-9]+", name)])
 
 
-def _expected(before: Sequence[Night]) -> tuple[str, ...]:
+def _expected(before: Sequence[MeasuredNight]) -> tuple[str, ...]:
     lately = {one.query for night in before[-REMEMBERED:] for one in night.measured}
     return tuple(sorted(lately, key=_natural))
 
@@ -219,27 +231,24 @@ def _natural(name: str) -> list[tuple[int, str]]:
     ]
 
 
-def _night(name: str, rows: Sequence[_Row]) -> Night:
-    figures: dict[tuple[str, str, int], dict[int, dict[str, float]]] = defaultdict(dict)
+def _night(name: str, rows: Sequence[_Row]) -> MeasuredNight:
+    series: dict[tuple[str, str], list[_Row]] = {}
     for row in rows:
         if row.query != CANARY:
-            pairs = figures[row.query, row.metric, row.stage]
-            pairs.setdefault(row.pair, {})[row.arm] = row.value
-    things = {(row.query, row.metric): row.basis for row in rows if row.query != CANARY}
-    measured = [
-        Measured(
-            query,
-            metric,
-            _pairs(figures.get((query, metric, 1), {})),
-            _pairs(figures.get((query, metric, 2), {})),
-            things[query, metric],
-        )
-        for query, metric in sorted(things, key=lambda thing: (_natural(thing[0]), thing[1]))
-    ]
-    of_hosts = list(_canaries_of_hosts([row for row in rows if row.of_host]))
+            series.setdefault((row.query, row.metric), []).append(row)
+    measured = []
+    for query, metric in sorted(series, key=lambda key: (_natural(key[0]), key[1])):
+        own = series[query, metric]
+        stages = [[(x.pair, x.arm, x.value) for x in own if x.stage == stage] for stage in JUDGED]
+        first, fresh = (pairs_of(figures, ARMS) for figures in stages)
+        measured.append(Measured(query, metric, first, fresh, own[-1].basis))
+    of_hosts = canaries_of(
+        (x.metric, x.host or "", x.group, x.arm, x.value)
+        for x in sorted((row for row in rows if row.of_host), key=_moment)
+    )
     groups = {canary.group for canary in of_hosts}
     expected = tuple(dict.fromkeys(query for row in rows for query in row.queries))
-    return Night(
+    return MeasuredNight(
         name,
         tuple(measured),
         (*_canaries([row for row in rows if not row.of_host]), *of_hosts),
@@ -247,13 +256,7 @@ def _night(name: str, rows: Sequence[_Row]) -> Night:
         asked=max(row.asked for row in rows) or None,
         baseline={row.query: row.baseline for row in rows if row.baseline},
         groups={one.query: one.query for one in measured if one.query in groups},
-    )
-
-
-def _pairs(found: Mapping[int, Mapping[str, float]]) -> tuple[Pair, ...]:
-    return tuple(
-        Pair(number, arms.get("candidate"), arms.get("baseline"))
-        for number, arms in sorted(found.items())
+        teaches=all(row.teaches for row in rows),
     )
 
 
@@ -277,19 +280,5 @@ def _canaries(rows: Sequence[_Row]) -> Iterator[Canary]:
             yield Canary(metric, tuple(x for x, _ in ends), tuple(x for _, x in ends))
 
 
-def _canaries_of_hosts(rows: Sequence[_Row]) -> Iterator[Canary]:
-    """Return each canary metric of each host and group, before and after."""
-    readings: dict[tuple[str, str, str], dict[str, list[float]]] = {}
-    for row in sorted(rows, key=_moment):
-        moments = readings.setdefault((row.metric, row.host or "", row.group), {})
-        moments.setdefault(row.arm, []).append(row.value)
-    for (metric, host, group), own in sorted(readings.items()):
-        before, after = tuple(own.get("before", ())), tuple(own.get("after", ()))
-        yield Canary(metric, before, after, host, group)
-
-
 def _moment(row: _Row) -> tuple[int, int, bool, float, int]:
     return row.stage, row.pair, row.arm == "after", row.order, row.line
-
-
-__all__ = ["CANARY", "COLUMNS", "OPTIONAL", "MalformedError", "read_nights", "write_verdicts"]

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Form, HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from nexmark.config import ACCEPT_DAG_ID
-from nexmark.errors import NexmarkError
-from nexmark.store import StoreError
+from nexmark.evidence.acknowledged import acks_of
+from nexmark.report.rendering import part
 from nexmark.store.accepting import parse_expiry
 from nexmark.web.pages import DONE
-from nexmark.web.views.acks import acks_of
-from nexmark.web.visit import NotFound, Visit, Visiting
-from nexmark.web.words import part
+from nexmark.web.visit import Visit, Visiting
 
 MOST = 2000
 """Characters of a reason."""
 LINK = 1000
 Text = Annotated[str, Form(max_length=MOST)]
-
-
-class Refused(NexmarkError):
-    """The store says why not."""
-
 
 router = APIRouter()
 
@@ -52,13 +45,10 @@ def accept(
     _check(visit, token)
     night = visit.night(dag, run)
     if query not in night.queries:
-        raise NotFound(f"{query!r} was not among the queries of {night.id}")
-    _check_link(link)
-    until = _refusing(lambda: parse_expiry(expires, datetime.now(UTC)))
-    _refusing(
-        lambda: visit.store.accept(
-            night.id, visit.name, reason, [query], expires=until, link=link.strip() or None
-        )
+        raise HTTPException(404, f"{query!r} was not among the queries of {night.id}")
+    until = parse_expiry(expires, datetime.now(UTC))
+    visit.store.accept(
+        night.id, visit.name, reason, [query], expires=until, link=link.strip() or None
     )
     place = f"/night/{part(dag)}/{part(run)}/query/{part(query)}?done=accepted#acks"
     return _to(visit, place)
@@ -74,8 +64,8 @@ def withdraw(
     """Take an acceptance back, in the name of the visitor."""
     _check(visit, token)
     if number not in {ack.row.id for ack in acks_of(visit.store, visit.dags)}:
-        raise NotFound(f"there is no acceptance {number}")
-    _refusing(lambda: visit.store.withdraw(number, visit.name, reason))
+        raise HTTPException(404, f"there is no acceptance {number}")
+    visit.store.withdraw(number, visit.name, reason)
     return _to(visit, "/acks?done=withdrawn")
 
 
@@ -88,23 +78,5 @@ def _check(visit: Visit, token: str) -> None:
         )
 
 
-def _refusing(do: Any) -> Any:
-    """Do it; what the store refuses is wrong input, not a broken database."""
-    try:
-        return do()
-    except StoreError as error:
-        if str(error).startswith("results database"):
-            raise
-        raise Refused(str(error)) from None
-
-
-def _check_link(link: str) -> None:
-    if link.strip() and not link.strip().startswith(("https://", "http://")):
-        raise Refused("link: give an address that begins with https:// or http://")
-
-
 def _to(visit: Visit, place: str) -> Response:
     return RedirectResponse(f"{visit.request.scope.get('root_path', '')}{place}", 303)
-
-
-__all__ = ["Refused", "router"]

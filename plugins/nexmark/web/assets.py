@@ -15,7 +15,7 @@ from functools import cache
 from importlib import metadata, resources
 from pathlib import Path
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response
 
 from nexmark.config import paths
@@ -35,7 +35,6 @@ _BUNDLE = (
 )
 _TIMEOUT_S = 120
 
-
 router = APIRouter()
 
 
@@ -43,9 +42,7 @@ router = APIRouter()
 def asset(request: Request, name: str) -> Response:
     """Return a file; browsers keep it as long as its version is the same."""
     if name not in TYPES:
-        from nexmark.web.visit import NotFound
-
-        raise NotFound(f"there is no file {name!r}")
+        raise HTTPException(404, f"there is no file {name!r}")
     own = request.query_params.get("v") == version(name)
     kept = "private, max-age=31536000, immutable" if own else "private, no-cache"
     return Response(content(name), media_type=TYPES[name], headers={"Cache-Control": kept})
@@ -64,7 +61,7 @@ def content(name: str) -> bytes:
     """Return a file."""
     if name == LIBRARY:
         return _library()
-    return resources.files("nexmark.web").joinpath("static", name).read_bytes()
+    return resources.files("nexmark.report").joinpath("static", name).read_bytes()
 
 
 def _library() -> bytes:
@@ -84,7 +81,7 @@ def _library() -> bytes:
 
 
 def _keep(path: Path, data: bytes) -> None:
-    """Write it for the next process; one that may not write makes it anew."""
+    """Write it for the next process; a process that may not write makes it each time."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,6 +89,3 @@ def _keep(path: Path, data: bytes) -> None:
         temporary.replace(path)
     except OSError:
         temporary.unlink(missing_ok=True)
-
-
-__all__ = ["content", "router", "version"]

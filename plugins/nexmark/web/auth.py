@@ -6,8 +6,10 @@ here as well. A form is only taken from a page of ours (``forms``).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Literal, Protocol
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
 
 from nexmark.config import ACCEPT_DAG_ID
 
@@ -15,70 +17,58 @@ User = Any
 """A user as the auth manager of this Airflow has it."""
 
 
-class Door(Protocol):
-    """What the pages ask about their visitors."""
+@dataclass(frozen=True)
+class NextRun:
+    """When Airflow starts the next run of a DAG; None where it has no schedule."""
 
-    @property
-    def user(self) -> Callable[..., Awaitable[User]]:
-        """The FastAPI dependency that returns the user of a request, or refuses it with 401."""
-
-    def name(self, user: User) -> str:
-        """Return the name of a user, as it is recorded."""
-
-    def readable(self, user: User, dags: Collection[str]) -> frozenset[str]:
-        """Return the DAGs among ``dags`` whose runs a user may read."""
-
-    def may_accept(self, user: User) -> bool:
-        """Tell whether a user may accept a night's figures."""
-
-    def login_url(self) -> str:
-        """Return where one logs in."""
-
-    def origins(self) -> frozenset[str]:
-        """Return the origins at which this Airflow is known to be, beside that of the request."""
-
-    def secret(self) -> str:
-        """Return what forms are signed with."""
+    at: datetime | None
+    paused: bool = False
 
 
-class AirflowDoor:
+class Door:
     """The door of the Airflow that this process is part of."""
 
-    def __init__(self) -> None:
-        """Take Airflow's own way to tell a user: a bearer token, or the cookie of its UI."""
-        from airflow.api_fastapi.core_api.security import get_user
-
-        self._user: Callable[..., Awaitable[User]] = get_user
-
     @property
     def user(self) -> Callable[..., Awaitable[User]]:
-        """Airflow's dependency ``get_user``."""
-        return self._user
+        """Airflow's own dependency that tells a user: by a bearer token, or its UI's cookie.
+
+        It refuses anybody else with 401.
+        """
+        from airflow.api_fastapi.core_api.security import get_user
+
+        return get_user
 
     def name(self, user: User) -> str:
-        """Return the name that Airflow shows for the user."""
+        """Return the name that Airflow shows for the user, as it is recorded."""
         return str(user.get_name() or user.get_id())
 
     def readable(self, user: User, dags: Collection[str]) -> frozenset[str]:
-        """Ask the auth manager about the runs of each DAG."""
-        from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+        """Return the DAGs among ``dags`` whose runs a user may read, as the auth manager says."""
+        return frozenset(self._allowed(user, dags, "GET"))
 
-        return frozenset(self._allowed(user, dags, "GET", DagAccessEntity.RUN))
+    def next_runs(self, dags: Collection[str]) -> Mapping[str, NextRun]:
+        """Return when each DAG that Airflow knows runs next, as its scheduler notes it."""
+        from airflow.models.dag import DagModel
+        from airflow.utils.session import create_session
+        from sqlalchemy import select
+
+        columns = (DagModel.dag_id, DagModel.next_dagrun_create_after, DagModel.is_paused)
+        query = select(*columns).where(DagModel.dag_id.in_(dags), ~DagModel.is_stale)
+        with create_session() as session:
+            return {dag: NextRun(at, paused) for dag, at, paused in session.execute(query)}
 
     def may_accept(self, user: User) -> bool:
-        """Ask the auth manager whether the user may trigger ``nexmark_accept``."""
-        from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
-
-        return bool(self._allowed(user, [ACCEPT_DAG_ID], "POST", DagAccessEntity.RUN))
+        """Tell whether the user may trigger ``nexmark_accept``, as the auth manager says."""
+        return bool(self._allowed(user, [ACCEPT_DAG_ID], "POST"))
 
     def login_url(self) -> str:
-        """Ask the auth manager."""
+        """Return where one logs in."""
         from airflow.api_fastapi.app import get_auth_manager
 
         return str(get_auth_manager().get_url_login())
 
     def origins(self) -> frozenset[str]:
-        """Return that of ``[api] base_url``: a proxy may have told us another name."""
+        """Return the origin of ``[api] base_url``; a proxy may use another name in its requests."""
         from urllib.parse import urlsplit
 
         from airflow.configuration import conf
@@ -87,17 +77,19 @@ class AirflowDoor:
         return frozenset({f"{url.scheme}://{url.netloc}"} if url.netloc else ())
 
     def secret(self) -> str:
-        """Return the secret key of the API server."""
+        """Return the secret key of the API server, which signs forms."""
         from airflow.configuration import conf
 
         return str(conf.get("api", "secret_key"))
 
     @staticmethod
-    def _allowed(
-        user: User, dags: Collection[str], method: Literal["GET", "POST"], entity: Any
-    ) -> list[str]:
+    def _allowed(user: User, dags: Collection[str], method: Literal["GET", "POST"]) -> list[str]:
+        """Return the DAGs whose runs a user may read (GET) or trigger (POST)."""
         from airflow.api_fastapi.app import get_auth_manager
-        from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
+        from airflow.api_fastapi.auth.managers.models.resource_details import (
+            DagAccessEntity,
+            DagDetails,
+        )
         from airflow.models.dag import DagModel
 
         manager = get_auth_manager()
@@ -107,11 +99,8 @@ class AirflowDoor:
             for dag in dags
             if manager.is_authorized_dag(
                 method=method,
-                access_entity=entity,
+                access_entity=DagAccessEntity.RUN,
                 details=DagDetails(id=dag, team_name=teams.get(dag)),
                 user=user,
             )
         ]
-
-
-__all__ = ["AirflowDoor", "Door", "User"]

@@ -6,32 +6,23 @@ The plugin is imported by every component of Airflow, and only the API server sh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 PREFIX = "/nexmark"
 
-Message = MutableMapping[str, Any]
-App = Callable[
-    [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]],
-    Awaitable[None],
-]
-
 
 class EntryPoint:
-    """An ASGI application that becomes that of ``nexmark.web.app`` with the first request."""
+    """An ASGI application that loads ``web.web_app`` with the first request and hands over."""
 
     def __init__(self) -> None:
         """Nothing is loaded yet."""
-        self._app: App | None = None
+        self._app: ASGIApp | None = None
         self._lock: asyncio.Lock | None = None
 
-    async def __call__(
-        self,
-        scope: Message,
-        receive: Callable[[], Awaitable[Message]],
-        send: Callable[[Message], Awaitable[None]],
-    ) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if self._app is None:
             if self._lock is None:
@@ -51,12 +42,8 @@ def base_path() -> str:
     return urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
 
 
-def _make() -> App:
-    from nexmark.web.app import create_app
-    from nexmark.web.auth import AirflowDoor
-    from nexmark.web.database import Database
+def _make() -> ASGIApp:
+    from nexmark.web.auth import Door
+    from nexmark.web.web_app import Database, create_app
 
-    return create_app(Database(), AirflowDoor())
-
-
-__all__ = ["PREFIX", "EntryPoint", "base_path"]
+    return create_app(Database(), Door())

@@ -1,16 +1,36 @@
-"""The pages about nights and queries."""
+"""The pages: what each shows is a model of ``nexmark.evidence``, rendered by its template."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
-from starlette.responses import FileResponse, Response
+from pathlib import Path
+from typing import Any
 
-from nexmark.web.policies import ALONE, SCRIPTED
-from nexmark.web.views.evidence import alarm_file, night_file
-from nexmark.web.views.flames import flame_file
-from nexmark.web.views.nights import nights_page
-from nexmark.web.views.query import query_page
-from nexmark.web.visit import NotFound, Visiting
+from fastapi import APIRouter, HTTPException
+from starlette.responses import FileResponse, RedirectResponse, Response
+
+from nexmark.config import KNOWN_QUERIES
+from nexmark.evidence.build_comparison import build_lines, compare_builds
+from nexmark.evidence.gate_health import gate_health
+from nexmark.evidence.night_evidence import SORTS, night_evidence
+from nexmark.evidence.night_list import nights_page
+from nexmark.evidence.overview import overview
+from nexmark.evidence.query_evidence import alarm_file, query_evidence
+from nexmark.evidence.signoffs import evidence_file, signoff_page, signoffs_of
+from nexmark.flames import flames_of
+from nexmark.report.charts import query_charts, time_charts, verdicts_chart
+from nexmark.report.rendering import part
+from nexmark.report.table import report_text
+from nexmark.store import history
+from nexmark.web.visit import Visit, Visiting
+
+ALONE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+"""The Content-Security-Policy for files to be read by themselves: no script, no origin."""
+
+SCRIPTED = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "sandbox allow-scripts"
+)
+"""For drawings with a script of their own: it has no origin, and asks nobody."""
 
 DONE = {
     "accepted": (
@@ -21,8 +41,48 @@ DONE = {
 }
 """What is said after a form; nothing else that comes with an address is shown."""
 
-
 router = APIRouter()
+
+
+@router.get("/")
+def first(visit: Visiting) -> Response:
+    """Show all engines at a glance."""
+    page = overview(visit.store, visit.dags)
+    runs = visit.door.next_runs({one.line.night.dag_id for one in page.engines})
+    return visit.page("overview.html", "overview", page=page, runs=runs)
+
+
+@router.get("/newest")
+def newest(visit: Visiting) -> Response:
+    """Show the newest night."""
+    return _night_or_empty(visit, history.nights(visit.store, visit.dags, 1))
+
+
+@router.get("/dag/{dag}")
+def of_dag(visit: Visiting, dag: str) -> Response:
+    """Show the newest night of a DAG."""
+    return _night_or_empty(visit, history.nights(visit.store, visit.dags & {dag}, 1), dag)
+
+
+@router.get("/dag/{dag}/task/{task}")
+def of_task(visit: Visiting, dag: str, task: str) -> Response:
+    """Lead from a task to its query in the newest night of the DAG."""
+    found = history.nights(visit.store, visit.dags & {dag}, 1)
+    if not found:
+        return _night_or_empty(visit, found, dag)
+    return _to_task(visit, dag, found[0].run_id, task)
+
+
+@router.get("/night/{dag}/{run}")
+def night(visit: Visiting, dag: str, run: str, sort: str = "") -> Response:
+    """Show a night."""
+    return _night(visit, dag, run, sort)
+
+
+@router.get("/night/{dag}/{run}/task/{task}")
+def of_task_instance(visit: Visiting, dag: str, run: str, task: str) -> Response:
+    """Lead from a task of a run to its query."""
+    return _to_task(visit, dag, run, task)
 
 
 @router.get("/nights")
@@ -32,49 +92,139 @@ def nights(visit: Visiting, page: int = 1) -> Response:
 
 
 @router.get("/night/{dag}/{run}/query/{query}")
-def query(
-    visit: Visiting,
-    dag: str,
-    run: str,
-    query: str,
-    done: str = "",
-) -> Response:
+def query(visit: Visiting, dag: str, run: str, query: str, done: str = "") -> Response:
     """Show a query of a night."""
     night = visit.night(dag, run)
     if query not in night.queries:
-        raise NotFound(f"{query!r} was not among the queries of {night.id}")
-    page = query_page(visit.store, night, query)
-    evidence = alarm_file(night, query) is not None
-    return visit.page("query.html", "night", page=page, done=DONE.get(done), evidence=evidence)
+        raise HTTPException(404, f"{query!r} was not among the queries of {night.id}")
+    page = query_evidence(visit.store, night, query)
+    return visit.page(
+        "query.html",
+        "night",
+        page=page,
+        charts=query_charts(page),
+        over_time=time_charts(page),
+        done=DONE.get(done),
+        evidence=alarm_file(night, query) is not None,
+    )
 
 
 @router.get("/night/{dag}/{run}/query/{query}/flames/{name}")
 def flames(visit: Visiting, dag: str, run: str, query: str, name: str) -> Response:
     """Return a flame graph as it was drawn, with its script that zooms and searches."""
-    found = flame_file(visit.night(dag, run), query, name)
-    if found is None:
-        raise NotFound(f"there is no flame graph {name!r} of {query!r} in {dag}/{run}")
-    return FileResponse(
-        found, media_type="image/svg+xml", headers={"Content-Security-Policy": SCRIPTED}
-    )
+    graphs = flames_of(Path(visit.night(dag, run).directory), query)
+    found = graphs.files.get(name) if graphs else None
+    if found is not None and (found.suffix != ".svg" or not found.is_file()):
+        found = None
+    what = f"flame graph {name!r} of {query!r} in {dag}/{run}"
+    return _file(found, what, SCRIPTED, "image/svg+xml")
 
 
 @router.get("/night/{dag}/{run}/evidence")
-def night_evidence(visit: Visiting, dag: str, run: str) -> Response:
+def night_file(visit: Visiting, dag: str, run: str) -> Response:
     """Return the evidence of a night as it was written."""
-    found = night_file(visit.night(dag, run))
-    if found is None:
-        raise NotFound(f"there is no evidence of {dag}/{run}")
-    return FileResponse(found, media_type="text/html", headers={"Content-Security-Policy": ALONE})
+    return _file(alarm_file(visit.night(dag, run)), f"evidence of {dag}/{run}")
 
 
 @router.get("/night/{dag}/{run}/query/{query}/evidence")
-def alarm_evidence(visit: Visiting, dag: str, run: str, query: str) -> Response:
+def query_file(visit: Visiting, dag: str, run: str, query: str) -> Response:
     """Return the evidence of an alarm as it was written."""
     found = alarm_file(visit.night(dag, run), query)
-    if found is None:
-        raise NotFound(f"there is no evidence of {query!r} in {dag}/{run}: it did not alarm")
-    return FileResponse(found, media_type="text/html", headers={"Content-Security-Policy": ALONE})
+    return _file(found, f"evidence of {query!r} in {dag}/{run}: it did not alarm")
 
 
-__all__ = ["DONE", "router"]
+@router.get("/builds")
+def builds(visit: Visiting) -> Response:
+    """List the builds."""
+    return visit.page("builds.html", "builds", lines=build_lines(visit.store, visit.dags))
+
+
+@router.get("/compare")
+def compare(visit: Visiting, new: str = "", old: str = "") -> Response:
+    """Compare two of the builds that the visitor may see."""
+    lines = build_lines(visit.store, visit.dags)
+    page = None
+    if new and old:
+        for build in (new, old):
+            if build not in {line.build.id for line in lines}:
+                raise HTTPException(
+                    404, f"there is no build {build!r} here; the list of builds has all"
+                )
+        both = visit.store.build(new), visit.store.build(old)
+        page = compare_builds(visit.store, visit.dags, *both)
+    return visit.page("compare.html", "compare", lines=lines, page=page)
+
+
+@router.get("/signoffs")
+def signoffs(visit: Visiting) -> Response:
+    """List the sign-offs."""
+    found = signoffs_of(visit.store, visit.dags)
+    return visit.page("signoffs.html", "signoffs", signoffs=found)
+
+
+@router.get("/signoff/{dag}/{run}")
+def signoff(visit: Visiting, dag: str, run: str) -> Response:
+    """Show a sign-off."""
+    page = signoff_page(visit.store, visit.night(dag, run))
+    return visit.page("signoff.html", "signoffs", page=page)
+
+
+@router.get("/signoff/{dag}/{run}/evidence/{bundle}")
+def signoff_file(visit: Visiting, dag: str, run: str, bundle: str) -> Response:
+    """Return the evidence of a sign-off as it was written."""
+    return _file(
+        evidence_file(visit.night(dag, run), bundle), f"evidence {bundle!r} of {dag}/{run}"
+    )
+
+
+@router.get("/gate")
+def gate(visit: Visiting) -> Response:
+    """Show how good the gate is."""
+    page = gate_health(visit.store, visit.dags)
+    return visit.page("gate.html", "gate", page=page, chart=verdicts_chart(page))
+
+
+def query_of(task: str) -> str | None:
+    """Return the query that a task is about: it is the name of its task group."""
+    group = task.partition(".")[0]
+    return group if group in KNOWN_QUERIES else None
+
+
+def _night(visit: Visit, dag: str, run: str, sort: str) -> Response:
+    night = visit.night(dag, run)
+    page = night_evidence(visit.store, night, deep=False)
+    sort = sort if sort in SORTS else "attention"
+    return visit.page(
+        "night.html",
+        "night",
+        page=page,
+        sort=sort,
+        lines=sorted(page.lines, key=SORTS[sort]),
+        text=report_text(page.report),
+        evidence=alarm_file(night) is not None,
+    )
+
+
+def _night_or_empty(visit: Visit, found: Any, dag: str = "") -> Response:
+    if found:
+        sort = visit.request.query_params.get("sort", "")
+        return _night(visit, found[0].dag_id, found[0].run_id, sort)
+    return visit.page("empty.html", "night", dag=dag, others=len(visit.dags))
+
+
+def _to_task(visit: Visit, dag: str, run: str, task: str) -> Response:
+    night = visit.night(dag, run)
+    query = query_of(task)
+    root = visit.request.scope.get("root_path", "")
+    address = f"{root}/night/{part(night.dag_id)}/{part(night.run_id)}"
+    if query is None:
+        return RedirectResponse(address, 303)
+    if query not in night.queries:
+        raise HTTPException(404, f"{query} was not among the queries of {night.id}")
+    return RedirectResponse(f"{address}/query/{part(query)}", 303)
+
+
+def _file(path: Path | None, what: str, policy: str = ALONE, kind: str = "text/html") -> Response:
+    if path is None:
+        raise HTTPException(404, f"there is no {what}")
+    return FileResponse(path, media_type=kind, headers={"Content-Security-Policy": policy})

@@ -1,24 +1,40 @@
-"""One request by one person: what they may see, looked up in the store."""
+"""One request by one person: what they may see, looked up in the store, and the page of it."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Annotated, Any
 
 from fastapi import Depends, HTTPException
+from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
-from nexmark.errors import NexmarkError
-from nexmark.store import Store, StoreError, history
-from nexmark.store.models import Night
-from nexmark.web import forms, templating
+from nexmark.report.rendering import environment, part
+from nexmark.store import Store, UnknownNight, history
+from nexmark.store.table_rows import NightRow
+from nexmark.web import assets, forms
 from nexmark.web.auth import Door, User
 
-
-class NotFound(NexmarkError):
-    """What was asked for is not there, or not for this person's eyes."""
+MENU = (
+    ("overview", "/", "Overview"),
+    ("night", "/newest", "Night"),
+    ("nights", "/nights", "Nights"),
+    ("builds", "/builds", "Builds"),
+    ("compare", "/compare", "Compare"),
+    ("signoffs", "/signoffs", "Sign-off"),
+    ("gate", "/gate", "Gate health"),
+    ("acks", "/acks", "Acks"),
+)
+TITLES = {
+    400: "That cannot be done",
+    401: "Please log in",
+    403: "Not allowed",
+    404: "Nothing here",
+    503: "The results database cannot be read",
+}
 
 
 @dataclass
@@ -55,18 +71,16 @@ class Visit:
         """Whether the visitor may accept figures."""
         return self.door.may_accept(self.user)
 
-    def night(self, dag: str, run: str) -> Night:
-        """Return a night that the visitor may see; NotFound for any other."""
+    def night(self, dag: str, run: str) -> NightRow:
+        """Return a night that the visitor may see; 404 for any other."""
         name = f"{dag}/{run}"
         if dag in self.dags:
-            try:
+            with suppress(UnknownNight):
                 return self.store.night(name)
-            except StoreError as error:
-                if "is not recorded" not in str(error):
-                    raise
-        raise NotFound(
+        raise HTTPException(
+            404,
             f"there is no night {name!r}: its preflight has not passed (yet), or it is not for "
-            "you to see; the list of nights has all others"
+            "you to see; the list of nights has all others",
         )
 
     def token(self) -> str:
@@ -79,7 +93,7 @@ class Visit:
 
     def page(self, template: str, section: str, **content: Any) -> Response:
         """Return a page; ``section`` is the entry of the menu that it belongs to."""
-        return templating.render(
+        return render(
             self.request,
             template,
             section=section,
@@ -101,4 +115,36 @@ def _visit(request: Request) -> Visit:
 Visiting = Annotated[Visit, Depends(_visit)]
 """What a route asks for."""
 
-__all__ = ["NotFound", "Visit", "Visiting"]
+
+def render(request: Request, template: str, status: int = 200, **content: Any) -> HTMLResponse:
+    """Return a page."""
+    root = request.scope.get("root_path", "")
+
+    @cache
+    def night_url(run: str, *more: str) -> Markup:
+        dag, _, run_id = run.partition("/")
+        return Markup("/".join([f"{root}/night", part(dag), part(run_id), *map(part, more)]))
+
+    text = (
+        environment()
+        .get_template(template)
+        .render(
+            layout="base.html",
+            alone=False,
+            menu=MENU,
+            root=root,
+            night_url=night_url,
+            asset=lambda name: f"{root}/assets/{name}?v={assets.version(name)}",
+            **content,
+        )
+    )
+    return HTMLResponse(text, status_code=status)
+
+
+def render_error(
+    request: Request, status: int, sentence: str, login: str | None = None
+) -> HTMLResponse:
+    """Return a page that says what is wrong in a sentence."""
+    title = TITLES.get(status, "That did not work")
+    content = {"title": title, "sentence": sentence, "login": login, "section": ""}
+    return render(request, "error.html", status, **content, visitor="")

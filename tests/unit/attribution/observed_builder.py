@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nexmark.attribution import Attribution, Observed, Plan
 from nexmark.attribution.attribute import attribute
-from nexmark.measure.operator_times import OPERATOR, OUTSIDE, PHASE, STAGE, Part
+from nexmark.attribution.explained import Attribution, Observed, Plan
+from nexmark.measure.executed_plan import OPERATOR, OUTSIDE, PHASE, STAGE, Part
 
 PLAN = ("Project", "StateStoreSave", "Exchange (auction)", "HashAggregate", "MicroBatchScan")
 EVENTS = 1_000_000

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from nexmark.attribution import Change, Kind, words
 from nexmark.attribution.attribute import attribute
-from nexmark.verdict import Value
+from nexmark.attribution.explained import ChangeKind, CostChange
+from nexmark.attribution.sentences import words
+from nexmark.model import Value
 from tests.unit.attribution.observed_builder import PLAN, arm, explained, plan
 
 SORTED = (*PLAN[:3], "Sort", *PLAN[3:])
@@ -14,50 +15,50 @@ SORTED = (*PLAN[:3], "Sort", *PLAN[3:])
 
 class TestKinds:
     def test_slower_with_the_same_plan(self) -> None:
-        assert explained(arm({"StateStoreSave": 6.0}), arm()).kind is Kind.SLOWER
+        assert explained(arm({"StateStoreSave": 6.0}), arm()).kind is ChangeKind.SLOWER
 
     def test_slower_with_another_plan(self) -> None:
         found = explained(arm({"Sort": 3.0}, SORTED), arm())
-        assert found.kind is Kind.SLOWER_PLAN_CHANGED
+        assert found.kind is ChangeKind.SLOWER_PLAN_CHANGED
         assert (found.plan.added, found.plan.removed) == (("Sort",), ())
 
     def test_the_mirror_for_faster(self) -> None:
-        assert explained(arm(), arm({"StateStoreSave": 6.0})).kind is Kind.FASTER
-        assert explained(arm(), arm({"Sort": 3.0}, SORTED)).kind is Kind.FASTER_PLAN_CHANGED
+        assert explained(arm(), arm({"StateStoreSave": 6.0})).kind is ChangeKind.FASTER
+        assert explained(arm(), arm({"Sort": 3.0}, SORTED)).kind is ChangeKind.FASTER_PLAN_CHANGED
 
     def test_another_plan_at_the_same_speed_is_a_warning(self) -> None:
-        assert explained(arm(None, SORTED), arm()).kind is Kind.PLAN_CHANGED
-        assert explained(arm(None, SORTED), arm(wall_s=15.0)).kind is Kind.PLAN_CHANGED
+        assert explained(arm(None, SORTED), arm()).kind is ChangeKind.PLAN_CHANGED
+        assert explained(arm(None, SORTED), arm(wall_s=15.0)).kind is ChangeKind.PLAN_CHANGED
 
     def test_more_wall_time_without_more_cpu_time_is_waiting(self) -> None:
-        assert explained(arm(wall_s=15.0), arm()).kind is Kind.WAITING
-        assert explained(arm(), arm(wall_s=15.0)).kind is Kind.WAITING_LESS
+        assert explained(arm(wall_s=15.0), arm()).kind is ChangeKind.WAITING
+        assert explained(arm(), arm(wall_s=15.0)).kind is ChangeKind.WAITING_LESS
 
     def test_nothing_to_explain(self) -> None:
-        assert explained(arm(noise=(1.0,) * 6), arm()).kind is Kind.NOTHING
+        assert explained(arm(noise=(1.0,) * 6), arm()).kind is ChangeKind.NOTHING
 
     @pytest.mark.parametrize("verdict", [Value.OK, Value.UNCONFIRMED])
     def test_what_the_gate_calls_unchanged_is(self, verdict: Value) -> None:
         found = explained(arm({"StateStoreSave": 5.0}), arm(), verdict=verdict)
-        assert found.kind is Kind.NOTHING
+        assert found.kind is ChangeKind.NOTHING
         assert {part.share for part in found.parts} == {None}
 
     def test_what_the_gate_calls_a_regression_is_of_the_size_it_says(self) -> None:
-        stated = Change(1.011, 1.003, 1.02)
+        stated = CostChange(1.011, 1.003, 1.02)
         found = explained(
             arm({"StateStoreSave": 4.1}), arm(), verdict=Value.REGRESSION, stated=stated
         )
-        assert (found.kind, found.cpu) == (Kind.SLOWER, stated)
+        assert (found.kind, found.cpu) == (ChangeKind.SLOWER, stated)
 
     def test_a_few_pairs_are_no_ground_without_the_gate(self) -> None:
         found = explained(arm({"StateStoreSave": 6.0}, pairs=3), arm(pairs=3))
-        assert found.kind is Kind.NOTHING
+        assert found.kind is ChangeKind.NOTHING
         sure = explained(arm({"StateStoreSave": 6.0}, pairs=3), arm(), verdict=Value.REGRESSION)
-        assert sure.kind is Kind.SLOWER
+        assert sure.kind is ChangeKind.SLOWER
 
     def test_a_wall_clock_that_the_gate_does_not_trust_is_no_waiting(self) -> None:
         found = explained(arm(wall_s=15.0), arm(), wall_verdict=Value.OK)
-        assert found.kind is Kind.NOTHING
+        assert found.kind is ChangeKind.NOTHING
 
 
 class TestRanking:
@@ -134,7 +135,7 @@ class TestAnotherPlan:
         found = explained(arm(plan=plan(text=texts[1])), arm(plan=plan(text=texts[0])))
         assert (found.plan.changed, found.notes) == (False, ())
 
-    def test_other_formulations_are_told(self) -> None:
+    def test_other_formulations_are_reported(self) -> None:
         found = explained(arm(formulation="union"), arm())
         assert found.notes == ("the arms ran other formulations: union and panes",)
 
@@ -180,7 +181,7 @@ class TestPairs:
     def test_the_class_is_known_without_any_event_log(self) -> None:
         slower = arm({"StateStoreSave": 6.0}, parts=(), problem="the event log is cut off")
         found = explained(slower, arm())
-        assert (found.kind, found.parts) == (Kind.SLOWER, ())
+        assert (found.kind, found.parts) == (ChangeKind.SLOWER, ())
         assert found.notes == ("operators of 0 of 6 pairs are known: the event log is cut off",)
 
     def test_a_pair_without_event_log_is_left_out_of_the_ranking(self) -> None:

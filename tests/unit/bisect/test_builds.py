@@ -36,15 +36,15 @@ def test_a_tarball_keeps_its_digest_and_is_short_in_tables(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("good", "bad", "between", "says"),
     [
-        ("", "pypi:4.0.3", "pypi:4.0.1", "bisect: GOOD is not given; give GOOD=..."),
-        ("pypi:4.0.0", " ", "pypi:4.0.1", "bisect: BAD is not given"),
-        ("pypi:4.0.0", "pypi:4.0.3", "", "bisect: BUILDS is not given"),
-        ("pypi:4.0.0", "pypi:4.0.3", "pypi:4.0.0", "BUILDS: there is none between"),
+        ("", "pypi:4.0.3", "pypi:4.0.1", "bisect: --good is not given; give --good ..."),
+        ("pypi:4.0.0", " ", "pypi:4.0.1", "bisect: --bad is not given"),
+        ("pypi:4.0.0", "pypi:4.0.3", "", "bisect: --builds is not given"),
+        ("pypi:4.0.0", "pypi:4.0.3", "pypi:4.0.0", "--builds: there is none between"),
         ("pypi:4.0.0", "pypi:4.0.0", "pypi:4.0.1", "build pypi:4.0.0 is there twice"),
         ("pypi:4.0.0", "pypi:4.0.3", "pypi:4.0.1,pypi:4.0.1", "build pypi:4.0.1 is there twice"),
         ("pypi:4.0.0", "pypi:4.0.3", "/no/such/file", "'/no/such/file' is neither a file nor"),
-        ("4.0.0", "pypi:4.0.3", "pypi:4.0.1", "GOOD: build '4.0.0': not known; write pypi:4.3.0"),
-        ("pypi:4.0.0", "pypi:4.0.3", "pypi:4.0.1,x:2", "BUILDS: build 'x:2': not known"),
+        ("4.0.0", "pypi:4.0.3", "pypi:4.0.1", "--good: build '4.0.0': not known; write pypi:4.3.0"),
+        ("pypi:4.0.0", "pypi:4.0.3", "pypi:4.0.1,x:2", "--builds: build 'x:2': not known"),
     ],
 )
 def test_a_mistake_is_one_line(good: str, bad: str, between: str, says: str) -> None:

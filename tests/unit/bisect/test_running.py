@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.bisect.running import TOKEN, RunningAirflow, running_airflow
+from nexmark.airflow_site.build_runs import TOKEN, RunningAirflow, running_airflow
 from nexmark.errors import NexmarkError
 
 NAME = "manual__2026-11-21T01:02:03+00:00"
@@ -79,7 +79,7 @@ def test_a_night_is_begun_and_waited_for(server: Server, state: str, code: int) 
     assert polled[0][0].endswith("/dagRuns/manual__2026-11-21T01%3A02%3A03%2B00%3A00")
 
 
-def test_a_dag_that_is_paused_is_told_before_a_night_waits_for_ever(server: Server) -> None:
+def test_a_dag_that_is_paused_is_reported_before_a_night_waits_for_ever(server: Server) -> None:
     airflow(server).check()
     server.paused = True
     with pytest.raises(NexmarkError, match="nexmark_build is paused; switch it on"):
@@ -97,7 +97,7 @@ def test_what_airflow_refuses_is_one_line(server: Server, status: int, said: str
     assert "\n" not in str(told.value)
 
 
-def test_a_token_that_is_not_accepted_is_told_and_not_shown(server: Server) -> None:
+def test_a_token_that_is_not_accepted_is_reported_and_not_shown(server: Server) -> None:
     with pytest.raises(NexmarkError, match=f"refused .401.; renew the token in {TOKEN}") as told:
         airflow(server, "wrong").check()
     assert "wrong" not in str(told.value)

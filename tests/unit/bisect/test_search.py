@@ -7,11 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from nexmark.bisect.search import Search, Unmeasurable
-from nexmark.bisect.words import answer, percent, table
+from nexmark.bisect.search import Search, Unmeasurable, answer, percent, table
 from nexmark.errors import NexmarkError
-from nexmark.verdict.bisection import Bisection
-from nexmark.verdict.pairs_of_builds import Pairs
+from nexmark.verdict.bisection import Bisection, Pairs
 
 BUILDS = [f"pypi:4.0.{n}" for n in range(10)]
 FLOOR = 0.004
@@ -138,5 +136,5 @@ def test_every_step_shows_what_is_believed() -> None:
         (0.0, 0.01, "0.0 % slower (-1.9 to 2.0 %)"),
     ],
 )
-def test_a_size_is_told_with_its_interval(size: float, deviation: float, says: str) -> None:
+def test_a_size_is_reported_with_its_interval(size: float, deviation: float, says: str) -> None:
     assert percent(size, deviation) == says

@@ -15,9 +15,9 @@ from typing import Any, cast
 import pytest
 
 from nexmark.cluster import ClusterError
-from nexmark.cluster.host import Host
-from nexmark.cluster.listening import listening
-from nexmark.cluster.programs import program_command, program_input, program_result
+from nexmark.cluster.hosts.host import Host
+from nexmark.cluster.hosts.programs import program_command, program_input, program_result
+from nexmark.cluster.inspection.inspection import listening
 from nexmark.config import SshCluster, load
 from nexmark_jobs.host.ports import is_free
 from nexmark_jobs.host.processes import end, start_detached
@@ -88,7 +88,7 @@ def test_our_own_daemon_on_both_ports_is_up(config: SshCluster) -> None:
 
 
 @pytest.mark.usefixtures("daemon")
-def test_a_stranger_is_told_with_host_port_process_and_remedy(config: SshCluster) -> None:
+def test_a_stranger_is_reported_with_host_port_process_and_remedy(config: SshCluster) -> None:
     said = rf"host nexmark01: port {config.master_port} is taken by process \d+ \(.*; end it, or"
     with pytest.raises(ClusterError, match=said):
         look(config, "another|mark")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import random
 import socket
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +25,8 @@ from nexmark.cluster import (
     identify,
     open_cluster,
 )
-from nexmark.config import BASELINE, CANDIDATE, EmbeddedCluster
+from nexmark.config import EmbeddedCluster
+from nexmark.model import Arm
 from nexmark_jobs.host.ports import is_free, listener
 from nexmark_jobs.host.processes import end, owned, start_detached
 
@@ -130,6 +133,89 @@ def test_a_taken_port_names_port_process_and_remedy(
     assert cluster.holder() is None
 
 
+PI = """
+from pyspark.sql import SparkSession
+print("sum", SparkSession.builder.getOrCreate().sparkContext.parallelize(range(10), 2).sum())
+"""
+
+
+def submit(cluster: LocalCluster, directory: Path, *options: str) -> subprocess.Popen[str]:
+    """An application on the cluster, with what any user of this machine knows of it."""
+    import pyspark
+
+    spark_home = Path(pyspark.__file__).parent
+    program = directory / "pi.py"
+    program.write_text(PI)
+    environment = {**os.environ, "SPARK_HOME": str(spark_home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment["PYSPARK_PYTHON"] = sys.executable
+    return subprocess.Popen(
+        [
+            *(str(spark_home / "bin" / "spark-submit"), "--master", cluster.config.master_url),
+            *("--conf", "spark.ui.enabled=false", "--conf", "spark.executor.memory=512m"),
+            *("--driver-memory", "512m", *options, str(program)),
+        ],
+        env=environment,
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.mark.spark
+def test_a_job_without_the_secret_of_the_night_is_refused(
+    cluster: LocalCluster, lease: Lease, tmp_path: Path
+) -> None:
+    """Any user of this machine can reach the ports, and would run code as the nightly user."""
+    import pyspark
+
+    cluster.start(release(Path(pyspark.__file__).parent), tmp_path / "logs", lease)
+    secret = cluster._secret()
+    (tmp_path / "profile.conf").touch()
+    confs = cluster.properties_file(tmp_path / "profile.conf")
+    stranger = submit(cluster, tmp_path)
+    try:
+        ours = submit(cluster, tmp_path, "--properties-file", str(confs))
+        said = ours.communicate(timeout=180)[0]
+        assert "sum 45" in said, said
+        assert stranger.stdout is not None
+        assert any("Failed to connect to master" in line for line in stranger.stdout)
+        status = cluster.status()
+        assert len([*status["activeapps"], *status["completedapps"]]) == 1
+    finally:
+        stranger.kill()
+        stranger.communicate()
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    seen = {path.parent.name for path in files if secret.encode() in path.read_bytes()}
+    assert seen == {"private"}
+    commands = [Path(f"/proc/{x.pid}/cmdline").read_bytes() for x in owned(cluster.mark)]
+    assert len(commands) >= 2
+    assert not any(secret.encode() in command for command in commands)
+
+
+def test_no_other_user_reads_the_secret(cluster: LocalCluster, lease: Lease) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can look as another user")
+    with tempfile.TemporaryDirectory(dir="/tmp") as directory:
+        home = Path(directory)
+        home.chmod(0o755)
+        open_to_all = home / "profile.conf"
+        open_to_all.touch(mode=0o644)
+        here = LocalCluster(cluster.config, home)
+        here.claim(lease)
+        confs = here.properties_file(open_to_all)
+
+        def readable(path: Path) -> bool:
+            done = subprocess.run(["cat", path], user=65534, group=65534, capture_output=True)
+            return done.returncode == 0
+
+        assert readable(open_to_all)
+        assert not readable(confs)
+        assert not readable(here.state / "private" / "secret")
+        confs.parent.chmod(0o755)  # a file is its owner's whatever the directory is
+        assert not readable(confs)
+
+
 def twin(cluster: LocalCluster, home: Path, **changes: object) -> LocalCluster:
     """The same cluster of another installation."""
     return LocalCluster(cluster.config.model_copy(update=changes), home)
@@ -204,7 +290,7 @@ HTTPServer({address!r}, Alive).serve_forever()
         end([holder] if holder else [])
 
 
-def test_too_little_memory_is_told_before_anything_is_started(cluster: LocalCluster) -> None:
+def test_too_little_memory_is_reported_before_anything_is_started(cluster: LocalCluster) -> None:
     huge = LocalCluster(
         cluster.config.model_copy(update={"executor_memory": "9000g"}), cluster.home
     )
@@ -228,7 +314,7 @@ def test_a_port_of_our_own_leftovers_is_no_conflict(cluster: LocalCluster, tmp_p
     assert cluster.problems() == []
 
 
-def test_a_daemon_that_dies_is_told_with_its_last_words(
+def test_a_daemon_that_dies_is_reported_with_its_last_words(
     cluster: LocalCluster, lease: Lease, tmp_path: Path
 ) -> None:
     spark = fake_spark(tmp_path / "spark", "echo no such class; exit 1")
@@ -256,7 +342,7 @@ def test_reap_ends_what_a_killed_night_left(
     cluster: LocalCluster, lease: Lease, leftover: Process
 ) -> None:
     dead = Process(os.getpid(), 1)
-    Lease("nexmark_spark_4_2_1", "manual__0", dead).write(cluster.state / "lease.json")
+    cluster.claim(Lease("nexmark_spark_4_2_1", "manual__0", dead))
     cluster.checkpoints.mkdir(parents=True)
     ended = cluster.reap(lease, never_active)
     assert len(ended) == 1
@@ -272,8 +358,9 @@ def test_reap_does_not_touch_a_night_that_goes_on(
 ) -> None:
     holder = None if scheduled else identify(os.getpid())
     other = Lease("nexmark_spark_4_2_1", "manual__0", holder)
-    other.write(cluster.state / "lease.json")
-    with pytest.raises(ClusterError, match="in use by nexmark_spark_4_2_1 run manual__0; wait"):
+    cluster.claim(other)
+    who = "nexmark_spark_4_2_1 run manual__0" + f" \\(process {os.getpid()}\\)" * (not scheduled)
+    with pytest.raises(ClusterError, match=f"in use by {who}; wait"):
         cluster.reap(lease, lambda asked: asked == other)
     assert leftover.alive
     assert cluster.holder() == other
@@ -282,7 +369,7 @@ def test_reap_does_not_touch_a_night_that_goes_on(
 def test_reap_clears_an_earlier_try_of_the_same_night(
     cluster: LocalCluster, lease: Lease, leftover: Process
 ) -> None:
-    lease.write(cluster.state / "lease.json")
+    cluster.claim(lease)
     cluster.reap(lease, never_active)
     assert not leftover.alive
 
@@ -290,7 +377,7 @@ def test_reap_clears_an_earlier_try_of_the_same_night(
 def test_both_arms_have_the_class_path_that_the_class_archive_was_made_with(
     cluster: LocalCluster,
 ) -> None:
-    for arm in (CANDIDATE, BASELINE):
+    for arm in (Arm.CANDIDATE, Arm.BASELINE):
         of_arm = open_cluster(cluster.config.of_arm(arm), cluster.home)
         environment = of_arm.driver_environment(Path("/opt/spark"))
         assert environment["SPARK_CONF_DIR"] == str(cluster.conf_dir)

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from nexmark.cluster import ClusterError
-from nexmark.cluster.programs import program_command, program_input, program_result
-from nexmark.cluster.recordings import (
+from nexmark.cluster.hosts.programs import program_command, program_input, program_result
+from nexmark.cluster.hosts.samplers import (
     RECORDING,
     fetch_from,
     pattern_of,
@@ -27,7 +27,7 @@ APPLICATION = "app-20261121190928-0000"
 
 
 class ThisHost:
-    """A host that is this machine: its programs are run as those of any other are."""
+    """A host that is this machine; it runs programs in the same way as any other host."""
 
     name = "nexmark02"
 
@@ -95,7 +95,7 @@ def test_a_recording_is_waited_for_until_it_grows_no_more() -> None:
 
 
 @pytest.mark.parametrize(("sizes", "told"), [({}, "0 of 2"), ({"x": 10}, "1 of 2")])
-def test_an_executor_that_left_none_is_told(sizes: dict[str, int], told: str) -> None:
+def test_an_executor_that_left_none_is_reported(sizes: dict[str, int], told: str) -> None:
     with pytest.raises(ClusterError, match=f"{told} executors wrote a flight recording"):
         wait_until_whole(lambda: {"a": sizes}, 2, wait_s=0.01, poll_s=0.001)
 

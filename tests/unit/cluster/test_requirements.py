@@ -1,4 +1,4 @@
-"""Preflight over hosts: each thing that would spoil a night is told, with its remedy."""
+"""Preflight over hosts reports each problem that would spoil a night, with its remedy."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
-from nexmark.cluster.host_report import HostReport, Inspection
-from nexmark.cluster.requirements import judge, judge_alike, judge_shared
+from nexmark.cluster.inspection.requirements import (
+    HostReport,
+    Inspection,
+    judge,
+    judge_alike,
+    judge_shared,
+)
 from nexmark.config import SshCluster, load
 
 GB = 10**9

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.config import STANDARD_QUERIES, ConfigError, load
-from nexmark.config.load import load_gate
+from nexmark.config.load import load_gate, read_profile
 from nexmark.config.paths import repository, run_dir, safe_name
 
 
@@ -43,7 +43,7 @@ def test_what_is_shipped_loads() -> None:
 
 def test_a_gate_file_of_before_pairs_still_loads(conf: Path) -> None:
     """And is the shipped gate in all that it does not say."""
-    (conf / "gate.yaml").write_text("version: 5\nmetric: cpu_s_per_mevent\nmax_ratio: 1.15\n")
+    (conf / "gate.yaml").write_text("version: 6\nmetric: cpu_s_per_mevent\nmax_ratio: 1.15\n")
     old = load(conf).gate
     assert old == load().gate.model_copy(update={"workloads": {}, "modes": {}})
     assert load_gate(conf / "gate.yaml") == old
@@ -148,6 +148,237 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
             "conf",
             "names start with 'spark.'",
         ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            "    build: {pypi: 4.3.0}\n    conf: {spark.submit.deployMode: cluster}\n",
+            "conf.spark.submit.deployMode",
+            "set by the benchmark itself; remove it here",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            "    build: {pypi: 4.3.0}\n    conf: {spark.eventLog.dir: /tmp}\n",
+            "conf.spark.eventLog.dir",
+            "set by the benchmark",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            "    build: {pypi: 4.3.0}\n    conf: {spark.authenticate.secret: x}\n",
+            "conf.spark.authenticate.secret",
+            "set by the benchmark",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            "    build: {pypi: 4.3.0}\n    conf: {spark.cores.max: 1}\n",
+            "conf.spark.cores.max",
+            "set by the benchmark",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            "    build: {pypi: 4.3.0}\n    conf: {spark.sql.shuffle.partitions: -3}\n",
+            "conf.spark.sql.shuffle.partitions",
+            "is '-3', not a number from 1 to 2147483647; correct it",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            "    build: {pypi: 4.3.0}\n    conf: {spark.sql.shuffle.partitions: 1.5}\n",
+            "conf.spark.sql.shuffle.partitions",
+            "is '1.5', not a number",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            '    build: {pypi: 4.3.0}\n    conf: {spark.a: "x\\ny"}\n',
+            "conf.spark.a",
+            "has a line break or another control character; write one line",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            '    build: {pypi: 4.3.0}\n    conf: {spark.a: ""}\n',
+            "conf.spark.a",
+            "has no value; write one, or remove it",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            "    build: {pypi: 4.3.0}\n    conf: {spark.a: }\n",
+            "conf.spark.a",
+            "expected text, got nothing",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            "    build: {pypi: 4.3.0}\n    conf: {spark.a: [1]}\n",
+            "conf.spark.a",
+            "expected text",
+        ),
+        (
+            "engines.yaml",
+            "    build: {pypi: 4.3.0}\n",
+            "    build: {pypi: 4.3.0}\n    conf: [spark.a]\n",
+            "conf",
+            "expected keys and values",
+        ),
+        (
+            "engines.yaml",
+            '"0 22 * * *"',
+            '"61 0 * * *"',
+            "spark-4.3.0.schedule",
+            "is not a cron expression (",
+        ),
+        (
+            "engines.yaml",
+            '"0 22 * * *"',
+            '"0 0 30 2 *"',
+            "spark-4.3.0.schedule",
+            "has no date at which it is due",
+        ),
+        (
+            "engines.yaml",
+            '"0 22 * * *"',
+            '"0 0 * * mo"',
+            "spark-4.3.0.schedule",
+            "is not a cron expression (",
+        ),
+        (
+            "engines.yaml",
+            '"0 22 * * *"',
+            '"0 22 * * * *"',
+            "spark-4.3.0.schedule",
+            "of five fields",
+        ),
+        (
+            "engines.yaml",
+            '"0 22 * * *"',
+            '"@fortnightly"',
+            "spark-4.3.0.schedule",
+            "of five fields",
+        ),
+        (
+            "engines.yaml",
+            "{pypi: 4.3.0}",
+            "{tarball: file:///etc/passwd, sha512: " + "a" * 128 + "}",
+            "build.tarball",
+            "'file:///etc/passwd' is not a tarball by its name; give a Spark build as",
+        ),
+        (
+            "engines.yaml",
+            "{pypi: 4.3.0}",
+            "{tarball: /etc/passwd, sha512: " + "a" * 128 + "}",
+            "build.tarball",
+            "is not a tarball by its name",
+        ),
+        (
+            "engines.yaml",
+            "{pypi: 4.3.0}",
+            "{tarball: ftp://x/s.tgz, sha512: " + "a" * 128 + "}",
+            "build.tarball",
+            "is no URL of http, https, file; give one, or a path",
+        ),
+        (
+            "engines.yaml",
+            "{pypi: 4.3.0}",
+            '{tarball: "/x\\n.tgz", sha512: ' + "a" * 128 + "}",
+            "build.tarball",
+            "in one line",
+        ),
+        (
+            "workloads.yaml",
+            "repetitions: 1",
+            "repetitions: 1\n    generator: {foo: 1}",
+            "smoke.generator.foo",
+            "unknown knob 'foo'; known: ",
+        ),
+        (
+            "workloads.yaml",
+            "repetitions: 1",
+            "repetitions: 1\n    generator: {num_chanels: 1}",
+            "smoke.generator.num_chanels",
+            "did you mean 'num_channels'?",
+        ),
+        (
+            "workloads.yaml",
+            "repetitions: 1",
+            "repetitions: 1\n    generator: {tps: 1}",
+            "smoke.generator.tps",
+            "tps has a key of its own",
+        ),
+        (
+            "workloads.yaml",
+            "repetitions: 1",
+            "repetitions: 1\n    generator: {num_channels: -1}",
+            "smoke.generator.num_channels",
+            "-1 is not within 1..1000000000; correct the value",
+        ),
+        (
+            "workloads.yaml",
+            "repetitions: 1",
+            "repetitions: 1\n    generator: {out_of_order_group_size: 953}",
+            "generator.out_of_order_group_size",
+            "is a multiple of 953",
+        ),
+        (
+            "workloads.yaml",
+            "repetitions: 1",
+            "repetitions: 1\n    generator: {num_channels: x}",
+            "smoke.generator.num_channels",
+            "expected a whole number, got 'x'",
+        ),
+        (
+            "workloads.yaml",
+            "repetitions: 1",
+            "repetitions: 1\n    generator: [foo]",
+            "smoke.generator",
+            "expected keys and values",
+        ),
+        (
+            "workloads.yaml",
+            "events: 100_000",
+            "events: 1000000000000000000000",
+            "smoke.events",
+            "are more than the generator can number, 9007199254740992; lower the events",
+        ),
+        (
+            "workloads.yaml",
+            "events: 100_000",
+            "events: 100_000_000_000_000",
+            "smoke.events",
+            "reach beyond the year 4000; lower the events or raise the tps",
+        ),
+        (
+            "workloads.yaml",
+            "tps: 1_000",
+            "tps: 10_000_000_000",
+            "smoke.tps",
+            "less than or equal to 1000000000",
+        ),
+        (
+            "workloads.yaml",
+            "rows_per_batch: 50_000",
+            "rows_per_batch: 1000000000000000000000",
+            "smoke.rows_per_batch",
+            "less than or equal to",
+        ),
+        (
+            "workloads.yaml",
+            "verify: {events: 100_000",
+            "verify: {events: 1000000000000000000000",
+            "smoke.verify.events",
+            "more than the generator can number",
+        ),
+        (
+            "clusters.yaml",
+            "shuffle_partitions: 2",
+            "shuffle_partitions: -2",
+            "local.shuffle_partitions",
+            "greater than 0",
+        ),
         ("workloads.yaml", "events: 100_000", "events: -5", "smoke.events", "greater than 0"),
         ("workloads.yaml", "events: 100_000", "events: many", "smoke.events", "whole number"),
         ("workloads.yaml", "events: 100_000", "events: 1.5", "smoke.events", "whole number"),
@@ -208,13 +439,21 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: 0.9", "max_ratio", "greater than 1"),
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: .nan", "max_ratio", "finite"),
         ("gate.yaml", "  smoke: 1.5", "  smok: 1.5", "smok", "did you mean 'smoke'?"),
-        ("gate.yaml", "version: 5", "version: 5\nqueries: {q99: 2.0}", "q99", "unknown query"),
-        ("gate.yaml", "mode: paired", "mode: both", "mode", "'paired' or 'history'"),
+        ("gate.yaml", "version: 6", "version: 6\nqueries: {q99: 2.0}", "q99", "unknown query"),
+        ("gate.yaml", "mode: paired", "mode: both", "mode", "'bounds' or 'paired'"),
+        ("gate.yaml", "mode: paired", "mode: history", "mode", "use paired or bounds"),
+        ("gate.yaml", "{smoke: bounds,", "{smoke: history,", "modes.smoke", "use paired or bounds"),
+        ("gate.yaml", "pairs: 5", "pairs: 5\none_arm_z: 3.5", "one_arm_z", "use paired or bounds"),
+        ("gate.yaml", "pairs: 5", "pairs: 5\none_arm_nights: 30", "one_arm_nights", "remove it"),
         ("gate.yaml", "pairs: 5", "pairs: 2", "pairs", "greater than or equal to 3"),
         ("gate.yaml", "flame_graphs: true", "flame_graphs: 3", "flame_graphs", "true or false"),
         ("gate.yaml", "confirm_z: 2.0", "confirm_zed: 2.0", "confirm_zed", "'confirm_z'?"),
-        ("gate.yaml", "canary_bound: 0.10", "canary_bound: 0.01", None, "canary_unsteady is 0.05"),
-        ("gate.yaml", "calibration_nights: 10", "calibration_nights: 40", None, "lower it"),
+        ("gate.yaml", "canary_bound: 0.50", "canary_bound: 0.01", None, "canary_unsteady is 0.05"),
+        ("gate.yaml", "history_nights: 60", "history_nights: 9", "history_nights", "equal to 10"),
+        (
+            *("gate.yaml", "calibration_nights: 10\nhistory_nights: 60"),
+            *("calibration_nights: 40\nhistory_nights: 39", None, "lower it"),
+        ),
         ("gate.yaml", "cpu_s_per_mevent", "cpu", "metric", "'cpu_s_per_mevent'"),
     ],
 )
@@ -245,7 +484,7 @@ def test_the_line_is_that_of_the_key(conf: Path) -> None:
     [
         (b"", "at least one entry"),
         (b"- a\n- b\n", "expected keys and values"),
-        (b"\xff\xfe\x00", "cannot be read"),
+        (b"\xff\xfe\x00", r"engines\.yaml:1: cannot be read: it is no text in UTF-8; save it as"),
         (b"engines: &a\n  x: *a\n", "an alias to a part of itself"),
         (b"engines: {? [1, 2] : 3}\n", "plain names"),
         (b"engines: {x: 2026-13-45}\n", "put it in quotes"),
@@ -270,3 +509,81 @@ def test_run_directories_stay_below_home(tmp_path: Path, monkeypatch: pytest.Mon
     assert run == tmp_path / "runs/nexmark_spark_4_3_0/manual__2026-11-21T04_00_00_00_00"
     assert safe_name("../../etc") == "_.._etc"
     assert safe_name("..") == "_"
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "says"),
+    [
+        (b"spark.a 1\nspark.b\n", 2, "spark.b: spark.b has no value; write one, or remove it"),
+        (b"spark.b =\n", 1, "spark.b has no value"),
+        (b"# c\n\nspark.master=local\n", 3, "spark.master is set by the benchmark itself; remove"),
+        (b"spark.app.name: x\n", 1, "spark.app.name is set by the benchmark itself"),
+        (b"spark.submit.deployMode cluster\n", 1, "set by the benchmark itself"),
+        (b"spark.eventLog.dir /tmp\n", 1, "set by the benchmark itself"),
+        (b"spark.authenticate.secret x\n", 1, "set by the benchmark itself"),
+        (b"spark.a 1\nspark.b 2\n spark.a=3\n", 3, "is there twice (first on line 1); remove one"),
+        (b"spark.a x\\ny\n", 1, "has a line break or another control character"),
+        (b"spark.a x\\u0000y\n", 1, "has a line break or another control character"),
+        (b"sql.shuffle.partitions 1\n", 1, "'sql.shuffle.partitions' is not a Spark conf"),
+        (b"spark.sql.shuffle.partitions -1\n", 1, "is '-1', not a number from 1 to"),
+        (b"spark.a 1\nspark.b \xff\n", 2, "cannot be read: it is no text in UTF-8"),
+        (b"\x1f\x8b\x08\x00\n", 1, "cannot be read: it is no text in UTF-8"),
+    ],
+)
+def test_a_mistake_in_a_profile_is_one_line_with_file_line_key_and_remedy(
+    conf: Path, content: bytes, line: int, says: str
+) -> None:
+    """Whether a workload or an engine has it or not."""
+    (conf / "spark" / "mine.conf").write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        load(conf)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert re.match(rf".*mine\.conf:{line}: ", text), text
+    assert says in text
+
+
+def test_a_profile_is_read_as_spark_reads_it(conf: Path) -> None:
+    profile = conf / "spark" / "mine.conf"
+    profile.write_text(
+        "# a comment\n! another\n\n  spark.a 1\nspark.b=2\nspark.c : x = y\nspark.d\t-Xa \\\n"
+        "    -Xb\nspark.sql.shuffle.partitions 4 \nspark.e C:\\\\x\n"
+    )
+    assert read_profile(profile) == {
+        "spark.a": "1",
+        "spark.b": "2",
+        "spark.c": "x = y",
+        "spark.d": "-Xa -Xb",
+        "spark.sql.shuffle.partitions": "4 ",
+        "spark.e": "C:\\x",
+    }
+    load(conf)
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "says"),
+    [
+        (b"notifications:\n\t- notifier: a.B\n", 2, "not valid YAML"),
+        (
+            b"notifications: []\n\xff\n",
+            2,
+            "cannot be read: it is no text in UTF-8; save it as such",
+        ),
+        (b"- notifier: a.B\n", 1, "expected keys and values"),
+        (b"notifications: {notifier: a.B}\n", 1, "expected a list; write each entry after a dash"),
+        (b"notification: []\n", 1, "unknown key 'notification'"),
+        (b"notifications:\n  - notifier: B\n", 2, "must be the import path of a class"),
+        (b"notifications:\n  - notifier: 5\n", 2, "expected text, got 5; write text, in quotes"),
+        (b"notifications:\n  - notifier: a.B\n    kwargs: [1]\n", 3, "expected keys and values"),
+    ],
+)
+def test_a_mistake_in_notifications_is_reported_with_all_others(
+    conf: Path, content: bytes, line: int, says: str
+) -> None:
+    (conf / "notifications.yaml").write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        load(conf)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert re.match(rf".*notifications\.yaml:{line}: ", text), text
+    assert says in text

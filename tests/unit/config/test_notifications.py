@@ -1,4 +1,4 @@
-"""A notifier that cannot be had is told with file and line, and none costs nothing."""
+"""A notifier that cannot be loaded is reported with file and line; no notifiers cost nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from airflow.sdk import Context
 
 from nexmark.config import ConfigError
-from nexmark.config.notifications import load_notifications
-from nexmark.tasks.notifications import careful, notifiers
+from nexmark.config.notifications import Notification, load_notifications
+from nexmark.dag.notifying import careful, notifiers
 
 SMTP = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"
 
@@ -55,9 +55,17 @@ def test_a_notifier_is_made_with_its_kwargs(conf: Path) -> None:
             3,
             "password is a secret; put it into an Airflow connection",
         ),
+        (
+            f"notifications:\n  - notifier: {SMTP}\n    kwargs:\n"
+            "      to: x\n      extra: {proxies: ['http://ada:hush@proxy/']}",
+            3,
+            "proxies is a secret; put it into an Airflow connection",
+        ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(conf: Path, text: str, line: int, says: str) -> None:
+def test_what_is_wrong_is_reported_with_its_line(
+    conf: Path, text: str, line: int, says: str
+) -> None:
     conf.write_text(text + "\n")
     with pytest.raises(ConfigError) as error:
         notifiers()
@@ -76,3 +84,8 @@ def test_a_notifier_that_fails_does_not_keep_the_question_from_being_asked(conf:
     with pytest.raises(Exception, match="undefined"):
         made({})
     careful(made)(Context())
+
+
+def test_the_name_of_a_connection_is_no_secret() -> None:
+    kwargs = {"slack_webhook_conn_id": "hook", "token_conn_id": "x", "text": "red"}
+    assert Notification(notifier="a.B", kwargs=kwargs).kwargs == kwargs

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from nexmark.command import Parser, night_parser
+from bench.detection.causes import CAUSES, choose
+from nexmark.cli.shared_options import confs
 from nexmark.config import KNOWN_QUERIES
-from nexmark.detection.causes import CAUSES, choose
 from nexmark.errors import NexmarkError
-from nexmark.tasks.checks import spark_confs
+from nexmark.night.planning import spark_confs
 
 SLEEPING = next(cause for cause in CAUSES if cause.name == "sleep")
 
@@ -101,9 +101,8 @@ def test_what_is_no_function_stays_as_it_is(sleeping: ModuleType, command: Any) 
 def test_a_night_can_have_it(cause: Any) -> None:
     assert cause.query in KNOWN_QUERIES
     assert spark_confs(cause.conf) == cause.conf
-    parser: Parser = night_parser("nexmark.build", "")
-    given = parser.parse_args(cause.options)
-    assert (given.candidate_conf or {}) == cause.conf
+    assert cause.options[::2] == ["--candidate-conf"] * len(cause.conf)
+    assert dict(text.split("=", 1) for text in confs(cause.options[1::2]) or ()) == cause.conf
 
 
 def test_causes_are_chosen_by_name_and_by_query() -> None:
@@ -120,7 +119,7 @@ def test_causes_are_chosen_by_name_and_by_query() -> None:
         (["sort"], ["q0"], "no cause is left: q0 shows none of those named"),
     ],
 )
-def test_an_unknown_one_is_told(names: list[str], queries: list[str], said: str) -> None:
+def test_an_unknown_one_is_reported(names: list[str], queries: list[str], said: str) -> None:
     with pytest.raises(NexmarkError) as told:
         choose(names, queries)
     assert str(told.value).startswith(said)

@@ -13,14 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.detection import __main__ as command
+from bench.detection.bench import ATTEMPTS, JUDGING, MEASURING, Bench, Done, Settings
+from bench.detection.causes import choose
+from bench.detection.rows import CPU, effect
 from nexmark.config import BUILD_DAG_ID, load
 from nexmark.config.load import load_gate
-from nexmark.detection import __main__ as command
-from nexmark.detection.bench import ATTEMPTS, JUDGING, MEASURING, Bench, Done, Settings
-from nexmark.detection.causes import choose
-from nexmark.detection.rows import CPU, effect
 from nexmark.errors import NexmarkError
-from nexmark.store import CANDIDATE, FRESH, BuildRecord
+from nexmark.model import Arm, Stage
+from nexmark.store import BuildRecord
 from nexmark.verdict.nightly import judge_night, suspects
 from tests.unit.store.night_builder import canary, paired, record_pair, validate
 
@@ -29,16 +30,16 @@ PAIRS, NIGHTS = 4, 3  # the fewest nights that there may be
 
 
 class Recorded(Bench):
-    """Nights with a noise of 1 %; one that has a cause is 20 % slower.
+    """Nights with a noise of 1 %; a night that has a cause is 20 % slower.
 
-    A file `unsteady-...` in the directory makes one judged night that of a host that got slower.
+    A file `unsteady-...` in the directory makes the host get slower in one judged night.
     """
 
-    def _run(self, module: str, queries: Sequence[str], options: Sequence[str], conf: str) -> Done:
+    def _run(self, verb: str, queries: Sequence[str], options: Sequence[str], conf: str) -> Done:
         given = dict(pairwise(options))
         slow = "--candidate-conf" in given or given.get("--build") == "pypi:4.2.1"
         pairs = int(given.get("--repetitions", self.settings.pairs))
-        on_demand = module == "nexmark.build"
+        on_demand = verb == "build"
         number = len(list(self.directory.glob("ran-*")))
         (self.directory / f"ran-{number}").touch()
         night = paired(
@@ -49,6 +50,7 @@ class Recorded(Bench):
             queries=list(queries),
             repetitions=pairs,
             baselines=dict.fromkeys(queries, "sha-430"),
+            teaches=not (on_demand or "--candidate-conf" in given),
         )
         gate = load_gate(self.directory / conf / "gate.yaml")
         rng = np.random.default_rng(number)
@@ -78,7 +80,7 @@ class Recorded(Bench):
                 measure(query, 1, pairs)
             earlier = store.earlier(night.run, gate.remembered)
             for query in suspects(store.paired_night(night.run), earlier, gate):
-                measure(query, FRESH, 2 * pairs)
+                measure(query, Stage.FRESH, 2 * pairs)
             store.record_verdicts(
                 night.run, judge_night(store.paired_night(night.run), earlier, gate)
             )
@@ -132,10 +134,12 @@ def test_noise_is_learned_from_real_pairs_in_their_order(home: Path) -> None:
             row.cpu_s_per_mevent
             for night in nights
             for row in store.repetitions(night.id)
-            if row.arm == CANDIDATE
+            if row.arm == Arm.CANDIDATE
         ]
         whole = [
-            row.cpu_s_per_mevent for row in store.repetitions(learned.run) if row.arm == CANDIDATE
+            row.cpu_s_per_mevent
+            for row in store.repetitions(learned.run)
+            if row.arm == Arm.CANDIDATE
         ]
         assert cut == whole
         assert {x.value for night in nights for x in store.verdicts(night.id)} == {"CALIBRATING"}
@@ -248,9 +252,9 @@ def test_bad_options_are_one_line(
     assert error.count("\n") == 1
 
 
-def test_a_night_that_ends_before_it_is_judged_is_told_with_its_last_words(
+def test_a_night_that_ends_before_it_is_judged_is_reported_with_its_last_words(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = Bench(home, Settings("", PAIRS, NIGHTS))
     with pytest.raises(NexmarkError, match=r"a night ended before it was judged: .*'pypi'"):
-        bench._run("nexmark.build", ["q5"], ["--build", "pypi"], JUDGING)
+        bench._run("build", ["q5"], ["--build", "pypi"], JUDGING)

@@ -18,7 +18,7 @@ ENGINE = "spark-next"
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """That of a home where an engine has no build of any date."""
+    """The environment of a home in which an engine has no build of any date."""
     directory = tmp_path_factory.mktemp("missing")
     conf, home = directory / "conf", directory / "home"
     shutil.copytree(paths.repository() / "include" / "conf", conf)
@@ -35,12 +35,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize("date", ["2026-11-03", "2026-11-31", "2999-01-01"])
 def test_the_command_says_so_at_once(environment: dict[str, str], date: str) -> None:
-    command = [sys.executable, "-m", "nexmark.run", "--engine", ENGINE, "--date", date]
+    command = [sys.executable, "-m", "nexmark.cli", "run", "--engine", ENGINE, "--date", date]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    no_date = "nexmark run: Invalid value: --date: '2026-11-31' is no date; write it like"
     expected = {
         "2026-11-03": (0, "no build for 2026-11-03: "),
-        "2026-11-31": (1, "date: '2026-11-31' is no date; write it like 2026-11-03"),
-        "2999-01-01": (1, "date: 2999-01-01 is not yet there (in UTC)"),
+        "2026-11-31": (2, no_date),
+        "2999-01-01": (1, "date: 2999-01-01 is in the future (UTC)"),
     }
     code, says = expected[date]
     assert run.returncode == code

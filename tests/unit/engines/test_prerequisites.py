@@ -1,4 +1,4 @@
-"""A machine that lacks something is told so in one line, with the remedy, at once."""
+"""A missing prerequisite of the machine is reported at once, in one line with the remedy."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import pytest
 
 from nexmark.config import BuildSource
 from nexmark.engines import Build, BuildError, parse_source, resolve
-from nexmark.engines.identity import Manifest, scan
+from nexmark.engines.build import Manifest, scan
 
 
 def make_spark_home(home: Path, version: str = "4.3.0") -> Path:

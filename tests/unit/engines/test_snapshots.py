@@ -1,4 +1,4 @@
-"""Which nightly build is there is told before it is fetched; one that is not is no failure."""
+"""The nightly build of a date is looked up before it is fetched; a missing one is no failure."""
 
 from __future__ import annotations
 

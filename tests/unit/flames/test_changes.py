@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from nexmark.flames.changes import Change, largest_changes
-from nexmark.flames.stacks import Profile
-from nexmark.flames.tree import compare
+from nexmark.flames.tree import MethodChange, Profile, compare, largest_changes
 
 MAIN, WORK, SORT = ("main",), ("main", "a.Job.work"), ("main", "a.Job.work", "a.Sorter.sort")
 
 
 def changes(
     baseline: dict[tuple[str, ...], int], candidate: dict[tuple[str, ...], int], *cpu: float
-) -> dict[str, Change]:
+) -> dict[str, MethodChange]:
     compared = compare(Profile(baseline, cpu[0]), Profile(candidate, cpu[1]))
     return {change.frame: change for change in largest_changes(compared)}
 

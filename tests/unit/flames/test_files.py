@@ -9,19 +9,23 @@ from pathlib import Path
 import pytest
 
 from nexmark.flames import flames_of
-from nexmark.flames.files import flames_directory, write_flames, write_problem
-from nexmark.flames.stacks import Profile, read_stacks
+from nexmark.flames.flame_files import flames_directory, write_flames, write_problem
 from nexmark.flames.svg import DEEPEST, NARROWEST, arm_look, difference_look, flame_graph
-from nexmark.flames.tree import compare
+from nexmark.flames.tree import Profile, compare
 
 DATA = Path(__file__).parents[2] / "data" / "flames"
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = "<script>alert(1)</script>]]>&\"'"
 
 
+def stacks(path: Path) -> dict[tuple[str, ...], int]:
+    lines = (line.rsplit(" ", 1) for line in path.read_text().splitlines())
+    return {tuple(stack.split(";")): int(count) for stack, count in lines}
+
+
 def real(arm: str, cpu: float) -> Profile:
     """Of q5 on Spark 4.3.0 with 2 shuffle partitions (baseline) and with 16 (candidate)."""
-    return Profile(read_stacks(DATA / f"q5-{arm}.txt"), cpu)
+    return Profile(stacks(DATA / f"q5-{arm}.txt"), cpu)
 
 
 @pytest.fixture
@@ -57,7 +61,7 @@ def test_all_files_are_there_and_found(night: Path) -> None:
     assert all(path.is_file() for path in found.files.values())
     assert found.cpu_s_per_mevent == {"baseline": 41.2, "candidate": 58.9}
     assert (found.problem, found.basis) == (None, "steady")
-    assert read_stacks(found.files["candidate_stacks"]) == read_stacks(DATA / "q5-candidate.txt")
+    assert stacks(found.files["candidate_stacks"]) == stacks(DATA / "q5-candidate.txt")
 
 
 def test_what_changed_most_is_in_the_summary(night: Path) -> None:
@@ -125,7 +129,7 @@ def test_a_box_is_as_wide_as_in_the_arm_that_has_more() -> None:
     assert left["a.B.gone"] < left["a.B.new"] < left["a.B.same"]
 
 
-def test_a_change_is_told_by_colour_and_by_words() -> None:
+def test_a_change_is_shown_by_colour_and_by_words() -> None:
     before = {("main", "a.B.gone"): 500, ("main", "a.B.same"): 500, ("main", "a.B.bit"): 4}
     after = {("main", "a.B.new"): 500, ("main", "a.B.same"): 500, ("main", "a.B.bit"): 5}
     compared = compare(Profile(before, 2.0), Profile(after, 2.0))

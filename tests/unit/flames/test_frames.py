@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexmark.flames.frames import frame_name, kind, label, plain, thread_name
+from nexmark.flames.jfr import frame_name, kind, label, plain, thread_name
 
 EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexmark.flames.overhead import Overhead, main
+from bench.flight_recorder import Overhead, main
 
 
 def test_it_is_the_median_of_the_pairs_with_their_spread() -> None:
@@ -19,9 +19,9 @@ def test_a_single_pair_has_no_deviation() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
-    [(["--pairs", "0"], "give 1 or more"), (["--query", "q99"], "q99"), (["--engine", "x"], "'x'")],
+    [(["--pairs", "0"], "from 1 to 1000"), (["--query", "q99"], "q99"), (["--engine", "x"], "'x'")],
 )
-def test_bad_arguments_are_told(
+def test_bad_arguments_are_reported(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.cluster.recordings import RECORDING
+from nexmark.cluster.hosts.samplers import RECORDING
 from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
-from nexmark.flames.frames import TRUNCATED
-from nexmark.flames.recording import Sample, parse, read_samples
-from nexmark.tasks.jvm import Archive, recorded_options
+from nexmark.flames.jfr import TRUNCATED, Sample, parse, read_samples
+from nexmark.night.jvm import Archive, recorded_options
 
 DATA = Path(__file__).parents[2] / "data" / "flames"
 BUSY = """

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from nexmark.errors import NexmarkError
-from nexmark.flames.recording import Sample
-from nexmark.flames.stacks import Profile, Window, collapse, read_stacks, write_stacks
+from nexmark.flames.jfr import Sample
+from nexmark.flames.tree import Profile, RecordedWindow, collapse, write_stacks
 
 MIDNIGHT = 1_795_219_200.0  # 2026-11-21 00:00 UTC
 A, B = ("main", "a.B.c"), ("main", "a.B.d")
@@ -20,7 +20,7 @@ def at(*seconds: float, stack: tuple[str, ...] = A) -> list[Sample]:
 
 
 def test_only_what_runs_within_the_window_counts() -> None:
-    window = Window(MIDNIGHT + 100, MIDNIGHT + 200)
+    window = RecordedWindow(MIDNIGHT + 100, MIDNIGHT + 200)
     samples = [*at(50, 99, 100, 150), *at(200, 201, stack=B), Sample(150, B, waits=True)]
     assert collapse(samples, window, "x") == {A: 2, B: 1}
 
@@ -30,13 +30,13 @@ def test_without_a_window_all_of_it_does() -> None:
 
 
 def test_a_window_may_have_midnight_in_it() -> None:
-    window = Window(MIDNIGHT - 10, MIDNIGHT + 10)
+    window = RecordedWindow(MIDNIGHT - 10, MIDNIGHT + 10)
     assert collapse(at(-60, -5, 5, 60), window, "x") == {A: 2}
 
 
 def test_a_recording_that_lost_its_beginning_is_refused() -> None:
     """By its size: what is missing would look as if it had become faster."""
-    window = Window(MIDNIGHT + 100, MIDNIGHT + 200)
+    window = RecordedWindow(MIDNIGHT + 100, MIDNIGHT + 200)
     with pytest.raises(NexmarkError, match=r"q5\.jfr: the recording begins 50 s after"):
         collapse(at(150, 160), window, "q5.jfr")
 
@@ -45,13 +45,6 @@ def test_stacks_are_the_same_after_writing_and_reading(tmp_path: Path) -> None:
     counts = Counter({A: 3, ("a b", "c.D.<init> (native)"): 2})
     write_stacks(tmp_path / "stacks.txt", counts)
     assert (tmp_path / "stacks.txt").read_text() == "a b;c.D.<init> (native) 2\nmain;a.B.c 3\n"
-    assert read_stacks(tmp_path / "stacks.txt") == counts
-
-
-def test_a_line_that_is_no_stack_is_named(tmp_path: Path) -> None:
-    (tmp_path / "stacks.txt").write_text("main;a.B.c 3\nmain;a.B.c three\n")
-    with pytest.raises(NexmarkError, match="line 2 is no collapsed stack"):
-        read_stacks(tmp_path / "stacks.txt")
 
 
 def test_the_samples_of_an_arm_stand_for_its_measured_cpu_time() -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from nexmark.cluster.programs import program_command, program_input
-from nexmark.verdict.canary import Steadiness, grade, is_level
-from nexmark.verdict.nights import Canary
+from nexmark.cluster.hosts.programs import program_command, program_input
+from nexmark.verdict.eligibility import Steadiness, grade, is_level
+from nexmark.verdict.measured_night import Canary
 from nexmark_jobs.host import canary
 from nexmark_jobs.host.canary import Levels, cpu_ticks, stall_us
 from tests.unit.host.programs import run
@@ -56,7 +56,7 @@ def test_without_a_directory_nothing_is_written() -> None:
     assert answer["problems"] == []
 
 
-def test_cpu_time_is_told_not_the_time_that_others_had(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cpu_time_is_reported_not_the_time_that_others_had(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look between rounds that takes long is in neither: only the work is timed."""
     calm = canary.main(QUICK)["metrics"]["cpu_s"]
     monkeypatch.setattr(Levels, "look", lambda self: time.sleep(0.3))

@@ -1,4 +1,4 @@
-"""What is told of a host is so."""
+"""The facts that are reported of a host are true."""
 
 from __future__ import annotations
 

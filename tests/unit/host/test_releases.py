@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from nexmark.cluster.programs import program_command, program_input
-from nexmark.engines.identity import scan
+from nexmark.cluster.hosts.programs import program_command, program_input
+from nexmark.engines.build import scan
 from nexmark_jobs.host import releases
 from nexmark_jobs.host.releases import look, prune, sweep
 from tests.unit.host.programs import attempt, run
@@ -100,6 +100,15 @@ def test_a_release_that_was_changed_is_not_whole(root: Path, digest: str) -> Non
     assert not look(root, NAME, "another")["whole"]
 
 
+def test_one_changed_byte_is_found_where_size_and_time_stay(root: Path, digest: str) -> None:
+    receive(root, digest)
+    file = root / "releases" / NAME / "lib" / "a.jar"
+    times = (file.stat().st_atime_ns, file.stat().st_mtime_ns)
+    file.write_bytes(b"a" * 69_999 + b"b")
+    os.utime(file, ns=times)
+    assert not look(root, NAME, digest)["whole"]
+
+
 def test_an_interrupted_copy_is_resumed(root: Path, digest: str) -> None:
     archive = tar(FILES)
     done = attempt(releases, receiving(root, digest, archive), archive[:30_000])
@@ -141,7 +150,7 @@ def test_a_file_outside_of_the_release_is_refused(root: Path, digest: str, name:
     assert leftovers(root) == []
 
 
-def test_too_little_room_is_told_before_anything_comes(root: Path, digest: str) -> None:
+def test_too_little_room_is_reported_before_anything_comes(root: Path, digest: str) -> None:
     archive = tar(FILES)
     request = receiving(root, digest, archive) | {"unpacked_bytes": 1 << 60}
     done = attempt(releases, request, archive)

@@ -1,11 +1,11 @@
-"""`make bench-canary` says how steady the canary is, in the terms of the gate."""
+"""`nexmark bench canary` says how steady the canary is, in the terms of the gate."""
 
 from __future__ import annotations
 
 import pytest
 
-from nexmark.measure import canary_spread
-from nexmark.measure.canary_spread import main, spread
+from bench import canary as canary_spread
+from bench.canary import main, spread
 
 
 def test_the_spread_of_a_few_runs() -> None:

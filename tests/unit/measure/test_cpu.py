@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nexmark.measure.cpu import CpuSeries, application_cpu, tree_cpu
+from nexmark.measure.cpu import application_cpu, tree_cpu
+from nexmark.measure.cpu_series import CpuSeries
 from nexmark.measure.samples import HostSamples, MeasurementError
 from tests.unit.measure.sample_builder import APP, T0, proc, samples, steady_executor, tick
 
@@ -79,14 +80,14 @@ def test_a_child_never_seen_counts_for_the_process_that_waited_for_it() -> None:
     assert final(host) == (30, 75)
 
 
-def test_the_last_moments_of_an_executor_are_told_by_the_worker_daemon() -> None:
+def test_the_last_moments_of_an_executor_are_reported_by_the_worker_daemon() -> None:
     host = samples(
         WORKER, EXECUTOR, tick(0, (2, 1, 9, 400), (3, 2, 100, 0)), tick(1, (2, 1, 9, 540))
     )
     assert final(host) == (140, 0)
 
 
-def test_the_last_moments_are_told_though_python_workers_were_left_to_init() -> None:
+def test_the_last_moments_are_reported_though_python_workers_were_left_to_init() -> None:
     host = samples(
         WORKER,
         EXECUTOR,

@@ -68,7 +68,7 @@ def test_cumulative_cpu_never_falls(seed: int, disorder: int, busy: int, ticks: 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(seed=seeds, busy=st.integers(0, 30))
-def test_what_an_executor_used_after_its_last_reading_is_told_by_the_worker(
+def test_what_an_executor_used_after_its_last_reading_is_reported_by_the_worker(
     seed: int, busy: int
 ) -> None:
     host = SimulatedHost(Random(seed), disorder=0)

@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from nexmark.measure.event_log import EventLog, EventLogError, read_event_log
-from nexmark.measure.executed_plan import Operator, nodes_of
+from nexmark.measure.executed_plan import Part, nodes_of
 
 LOGS = Path(__file__).parents[2] / "data" / "event_logs"
 OURS = LOGS / "spark-4.3.0-q5"
@@ -21,7 +21,7 @@ def read(place: Path = OURS, batches: list[int] | None = None) -> EventLog:
     return read_event_log(place / "events", BATCHES if batches is None else batches)
 
 
-def named(log: EventLog, name: str) -> list[Operator]:
+def named(log: EventLog, name: str) -> list[Part]:
     return [x for x in log.operators if x.name == name]
 
 

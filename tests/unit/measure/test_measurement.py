@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexmark.measure.measurement import Measurement, measure, percentile
-from nexmark.measure.samples import MeasurementError
+from nexmark.measure.cpu import application_cpu
+from nexmark.measure.measurement import Measurement, measure_series, percentile
+from nexmark.measure.result_file import parse_result
+from nexmark.measure.samples import HostSamples, MeasurementError
 from tests.unit.measure.sample_builder import (
     at,
     batch,
@@ -22,6 +25,14 @@ from tests.unit.measure.sample_builder import (
 
 DATA = [batch(0, 2, 12, 250_000), batch(1, 12, 32, 250_000), batch(2, 32, 52, 500_000)]
 END = [batch(3, 52, 62, 0, phase="end_of_input")]
+
+
+def measure(
+    result: dict[str, Any], hosts: Sequence[HostSamples], *, warmup_batches: int
+) -> Measurement:
+    run = parse_result(result)
+    series = [application_cpu(samples, run.application_id) for samples in hosts]
+    return measure_series(run, series, warmup_batches=warmup_batches, min_intervals=10)
 
 
 def measured(*batches: dict[str, Any], cores: float = 1.5, warmup: int = 1) -> Measurement:
@@ -59,7 +70,7 @@ class TestRun:
     def test_a_driver_elsewhere_is_unknown_not_zero(self) -> None:
         assert measured().cpu_driver_s is None
 
-    def test_what_else_the_host_did_is_told(self) -> None:
+    def test_what_else_the_host_did_is_reported(self) -> None:
         lines = [tick(s, (3, 2, 100 * s, 0), busy=150 * s) for s in range(70)]
         m = measure(result(), [samples(proc(3, "executor"), *lines)], warmup_batches=0)
         assert m.other_cores == pytest.approx(0.5)

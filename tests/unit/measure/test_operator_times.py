@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nexmark.measure.event_log import EventLog, StageTotals
-from nexmark.measure.executed_plan import Operator
-from nexmark.measure.operator_times import OPERATOR, OUTSIDE, PHASE, STAGE, TASKS, Part, parts
+from nexmark.measure.executed_plan import OPERATOR, OUTSIDE, PHASE, STAGE, TASKS, Part
+from nexmark.measure.operator_times import parts
 
 BUILD = "time in aggregation build [s]"
 UPDATE = "time to update [s]"
@@ -14,16 +14,22 @@ COMMIT = "time to commit changes [s]"
 WRITE = "shuffle write time [s]"
 
 
-def chain(*operators: tuple[str, int, dict[str, float]]) -> tuple[Operator, ...]:
+def chain(*operators: tuple[str, int, dict[str, float]]) -> tuple[Part, ...]:
     """A plan in which every operator has one input; name, stage and metrics, from the top."""
     return tuple(
-        Operator(place, place - 1 if place else None, place, name, stage, None, metrics)
+        Part(
+            *(place, OPERATOR, name),
+            parent=place - 1 if place else None,
+            depth=place,
+            stage=stage,
+            metrics=metrics,
+        )
         for place, (name, stage, metrics) in enumerate(operators)
     )
 
 
 def spread(
-    operators: tuple[Operator, ...], *, run_s: float = 10.0, cpu_s: float = 5.0
+    operators: tuple[Part, ...], *, run_s: float = 10.0, cpu_s: float = 5.0
 ) -> dict[str, Part]:
     """The parts of an application with one stage, by name; CPU is half of the time."""
     stages: dict[int | None, StageTotals] = {1: StageTotals(4, cpu_s, 0.5, run_s)}

@@ -1,4 +1,4 @@
-"""Which batches the parts of a repetition are of, and of which CPU time."""
+"""The batches that the parts of a repetition cover, and the CPU time that they add up to."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from nexmark.measure.executed_plan import PHASE, Part
 from nexmark.measure.measurement import Measurement
-from nexmark.measure.operator_times import PHASE, Part
-from nexmark.measure.repetition_parts import repetition_parts
+from nexmark.measure.operator_times import repetition_parts
 from tests.unit.store.store_builder import measurement
 
 PLACE = Path(__file__).parents[2] / "data" / "event_logs" / "spark-4.3.0-q5"

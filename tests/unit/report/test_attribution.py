@@ -1,6 +1,6 @@
-"""From event logs to why a query is slower: a real pair, of which one arm had more to do.
+"""From event logs to the reason why a query is slower: a real pair; one arm had more to do.
 
-The logs are of the self-test's seeded slowdown; the conf that differs is made up here.
+The logs are from the self-test's seeded slowdown; the conf that differs is made up here.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from typing import Any
 import pytest
 from store_builder import measurement, night
 
-from nexmark.attribution import Kind
-from nexmark.measure.repetition_parts import repetition_parts
+from nexmark.attribution.explained import ChangeKind
+from nexmark.evidence.explaining import attribution_of, changed_plans
+from nexmark.measure.operator_times import repetition_parts
+from nexmark.model import Arm, Value
 from nexmark.report import make_report
-from nexmark.report.attribution import attribution_json, attribution_of, changed_plans
-from nexmark.report.evidence import collect
-from nexmark.store import BASELINE, CANDIDATE, RepetitionRecord, Store, ValidationRecord
-from nexmark.verdict import Value, Verdict
-from nexmark.verdict.nights import QueryVerdict
+from nexmark.store import RepetitionRecord, Store, ValidationRecord
+from nexmark.verdict import Verdict
+from nexmark.verdict.measured_night import QueryVerdict
+from tests.unit.report.rendered import collect
 
 LOGS = Path(__file__).parents[2] / "data" / "event_logs"
-LOG = {CANDIDATE: "spark-4.3.0-q5-slowed", BASELINE: "spark-4.3.0-q5"}
-CPU_S = {CANDIDATE: 13.0, BASELINE: 10.0}
-PARTITIONS = {CANDIDATE: "16", BASELINE: "2"}
+LOG = {Arm.CANDIDATE: "spark-4.3.0-q5-slowed", Arm.BASELINE: "spark-4.3.0-q5"}
+CPU_S = {Arm.CANDIDATE: 13.0, Arm.BASELINE: 10.0}
+PARTITIONS = {Arm.CANDIDATE: "16", Arm.BASELINE: "2"}
 EVENTS = 20_000
 NIGHT = night(queries=["q5"], mode="paired", baselines={"q5": "sha-430"})
 RUN = NIGHT.run
@@ -75,7 +76,7 @@ def recorded(store: Store) -> Store:
     store.record_night(NIGHT)
     store.record_validation(ValidationRecord(RUN, "q5", True))
     for number in (1, 2, 3):
-        for arm in (CANDIDATE, BASELINE):
+        for arm in (Arm.CANDIDATE, Arm.BASELINE):
             store.record_repetition(repetition(arm, number))
     store.record_verdicts(RUN, [verdict()])
     return store
@@ -83,14 +84,14 @@ def recorded(store: Store) -> Store:
 
 def test_what_was_recorded_comes_back(recorded: Store) -> None:
     arms = recorded.observed(RUN, "q5")
-    assert [x.number for x in arms[CANDIDATE]] == [1, 2, 3]
-    assert arms[BASELINE][0].parts == tuple(repetition(BASELINE, 1).parts)
+    assert [x.number for x in arms[Arm.CANDIDATE]] == [1, 2, 3]
+    assert arms[Arm.BASELINE][0].parts == tuple(repetition(Arm.BASELINE, 1).parts)
 
 
 def test_the_conf_and_what_it_costs_come_to_the_top(recorded: Store) -> None:
     found = attribution_of(recorded, RUN, "q5")
     assert found is not None
-    assert (found.kind, found.paired, found.pairs, found.notes) == (Kind.SLOWER, True, 3, ())
+    assert (found.kind, found.paired, found.pairs, found.notes) == (ChangeKind.SLOWER, True, 3, ())
     (conf,) = found.confs
     assert (conf.name, conf.baseline, conf.candidate) == ("spark.sql.shuffle.partitions", "2", "16")
     assert sum(x.contribution for x in found.parts) == pytest.approx(150.0)
@@ -129,12 +130,12 @@ def test_another_plan_at_the_same_speed_is_a_warning(recorded: Store) -> None:
     other = measurement(None, plan_skeleton_hash="other", cpu_s_per_mevent=500.0)
     result = {"plan": plan("Project", "Sort", "Exchange")}
     for number in (1, 2, 3):
-        made = repetition(CANDIDATE, number, measurement=other, result=result)
+        made = repetition(Arm.CANDIDATE, number, measurement=other, result=result)
         recorded.record_repetition(made)
     assert changed_plans(recorded, recorded.night(RUN)) == {"q5"}
     found = attribution_of(recorded, RUN, "q5")
     assert found is not None
-    assert (found.kind, found.plan.added) == (Kind.PLAN_CHANGED, ("Sort",))
+    assert (found.kind, found.plan.added) == (ChangeKind.PLAN_CHANGED, ("Sort",))
     lines = make_report(recorded, RUN).lines
     assert "Plan: other operators than the baseline's, same speed: q5." in lines
 
@@ -148,16 +149,16 @@ def test_the_evidence_has_it_as_json(recorded: Store) -> None:
     assert found["confs"] == [
         {"name": "spark.sql.shuffle.partitions", "candidate": "16", "baseline": "2"}
     ]
-    assert attribution_json(recorded, recorded.night(RUN)).keys() == {"q5"}
+    assert evidence["attribution"].keys() == {"q5"}
 
 
-def test_without_event_logs_the_rest_is_told(recorded: Store) -> None:
+def test_without_event_logs_the_rest_is_reported(recorded: Store) -> None:
     for number in (1, 2, 3):
-        made = repetition(CANDIDATE, number, parts=(), parts_problem="the event log is cut off")
+        made = repetition(Arm.CANDIDATE, number, parts=(), parts_problem="the event log is cut off")
         recorded.record_repetition(made)
     found = attribution_of(recorded, RUN, "q5")
     assert found is not None
-    assert (found.kind, found.parts) == (Kind.SLOWER, ())
+    assert (found.kind, found.parts) == (ChangeKind.SLOWER, ())
     assert "the event log is cut off" in found.notes[0]
     (line,) = [x for x in make_report(recorded, RUN).lines if x.startswith("Why q5")]
     assert line == "Why q5: slower, same plan: conf spark.sql.shuffle.partitions 2 -> 16."
@@ -166,7 +167,7 @@ def test_without_event_logs_the_rest_is_told(recorded: Store) -> None:
 def test_a_night_with_one_arm_is_compared_with_the_accepted_one(recorded: Store) -> None:
     one = night(2, queries=["q5"])
     recorded.record_night(one)
-    made = repetition(CANDIDATE, 1)
+    made = repetition(Arm.CANDIDATE, 1)
     recorded.record_repetition(RepetitionRecord(one.run, "q5", 1, made.measurement))
     bounds = Verdict("q5", Value.OK, "m", "r", 1, 1.1, ratio=1.0, baseline_run=RUN)
     recorded.record_verdicts(one.run, [bounds])
@@ -177,12 +178,12 @@ def test_a_night_with_one_arm_is_compared_with_the_accepted_one(recorded: Store)
 
 def test_there_is_none_without_a_baseline(store: Store) -> None:
     store.record_night(NIGHT)
-    store.record_repetition(repetition(CANDIDATE, 1))
+    store.record_repetition(repetition(Arm.CANDIDATE, 1))
     assert attribution_of(store, RUN, "q5") is None
     assert attribution_of(store, RUN, "q7") is None
 
 
 def test_a_repetition_that_is_recorded_again_has_its_parts_once(recorded: Store) -> None:
     before = recorded.observed(RUN, "q5")
-    recorded.record_repetition(repetition(CANDIDATE, 1))
+    recorded.record_repetition(repetition(Arm.CANDIDATE, 1))
     assert recorded.observed(RUN, "q5") == before

@@ -1,4 +1,4 @@
-"""The evidence of a sign-off: complete, harmless in a browser, and any change of it is told."""
+"""The evidence of a sign-off is complete and harmless in a browser; any change is reported."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from typing import Any
 import pytest
 from store_builder import night, record, repetition, series
 
-from nexmark.report.__main__ import main
-from nexmark.report.bundle import Bundle, verify, write_bundle
-from nexmark.report.evidence import collect
-from nexmark.report.evidence_html import render
-from nexmark.report.question import question_text
-from nexmark.report.report import make_report
+from nexmark.cli.app import main
+from nexmark.evidence.signoffs import verify
+from nexmark.model import Value
+from nexmark.report.bundle import Bundle, question_text, write_bundle
+from nexmark.report.evidence_files import night_html
 from nexmark.store import BuildRecord, SelfTestRecord, Store
-from nexmark.verdict import Value
-from nexmark.verdict.nights import QueryVerdict
+from nexmark.verdict.measured_night import QueryVerdict
+from tests.unit.report.rendered import collect, evidence
 
 EVIL = "<script>alert('x')</script>"
 DECISION = {"choice": "approved", "who": "ada", "when": "2026-11-21T09:00:00+00:00", "reason": EVIL}
@@ -57,7 +56,7 @@ def run(store: Store) -> str:
 @pytest.fixture
 def bundle(store: Store, run: str, tmp_path: Path) -> Iterator[Bundle]:
     return write_bundle(
-        tmp_path / "run" / "signoff", tmp_path / "kept" / "x", collect(store, run, DECISION), store
+        tmp_path / "run" / "signoff", tmp_path / "kept" / "x", evidence(store, run, DECISION), store
     )
 
 
@@ -80,7 +79,7 @@ def test_the_evidence_names_everything_it_rests_on(store: Store, run: str) -> No
     (ack,) = found["acceptances"]
     assert (ack["who"], ack["reason"], ack["link"]) == ("ada", "meant so", "https://issues/1")
     assert found["grade"] == {"grade": "steady", "reason": "within 2 %"}
-    assert found["decision"] == DECISION
+    assert found["decision"] == {**DECISION, "signed_off": None, "objection": ""}
     assert found["alarms"] == [f"since build 4.3.0 sha-430 (night {run}): q5 1.120"]
 
 
@@ -91,7 +90,7 @@ def test_no_secret_gets_into_the_evidence(store: Store, run: str) -> None:
 
 
 def test_the_page_asks_nobody_and_runs_nothing(store: Store, run: str) -> None:
-    page = render(collect(store, run, DECISION))
+    page = night_html(evidence(store, run, DECISION))
     tags: list[tuple[str, dict[str, str | None]]] = []
 
     class Parser(HTMLParser):
@@ -107,9 +106,7 @@ def test_the_page_asks_nobody_and_runs_nothing(store: Store, run: str) -> None:
 
 
 def test_the_question_has_table_reasons_and_places(store: Store, run: str) -> None:
-    text = question_text(
-        make_report(store, run), collect(store, run), Path("/r/draft.html"), Path("/r/kept")
-    )
+    text = question_text(evidence(store, run), Path("/r/draft.html"), Path("/r/kept"))
     assert text.startswith("**The gate says RED.**")
     for part in ("| q5 ", "NIGHT FAILED", "since build 4.3.0", "/r/draft.html", "/r/kept"):
         assert part in text
@@ -120,7 +117,7 @@ def test_a_reason_cannot_break_out_of_its_block(store: Store, run: str) -> None:
     store.record_verdicts(
         run, [QueryVerdict(run, "q0", "m", Value.INVALID, "```\n# all is well", "paired", 3)]
     )
-    text = question_text(make_report(store, run), collect(store, run), Path("a"), Path("b"))
+    text = question_text(evidence(store, run), Path("a"), Path("b"))
     blocks = text.split("```")
     assert "# all is well" in "".join(blocks[1::2])
     assert "# all is well" not in "".join(blocks[::2])
@@ -154,7 +151,7 @@ class TestBundle:
         self, bundle: Bundle, store: Store, run: str, tmp_path: Path
     ) -> None:
         shutil.rmtree(bundle.directory)
-        other = collect(store, run, DECISION | {"who": "eve"})
+        other = evidence(store, run, DECISION | {"who": "eve"})
         write_bundle(bundle.directory, tmp_path / "kept" / "y", other, store)
         assert main(["verify", str(bundle.directory)]) == 0
         assert main(["verify", str(bundle.directory), "--seal", bundle.seal]) == 1
@@ -163,14 +160,14 @@ class TestBundle:
     def test_the_same_decision_again_changes_nothing_another_has_its_own(
         self, bundle: Bundle, store: Store, run: str
     ) -> None:
-        again = write_bundle(bundle.directory, bundle.copy, collect(store, run, DECISION), store)
+        again = write_bundle(bundle.directory, bundle.copy, evidence(store, run, DECISION), store)
         assert again == bundle
-        rejected = collect(store, run, DECISION | {"choice": "rejected"})
+        rejected = evidence(store, run, DECISION | {"choice": "rejected"})
         second = write_bundle(bundle.directory, bundle.copy, rejected, store)
         assert (second.directory.name, second.copy.name) == ("signoff-2", "x-2")
         assert verify(bundle.directory) == []
 
-    def test_what_is_no_bundle_is_told_in_one_line(
+    def test_what_is_no_bundle_is_reported_in_one_line(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["verify", str(tmp_path)]) == 1

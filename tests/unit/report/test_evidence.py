@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from nexmark.measure.cpu import CpuSeries
-from nexmark.report.alarms import alarm_groups
-from nexmark.report.in_depth import collect_query
-from nexmark.report.write import DRAWN, write_evidence
+from nexmark.evidence.alarms import alarm_groups
+from nexmark.evidence.query_evidence import query_evidence
+from nexmark.measure.cpu_series import CpuSeries
+from nexmark.model import Value
+from nexmark.report.evidence_files import DRAWN, write_evidence
 from nexmark.store import BuildRecord, RepetitionRecord, SeriesRecord, Store
-from nexmark.verdict import Value
-from nexmark.verdict.nights import QueryVerdict
+from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.night_builder import cpu, judge, paired, record_night, validate
 from tests.unit.store.store_builder import night, series
 
@@ -118,14 +118,15 @@ def test_a_night_has_a_page_and_every_alarm_its_own(store: Store, run: str, tmp_
     whole = Page(tmp_path / "report" / "evidence.html")
     whole.assert_harmless()
     assert "The night is red." in whole.text
-    assert "make build" in whole.text
+    assert "nexmark build" in whole.text
     found = read(tmp_path / "report" / "evidence.json")
     assert found["decision"] is None
     assert list(found["reproduce"]) == ["q5"]
     alarm = Page(tmp_path / "report" / "alarms" / "q5" / "evidence.html")
     alarm.assert_harmless()
     assert "q5 on spark-4.3.0: REGRESSION 1." in alarm.text
-    assert sum(tag == "svg" for tag, _ in alarm.tags) == 3
+    for chart in ("Pairs", "Both arms", "History", "CPU on nexmark02", "Batch durations"):
+        assert any(chart in (given.get("aria-label") or "") for _, given in alarm.tags), chart
 
 
 def test_the_evidence_of_an_alarm_has_everything_it_rests_on(
@@ -257,10 +258,10 @@ def test_nothing_that_somebody_wrote_becomes_html(store: Store, tmp_path: Path) 
     for path in tmp_path.rglob("evidence.html"):
         page = Page(path)
         page.assert_harmless()
-        assert "alert(1)" in page.text  # it is told, as text
+        assert "alert(1)" in page.text  # the page shows it as text
 
 
-def test_what_cannot_be_written_is_told_in_a_line_each(
+def test_what_cannot_be_written_is_reported_in_a_line_each(
     store: Store, run: str, tmp_path: Path
 ) -> None:
     (tmp_path / "report").write_text("a file where the directory should be")
@@ -312,14 +313,14 @@ def test_only_the_worst_alarms_have_charts(store: Store, tmp_path: Path) -> None
         )
     store.record_verdicts(made.run, verdicts)
     written = write_evidence(tmp_path, store, made.run)
-    drawn = {x for x, page in written.alarms.items() if "<svg" in page.read_text()}
+    drawn = {x for x, page in written.alarms.items() if 'class="drawn"' in page.read_text()}
     assert drawn == set(queries[2:])
 
 
 def test_a_query_without_anything_is_no_reason_to_stop(store: Store, tmp_path: Path) -> None:
     made = paired(1, build=NEW, baselines={}, directory=tmp_path)
     store.record_night(made)
-    found = collect_query(store, store.night(made.run), "q10", [])
-    assert found["pairs"] == []
-    assert found["plans"]["changed"] is None
+    found = query_evidence(store, store.night(made.run), "q10", [])
+    assert found.pairs == ()
+    assert found.plans.changed is None
     assert alarm_groups(store, store.night(made.run)) == []

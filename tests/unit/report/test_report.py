@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from store_builder import measurement, night, record, repetition
 
+from nexmark.cli.app import main
 from nexmark.config import BUILD_DAG_ID
-from nexmark.report import Report, make_report, write_report
-from nexmark.report.__main__ import main
-from nexmark.store import PROFILED, Store, StoreError, ValidationRecord
-from nexmark.verdict import Value, Verdict, judge
+from nexmark.model import Stage, Value
+from nexmark.report import Report, make_report, report_text, write_report
+from nexmark.store import Store, StoreError, ValidationRecord
+from nexmark.verdict import Verdict, judge
+from tests.unit.store.night_builder import RULES, paired, record_night, record_pair
 from tests.unit.store.night_builder import judge as judge_paired
-from tests.unit.store.night_builder import paired, record_night
 
 RUN = night().run
 
@@ -62,8 +63,8 @@ class TestRows:
         store.record_repetition(repetition(RUN, "q5", measurement=measurement(10.0)))
         before = make_report(store, RUN).rows
         slow = measurement(99.0, cpu_s=99.0, wall_s=99.0)
-        store.record_repetition(repetition(RUN, "q5", stage=PROFILED, measurement=slow))
-        lost = repetition(RUN, "q0", stage=PROFILED, failed="no such option")
+        store.record_repetition(repetition(RUN, "q5", stage=Stage.PROFILED, measurement=slow))
+        lost = repetition(RUN, "q0", stage=Stage.PROFILED, failed="no such option")
         store.record_repetition(lost)
         assert make_report(store, RUN).rows == before
 
@@ -132,32 +133,34 @@ class TestLines:
         assert report.lines == (
             "NIGHT OK: 2 not compared.",
             "Why: no accepted baseline.",
-            f"Next: to compare later nights with this one: make accept RUN='{RUN}'",
+            f"Next: to compare later nights with this one: nexmark accept --run '{RUN}'",
         )
         assert not report.failed
 
-    def test_a_setting_that_was_tried_is_told_and_not_to_be_accepted(self, store: Store) -> None:
+    def test_a_setting_that_was_tried_is_reported_and_not_to_be_accepted(
+        self, store: Store
+    ) -> None:
         run = record(store, night(candidate_conf={"spark.sql.shuffle.partitions": "24"}))
         store.record_verdicts(run, [Verdict("q0", Value.REGRESSION, "m", "slower", 1, 1.1)])
         report = make_report(store, run)
         tried = "its candidate alone had spark.sql.shuffle.partitions=24"
         assert tried in report.heading()
         assert tried in report.lines[2]
-        assert "make accept" not in report.text()
+        assert "nexmark accept" not in report_text(report)
 
-    @pytest.mark.parametrize(
-        "tried", [{"dag_id": BUILD_DAG_ID}, {"candidate_conf": {"spark.a": "1"}}]
-    )
+    @pytest.mark.parametrize("tried", [{"dag_id": BUILD_DAG_ID}, {}])
     def test_what_was_tried_and_has_no_verdict_says_what_would_give_one(
         self, store: Store, tried: dict[str, Any]
     ) -> None:
-        made = paired(queries=["q5"], gate_spec={"calibration_nights": 10}, **tried)
+        made = paired(queries=["q5"], gate_spec={"calibration_nights": 10}, teaches=False, **tried)
         judge_paired(store, record_night(store, made))
         what, why, after = make_report(store, made.run).lines[:3]
         assert what.startswith("NIGHT OK: 1 compared, no verdict yet; CPU ")
         assert "q5: 0 of 4 nights to learn the noise from; ratio " in why
-        assert after.startswith("Next: go by ratio and interval (more REPETITIONS narrow it)")
-        assert "10 nights: make run ENGINE=spark-4.3.0 WORKLOAD=smoke CLUSTER=local" in after
+        assert after.startswith("Next: go by ratio and interval (more repetitions narrow it)")
+        assert (
+            "10 nights: nexmark run --engine spark-4.3.0 --workload smoke --cluster local" in after
+        )
 
     def test_a_night_without_a_verdict_teaches_the_gate(self, store: Store) -> None:
         made = paired(queries=["q5"])
@@ -185,7 +188,7 @@ class TestLines:
             "q0: 10 -> 13 CPU-s per million events (steady): 1.300, above the bound of 1.1" in why
         )
         assert after.startswith("Next: compare plan and batches in runs/2/q0;")
-        assert after.endswith(f"make accept RUN='{night(2).run}'")
+        assert after.endswith(f"nexmark accept --run '{night(2).run}'")
 
     def test_a_wrong_result_goes_before_all_else(self, store: Store) -> None:
         judged(store)
@@ -214,7 +217,7 @@ class TestFiles:
     def test_all_of_it_is_written(self, store: Store, tmp_path: Path) -> None:
         judged(store)
         report = write_report(tmp_path / "report", store, RUN)
-        assert (tmp_path / "report" / "table.txt").read_text() == report.text() + "\n"
+        assert (tmp_path / "report" / "table.txt").read_text() == report_text(report) + "\n"
         names = sorted(x.name for x in (tmp_path / "report").iterdir())
         assert names == ["repetitions.csv", "results.csv", "results.json", "table.txt"]
 
@@ -257,19 +260,19 @@ class TestCommand:
         self, store: Store, url: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         report = judged(store)
-        assert main(["--db", url, "--run", "2026-11-21"]) == 0
-        assert capsys.readouterr().out == report.text() + "\n"
+        assert main(["report", "--db", url, "--run", "2026-11-21"]) == 0
+        assert capsys.readouterr().out == report_text(report) + "\n"
 
     def test_it_writes_the_files_where_asked(self, store: Store, url: str, tmp_path: Path) -> None:
         judged(store)
-        assert main(["--db", url, "--run", RUN, "--out", str(tmp_path / "out")]) == 0
+        assert main(["report", "--db", url, "--run", RUN, "--out", str(tmp_path / "out")]) == 0
         assert (tmp_path / "out" / "results.json").exists()
 
     def test_an_unknown_run_is_one_line(
         self, store: Store, url: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         record(store, night())
-        assert main(["--db", url, "--run", "manual__2026-11-31"]) == 1
+        assert main(["report", "--db", url, "--run", "manual__2026-11-31"]) == 1
         captured = capsys.readouterr()
         assert (captured.out, captured.err.count("\n")) == ("", 1)
         assert RUN in captured.err
@@ -279,10 +282,30 @@ class TestCommand:
     ) -> None:
         judged(store)
         (tmp_path / "file").write_text("")
-        assert main(["--db", url, "--run", RUN, "--out", str(tmp_path / "file" / "x")]) == 1
+        assert (
+            main(["report", "--db", url, "--run", RUN, "--out", str(tmp_path / "file" / "x")]) == 1
+        )
         assert capsys.readouterr().err.startswith("cannot write the report")
 
 
 def test_a_report_of_an_unknown_run_is_an_error(store: Store) -> None:
     with pytest.raises(StoreError, match="no run is recorded yet"):
         make_report(store, "x")
+
+
+class TestFailedRepetitions:
+    """A query that is judged on the pairs that are left is green, and nobody overlooks it."""
+
+    def test_a_green_night_names_the_query_and_why_its_repetition_failed(
+        self, store: Store
+    ) -> None:
+        made = paired(queries=["q0", "q5"], repetitions=4)
+        run = record_night(store, made)
+        lost = {"failed": "the application failed: java.lang.OutOfMemoryError"}
+        record_pair(store, run, "q5", 2, candidate=lost)
+        judge_paired(store, run, RULES.model_copy(update={"calibration_nights": 0}))
+        what, why, after = make_report(store, run).lines[:3]
+        assert what.startswith("NIGHT OK: 2 unchanged; 1 with repetitions that failed (q5); ")
+        assert why.startswith("Why: q5: 3 of 4 pairs: ratio ")
+        assert "missing: candidate 2 (candidate repetition 2: the application failed: java" in why
+        assert after == "Next: read the log of q5's failed repetition; its verdict stands."

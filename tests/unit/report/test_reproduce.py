@@ -1,4 +1,4 @@
-"""The line that measures again is taken by make, the shell and `nexmark.build` as it was meant."""
+"""The line that measures again is taken by make, the shell and `nexmark build` as it was meant."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from nexmark import build as build_command
+from nexmark.cli import night_runner
+from nexmark.cli.app import main
 from nexmark.config import load
 from nexmark.engines import parse_source
-from nexmark.report.reproduce import reproduce
+from nexmark.evidence.reproduce import reproduce
+from nexmark.night.planning import find_problems, make_night
 from nexmark.store import BuildRecord, Store
-from nexmark.tasks.checks import find_problems, make_night
 from tests.unit.store.night_builder import paired
 from tests.unit.store.store_builder import night
 
@@ -31,21 +32,20 @@ def arguments(line: str, tmp_path: Path) -> list[str]:
     """What the program gets when a shell runs the line."""
     programs = tmp_path / "bin"
     programs.mkdir(exist_ok=True)
-    fake = programs / "python"
+    fake = programs / "nexmark"
     fake.write_text(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n")
     fake.chmod(0o755)
-    shown = line.replace("make build", f"make -s -o .venv/.run BIN={programs} build", 1)
-    shown = shown.replace(".venv/bin/python", str(fake), 1)
-    done = subprocess.run(["bash", "-c", shown], cwd=ROOT, capture_output=True, text=True)
+    path = {"PATH": f"{programs}:/usr/bin:/bin"}
+    done = subprocess.run(["bash", "-c", line], env=path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found: list[str] = json.loads(done.stdout.splitlines()[-1])
-    assert found[:2] == ["-m", "nexmark.build"]
-    return found[2:]
+    found: list[str] = json.loads(done.stdout)
+    assert found[0] == "build"
+    return found
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What `nexmark.build` would run."""
+    """What `nexmark build` would run."""
     found: list[Any] = []
 
     def run_night(config: Any, dag_id: str, engine: str, params: Any) -> int:
@@ -55,7 +55,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         found.append(night)
         return 0
 
-    monkeypatch.setattr(build_command, "run_night", run_night)
+    monkeypatch.setattr(night_runner, "run_night", run_night)
     return found
 
 
@@ -65,7 +65,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 )
 def test_any_build_comes_through(store: Store, tmp_path: Path, asked: list[Any], name: str) -> None:
     place = tmp_path / name
-    place.mkdir()
+    for part in ("bin/spark-submit", "jars/spark-core_2.13-4.3.0.jar"):
+        (place / part).parent.mkdir(parents=True)
+        (place / part).touch()
     source = f"directory:{place}"
     made = paired(
         1,
@@ -77,7 +79,7 @@ def test_any_build_comes_through(store: Store, tmp_path: Path, asked: list[Any],
     store.record_night(night(0, build=OLD))
     store.record_night(made)
     line = reproduce(store, store.night(made.run), "q5")
-    assert build_command.main(arguments(line, tmp_path)) == 0
+    assert main(arguments(line, tmp_path)) == 0
     (found,) = asked
     assert found.candidate == parse_source(source)
     assert {q: str(x) for q, x in found.against.items()} == {"q5": OLD.source}
@@ -93,18 +95,16 @@ def test_confs_of_the_candidate_come_through(
     store.record_night(made)
     line = reproduce(store, store.night(made.run), "q0")
     assert "--candidate-conf" in shlex.split(line)
-    assert build_command.main(arguments(line, tmp_path)) == 0
+    assert main(arguments(line, tmp_path)) == 0
     assert asked[0].candidate_conf == confs
     assert asked[0].against == {}
 
 
 def test_the_engines_of_the_repository_are_taken(store: Store, tmp_path: Path) -> None:
-    """The names in the line are those that `make build` looks up."""
+    """The names in the line are those that `nexmark build` looks up."""
     made = paired(1, build=NEW, baselines={}, directory=tmp_path)
     store.record_night(made)
-    found = dict(
-        word.split("=", 1)
-        for word in shlex.split(reproduce(store, store.night(made.run), "q0"))[2:]
-    )
-    assert found["ENGINE"] in load().engines
-    assert found["WORKLOAD"] in load().workloads
+    words = shlex.split(reproduce(store, store.night(made.run), "q0"))[2:]
+    found = dict(zip(words[::2], words[1::2], strict=True))
+    assert found["--engine"] in load().engines
+    assert found["--workload"] in load().workloads

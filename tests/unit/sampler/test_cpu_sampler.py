@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
+from bench.sampler import measure_cost
 from nexmark.measure.cpu import application_cpu
-from nexmark.measure.sampler_cost import measure_cost
 from nexmark.measure.samples import read_samples
 from nexmark_jobs import cpu_sampler
 from nexmark_jobs.cpu_sampler import identify
@@ -104,6 +104,16 @@ class TestLife:
         sampler.process.send_signal(signal.SIGHUP)
         time.sleep(0.1)
         assert sampler.process.poll() is None
+
+    def test_it_goes_on_after_it_stood_still(self, start: Start) -> None:
+        sampler = start("--interval", "0.1").ready()
+        sampler.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.5)
+        sampler.process.send_signal(signal.SIGCONT)
+        time.sleep(0.5)
+        assert sampler.process.poll() is None
+        assert sampler.stop() == (0, "")
+        assert sampler.lines()[-1]["skipped"] >= 3
 
     def test_readings_do_not_drift(self, start: Start) -> None:
         sampler = start("--interval", "0.1", "--max-seconds", "1.5")

@@ -10,23 +10,17 @@ import numpy as np
 
 from nexmark.config import Gate
 from nexmark.config.load import load_gate
-from nexmark.store import (
-    FIRST,
-    FRESH,
-    CanaryRecord,
-    NightRecord,
-    RepetitionRecord,
-    Store,
-    ValidationRecord,
-)
+from nexmark.model import Stage
+from nexmark.store import CanaryRecord, NightRecord, RepetitionRecord, Store, ValidationRecord
+from nexmark.verdict.measured_night import QueryVerdict
 from nexmark.verdict.nightly import judge_night, suspects
-from nexmark.verdict.nights import QueryVerdict
 from tests.unit.store.store_builder import STARTED, measurement, night
 
 QUERIES = ("q0", "q5", "q10")
 PAIRS = 3
 RULES: Gate = load_gate().model_copy(update={"calibration_nights": 4, "pairs": PAIRS})
 NOISE = 0.01
+CPU_METRIC = "cpu_s_per_mevent"
 
 
 def paired(number: int = 1, **changes: Any) -> NightRecord:
@@ -42,7 +36,7 @@ def paired(number: int = 1, **changes: Any) -> NightRecord:
 
 
 def record_pair(
-    store: Store, run: str, query: str, number: int = 1, *, stage: int = FIRST, **arms: Any
+    store: Store, run: str, query: str, number: int = 1, *, stage: int = Stage.FIRST, **arms: Any
 ) -> None:
     """Record a pair: a figure for an arm, or fields of its repetition."""
     for arm, given in arms.items():
@@ -72,8 +66,11 @@ def record_night(
     validate(store, record.run, record.queries)
     for query in record.queries:
         ratio = (slower or {}).get(query, 1.0)
-        for stage, count in ((FIRST, record.repetitions), (FRESH, 2 * record.repetitions)):
-            if stage == FRESH and ratio == 1.0:
+        for stage, count in (
+            (Stage.FIRST, record.repetitions),
+            (Stage.FRESH, 2 * record.repetitions),
+        ):
+            if stage == Stage.FRESH and ratio == 1.0:
                 continue
             for pair in range(1, count + 1):
                 noise = float(np.exp(rng.normal(0, NOISE)))

@@ -28,7 +28,7 @@ START_S = 30
 
 
 class Postgresql:
-    """A server; ``url`` gives that of a database of it."""
+    """A server; ``url`` gives the URL of one of its databases."""
 
     def __init__(self, programs: Path, directory: Path) -> None:
         self._programs, self._directory = programs, directory

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from nexmark.measure.cpu import CpuSeries
+from nexmark.measure.cpu_series import CpuSeries
 from nexmark.measure.measurement import Measurement
 from nexmark.store import (
     BuildRecord,
@@ -21,6 +21,7 @@ from nexmark.store import (
 DAG = "nexmark_spark_4_3_0"
 STARTED = datetime(2026, 11, 21, 4, tzinfo=UTC)
 _BY_TYPE: dict[str, Any] = {"int": 1, "float": 1.0, "str": "x", "tuple[str, ...]": ("nexmark02",)}
+_BY_TYPE["Mapping[str, float]"] = {}
 
 
 def measurement(steady: float | None = 10.0, **changes: Any) -> Measurement:

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
+from nexmark.model import Value
 from nexmark.store import Store, StoreError
 from nexmark.store.connecting import connect
-from nexmark.verdict import Value, Verdict
+from nexmark.verdict import Verdict
 from tests.unit.store.store_builder import measurement, night, record, repetition
 
 PLACE = ("spark-4.3.0", "smoke", "local")
@@ -84,7 +85,7 @@ def test_each_engine_workload_and_cluster_has_its_own(store: Store, change: dict
 
 
 def test_a_night_that_tried_a_setting_is_no_baseline(store: Store) -> None:
-    """Its figures are not those of the build that later nights would measure."""
+    """Later nights would measure the build without the setting."""
     run = record(store, night(candidate_conf={"spark.sql.codegen.wholeStage": "false"}))
     said = "is no baseline: its candidate alone had spark.sql.codegen.wholeStage=false"
     with pytest.raises(StoreError, match=said):
@@ -208,7 +209,9 @@ class TestWithdrawal:
         number = store.acceptances()[0].id
         with pytest.raises(StoreError, match="needs a reason"):
             store.withdraw(number, "bob", " ")
-        with pytest.raises(StoreError, match=rf"there is no acceptance {number + 1}; `make acks`"):
+        with pytest.raises(
+            StoreError, match=rf"there is no acceptance {number + 1}; `nexmark acks`"
+        ):
             store.withdraw(number + 1, "bob", "x")
         store.withdraw(number, "bob", "wrong")
         with pytest.raises(StoreError, match="by bob already"):

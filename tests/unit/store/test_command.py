@@ -1,4 +1,4 @@
-"""``python -m nexmark.store``: what a person types, and the one line they get when it is wrong."""
+"""The verbs about stored nights: what a person types, and the one line for what is wrong."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from nexmark.cli.app import main
+from nexmark.model import Value
 from nexmark.store import Store
-from nexmark.store.__main__ import main
-from nexmark.verdict import Value, Verdict
+from nexmark.verdict import Verdict
 from tests.unit.store.store_builder import night, record
 
 RUN = night().run
@@ -20,16 +21,26 @@ def setting(monkeypatch: pytest.MonkeyPatch, database: str) -> None:
     monkeypatch.setenv("NEXMARK_DB", database)
 
 
-def test_accept_tells_what_is_baseline_now_and_what_is_not(
+def test_accept_fails_where_some_of_the_queries_are_refused_and_tells_which(
     store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record(store, night(), q0="rows missing")
-    assert main(["accept", "--run", "2026-11-21", "--by", "ada", "--reason", "new JDK"]) == 0
-    out = capsys.readouterr().out
+    assert main(["accept", "--run", "2026-11-21", "--by", "ada", "--reason", "new JDK"]) == 1
+    out, err = capsys.readouterr()
     assert f"{RUN} is now the baseline of spark-4.3.0 on smoke, cluster local for q5." in out
-    assert "not q0: rows missing" in out
+    assert err == "not accepted: q0: rows missing\n"
     (row,) = store.acceptances()
     assert (row.who, row.reason, row.night_id) == ("ada", "new JDK", RUN)
+
+
+def test_accept_tells_what_is_baseline_now(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record(store, night())
+    assert main(["accept", "--run", RUN, "--reason", "new JDK", "--query", "q5"]) == 0
+    out, err = capsys.readouterr()
+    assert f"{RUN} is now the baseline of spark-4.3.0 on smoke, cluster local for q5." in out
+    assert err == ""
 
 
 def test_without_a_name_the_user_of_the_process_accepts(
@@ -60,7 +71,7 @@ def test_list_shows_runs_verdicts_and_baselines(
     record(store, night(2))
     store.record_verdicts(RUN, [Verdict("q5", Value.OK, "m", "r", 1, 1.1)])
     store.accept(RUN, "ada", "right")
-    assert main(["list"]) == 0
+    assert main(["nights"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"2026-11-23 04:00 UTC  {night(2).run}"
     assert lines[1].endswith("not judged")
@@ -108,9 +119,10 @@ class TestExpiry:
         assert capsys.readouterr().err.count("\n") == 1
 
     @pytest.mark.parametrize("text", ["soon", "2999-02-31", "-1d", "30 d"])
-    def test_what_is_no_day_is_told(self, text: str, capsys: pytest.CaptureFixture[str]) -> None:
-        with pytest.raises(SystemExit):
-            accept(f"--expires={text}")
+    def test_what_is_no_day_is_reported(
+        self, text: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert accept(f"--expires={text}") == 2
         assert "neither a day (2027-01-31) nor a number of days (30d)" in capsys.readouterr().err
 
 
@@ -137,7 +149,7 @@ class TestAcks:
             def now(cls, tz: object = None) -> datetime:
                 return datetime.now(UTC) + timedelta(days=2)
 
-        monkeypatch.setattr("nexmark.store.__main__.datetime", Later)
+        monkeypatch.setattr("nexmark.cli.results.datetime", Later)
         assert listed() == ["counts q0", "expired q5", "counts q5"]
 
     def test_one_is_taken_back_and_stays_on_the_list(
@@ -177,7 +189,7 @@ def test_export_tells_what_it_wrote(
         [],
         ["accept"],
         ["remove", "--run", "x"],
-        ["list", "--no"],
+        ["nights", "--no"],
         ["export"],
         ["export", "--out", ""],
         ["export", "--out", "x", "--format", "xml"],
@@ -186,12 +198,10 @@ def test_export_tells_what_it_wrote(
 def test_a_wrong_argument_is_one_line(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == 2
+    assert main(arguments) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_a_database_that_cannot_be_opened_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--db", "sqlite:////proc/nowhere/results.db", "list"]) == 1
+    assert main(["nights", "--db", "sqlite:////proc/nowhere/results.db"]) == 1
     assert capsys.readouterr().err.count("\n") == 1

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from nexmark.store import Store, details, history
-from nexmark.verdict import Value
+from dataclasses import replace
+
+from sqlalchemy import event
+
+from nexmark.model import Value
+from nexmark.store import Store, history
+from nexmark.store.query_history import trail
+from nexmark.store.table_rows import NightRow
 from tests.unit.web import web_nights
 from tests.unit.web.web_nights import DAG, NEW, OLD
 
@@ -51,15 +57,47 @@ def test_the_history_of_a_query_is_of_comparable_nights(store: Store) -> None:
     first = web_nights.record(store, 1)
     web_nights.record(store, 2, workload_spec={"events": 7})
     run = web_nights.record(store, 3)
-    tried = web_nights.record(store, 4, candidate_conf={"spark.sql.shuffle.partitions": "9"})
+    tried = web_nights.record(store, 4, teaches=False)
     last = web_nights.record(store, 5)
-    later = history.trail(store, store.night(last), "q0", "cpu_s_per_mevent", 9)
+    later = trail(store, store.night(last), "q0", "cpu_s_per_mevent", 9)
     assert [x.night for x in later] == [first, run, last]
-    own = history.trail(store, store.night(tried), "q0", "cpu_s_per_mevent", 9)
+    own = trail(store, store.night(tried), "q0", "cpu_s_per_mevent", 9)
     assert [x.night for x in own] == [first, run, tried]
-    points = history.trail(store, store.night(run), "q0", "cpu_s_per_mevent", 9)
+    points = trail(store, store.night(run), "q0", "cpu_s_per_mevent", 9)
     assert [(x.night, x.baseline) for x in points] == [(first, OLD.id), (run, OLD.id)]
-    assert [x.night for x in history.trail(store, store.night(run), "q0", "wall_s", 1)] == [run]
+    assert [x.night for x in trail(store, store.night(run), "q0", "wall_s", 1)] == [run]
+
+
+def test_nights_that_were_judged_again_take_one_place_each(store: Store) -> None:
+    runs = [web_nights.record(store, number) for number in range(1, 5)]
+    for version in (7, 8):
+        for run in runs:
+            again = [replace(x, gate_version=version) for x in store.query_verdicts(run)]
+            store.record_verdicts(run, again)
+    points = trail(store, store.night(runs[-1]), "q0", "cpu_s_per_mevent", 3)
+    assert [x.night for x in points] == runs[1:]
+
+
+def test_a_verdict_that_the_newest_gate_did_not_give_is_not_shown(store: Store) -> None:
+    run = web_nights.record(store, 1)
+    (q5,) = (x for x in store.query_verdicts(run) if x.query == "q5" and x.decides)
+    store.record_verdicts(run, [replace(q5, gate_version=7)])
+    assert trail(store, store.night(run), "q0", "cpu_s_per_mevent", 9) == []
+
+
+def test_a_run_is_found_without_reading_the_specs_of_all(store: Store) -> None:
+    runs = [web_nights.record(store, number) for number in (1, 2, 3)]
+    loaded: list[str] = []
+
+    def note(night: NightRow, _: object) -> None:
+        loaded.append(night.id)
+
+    event.listen(NightRow, "load", note)
+    try:
+        assert store.find_run(runs[1]).id == runs[1]
+    finally:
+        event.remove(NightRow, "load", note)
+    assert loaded == [runs[1]]
 
 
 def test_builds_hosts_and_figures(store: Store) -> None:
@@ -73,11 +111,27 @@ def test_builds_hosts_and_figures(store: Store) -> None:
     assert all(x.candidate for x in figures)
 
 
-def test_a_query_in_depth_without_reading_what_is_not_shown(store: Store) -> None:
+def test_repetitions_without_what_is_not_shown(store: Store) -> None:
     run = web_nights.record(store, 1)
-    rows = details.arms(store, run, ["q5"])
+    rows = store.repetitions(run, ["q5"])
     assert len(rows) == 6
-    texts = details.plan_texts(store, {row.plan_id for row in rows})
-    assert len(texts) == 2
-    assert all(len(row.batch_list) == 8 for row in details.batches(store, run, "q5"))
-    assert details.arms(store, run, []) == []
+    assert all(len(row.batch_list or ()) == 8 for row in rows)
+    assert len(store.plans({row.plan_id for row in rows if row.plan_id})) == 2
+    assert "batch_list" not in vars(store.repetitions(run, leave_out=("batch_list",))[0])
+    assert store.repetitions(run, []) == []
+
+
+def test_reds_come_with_the_verdict_that_ended_them(store: Store) -> None:
+    red, green = {"q0": Value.OK, "q5": Value.REGRESSION}, {"q0": Value.OK, "q5": Value.OK}
+    runs = [web_nights.record(store, n, red if n in (2, 3) else green) for n in range(1, 6)]
+    nights = history.nights(store, [DAG], 9)
+    found = history.judged(store, nights, reds=True)
+    assert [(x.night, x.query, x.bad) for x in found] == [
+        (runs[1], "q5", True),
+        (runs[2], "q5", True),
+        (runs[3], "q5", False),
+    ]
+    assert len(history.judged(store, nights)) == 10
+    again = [replace(x, gate_version=9, value=Value.OK) for x in store.query_verdicts(runs[1])]
+    store.record_verdicts(runs[1], again)
+    assert [x.night for x in history.judged(store, nights, reds=True)] == runs[2:4]

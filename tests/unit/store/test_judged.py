@@ -7,14 +7,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
 from nexmark.config import BUILD_DAG_ID
-from nexmark.store import SelfTestRecord, Store
-from nexmark.store.judged import columns_of
-from nexmark.store.models import VerdictRow
-from nexmark.verdict import Value
-from nexmark.verdict.nights import SUITE, QueryVerdict
+from nexmark.model import SUITE, Value
+from nexmark.store import SelfTestRecord, Store, StoreError
+from nexmark.store.table_rows import VerdictRow
+from nexmark.store.verdict_rows import columns_of
+from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.night_builder import judge, paired, record_night, record_pair, suspected
 from tests.unit.store.store_builder import STARTED, night
 
@@ -51,6 +51,32 @@ class TestVerdicts:
         assert (suite.candidate, suite.baseline, suite.basis) == (None, None, None)
         store.record_verdicts(RUN, [FULL])
         assert [x.candidate for x in store.verdicts(RUN) if x.query == "q5"] == [30]
+
+    def test_judged_again_nothing_is_left_of_what_this_gate_said_before(self, store: Store) -> None:
+        """As a red suite and a red metric that are no more; other versions keep their own."""
+        store.record_night(paired())
+        store.record_verdicts(RUN, [given(RUN, version=1)])
+        wall = replace(given(RUN, metric="wall_s"), value=Value.WATCH, decides=False)
+        store.record_verdicts(RUN, [FULL, given(RUN, SUITE), wall])
+        store.record_verdicts(RUN, [replace(FULL, value=Value.OK)])
+        assert [(x.query, x.metric, x.value) for x in store.verdicts(RUN)] == [("q5", CPU, "OK")]
+        with store.reading() as session:
+            versions = session.scalars(select(VerdictRow.gate_version).order_by(VerdictRow.id))
+            assert list(versions) == [1, 2]
+
+    def test_a_judgement_that_cannot_be_recorded_leaves_the_one_before(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store.record_night(paired())
+        before = [FULL, given(RUN, SUITE)]
+        store.record_verdicts(RUN, before)
+        twice = [replace(FULL, value=Value.OK)] * 2  # which no table of verdicts can hold
+        with pytest.raises(StoreError):
+            store.record_verdicts(RUN, twice)
+        monkeypatch.setattr("nexmark.store.store.columns_of", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            store.record_verdicts(RUN, [replace(FULL, value=Value.OK)])
+        assert store.query_verdicts(RUN) == before
 
     def test_the_acceptance_that_covers_a_verdict_is_kept_with_it(self, store: Store) -> None:
         run = record_night(store, paired(queries=["q5"]))
@@ -96,7 +122,7 @@ class TestEarlier:
         assert store.earlier(paired(2).run, 9) == []
 
     def test_builds_on_demand_are_nothing_to_learn_from(self, store: Store) -> None:
-        tried = paired(1, dag_id=BUILD_DAG_ID)
+        tried = paired(1, dag_id=BUILD_DAG_ID, teaches=False)
         store.record_night(tried)
         store.record_verdicts(tried.run, [given(tried.run)])
         for later in (paired(2), paired(3, dag_id=BUILD_DAG_ID)):
@@ -104,7 +130,8 @@ class TestEarlier:
             assert store.earlier(later.run, 9) == []
 
     def test_settings_that_were_tried_are_nothing_to_learn_from(self, store: Store) -> None:
-        tried = paired(1, candidate_conf={"spark.sql.shuffle.partitions": "24"})
+        conf = {"spark.sql.shuffle.partitions": "24"}
+        tried = paired(1, candidate_conf=conf, teaches=False)
         store.record_night(tried)
         store.record_verdicts(tried.run, [given(tried.run)])
         store.record_night(paired(2))

@@ -16,18 +16,16 @@ import numpy as np
 import pytest
 from sqlalchemy import insert
 
+from nexmark.cli.app import main
 from nexmark.config import BUILD_DAG_ID
+from nexmark.model import CPU, METRICS, Value
 from nexmark.store import BuildRecord, Store, StoreError
-from nexmark.store.__main__ import main
-from nexmark.store.judged import columns_of
-from nexmark.store.models import VerdictRow
-from nexmark.store.query_history import METRICS
-from nexmark.verdict import Value
-from nexmark.verdict.nights import QueryVerdict
+from nexmark.store.table_rows import VerdictRow
+from nexmark.store.verdict_rows import columns_of
+from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.night_builder import paired
 from tests.unit.store.store_builder import STARTED, record
 
-CPU = METRICS[0]
 NOISE = 0.01
 
 
@@ -42,7 +40,7 @@ def verdict(run: str, shift: float, **changes: Any) -> QueryVerdict:
 
 
 def judged_night(store: Store, number: int, shift: float = 0.0, **changes: Any) -> str:
-    """A night of a build of its own, judged; ``fields`` are those of the night."""
+    """A judged night with its own build; ``fields`` are fields of the night."""
     fields = changes.pop("fields", {})
     made = paired(
         number,
@@ -57,7 +55,7 @@ def judged_night(store: Store, number: int, shift: float = 0.0, **changes: Any) 
 
 
 def season(store: Store, count: int = 30, slower_from: int = 21, size: float = 0.1) -> None:
-    """Nights of which those from a number on are slower."""
+    """``count`` nights; from ``slower_from`` on they are slower."""
     noise = np.random.default_rng(1).normal(0, NOISE, count + 1)
     for number in range(1, count + 1):
         judged_night(store, number, noise[number] + (size if number >= slower_from else 0.0))
@@ -70,7 +68,7 @@ class TestReading:
         assert [point.build for point in history.points] == [f"b{n}" for n in range(1, 31)]
         (change,) = history.changes
         assert (change.last.build, change.first.build) == ("b20", "b21")
-        assert change.ratio == pytest.approx(math.exp(0.1), abs=0.01)
+        assert change.change.ratio == pytest.approx(math.exp(0.1), abs=0.01)
 
     def test_a_moved_baseline_neither_hides_nor_makes_a_change(self, store: Store) -> None:
         noise = np.random.default_rng(2).normal(0, NOISE, 41)
@@ -101,8 +99,8 @@ class TestReading:
 
     def test_what_a_person_tried_is_not_among_the_nights(self, store: Store) -> None:
         judged_night(store, 1)
-        judged_night(store, 2, fields={"dag_id": BUILD_DAG_ID})
-        judged_night(store, 3, fields={"candidate_conf": {"spark.sql.shuffle.partitions": "9"}})
+        judged_night(store, 2, fields={"dag_id": BUILD_DAG_ID, "teaches": False})
+        judged_night(store, 3, fields={"teaches": False})
         assert [point.build for point in store.history("q5").points] == ["b1"]
 
     def test_what_is_not_asked_for_is_that_of_the_newest_night(self, store: Store) -> None:
@@ -129,15 +127,15 @@ class TestReading:
             ("q5", "wall_s", {"workload": "smoke"}, "q5, workload smoke: no night .* were: none"),
         ],
     )
-    def test_what_is_not_there_is_told(
+    def test_what_is_not_there_is_reported(
         self, store: Store, query: str, metric: str, place: dict[str, str | None], said: str
     ) -> None:
         judged_night(store, 1)
         with pytest.raises(StoreError, match=said):
             store.history(query, metric, place)
 
-    def test_nothing_at_all_is_told(self, store: Store) -> None:
-        with pytest.raises(StoreError, match="no night is judged yet; `make run` first"):
+    def test_nothing_at_all_is_reported(self, store: Store) -> None:
+        with pytest.raises(StoreError, match="no night is judged yet; `nexmark run` first"):
             store.history("q5")
 
     def test_400_nights_of_23_queries_are_read_in_no_time(self, store: Store) -> None:
@@ -214,7 +212,6 @@ class TestCommand:
         assert captured.out == ""
         assert captured.err.count("\n") == 1
 
-    def test_no_query_is_told(self, capsys: pytest.CaptureFixture[str]) -> None:
-        with pytest.raises(SystemExit):
-            main(["history", "--query", ""])
-        assert "of which? give QUERY=q5" in capsys.readouterr().err
+    def test_no_query_is_reported(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["history", "--query", ""]) == 2
+        assert "which query? give --query q5" in capsys.readouterr().err

@@ -6,11 +6,12 @@ from dataclasses import asdict, fields
 
 import pytest
 
+from nexmark.measure.cpu_series import unpack
 from nexmark.measure.measurement import Measurement
-from nexmark.store import RepetitionRecord, Store, StoreError, ValidationRecord
-from nexmark.store.models import Repetition
-from nexmark.store.series import unpack
-from nexmark.verdict import Value, Verdict
+from nexmark.model import Value
+from nexmark.store import BuildRecord, RepetitionRecord, Store, StoreError, ValidationRecord
+from nexmark.store.table_rows import RepetitionRow
+from nexmark.verdict import Verdict
 from tests.unit.store.store_builder import measurement, night, record, repetition, series
 
 RUN = night().run
@@ -43,6 +44,12 @@ class TestNight:
         with pytest.raises(StoreError, match="measured on another workload or cluster before"):
             recorded.record_night(night(workload_spec={"events": 7}))
 
+    def test_the_build_that_it_was_compared_with_is_recorded_too(self, store: Store) -> None:
+        """On an empty database no night has had it as its candidate."""
+        old = BuildRecord("sha-429", "4.2.9", "pypi:4.2.9")
+        store.record_night(night(baselines={"q5": old.id}, baseline_builds=[old]))
+        assert store.build(old.id).source == "pypi:4.2.9"
+
     def test_the_newest_night_is_first(self, store: Store) -> None:
         for number in (2, 3, 1):
             store.record_night(night(number))
@@ -51,10 +58,12 @@ class TestNight:
 
 class TestRepetition:
     def test_every_figure_of_a_measurement_is_a_column(self) -> None:
-        assert {x.name for x in fields(Measurement)} <= set(Repetition.__table__.columns.keys())
+        assert {x.name for x in fields(Measurement)} <= set(RepetitionRow.__table__.columns.keys())
 
     def test_every_figure_comes_back(self, recorded: Store) -> None:
-        original = measurement(12.5, events=123, digest="00ff", cpu_driver_s=None)
+        original = measurement(
+            12.5, events=123, digest="00ff", cpu_driver_s=None, figures={"x": 1.5}
+        )
         recorded.record_repetition(repetition(RUN, "q5", measurement=original))
         (row,) = recorded.repetitions(RUN)
         expected = {**asdict(original), "query": "q5", "hosts": ["nexmark02"]}
@@ -132,11 +141,11 @@ class TestRightness:
         assert [(x.number, x.steady, x.application) for x in arm.repetitions] == [(1, 8.0, 20.0)]
         assert arm.run == RUN
 
-    def test_a_wrong_result_is_told(self, recorded: Store) -> None:
+    def test_a_wrong_result_is_reported(self, recorded: Store) -> None:
         recorded.record_validation(ValidationRecord(RUN, "q0", False, ["2 rows missing", "schema"]))
         assert recorded.invalid(RUN) == {"q0": "2 rows missing | schema"}
 
-    def test_a_wrong_repetition_is_told(self, recorded: Store) -> None:
+    def test_a_wrong_repetition_is_reported(self, recorded: Store) -> None:
         recorded.record_validation(ValidationRecord(RUN, "q5", True))
         recorded.record_repetition(repetition(RUN, "q5"))
         recorded.record_repetition(repetition(RUN, "q5", 2, invalid="digest differs"))

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy.exc import SQLAlchemyError
 
 from nexmark.store import Store, StoreError, open_store, schema
-from nexmark.store.connecting import connect, make_directory
-from nexmark.store.models import Base
+from nexmark.store.connecting import connect, make_file
+from nexmark.store.table_base import Base
+from tests.unit.store import earlier_schema
 from tests.unit.store.store_builder import night, repetition
-
-MIGRATIONS = Path(schema.__file__).with_name("migrations")
 
 FIRST_SCHEMA = (
     "INSERT INTO build VALUES ('sha', '4.3.0', 'pypi', '2026-11-01 00:00:00+00')",
@@ -37,16 +33,30 @@ FIRST_SCHEMA = (
 """Rows as the first schema had them."""
 
 
-def test_the_migrations_make_what_the_models_say(store: Store, database: str) -> None:
+@pytest.mark.parametrize("revision", earlier_schema.REVISIONS)
+def test_a_database_of_every_earlier_revision_becomes_what_the_rows_say(
+    url: str, revision: str
+) -> None:
+    engine = connect(url)
+    make_file(engine)
+    with engine.connect() as connection:
+        earlier_schema.make(connection, revision)
+        connection.commit()
+    open_store(url).close()
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"render_as_batch": True})
+        assert compare_metadata(context, Base.metadata) == []
+    engine.dispose()
+
+
+def test_a_new_database_is_what_the_rows_say(store: Store, database: str) -> None:
     with connect(database).connect() as connection:
         context = MigrationContext.configure(connection, opts={"render_as_batch": True})
         assert compare_metadata(context, Base.metadata) == []
 
 
 def test_the_package_knows_its_newest_migration() -> None:
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    assert ScriptDirectory.from_config(config).get_current_head() == schema.SCHEMA
+    assert earlier_schema.REVISIONS[-1] == schema.SCHEMA
 
 
 def test_what_was_recorded_is_there_after_a_restart(url: str) -> None:
@@ -82,9 +92,9 @@ class TestMigration:
     @pytest.fixture
     def migrated(self, url: str) -> Iterator[Store]:
         engine = connect(url)
-        make_directory(engine)
+        make_file(engine)
         with engine.connect() as connection:
-            schema.upgrade(connection, "0001")
+            earlier_schema.make(connection, "0001")
             for statement in FIRST_SCHEMA:
                 connection.exec_driver_sql(statement)
             connection.commit()
@@ -135,9 +145,9 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = connect(url)
-    make_directory(engine)
+    make_file(engine)
     with engine.connect() as connection:
-        schema.upgrade(connection, "0001")
+        earlier_schema.make(connection, "0001")
         for statement in FIRST_SCHEMA:
             connection.exec_driver_sql(statement)
         connection.exec_driver_sql("CREATE TABLE self_test (in_the_way INTEGER)")

@@ -9,7 +9,7 @@ import sys
 import time
 
 from nexmark.store import Store, open_store
-from nexmark.store.models import Repetition
+from nexmark.store.table_rows import RepetitionRow
 from tests.unit.store.store_builder import night, repetition, series
 
 
@@ -25,9 +25,9 @@ def stop_halfway(store: Store, number: int) -> None:
     """Stop in the middle of a transaction and wait to be killed."""
     run = night().run
     with store._writing() as session:
-        session.query(Repetition).filter(Repetition.query == "q0").delete()
+        session.query(RepetitionRow).filter(RepetitionRow.query == "q0").delete()
         of = {"night_id": run, "query": "q5", "arm": "candidate", "number": number}
-        session.add(Repetition(**of, status="ok", recorded=night().started))
+        session.add(RepetitionRow(**of, status="ok", recorded=night().started))
         session.flush()
         print("halfway", flush=True)
         time.sleep(600)

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from nexmark.report import make_report
-from nexmark.report.summary import failed
+from nexmark.evidence.summary import failed
+from nexmark.model import Value
+from nexmark.night.accepted import covered
+from nexmark.report import make_report, report_text
 from nexmark.store import BuildRecord, Store, open_store
-from nexmark.tasks.acks import covered
-from nexmark.verdict import Value, Verdict
-from nexmark.verdict.nights import QueryVerdict
+from nexmark.verdict import Verdict
+from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.store_builder import night, record
 
 OLD, CANDIDATE, NEXT = "sha-429", "sha-430", "sha-431"
@@ -70,7 +71,7 @@ def test_the_night_that_was_accepted_is_green_when_it_is_judged_again(
     assert not report.failed
     assert report.alarms == ()
     assert "1 known and accepted (q5)" in report.lines[0]
-    assert "REGRESSION (accepted)" in report.text()
+    assert "REGRESSION (accepted)" in report_text(report)
 
 
 @pytest.mark.usefixtures("known")

@@ -11,8 +11,8 @@ from airflow.providers.standard.operators import hitl
 from airflow.sdk import BaseNotifier
 from airflow.sdk.exceptions import TaskAwaitingInput
 
-from nexmark.tasks.approval import DECISION_KEY, SignOffOperator
-from nexmark.tasks.notifications import careful
+from nexmark.dag.approval import DECISION_KEY, SignOffOperator
+from nexmark.dag.notifying import careful
 
 
 class Instance:
@@ -44,10 +44,10 @@ def context(**params: Any) -> Any:
     return {"ti": instance, "task_instance": instance, "params": params}
 
 
-def event(option: str) -> dict[str, Any]:
+def event(option: str, reason: str = "because") -> dict[str, Any]:
     return {
         "chosen_options": [option],
-        "params_input": {"reason": "because"},
+        "params_input": {"reason": reason},
         "responded_at": datetime(2026, 11, 21, 9, tzinfo=UTC),
         "responded_by_user": {"id": "admin", "name": "admin"},
     }
@@ -62,6 +62,13 @@ def test_an_approval_is_kept_and_ends_well() -> None:
         "when": "2026-11-21T09:00:00+00:00",
         "reason": "because",
     }
+
+
+def test_a_reason_hides_no_character() -> None:
+    given = context()
+    ask().execute_complete(given, event("Approve", "fine\n\u202ereversed\x1b[2J"))
+    reason = given["ti"].pushed[DECISION_KEY]["reason"]
+    assert reason == "fine\n<U+202E>reversed<U+001B>[2J"
 
 
 def test_a_rejection_is_kept_before_it_fails() -> None:

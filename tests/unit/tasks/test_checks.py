@@ -12,8 +12,8 @@ import pytest
 
 from nexmark.config import KNOWN_QUERIES, Config, Snapshots, load
 from nexmark.errors import NexmarkError
-from nexmark.tasks.checks import find_problems, make_night, select_queries, with_snapshot
-from nexmark.tasks.night import Night
+from nexmark.night.plan import Night
+from nexmark.night.planning import find_problems, make_night, select_queries, with_snapshot
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +43,7 @@ def test_queries_are_taken_in_the_order_of_the_suite(config: Config) -> None:
 @pytest.mark.parametrize(
     ("params", "says"),
     [
+        ({"queries": "q1,,q2"}, "queries: an empty name in 'q1,,q2'; write them like q1,q5"),
         ({"queries": "q0,q55"}, "queries: unknown query 'q55'; did you mean 'q5'?"),
         ({"workload": "smal"}, "workload: unknown workload 'smal'; did you mean 'small'?"),
         ({"cluster": "lokal"}, "cluster: unknown cluster 'lokal'; did you mean 'local'?"),
@@ -91,11 +92,40 @@ def test_a_build_that_does_not_exist_is_said_before_anything_starts(
     assert any(f"{tmp_path}/none does not exist; correct the path" in p for p in problems)
 
 
-def test_a_generator_knob_that_does_not_exist_is_said(config: Config) -> None:
-    asked = night(config)
-    workload = asked.workload.model_copy(update={"generator": {"hot_ratio": 3}})
-    problems = list(find_problems(asked.model_copy(update={"workload": workload})))
-    assert any("workload smoke: generator: " in p and "hot_ratio" in p for p in problems)
+def test_a_verification_that_params_make_too_large_is_said(config: Config) -> None:
+    assert night(config, verify_scale=2.5).workload.verify.events == 250_000
+    too_large = r"verify_scale: 1000000000000000: input should be less than or equal to 1000"
+    with pytest.raises(NexmarkError, match=too_large):
+        night(config, verify_scale=10**15)
+
+
+@pytest.mark.parametrize(
+    ("conf", "says"),
+    [
+        ({"spark.master": "x"}, "candidate_conf: spark.master: spark.master is set by the bench"),
+        ({"spark.a": "x\ny"}, "candidate_conf: spark.a: the value of spark.a has a line break"),
+        ({"spark.sql.shuffle.partitions": -1}, "is '-1', not a number from 1 to 2147483647"),
+        ({"spark.a": None}, "candidate_conf: spark.a: expected text, got nothing"),
+        ({"a": "x"}, "'a' is not a Spark conf; names start with 'spark.'"),
+    ],
+)
+def test_a_conf_of_the_candidate_is_checked_as_those_of_engines(
+    config: Config, conf: Mapping[str, Any], says: str
+) -> None:
+    with pytest.raises(NexmarkError) as caught:
+        night(config, candidate_conf=conf)
+    assert says in str(caught.value)
+
+
+def test_a_build_that_is_none_is_said_before_anything_starts(
+    config: Config, tmp_path: Path
+) -> None:
+    (tmp_path / "x.tgz").write_text("text")
+    for build in (f"tarball:{tmp_path}/x.tgz", f"tarball:file://{tmp_path}/x.tgz"):
+        asked = night(config, candidate=f"{build}#sha512={'a' * 128}")
+        assert any("x.tgz is not a tarball; give a .tgz" in p for p in find_problems(asked))
+    asked = night(config, candidate=f"directory:{tmp_path}")
+    assert any("not a Spark build (no bin/spark-submit" in p for p in find_problems(asked))
 
 
 def test_an_unsupported_jdk_and_a_full_disk_are_both_said(
@@ -113,7 +143,8 @@ def test_an_unsupported_jdk_and_a_full_disk_are_both_said(
 
 def test_the_checks_need_no_airflow() -> None:
     """`make run` says what is wrong at once, not after the seconds that Airflow takes."""
-    program = "import sys, nexmark.run; print('airflow' in sys.modules, 'pyspark' in sys.modules)"
+    names = "'airflow' in sys.modules, 'pyspark' in sys.modules"
+    program = f"import sys, nexmark.cli.night_runner; print({names})"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.stdout.split() == ["False", "False"], run.stderr
 
@@ -145,8 +176,8 @@ def test_a_build_to_compare_with_makes_pairs_whatever_the_workload(config: Confi
     assert asked.mode == "paired"
     assert {query: str(build) for query, build in asked.against.items()} == {"q5": "pypi:4.3.0"}
     assert asked.workload.repetitions == config.gate.pairs
-    with pytest.raises(NexmarkError, match="against: nights in mode history measure no second"):
-        on_demand(config, against="pypi:4.3.0", mode="history")
+    with pytest.raises(NexmarkError, match="against: nights in mode bounds measure no second"):
+        on_demand(config, against="pypi:4.3.0", mode="bounds")
 
 
 @pytest.mark.parametrize("param", ["build", "against"])
@@ -157,6 +188,10 @@ def test_a_build_to_compare_with_makes_pairs_whatever_the_workload(config: Confi
         ("tarball:/x.tgz", "build 'tarball:/x.tgz': a tarball needs its #sha512=HEX; add it"),
         ("tarball:/x.tgz#sha512=abc", "tarball is not well-formed; write pypi:4.3.0"),
         ("directory:/no/such", "build directory:/no/such: /no/such does not exist"),
+        (
+            f"tarball:file:///etc/passwd#sha512={'a' * 128}",
+            "'file:///etc/passwd' is not a tarball by its name; give a Spark build as",
+        ),
         (f"tarball:/no/x.tgz#sha512={'a' * 128}", "/no/x.tgz does not exist; correct the path"),
     ],
 )
@@ -189,6 +224,41 @@ def test_a_night_tests_the_snapshot_of_its_date_unless_a_candidate_is_given(
     found = with_snapshot(asked, {}, day).candidate
     assert str(found) == f"tarball:{tmp_path}/spark-20261103.tgz#sha512={'b' * 128}"
     assert with_snapshot(asked, {"candidate": "pypi:4.3.0"}, day) == asked
-    assert with_snapshot(asked, {}, None) == asked
     with pytest.raises(MissingBuild, match=r"no build for 2026-11-04: .*spark-20261104\.tgz"):
         with_snapshot(asked, {}, day.replace(day=4))
+    with pytest.raises(NexmarkError) as caught:  # by the REST API, with a logical date of null
+        with_snapshot(asked, {}, None)
+    assert str(caught.value) == (
+        "logical date: the DAG run has none, and engine spark-4.3.0 has a build for each date; "
+        "trigger it with a logical date, or give a candidate"
+    )
+    assert with_snapshot(asked, {"candidate": "pypi:4.3.0"}, None) == asked
+    assert with_snapshot(night(config), {}, None) == night(config)
+
+
+@pytest.mark.parametrize(
+    ("dag_id", "params", "teaches"),
+    [
+        ("nexmark_spark_4_3_0", {}, True),
+        ("nexmark_spark_4_3_0", {"candidate": None, "against": None, "candidate_conf": {}}, True),
+        ("nexmark_spark_4_3_0", {"queries": "q5", "repetitions": 7}, True),
+        ("nexmark_spark_4_3_0", {"candidate": "pypi:4.2.1"}, False),
+        ("nexmark_spark_4_3_0", {"against": "pypi:4.2.1"}, False),
+        ("nexmark_spark_4_3_0", {"candidate_conf": {"spark.x": "1"}}, False),
+        ("nexmark_build", {"build": "pypi:4.2.1"}, False),
+        ("nexmark_signoff", {"candidate": "pypi:4.3.0"}, False),
+    ],
+)
+def test_a_night_teaches_the_gate_unless_a_person_chose_what_it_compares(
+    config: Config, dag_id: str, params: Mapping[str, Any], teaches: bool
+) -> None:
+    given = {"workload": "smoke", "cluster": "local", **params}
+    made = make_night(config, "spark-4.3.0", dag_id, "manual__1", given)
+    assert made.teaches is teaches
+
+
+def test_the_build_of_a_date_teaches_the_gate(config: Config) -> None:
+    """Nobody has chosen it: it is the one of that date."""
+    dates = Snapshots(tarball="/x/{{ ds }}.tgz", sha512="/x/{{ ds }}.sha512")
+    engine = config.engines["spark-4.3.0"].model_copy(update={"snapshots": dates})
+    assert night(config.model_copy(update={"engines": {"spark-4.3.0": engine}})).teaches

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from airflow.serialization.serialized_objects import DagSerialization
 
-from nexmark.config import BASELINE, ConfigError, load
+from nexmark.config import ConfigError, load
 from nexmark.config.paths import conf_dir
-from nexmark.store.shape import shape
-from nexmark.tasks.links import LINKS, MeasurementLink, SparkHistoryLink, publish_event_log
-from nexmark.tasks.nightly import build_nightly_dag
-from nexmark.tasks.operators import NexmarkSubmitOperator
+from nexmark.dag.graph import build_nightly_dag
+from nexmark.dag.links import LINKS, MeasurementLink, SparkHistoryLink, publish_event_log
+from nexmark.dag.submit_operator import NexmarkSubmitOperator
+from nexmark.model import Arm
+from nexmark.store.writing import shape
 
 DAG_ID, RUN_ID = "nexmark_spark_4_3_0", "manual__2026-11-21T07:02:22.257654+00:00"
 NIGHT = f"/nexmark/night/{DAG_ID}/manual__2026-11-21T07%3A02%3A22.257654%2B00%3A00"
@@ -142,7 +143,7 @@ class TestHistoryServerSetting:
 
     def test_is_the_same_for_both_arms_and_changes_no_shape(self, tmp_path: Path) -> None:
         cluster = self.clusters(tmp_path, SERVER)["local"]
-        assert cluster.of_arm(BASELINE).history_server == SERVER
+        assert cluster.of_arm(Arm.BASELINE).history_server == SERVER
         without = cluster.model_dump(exclude={"history_server"})
         assert shape({}, cluster.model_dump()) == shape({}, without)
 

@@ -12,11 +12,11 @@ import pytest
 from airflow.sdk.observability import stats
 from airflow.sdk.observability.metrics.stats_utils import get_stats_factory
 
-from nexmark.airflow_home import airflow_environment
+from nexmark.airflow_site.airflow_home import airflow_environment
 from nexmark.config import load
-from nexmark.report.report import Report
-from nexmark.report.rows import Row
-from nexmark.store.models import Night
+from nexmark.evidence.night_evidence import Report
+from nexmark.evidence.rows import Row
+from nexmark.store.table_rows import NightRow
 from nexmark.tasks.metrics import emit
 
 ROWS = (
@@ -24,7 +24,7 @@ ROWS = (
     Row("q5", ratio=1.2, cpu_s_per_mevent=240.0, result="right", verdict="REGRESSION", red=True),
     Row("q9", result="WRONG", verdict="INVALID", red=True),
 )
-NIGHT = Night(
+NIGHT = NightRow(
     id="nexmark_spark_4_3_0/manual__1",
     dag_id="nexmark_spark_4_3_0",
     engine="spark-4.3.0",
@@ -63,7 +63,7 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A StatsD server that Airflow is told of, but not yet told to use."""
+    """A StatsD server; Airflow knows its address, but does not use it yet."""
     made = Server()
     monkeypatch.setenv("AIRFLOW__METRICS__STATSD_HOST", "127.0.0.1")
     monkeypatch.setenv("AIRFLOW__METRICS__STATSD_PORT", made.port)
@@ -130,7 +130,7 @@ def test_nothing_is_sent_unless_the_metrics_of_airflow_are_on(server: Server) ->
 def test_no_name_needs_the_rules_of_statsd(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__METRICS__STATSD_ON", "True")
     initialize()
-    odd = Night(dag_id="a.b c|d:e", engine="x", workload="ü@1", cluster="l\n", grade=None)
+    odd = NightRow(dag_id="a.b c|d:e", engine="x", workload="ü@1", cluster="l\n", grade=None)
     emit(Report(odd, ROWS[:1], (), failed=False))
     found = server.received()
     assert found["airflow.nexmark.a_b_c_d_e.__1.l_.q0.ratio"] == 1.01

@@ -8,23 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException
 
 from nexmark.cluster import ClusterError, LocalCluster
 from nexmark.config import load
+from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.flames import flames_of
-from nexmark.store import PROFILED as STORED
-from nexmark.store import Store, open_store
-from nexmark.tasks import confirmation, recorded, recording, submission
-from nexmark.tasks.checks import make_night
-from nexmark.tasks.night import Deployment, Deployments, Night
-from nexmark.tasks.operators import NexmarkSubmitOperator, read_failure, write_failure
-from nexmark.tasks.outcome import Verification
-from nexmark.tasks.runs import (
+from nexmark.model import Stage
+from nexmark.night import profiling as recorded
+from nexmark.night import submission
+from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.planning import make_night
+from nexmark.night.run_directory import read_failure, write_failure
+from nexmark.night.runs import (
     CONFIRMATION,
-    FRESH,
-    PROFILED,
     Run,
     fresh_runs,
     group,
@@ -32,6 +30,10 @@ from nexmark.tasks.runs import (
     recorded_runs,
     runs_of,
 )
+from nexmark.night.verification import Verification
+from nexmark.store import Store, open_store
+from nexmark.tasks import confirmation, recording
+from tests.unit.tasks.in_task import in_task_of
 
 EXECUTOR, DRIVER = "spark.executor.defaultJavaOptions", "spark.driver.defaultJavaOptions"
 
@@ -65,7 +67,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deployments: Deployme
     made.write()
     deployments.write(made)
     recording.record_night(made, deployments)
-    monkeypatch.setattr(Night, "current", lambda: made)
+    in_task_of(made, monkeypatch)
     return made
 
 
@@ -87,7 +89,7 @@ class TestPlan:
     def suspects(
         self, night: Night, monkeypatch: pytest.MonkeyPatch, arms: dict[str, list[str]]
     ) -> list[Run]:
-        monkeypatch.setattr(Night, "current", lambda: night)
+        in_task_of(night, monkeypatch)
         monkeypatch.setattr(confirmation, "suspect_arms", lambda night, store: arms)
         confirmation.suspects()
         return runs_of(night, CONFIRMATION)
@@ -97,7 +99,7 @@ class TestPlan:
     ) -> None:
         plan = self.suspects(night, monkeypatch, {"q5": ["candidate"]})
         assert plan[:-2] == fresh_runs(night, "q5", ["candidate", "baseline"])
-        assert [run.stage for run in plan[-2:]] == [PROFILED, PROFILED]
+        assert [run.stage for run in plan[-2:]] == [Stage.PROFILED, Stage.PROFILED]
         assert {run.name for run in plan[-2:]} == {"recorded-rep-1", "recorded-baseline-rep-1"}
         assert {group(run) for run in plan} == {CONFIRMATION}
 
@@ -105,22 +107,22 @@ class TestPlan:
         self, night: Night, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         plan = self.suspects(night, monkeypatch, {"q5": ["slowed"]})
-        assert {run.stage for run in plan} == {FRESH}
+        assert {run.stage for run in plan} == {Stage.FRESH}
 
     def test_it_can_be_switched_off(self, night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
         gate = night.gate.model_copy(update={"flame_graphs": False})
         plan = self.suspects(
             night.model_copy(update={"gate": gate}), monkeypatch, {"q5": ["candidate"]}
         )
-        assert {run.stage for run in plan} == {FRESH}
+        assert {run.stage for run in plan} == {Stage.FRESH}
 
-    def test_a_jdk_without_a_recorder_is_told_and_nothing_is_recorded(
+    def test_a_jdk_without_a_recorder_is_reported_and_nothing_is_recorded(
         self, night: Night, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: Path
     ) -> None:
         (tmp_path / "jre" / "bin").mkdir(parents=True)
         monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jre"))
         plan = self.suspects_without_java(night, monkeypatch)
-        assert {run.stage for run in plan} == {FRESH}
+        assert {run.stage for run in plan} == {Stage.FRESH}
         assert "no flame graphs: this JDK has no flight recorder" in said.read_text()
 
     def suspects_without_java(self, night: Night, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
@@ -175,7 +177,7 @@ class TestFailing:
         def fail(*_: object) -> None:
             raise AirflowException("Cannot execute: spark-submit\nrun_query.py: error: no heap")
 
-        monkeypatch.setattr(SparkSubmitOperator, "execute", fail)
+        monkeypatch.setattr(SparkSubmitHook, "submit", fail)
 
     def test_its_task_does_not_fail_and_says_why(
         self, night: Night, deployments: Deployments, failing: None, said: Path
@@ -195,7 +197,7 @@ class TestFailing:
         with pytest.raises(AirflowException):
             self.operator(night, deployments, run).execute({"ti": None})  # type: ignore[typeddict-item]
 
-    def test_a_recording_that_cannot_be_fetched_is_told(
+    def test_a_recording_that_cannot_be_fetched_is_reported(
         self,
         night: Night,
         deployments: Deployments,
@@ -211,7 +213,7 @@ class TestFailing:
         def lost(*_: object) -> None:
             raise ClusterError("0 of 1 executors wrote a flight recording")
 
-        monkeypatch.setattr(SparkSubmitOperator, "execute", succeed)
+        monkeypatch.setattr(SparkSubmitHook, "submit", succeed)
         monkeypatch.setattr(LocalCluster, "fetch_recordings", lost)
         self.operator(night, deployments, run).execute({"ti": None})  # type: ignore[typeddict-item]
         assert "no flame graphs, the verdict is not concerned: 0 of 1 executors" in said.read_text()
@@ -227,10 +229,10 @@ class TestFailing:
             write_failure(night.query_dir("q5") / run.name, "run_query.py: error: no heap")
         confirmation.record_confirmation()
         rows = store.repetitions(night.name)
-        assert {(row.stage, row.status) for row in rows} == {(STORED, "failed")}
+        assert {(row.stage, row.status) for row in rows} == {(Stage.PROFILED, "failed")}
         assert "repetition 1, recorded (baseline): FAILED" in said.read_text()
         assert (store.invalid(night.name), store.missing(night.name)) == ({}, {})
-        recorded.draw_flames()
+        recorded.draw_flames(night)
         found = flames_of(night.directory, "q5")
         assert found is not None
         assert found.problem is not None
@@ -240,7 +242,9 @@ class TestFailing:
     def test_a_wrong_one_makes_no_fresh_repetition_wrong(self, night: Night, store: Store) -> None:
         """And they do not outvote it either way: each is judged among its own."""
         Verification(success=True, failures=(), evaluated=5).write(night.query_dir("q5"))
-        fresh = [Run(query="q5", number=1, arm=x, stage=FRESH) for x in ("candidate", "baseline")]
+        fresh = [
+            Run(query="q5", number=1, arm=x, stage=Stage.FRESH) for x in ("candidate", "baseline")
+        ]
         plan = [*fresh, *recorded_runs(night, "q5")]
         plan_confirmation(night, plan)
         for run in plan:
@@ -252,16 +256,16 @@ class TestFailing:
                 "formulation": "panes",
                 "input_rows": night.workload.events,
                 "output_rows": 116,
-                "digest": "right" if run.stage == FRESH else run.arm,
+                "digest": "right" if run.stage == Stage.FRESH else run.arm,
             }
             (directory / "result.json").write_text(json.dumps(content))
         confirmation.record_confirmation()
         reasons = {(row.stage, row.arm): str(row.reason) for row in store.repetitions(night.name)}
-        assert "disagree" in reasons[STORED, "candidate"]
-        assert "disagree" not in reasons[FRESH, "candidate"]
-        assert "disagree" not in reasons[FRESH, "baseline"]
+        assert "disagree" in reasons[Stage.PROFILED, "candidate"]
+        assert "disagree" not in reasons[Stage.FRESH, "candidate"]
+        assert "disagree" not in reasons[Stage.FRESH, "baseline"]
 
 
 def test_nothing_is_drawn_where_nothing_was_recorded(night: Night, said: Path) -> None:
-    recorded.draw_flames()
+    recorded.draw_flames(night)
     assert said.read_text() == ""

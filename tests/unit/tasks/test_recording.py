@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from nexmark.config import load
+from nexmark.dag.graph import build_nightly_dag, build_on_demand_dag
+from nexmark.dag.signoff import build_signoff_dag
+from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.planning import make_night
+from nexmark.night.run_directory import claim, in_sequence, note_application, write_failure
+from nexmark.night.runs import first_runs
+from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
 from nexmark.tasks import judging, recording
-from nexmark.tasks.checks import make_night
-from nexmark.tasks.night import Deployment, Deployments, Night
-from nexmark.tasks.nightly import build_nightly_dag, build_on_demand_dag
-from nexmark.tasks.operators import write_failure
-from nexmark.tasks.outcome import Verification
-from nexmark.tasks.signoff_dag import build_signoff_dag
+from tests.unit.tasks.in_task import in_task_of
 
 DIGEST = "35735f44c13a92bf"
 
@@ -50,12 +52,12 @@ def begin(run_id: str, monkeypatch: pytest.MonkeyPatch, **params: Any) -> Night:
     deployments = Deployments(candidate=deployment)
     deployments.write(night)
     recording.record_night(night, deployments)
-    monkeypatch.setattr(Night, "current", lambda: night)
+    in_task_of(night, monkeypatch)
     return night
 
 
 def produced(directory: Path, digest: str | None = DIGEST, **fields: Any) -> None:
-    """A result file with what correctness is judged by; no measurement can be made of it."""
+    """A result file that has the fields for correctness only; it gives no measurement."""
     content = {
         "schema_version": 1,
         "output_mode": "append",
@@ -117,9 +119,9 @@ def test_a_repetition_without_samples_is_invalid_and_never_zero(night: Night, st
 
 
 def test_a_broken_event_log_leaves_the_repetition_as_it_is(tmp_path: Path) -> None:
-    """It is told; there are no operators, and that is all."""
+    """A message reports it, and the operators are missing; nothing else changes."""
+    from nexmark.night.repetitions import event_log_parts
     from nexmark.store import RepetitionRecord
-    from nexmark.tasks.repetitions import event_log_parts
     from tests.unit.store.store_builder import measurement
 
     result = {"batches": [{"id": 0, "phase": "data"}]}
@@ -173,6 +175,17 @@ def test_a_missing_query_turns_the_night_red_with_its_reason(night: Night) -> No
     judging.judge()
     with pytest.raises(AirflowFailException, match=r"q0 MISSING: .*the verification run failed"):
         judging.verdict()
+
+
+def test_a_query_whose_cluster_cannot_be_made_whole_says_so(night: Night, store: Store) -> None:
+    """Though its verification run, which is of all queries together, was done before."""
+    produced(night.query_dir("q0") / "verify")
+    write_failure(night.query_dir("q0"), "host nexmark03: no answer")
+    recording.record("q0")
+    reasons = {row.reason for row in store.repetitions(night.name)}
+    assert reasons == {
+        "not run, because its cluster cannot be made whole: host nexmark03: no answer"
+    }
 
 
 def test_a_night_that_was_never_judged_is_red(night: Night) -> None:
@@ -235,3 +248,35 @@ class TestReport:
         for dag in (*dags, build_signoff_dag(config)):
             task: Any = dag.get_task("report")
             assert task.python_callable is judging.report
+
+
+class TestPositions:
+    """What is stored is the order in which the repetitions really ran."""
+
+    def ran(self, night: Night, *instances: int) -> None:
+        """Run mapped instances in this order, as their claims have it; one may be tried again."""
+        runs = first_runs(night, "q0")
+        submissions = [{"label": f"q0 {run.name}"} for run in runs]
+        path = night.query_dir("q0") / "sequence.json"
+        in_sequence(path, submissions)
+        for moment, instance in enumerate(instances):
+            label = claim(path, instance)["label"]
+            note_application(night.directory, label, float(moment), moment + 0.5)
+
+    def positions(self, store: Store, night: Night) -> list[int | None]:
+        recording.record("q0")
+        return [row.position for row in store.repetitions(night.name)]
+
+    def test_without_a_retry_it_is_the_planned_order(self, night: Night, store: Store) -> None:
+        self.ran(night, 2, 0, 1)  # Airflow starts instances in any order
+        assert self.positions(store, night) == [1, 2, 3]
+
+    def test_one_that_was_tried_again_has_the_place_of_its_last_try(
+        self, night: Night, store: Store
+    ) -> None:
+        self.ran(night, 0, 1, 2, 1)
+        assert self.positions(store, night) == [1, 3, 2]
+
+    def test_one_that_never_started_has_none(self, night: Night, store: Store) -> None:
+        self.ran(night, 0, 1)
+        assert self.positions(store, night) == [1, 2, None]

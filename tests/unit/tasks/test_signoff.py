@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from nexmark.config import load
-from nexmark.tasks.approval import Decision
-from nexmark.tasks.checks import make_night
-from nexmark.tasks.signoff import night_params
+from nexmark.night.planning import make_night
+from nexmark.night.signoff_decision import Approval
+from nexmark.tasks.signoff_steps import night_params
 
 
 def params(**changes: Any) -> dict[str, Any]:
@@ -53,8 +53,8 @@ def event(option: str, reason: str = "") -> dict[str, Any]:
 
 
 def test_a_decision_has_who_when_and_why() -> None:
-    made = Decision.of(event("Approve", " all well "))
-    assert made == Decision(
+    made = Approval.of(event("Approve", " all well "), "Approve")
+    assert made == Approval(
         choice="approved", who="ada (7)", when="2026-11-21T09:00:00+00:00", reason="all well"
     )
 
@@ -72,10 +72,10 @@ def test_a_decision_has_who_when_and_why() -> None:
 def test_a_red_night_is_approved_with_a_reason_only(
     option: str, reason: str, red: bool, objection: str
 ) -> None:
-    found = Decision.of(event(option, reason)).objection(red)
+    found = Approval.of(event(option, reason), "Approve").objection(red)
     assert found.partition(";")[0] == objection
 
 
 def test_no_answer_is_no_approval() -> None:
-    made = Decision.of({"error": "no response", "error_type": "timeout"})
+    made = Approval.of({"error": "no response", "error_type": "timeout"}, "Approve")
     assert made.objection(red=False) == "nobody decided: timeout"

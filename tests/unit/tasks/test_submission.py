@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from nexmark.config import BASELINE, CANDIDATE, load
-from nexmark.tasks import submission
-from nexmark.tasks.checks import make_night
-from nexmark.tasks.night import Deployment, Deployments, Night
-from nexmark.tasks.operators import prepare
-from nexmark.tasks.progress import reason
-from nexmark.tasks.runs import CONTROL, FRESH, SLOWED, Run, first_runs, fresh_runs
+from nexmark.config import load, profile_path
+from nexmark.model import Arm, Stage
+from nexmark.night import submission
+from nexmark.night.night_progress import reason
+from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.planning import make_night
+from nexmark.night.run_directory import prepare
+from nexmark.night.runs import Run, first_runs, fresh_runs
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def pairs(night: Night, deployment: Deployment) -> tuple[Night, Deployments]:
     changes = {
         "mode": "paired",
         "against": {"q0": source, "q5": source},
-        "self_test": {CONTROL: "q5", SLOWED: "q5"},
+        "self_test": {Arm.CONTROL: "q5", Arm.SLOWED: "q5"},
     }
     accepted = deployment.model_copy(update={"build": "fedcba9876543210"})
     return night.model_copy(update=changes), Deployments(
@@ -91,6 +92,16 @@ def test_the_verification_runs_the_verify_size_and_keeps_the_result(
     assert option(q10["application_args"], "--sink").startswith("filesystem:/")
 
 
+def test_the_verification_reads_the_boundary_events_as_well(
+    night: Night, deployment: Deployment
+) -> None:
+    made = submission.verify_submission(night, deployment, "q5")
+    place = Path(option(made["application_args"], "--boundary"))
+    assert place == night.boundary_dir("q5")
+    assert str(place.parent) in made["directories"]  # emptied before every try
+    assert "--boundary" not in repetition(night, deployment, "q5", 1)["application_args"]
+
+
 def test_the_reference_reads_the_events_of_the_verification(
     night: Night, deployment: Deployment
 ) -> None:
@@ -119,7 +130,9 @@ def test_an_engines_confs_go_on_top_of_the_profile_and_never_over_the_benchmarks
     made = submission.verify_submission(night, deployment, "q0")
     assert made["conf"]["spark.sql.shuffle.partitions"] == "400"
     assert made["conf"]["spark.executor.memory"] == night.cluster.executor_memory
-    assert made["properties_file"].endswith("include/conf/spark/default.conf")
+    confs = Path(made["properties_file"]).read_text()  # the profile, and the secret of the night
+    assert confs.startswith(profile_path("default").read_text())
+    assert "spark.authenticate.secret" in confs.removeprefix(profile_path("default").read_text())
 
 
 def test_no_two_applications_share_a_checkpoint(night: Night, deployment: Deployment) -> None:
@@ -172,7 +185,7 @@ def test_the_class_archive_is_used_by_both_arms_or_by_none(
     driver = "spark.driver.defaultJavaOptions"
 
     def used() -> list[bool]:
-        runs = (Run(query="q5", arm=arm, number=1) for arm in (CANDIDATE, BASELINE))
+        runs = (Run(query="q5", arm=arm, number=1) for arm in (Arm.CANDIDATE, Arm.BASELINE))
         made = (submission.repetition_submission(night, deployments, run) for run in runs)
         return [driver in each["conf"] for each in made]
 
@@ -227,13 +240,13 @@ def test_the_gate_is_tested_by_further_arms_of_a_query(pairs: tuple[Night, Deplo
     night, deployments = pairs
     arms = [run.arm for run in first_runs(night, "q5")]
     assert {arm: arms.count(arm) for arm in set(arms)} == dict.fromkeys(
-        ("candidate", "baseline", CONTROL, SLOWED), night.workload.repetitions
+        ("candidate", "baseline", Arm.CONTROL, Arm.SLOWED), night.workload.repetitions
     )
     slowed = submission.repetition_submission(
-        night, deployments, Run(query="q5", number=1, arm=SLOWED)
+        night, deployments, Run(query="q5", number=1, arm=Arm.SLOWED)
     )
     assert option(slowed["application_args"], "--events") == "12000000"  # a fifth more
-    assert option(slowed["application_args"], "--rows-per-batch") == "600000"
+    assert option(slowed["application_args"], "--rows-per-batch") == "1200000"
     assert slowed["conf"]["spark.nexmark.build"] == "fedcba9876543210"
 
 
@@ -241,5 +254,5 @@ def test_fresh_pairs_are_others_than_the_first(pairs: tuple[Night, Deployments])
     night, _ = pairs
     fresh = fresh_runs(night, "q0", ["candidate", "baseline"])
     assert len(fresh) == 2 * night.gate.confirmation * night.workload.repetitions
-    assert {run.stage for run in fresh} == {FRESH}
+    assert {run.stage for run in fresh} == {Stage.FRESH}
     assert not {run.name for run in fresh} & {run.name for run in first_runs(night, "q0")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from nexmark.config import load
-from nexmark.tasks.checks import make_night
-from nexmark.tasks.night import Night
-from nexmark.tasks.operators import NexmarkSubmitOperator, note_application
-from nexmark.tasks.progress import MOMENTARY
-from nexmark.tasks.runs import CONTROL, FRESH, Run, plan_confirmation
-from nexmark.tasks.watching import Watch, duration
+from nexmark.model import Arm, Stage
+from nexmark.night.eta import Watch, duration
+from nexmark.night.plan import Night
+from nexmark.night.planning import make_night
+from nexmark.night.run_directory import note_application
+from nexmark.night.runs import Run, first_runs, plan_confirmation
 from nexmark_jobs import narrator
 from nexmark_jobs.narrator import Narrator
 
@@ -47,7 +46,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
         "mode": "paired",
         "gate": gate,
         "against": {"q0": source, "q5": source},
-        "self_test": {CONTROL: "q5"},
+        "self_test": {Arm.CONTROL: "q5"},
     }
     made = made.model_copy(update=changes)
     made.write()
@@ -62,7 +61,7 @@ class TestNarrator:
         assert lines[0] == "batch 0  100 of 1,000 events  10 %  100 events/s  ETA 0:09"
         assert lines[9] == "batch 9  1,000 of 1,000 events  100 %  100 events/s  ETA 0:00"
 
-    def test_what_comes_after_the_data_is_told_as_rarely(self) -> None:
+    def test_what_comes_after_the_data_is_reported_as_rarely(self) -> None:
         told = Narrator(100)
         assert told.line(Batch(0, ends_after=1)) is not None
         assert told.line(Batch(1, ends_after=2, phase="end_of_input")) is None
@@ -105,54 +104,91 @@ class TestWatch:
         self, night: Night, label: str, name: str
     ) -> None:
         text = Watch(night, label).text(self.LINE)
-        assert text == f"{name}: 40 %, 187,000 events/s, 0:32 left"
+        assert text.split("; night about")[0] == f"{name}: 40 %, 187,000 events/s, 0:32 left"
 
-    def test_tells_the_time_left_of_the_night(self, night: Night) -> None:
-        """Of 15 repetitions 5.4 are done after 540 s: 9.6 more take 960 s."""
-        note_application(night.directory, "dump_events", 0, 100)
-        note_application(night.directory, "q0 verify", 100, 130)
-        for number in range(5):
-            note_application(night.directory, f"q0 x-rep-{number}", 200, 300)
-        text = Watch(night, "q5 rep-1", clock=lambda: 640).text(self.LINE)
-        assert text.endswith("0:32 left; night about 16:00")
-
-    def test_a_repetition_that_is_tried_again_counts_once(self, night: Night) -> None:
-        note_application(night.directory, "q0 rep-1", 0, 60)
-        watch = Watch(night, "q0 rep-1", clock=lambda: 100)
-        assert watch.text(self.LINE).endswith(f"night about {duration(14.6 / 0.4 * 100)}")
+    def test_another_application_than_a_repetition_says_nothing_of_the_night(
+        self, night: Night
+    ) -> None:
+        assert "night" not in Watch(night, "q0 verify").text(self.LINE)
 
     def test_fresh_repetitions_count_as_soon_as_they_are_planned(self, night: Night) -> None:
-        for number in range(15):
-            note_application(night.directory, f"q0 x-rep-{number}", 0, 100)
-        runs = [Run(query="q5", number=number, stage=FRESH) for number in (1, 2, 3)]
+        runs = [Run(query="q5", number=number, stage=Stage.FRESH) for number in (1, 2, 3)]
         plan_confirmation(night, runs)
-        text = Watch(night, "q5 fresh-rep-1", clock=lambda: 154).text(self.LINE)
-        assert text.endswith("night about 0:26")
-
-    def test_nobody_knows_before_anything_has_run(self, night: Night) -> None:
-        note_application(night.directory, "q0 verify", 100, 130)
-        told = narrator.Told(done=1, events=1000, speed=1, left_s=999)
-        assert "night" not in Watch(night, "q0 rep-1", clock=lambda: 200).text(told)
+        note_application(night.directory, "q5 fresh-rep-1", 0, 100)
+        clock = iter((110.0, 178.0))
+        text = Watch(night, "q5 fresh-rep-2", clock=lambda: next(clock)).text(self.LINE)
+        assert text.endswith(f"night about {duration(32 + 100 + 5)}")
 
 
-def test_the_task_log_and_the_terminal_show_it(
-    night: Night,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    progress = tmp_path / "progress.txt"
-    monkeypatch.setenv("NEXMARK_PROGRESS", str(progress))
-    connection = {"conn_type": "spark", "host": "spark://127.0.0.1", "port": 7077}
-    monkeypatch.setenv("AIRFLOW_CONN_NEXMARK_LOCAL", json.dumps(connection))
-    operator = NexmarkSubmitOperator(
-        task_id="repetition", submission={}, application="x.py", conn_id="nexmark_local"
-    )
-    operator._watch = Watch(night, "q5 rep-2")
-    line = Narrator(1000).line(Batch(0))
-    operator._get_hook()._process_spark_submit_log(iter(["WARN something", f"{line}\n"]))
-    told = "[2/2] q5   repetition 2 of 3 (candidate): 10 %, 100 events/s, 0:09 left"
-    first, second = capsys.readouterr().out.splitlines()[-2:]
-    assert "WARN something" in first
-    assert told in second
-    assert progress.read_text() == f"{MOMENTARY}{told}\n"
+#: Seconds of a verification, of a repetition of q0 and of q5, and between two applications.
+VERIFY, LONG, GAP = 180.0, {"q0": 30.0, "q5": 60.0}, 12.0
+
+
+def labels(night: Night) -> list[str]:
+    return [f"{run.query} {run.name}" for query in ("q0", "q5") for run in first_runs(night, query)]
+
+
+def ran(night: Night, begin: float, pace: float = 1.0) -> dict[str, tuple[float, float]]:
+    """When the applications of a night ran, in their order."""
+    found, now = {"verify": (begin, begin + VERIFY)}, begin + VERIFY
+    for label in labels(night):
+        found[label] = (now + GAP, now + GAP + pace * LONG[label[:2]])
+        now = found[label][1]
+    return found
+
+
+class TestEnd:
+    """The estimate of the night's end is right within a third from its first line on."""
+
+    def estimates(self, night: Night, spans: dict[str, tuple[float, float]]) -> list[float]:
+        """Estimate / truth, at 10 and at 70 % of each repetition of a night."""
+        end, found = max(stop for _, stop in spans.values()), []
+        for label, (start, stop) in spans.items():
+            if label != "verify":
+                for share in (0.1, 0.7):
+                    now = start + share * (stop - start)
+                    clock = iter((start, now))
+                    watch = Watch(night, label, clock=lambda clock=clock: next(clock))  # type: ignore[misc]
+                    left = int(stop - now)
+                    text = watch.text(narrator.Told(int(1000 * share), 1000, 1, left))
+                    minutes, seconds = text.rpartition("night about ")[2].split(":")
+                    if end - now > 30:
+                        found.append((60 * int(minutes) + int(seconds)) / (end - now))
+            note_application(night.directory, label, start, stop)
+        return found
+
+    @pytest.mark.parametrize("pace", [0.8, 1.0, 1.3])
+    def test_by_an_earlier_night(self, night: Night, pace: float) -> None:
+        earlier = night.model_copy(update={"run_id": "run 0"})
+        earlier.write()
+        for label, (start, stop) in ran(night, 0).items():
+            note_application(earlier.directory, label, start, stop)
+        found = self.estimates(night, ran(night, 10_000, pace))
+        assert len(found) > 20
+        assert all(2 / 3 < each < 4 / 3 for each in found), found
+
+    def test_without_one_if_the_queries_are_alike(
+        self, night: Night, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(LONG, "q5", 36.0)
+        found = self.estimates(night, ran(night, 0))
+        assert all(2 / 3 < each < 4 / 3 for each in found), found
+
+    def test_a_night_of_another_workload_says_nothing(self, night: Night) -> None:
+        other = night.workload.model_copy(update={"events": 7_000_000})
+        earlier = night.model_copy(update={"run_id": "run 0", "workload": other})
+        earlier.write()
+        for label, (start, stop) in ran(night, 0, pace=100).items():
+            note_application(earlier.directory, label, start, stop)
+        assert max(self.estimates(night, ran(night, 0))[:2]) < 2
+
+
+def test_what_an_application_prints_shows_no_secret(night: Night) -> None:
+    watch = Watch(night, "q5 rep-1")
+    given = [
+        "cannot open jdbc:mysql://db/x?user=ada&password=hush",
+        "batch failed: https://a:hush@x/",
+    ]
+    lines = [watch.line(line) for line in given]
+    assert "hush" not in " ".join(lines)
+    assert lines[0].startswith("cannot open jdbc:mysql://db/x?user=ada&password=***")

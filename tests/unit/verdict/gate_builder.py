@@ -12,8 +12,8 @@ import numpy as np
 
 from nexmark.config import Gate
 from nexmark.config.load import load_gate
+from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair, QueryVerdict
 from nexmark.verdict.nightly import judge_night, replay
-from nexmark.verdict.nights import Measured, Night, Pair, QueryVerdict
 
 CPU = "cpu_s_per_mevent"
 QUERIES = tuple(f"q{number}" for number in range(12))
@@ -51,20 +51,22 @@ def noisy(ratio: float, count: int, rng: np.random.Generator, cv: float = CV) ->
     return pairs([ratio * math.exp(x) for x in rng.normal(0, cv, count)])
 
 
-def night(name: str = "tonight", seed: int = 999, metric: str = CPU, **changes: Any) -> Night:
+def night(
+    name: str = "tonight", seed: int = 999, metric: str = CPU, **changes: Any
+) -> MeasuredNight:
     """A quiet night: every query's estimate is 1 exactly."""
     rng = np.random.default_rng(seed)
     measured = tuple(Measured(query, metric, around(1.0, 5, rng)) for query in QUERIES)
-    return replace(Night(name, measured), **changes)
+    return replace(MeasuredNight(name, measured), **changes)
 
 
-def with_query(base: Night, query: str, **changes: Any) -> Night:
+def with_query(base: MeasuredNight, query: str, **changes: Any) -> MeasuredNight:
     """The night with another q."""
     rows = tuple(replace(x, **changes) if x.query == query else x for x in base.measured)
     return replace(base, measured=rows)
 
 
-def tonight(ratio: float, fresh: float | None = None, fresh_count: int = 10) -> Night:
+def tonight(ratio: float, fresh: float | None = None, fresh_count: int = 10) -> MeasuredNight:
     """A quiet night in which q5 has this ratio at first, and this one in fresh pairs."""
     rng = np.random.default_rng(RNG_SEED)
     again = around(fresh, fresh_count, rng) if fresh is not None else ()
@@ -72,11 +74,11 @@ def tonight(ratio: float, fresh: float | None = None, fresh_count: int = 10) -> 
 
 
 @cache
-def quiet_nights(count: int, metrics: tuple[str, ...] = (CPU,)) -> tuple[Night, ...]:
+def quiet_nights(count: int, metrics: tuple[str, ...] = (CPU,)) -> tuple[MeasuredNight, ...]:
     """Nights with noise only."""
     rng = np.random.default_rng(17)
     return tuple(
-        Night(
+        MeasuredNight(
             f"night-{number}",
             tuple(Measured(q, metric, noisy(1.0, 5, rng)) for q in QUERIES for metric in metrics),
         )
@@ -92,7 +94,9 @@ def earlier(
     return tuple(map(tuple, replay(quiet_nights(count, metrics), rules())))
 
 
-def verdict(some: Night, query: str = "q5", metric: str = CPU, **options: Any) -> QueryVerdict:
+def verdict(
+    some: MeasuredNight, query: str = "q5", metric: str = CPU, **options: Any
+) -> QueryVerdict:
     """The verdict on one query of a night after quiet ones."""
     before = options.pop("before", None)
     found = judge_night(some, earlier() if before is None else before, rules(**options))

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from nexmark.verdict import bisection_simulation
+from bench import bisection as bisection_simulation
+from bench.bisection import deviation, main, simulate
+from bench.simulated_nights import World
 from nexmark.verdict.bisection import CONFIDENCE, Bisection
-from nexmark.verdict.bisection_simulation import deviation, main, simulate
 from nexmark.verdict.location import hodges_lehmann
-from nexmark.verdict.simulated_nights import World
 
 BUILDS = tuple(f"b{number:02}" for number in range(17))
 SIZE = math.log(1.10)
@@ -137,7 +137,7 @@ def test_the_right_build_is_named_in_95_percent(
     assert found.right >= found.plain_right
 
 
-def test_simulated_pairs_have_the_deviation_that_is_told() -> None:
+def test_simulated_pairs_have_the_deviation_that_is_reported() -> None:
     """By the middle half of them: the spikes, which learned noise sheds, are in the tails."""
     runs = World("", 0.05).runs(np.full(8000, 0.05), 5, np.random.default_rng(1))
     shifts = hodges_lehmann(runs[..., 0] - runs[..., 1])

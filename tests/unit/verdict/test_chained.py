@@ -1,4 +1,4 @@
-"""A baseline that moves is no change of what is measured, and hides none."""
+"""A baseline that moves neither makes nor hides a change of the candidate."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nexmark.verdict.chained import Ratio, dated_changes
-from nexmark.verdict.change_points import ChangePoint
+from nexmark.verdict.change_points import ChangePoint, Ratio, dated_changes
 
 NOISE = 0.02
 
@@ -28,7 +27,7 @@ def snapshots(
 
 
 def level(count: int, at: int, size: float) -> list[float]:
-    """Nights of which those from number ``at`` are slower."""
+    """Log ratios of ``count`` nights; from number ``at`` on they are slower."""
     return [0.0 if number < at else size for number in range(1, count + 1)]
 
 

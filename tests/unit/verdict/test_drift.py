@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nexmark.verdict import Value
+from nexmark.model import Value
+from nexmark.verdict.measured_night import MeasuredNight, QueryVerdict
 from nexmark.verdict.nightly import judge_night
-from nexmark.verdict.nights import Night, QueryVerdict
 from tests.unit.verdict.gate_builder import (
     CALIBRATED,
     around,
@@ -40,7 +40,7 @@ def test_confirmed_changes_are_not_learned_as_noise() -> None:
     assert found.noise == pytest.approx(verdict(tonight(1.0)).noise, rel=0.2)
 
 
-def nights(ratio: float, count: int) -> list[Night]:
+def nights(ratio: float, count: int) -> list[MeasuredNight]:
     rng = np.random.default_rng(23)
     return [
         with_query(quiet, "q5", pairs=around(ratio, 5, rng), fresh=around(1.0, 10, rng))

@@ -8,13 +8,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nexmark.verdict.decision import History, decide
-from nexmark.verdict.drift import Drift
+from bench.gate import (
+    BAR_WORLD,
+    HAPPENING,
+    WorldTally,
+    bar_of_world,
+    bars,
+    main,
+    simulate,
+)
+from bench.simulated_nights import QUERIES as SIMULATED
+from bench.simulated_nights import World
+from nexmark.model import SUITE
+from nexmark.verdict.decision import Drift, Learned, decide
+from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
 from nexmark.verdict.nightly import judge_night, replay
-from nexmark.verdict.nights import SUITE, Measured, Night, Pair
-from nexmark.verdict.simulated_nights import QUERIES as SIMULATED
-from nexmark.verdict.simulated_nights import PairedSuites, World
-from nexmark.verdict.simulation import BAR_WORLD, Tally, bars, main, simulate
+from nexmark.verdict.noise import about_own_level, suite_shifts
 from tests.unit.verdict.gate_builder import CPU, rules
 
 
@@ -32,7 +41,7 @@ def test_what_is_simulated_is_what_judges_a_night() -> None:
         return tuple(Pair(i, math.exp(x), 1.0) for i, x in enumerate(row))
 
     before = [
-        Night(
+        MeasuredNight(
             f"n{night}",
             tuple(Measured(f"q{q}", CPU, pairs(logs[q, night])) for q in range(queries)),
         )
@@ -40,7 +49,7 @@ def test_what_is_simulated_is_what_judges_a_night() -> None:
     ]
     judged = replay(before, gate)
     rows = tuple(Measured(f"q{q}", CPU, pairs(ratios[q]), pairs(again[q])) for q in range(queries))
-    verdicts = {x.query: x for x in judge_night(Night("tonight", rows), judged, gate)}
+    verdicts = {x.query: x for x in judge_night(MeasuredNight("tonight", rows), judged, gate)}
 
     shift = np.array(
         [[v.shift for v in found if v.query == f"q{q}"] for q in range(queries) for found in judged]
@@ -65,14 +74,18 @@ def test_what_is_simulated_is_what_judges_a_night() -> None:
     )
     table = np.where(np.isin(changed, ["REGRESSION", "FASTER"]), np.nan, table)
     spreads = np.where(np.isnan(table), np.nan, spreads)
-    history = History(
-        table, spreads, np.where(np.isnan(table), np.nan, 5.0), np.nanmean(table, axis=0), drift
+    own = about_own_level(table, np.zeros(nights, dtype=int))
+    history = Learned(
+        table, spreads, np.where(np.isnan(table), np.nan, 5.0), suite_shifts(own), drift
     )
-    many = History(
+    many = Learned(
         *(np.stack([x, x]) for x in (history.shift, history.spread, history.pairs, history.suite)),
         Drift(np.stack([drift.slower] * 2), np.stack([drift.faster] * 2)),
     )
-    decision = decide(np.stack([ratios, ratios]), many, lambda picked: again[picked[-1]], gate)
+    steady = np.zeros((2, queries))
+    decision = decide(
+        np.stack([ratios, ratios]), many, lambda picked: again[picked[-1]], gate, steady
+    )
     for suite in (0, 1):
         for q in range(queries):
             value = verdicts[f"q{q}"].value
@@ -84,13 +97,19 @@ def test_what_is_simulated_is_what_judges_a_night() -> None:
 
 
 def test_the_shipped_settings_meet_the_bars() -> None:
-    found = simulate(World(BAR_WORLD, 0.05), rules(), 2000, 1, PairedSuites)
+    found = simulate(World(BAR_WORLD, 0.05), rules(), 2000, 1)
     assert [str(bar) for bar in bars(found) if not bar.met] == []
+
+
+@pytest.mark.parametrize("world", HAPPENING, ids=lambda world: world.name)
+def test_they_meet_the_bars_of_worlds_in_which_more_happens(world: World) -> None:
+    found = simulate(world, rules(), 2000, 1)
+    assert [str(bar) for bar in bar_of_world(found) if not bar.met] == []
 
 
 def test_a_careless_gate_misses_them() -> None:
     careless = rules(suspect_z=0.5, confirm_z=0.5, together_z=0.5, suite_z=1.0)
-    found = simulate(World(BAR_WORLD, 0.05), careless, 80, 1, PairedSuites)
+    found = simulate(World(BAR_WORLD, 0.05), careless, 80, 1)
     assert {bar.text for bar in bars(found) if not bar.met} == {
         "false alarms per night",
         "machine time, one arm = 1",
@@ -100,7 +119,7 @@ def test_a_careless_gate_misses_them() -> None:
 
 def test_a_deaf_gate_misses_them() -> None:
     deaf = rules(confirm_z=20.0)
-    found = simulate(World(BAR_WORLD, 0.05), deaf, 80, 1, PairedSuites)
+    found = simulate(World(BAR_WORLD, 0.05), deaf, 80, 1)
     assert sum(not bar.met for bar in bars(found)) == 2
     assert found.alarms == 0
 
@@ -108,7 +127,7 @@ def test_a_deaf_gate_misses_them() -> None:
 def test_the_cost_counts_both_arms_of_every_pair() -> None:
     """Who suspects everybody pays 2 + 2 * 2 nights of one arm."""
     jumpy = rules(suspect_z=1e-6, suspect_faster_z=1e-6, suspect_change=1e-9)
-    found = simulate(World("jumpy", 0.05), jumpy, 40, 1, PairedSuites)
+    found = simulate(World("jumpy", 0.05), jumpy, 40, 1)
     assert found.cost == pytest.approx(6.0)
 
 
@@ -128,11 +147,11 @@ def test_runs_have_the_spread_that_their_world_says() -> None:
 def test_the_table_and_the_bars_are_printed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nexmark.verdict.simulation.WORLDS", (World(BAR_WORLD, 0.05),))
+    monkeypatch.setattr("bench.gate.WORLDS", (World(BAR_WORLD, 0.05),))
     code = main(["--nights", "40", "--seed", "3"])
     text = capsys.readouterr().out
     assert f"gate version {rules().version}" in text
-    for words in (BAR_WORLD, "one arm (mode: history)", "10% slower", "(bar: <= 0.02)"):
+    for words in (BAR_WORLD, HAPPENING[0].name, "10% slower", "(bar: <= 0.02)"):
         assert words in text
     assert code == (1 if "MISSED" in text else 0)
 
@@ -148,6 +167,6 @@ def test_a_wrong_argument_is_one_line(
 
 def test_bars_say_what_was_measured() -> None:
     found = ((0.1, 0.5, 0.6), (0.3, 0.9, 0.9), (0.85, 1.0, 1.0), (0.99, 1.0, 1.0))
-    tally = Tally(BAR_WORLD, 100, 0.01, 0.02, 0.0, 0.0, 2.4, 0.05, found)
+    tally = WorldTally(BAR_WORLD, 100, 0.01, 0.015, 0.005, 0.0, 0.0, 2.4, 0.05, 0.9, found)
     assert [bar.met for bar in bars(tally)] == [False, False, True, True, True]
     assert "MISSED  false alarms per night: 0.030 (bar: <= 0.02)" in str(bars(tally)[0])

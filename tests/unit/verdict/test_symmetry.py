@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexmark.verdict import Value
-from nexmark.verdict.nights import SUITE, Night, Pair
+from nexmark.model import SUITE, Value
+from nexmark.verdict.measured_night import MeasuredNight, Pair
 from tests.unit.verdict.gate_builder import (
     earlier,
     night,
@@ -20,7 +20,7 @@ from tests.unit.verdict.gate_builder import (
 )
 
 
-def swapped(some: Night) -> Night:
+def swapped(some: MeasuredNight) -> MeasuredNight:
     """The night with the arms exchanged."""
 
     def swap(found: tuple[Pair, ...]) -> tuple[Pair, ...]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ from fastapi import HTTPException, Request
 from fastapi.testclient import TestClient
 
 from nexmark.store import Store, open_store
-from nexmark.web.app import create_app
-from nexmark.web.database import Database
+from nexmark.web.auth import NextRun
+from nexmark.web.web_app import Database, create_app
 
 
 @dataclass
@@ -23,6 +23,7 @@ class TestDoor:
 
     dags: Callable[[str], bool] = lambda dag: True
     accepts: bool = True
+    runs: dict[str, NextRun] = field(default_factory=dict)
 
     @property
     def user(self) -> Any:
@@ -39,6 +40,9 @@ class TestDoor:
 
     def readable(self, user: str, dags: Collection[str]) -> frozenset[str]:
         return frozenset(filter(self.dags, dags))
+
+    def next_runs(self, dags: Collection[str]) -> dict[str, NextRun]:
+        return {dag: self.runs[dag] for dag in dags if dag in self.runs}
 
     def may_accept(self, user: str) -> bool:
         return self.accepts

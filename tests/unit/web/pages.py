@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi.testclient import TestClient
 
-from nexmark.web.words import part
+from nexmark.report.rendering import part
 
 
 def at(run: str, *more: str) -> str:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from nexmark.model import Value
 from nexmark.store import Store
-from nexmark.verdict import Value
 from nexmark.web import forms
+from nexmark.web.web_app import Database, create_app
 from tests.unit.web import web_nights
 from tests.unit.web.conftest import TestDoor
 from tests.unit.web.pages import at, shown
@@ -66,6 +67,8 @@ def test_an_ack_can_be_taken_back(browser: TestClient, store: Store) -> None:
         ({"reason": "r", "expires": "2001-01-01"}, "over already"),
         ({"reason": "r", "link": "javascript:alert(1)"}, "https://"),
         ({"reason": "r" * 3000}, "reason"),
+        ({"reason": "all\u202eneerg"}, "U+202E"),
+        ({"reason": "two\nlines"}, "U+000A"),
     ],
 )
 def test_an_ack_that_cannot_be_is_refused_in_a_sentence(
@@ -108,6 +111,9 @@ def test_who_may_not_accept_has_no_form_and_is_refused(
         ({"origin": "http://testserver", "sec-fetch-site": "same-site"}, None),
         ({"origin": "", "referer": "https://evil.example/x"}, None),
         ({"origin": ""}, None),
+        ({"origin": "http://evil.example", "host": "evil.example"}, None),
+        ({"origin": "http://testserver:81", "host": "testserver:81"}, None),
+        ({"origin": "", "referer": "http://evil.example/x", "host": "evil.example"}, None),
         ({}, ()),
         ({}, ("secret of the tests", "bob")),
         ({}, ("another secret", "ada")),
@@ -145,3 +151,18 @@ def test_nothing_is_done_by_asking_for_a_page(browser: TestClient, store: Store)
     run = web_nights.record(store)
     assert browser.get(at(run, "query", "q0", "accept")).status_code in (404, 405)
     assert store.acceptances() == []
+
+
+def test_a_server_on_this_machine_is_known_by_every_name_of_it(
+    database: str, store: Store, door: TestDoor
+) -> None:
+    run = web_nights.record(store)
+    app = create_app(Database(database), door)
+    with TestClient(app, base_url="http://127.0.0.1:8080", headers={"x-user": "ada"}) as here:
+        for origin, status in (
+            ("http://localhost:8080", 303),
+            ("http://[::1]:8080", 303),
+            ("http://localhost:9999", 403),
+        ):
+            response = post(here, at(run, "query", "q0", "accept"), {"reason": "r"}, origin=origin)
+            assert response.status_code == status, origin

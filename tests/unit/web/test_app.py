@@ -11,15 +11,16 @@ import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
+from bench import web as bench
+from bench import web_nights as bench_nights
 from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.config.load import load_gate
+from nexmark.model import Value
+from nexmark.report.rendering import part
 from nexmark.store import BuildRecord, RepetitionRecord, Store, ValidationRecord, open_store
-from nexmark.verdict import Value, judge
-from nexmark.web import bench, bench_nights
-from nexmark.web.app import create_app
-from nexmark.web.database import Database
-from nexmark.web.policies import PAGE
-from nexmark.web.words import part
+from nexmark.verdict import judge
+from nexmark.web.web_app import PAGE, Database, create_app
+from tests.unit.report.rendered import evidence
 from tests.unit.store.store_builder import DAG, night
 from tests.unit.store.store_builder import record as record_by_bounds
 from tests.unit.web import web_nights
@@ -28,7 +29,7 @@ from tests.unit.web.pages import at, shown
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
-EVERYWHERE = ("/", "/nights", "/builds", "/compare", "/signoffs", "/gate", "/acks")
+EVERYWHERE = ("/", "/newest", "/nights", "/builds", "/compare", "/signoffs", "/gate", "/acks")
 ATTACK = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{ 7*7 }}"
 
 
@@ -42,11 +43,11 @@ def test_every_route_refuses_who_is_not_logged_in(database: str) -> None:
     assert len(routes) > 14
     for route in routes:
         path = re.sub(r"{number}", "1", route.path)
-        path = re.sub(r"{\w+}", "x", path)
+        path = re.sub(r"{\w+(:path)?}", "x", path)
         for method in route.methods:
             response = stranger.request(method, path)
             assert response.status_code == 401, route.path
-            assert "/auth/login" in response.text
+            assert method == "HEAD" or "/auth/login" in response.text
 
 
 def test_there_is_no_description_of_the_interface(browser: TestClient) -> None:
@@ -70,6 +71,35 @@ def test_nights_of_other_peoples_dags_are_not_there(
     assert browser.get(both).status_code == 404
 
 
+def test_a_stranger_cannot_tell_what_is_there(browser: TestClient, store: Store) -> None:
+    run = web_nights.record(store)
+    asked = [
+        *(("GET", path) for path in (*EVERYWHERE, at(run), "/nights/", "/nothing", "/a/b/c")),
+        *(("GET", path) for path in ("/assets/page.css", "/assets/none.css", "/night/x/y")),
+        *((method, "/nights") for method in ("HEAD", "POST", "PUT", "DELETE", "OPTIONS")),
+        *(("POST", path) for path in ("/acks/1/withdraw", "/acks/x/withdraw", "/acks/1/nothing")),
+    ]
+    del browser.headers["x-user"]
+    broken = {"content-type": "multipart/form-data; boundary=x"}
+    answers = {
+        (method, path): browser.request(
+            method,
+            path,
+            content=b"broken" if method == "POST" else None,
+            headers=broken if method == "POST" else {},
+            follow_redirects=False,
+        )
+        for method, path in asked
+    }
+    first = answers["GET", "/nothing"]
+    assert first.status_code == 401
+    for one, answer in answers.items():
+        body = b"" if one[0] == "HEAD" else first.content
+        assert (answer.status_code, answer.content, answer.headers) == (401, body, first.headers), (
+            one
+        )
+
+
 # --- what is shown
 
 
@@ -81,7 +111,7 @@ def test_an_empty_database_has_pages_that_say_so(browser: TestClient, path: str)
 
 def test_one_night_has_all_pages(browser: TestClient, store: Store) -> None:
     run = web_nights.record(store)
-    text = shown(browser, "/")
+    text = shown(browser, "/newest")
     assert "GREEN" in text
     assert "the newest night" in text
     for path in (*EVERYWHERE, at(run), at(run, "query", "q0"), at(run, "query", "q5")):
@@ -111,9 +141,10 @@ def test_a_night_has_a_line_for_every_verdict_the_worst_first(
 def test_a_night_that_is_not_over_says_how_far_it_is(browser: TestClient, store: Store) -> None:
     made = web_nights.paired_night(1, queries=["q0", "q5", "q9"])
     web_nights.start(store, made)
-    assert "0 of 3 queries recorded" in shown(browser, "/")
+    assert "0 of 3 queries recorded" in shown(browser, "/newest")
     web_nights.record_query(store, made, "q0", Value.OK)
-    text = shown(browser, "/")
+    assert "NOT JUDGED" in shown(browser, "/")
+    text = shown(browser, "/newest")
     assert "NOT JUDGED" in text
     assert "1 of 3 queries recorded" in text
     assert "No verdict on q9" in shown(browser, at(made.run, "query", "q9"))
@@ -170,7 +201,9 @@ def test_tabs_of_airflow_lead_to_the_right_place(browser: TestClient, store: Sto
 # --- what is escaped, and what is not found
 
 
-def test_texts_of_others_are_escaped_on_every_page(browser: TestClient, store: Store) -> None:
+def test_texts_of_others_are_escaped_on_every_page(
+    browser: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     build = BuildRecord("e4" * 8, f"4.3.0{ATTACK}", f"tarball:{ATTACK}")
     values = dict(web_nights.ALL_VALUES.items())
     changes: dict[str, Any] = {"engine": f"spark{ATTACK}", "workload": ATTACK, "cluster": ATTACK}
@@ -178,6 +211,7 @@ def test_texts_of_others_are_escaped_on_every_page(browser: TestClient, store: S
     store.record_repetition(RepetitionRecord(run, "q1", 9, failed=ATTACK))
     store.record_validation(ValidationRecord(run, "q3", False, [ATTACK], 9))
     store.record_grade(run, ATTACK[:100], ATTACK)
+    monkeypatch.setattr("nexmark.store.store.check_link", str)  # an earlier version took any
     store.accept(run, ATTACK, ATTACK, ["q0"], link=f"javascript:{ATTACK}")
     pages = [at(run), *EVERYWHERE, *(at(run, "query", query) for query in values)]
     pages += [
@@ -231,7 +265,7 @@ def test_a_query_that_the_night_did_not_have_is_not_there(
     assert browser.get(at(run, "task", "q7.record")).status_code == 404
 
 
-def test_a_database_that_fails_is_told_and_tried_again(tmp_path: Path) -> None:
+def test_a_database_that_fails_is_reported_and_tried_again(tmp_path: Path) -> None:
     path = tmp_path / "results.db"
     path.write_text("this is no database, though it is as long as the head of one" * 9)
     client = TestClient(
@@ -269,7 +303,6 @@ def test_the_evidence_of_a_signoff_is_shown_without_its_scripts(
     browser: TestClient, store: Store, tmp_path: Path
 ) -> None:
     from nexmark.report.bundle import write_bundle
-    from nexmark.report.evidence import collect
 
     run = web_nights.record(
         store, 1, dag_id=SIGNOFF_DAG_ID, run_id="one", directory=tmp_path / "run"
@@ -283,14 +316,14 @@ def test_the_evidence_of_a_signoff_is_shown_without_its_scripts(
         "signed_off": True,
     }
     made = write_bundle(
-        tmp_path / "run" / "signoff", tmp_path / "copy", collect(store, run, decision), store
+        tmp_path / "run" / "signoff", tmp_path / "copy", evidence(store, run, decision), store
     )
     assert "Approve" in shown(browser, "/signoffs")
     text = shown(browser, f"/signoff/{SIGNOFF_DAG_ID}/one")
     assert made.seal in text
-    evidence = browser.get(f"/signoff/{SIGNOFF_DAG_ID}/one/evidence/signoff")
-    assert evidence.status_code == 200
-    assert "sandbox" in evidence.headers["content-security-policy"]
+    page = browser.get(f"/signoff/{SIGNOFF_DAG_ID}/one/evidence/signoff")
+    assert page.status_code == 200
+    assert "sandbox" in page.headers["content-security-policy"]
     for name in ("report", "..%2Freport", "signoff-2", "draft", "signoff*"):
         assert browser.get(f"/signoff/{SIGNOFF_DAG_ID}/one/evidence/{name}").status_code == 404
     html_file = made.directory / "evidence.html"

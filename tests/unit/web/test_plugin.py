@@ -12,7 +12,7 @@ import pytest
 
 PLUGINS = Path(__file__).parents[3] / "plugins"
 HEAVY = ("numpy", "scipy", "pandas", "pyspark", "great_expectations", "duckdb", "alembic")
-OURS = ("nexmark.store", "nexmark.verdict", "nexmark.report", "nexmark.web.app", "jinja2")
+OURS = ("nexmark.store", "nexmark.verdict", "nexmark.report", "nexmark.web.web_app", "jinja2")
 
 IMPORT = """
 import sys

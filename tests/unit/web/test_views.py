@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from difflib import unified_diff
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from nexmark.evidence.build_comparison import compare
+from nexmark.evidence.explaining import conf_differences
+from nexmark.evidence.gate_health import right, seen_of
+from nexmark.evidence.looks import legend, look
+from nexmark.evidence.night_evidence import night_evidence
+from nexmark.evidence.night_hosts import hosts_of
+from nexmark.evidence.night_list import GREEN, OPEN, PAGE, RED, nights_page
+from nexmark.evidence.pairs import (
+    CHANGED,
+    DETAILS,
+    MOST_POINTS,
+    SAME,
+    UNKNOWN,
+    Arms,
+    CpuCurve,
+    arms_of,
+    batch_medians,
+    cores,
+    pairs_of,
+)
+from nexmark.evidence.query_evidence import query_evidence, source_of
+from nexmark.model import Value
+from nexmark.report import charts
+from nexmark.report.bars import MOST, WIDTH, bar, scale_of
+from nexmark.report.rendering import diff_lines
 from nexmark.store import Store
-from nexmark.store.history import Point, tallies, trail
-from nexmark.store.models import SelfTest
-from nexmark.verdict import Value
-from nexmark.web import charts
-from nexmark.web.bars import MOST, WIDTH, bar, scale_of
-from nexmark.web.places import query_of
-from nexmark.web.verdicts import legend, look
-from nexmark.web.views.arms import CHANGED, DETAILS, SAME, UNKNOWN, Arms, arms_of
-from nexmark.web.views.builds import compare
-from nexmark.web.views.gate import rates_of, right, seen_of
-from nexmark.web.views.hosts import hosts_of
-from nexmark.web.views.night import GREEN, OPEN, RED, night_page
-from nexmark.web.views.nights import PAGE, nights_page
-from nexmark.web.views.past import changes_of
-from nexmark.web.views.plans import difference
-from nexmark.web.views.query import confs_of, pairs_of, query_page
-from nexmark.web.views.sources import source_of
-from nexmark.web.views.timeline import MOST_POINTS, batch_points, cores
+from nexmark.store.history import tallies
+from nexmark.store.query_history import RatioPoint, lasting_changes, trail
+from nexmark.store.table_rows import SelfTestRow
+from nexmark.web.pages import query_of
 from tests.unit.web import web_nights
 
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -46,12 +57,9 @@ def repetition(arm: str = "candidate", number: int = 1, **changes: Any) -> Any:
     return SimpleNamespace(**{**values, **changes})
 
 
-def point(number: int, ratio: float, baseline: str = "b") -> Point:
+def point(number: int, ratio: float, baseline: str = "b") -> RatioPoint:
     at = STARTED + timedelta(days=number)
-    shift = math.log(ratio)
-    return Point(
-        str(number), at, "c", "OK", ratio, None, None, None, shift, 0.01, baseline, None, None
-    )
+    return RatioPoint(str(number), at, "c", baseline, "OK", ratio, noise=0.01)
 
 
 # --- the drawing of an interval
@@ -147,19 +155,25 @@ def test_pairs_are_of_one_basis_and_fresh_ones_come_last() -> None:
         repetition(number=2),
     ]
     pairs = pairs_of(rows, "application")
-    assert [(x["label"], x["ratio"]) for x in pairs] == [("1", 1.0), ("2", None), ("fresh 1", 1.5)]
+    assert [(x.label, x.ratio) for x in pairs] == [("1", 1.0), ("2", None), ("fresh 1", 1.5)]
 
 
 def test_a_difference_of_plans_has_its_lines_with_signs() -> None:
-    lines = difference("a\nb\nc", "a\nB\nc")
-    assert [(x.sign, x.text) for x in lines[1:]] == [("", "a"), ("-", "b"), ("+", "B"), ("", "c")]
+    diff = unified_diff(["a", "b", "c"], ["a", "B", "c"], "baseline", "candidate", lineterm="")
+    lines = diff_lines(list(diff))
+    assert lines[1:] == [("", "a"), ("-", "b"), ("+", "B"), ("", "c")]
 
 
-def test_confs_that_differ_are_told_but_for_secrets_and_our_own() -> None:
+def test_confs_that_differ_are_reported_but_our_own_and_no_secret_is() -> None:
     ours = {"spark.a": "1", "spark.same": "x", "spark.my.password": "1", "spark.eventLog.dir": "1"}
     theirs = {"spark.a": "2", "spark.same": "x", "spark.my.password": "2", "spark.b": "3"}
     rows = [repetition(confs=ours), repetition("baseline", confs=theirs)]
-    assert confs_of(rows) == [("spark.a", "1", "2"), ("spark.b", "", "3")]
+    found = [x for x in conf_differences(rows) if not x.set_by_harness]
+    assert [(x.key, x.candidate, x.baseline) for x in found] == [
+        ("spark.a", "1", "2"),
+        ("spark.b", None, "3"),
+        ("spark.my.password", "***", "***"),
+    ]
 
 
 # --- timelines
@@ -168,23 +182,20 @@ def test_confs_that_differ_are_told_but_for_secrets_and_our_own() -> None:
 def test_cores_are_what_was_used_between_readings() -> None:
     points = cores(web_nights.series("n02", 2000), 1000.0)
     assert len(points) <= MOST_POINTS
-    assert points[-1]["seconds"] == 1999.0
-    assert all(x["cores"] == pytest.approx(1.4, abs=0.1) for x in points[:-1])
+    assert points[-1][0] == pytest.approx(1999.0, abs=5)
+    assert all(used == pytest.approx(1.4, abs=0.1) for _, used in points[:-1])
 
 
 def test_readings_of_other_repetitions_are_not_shown() -> None:
     points = cores(web_nights.series("n02", 2000), 1500.0, 1600.0)
-    assert -11 <= points[0]["seconds"] <= -9
-    assert 109 <= points[-1]["seconds"] <= 110
+    assert -11 <= points[0][0] <= -9
+    assert 104 <= points[-1][0] <= 105
 
 
 def test_batches_are_medians_over_the_repetitions() -> None:
-    rows = [
-        SimpleNamespace(arm="candidate", batch_list=[{"id": 0, "duration_ms": ms}])
-        for ms in (1000, 2000, 9000)
-    ]
-    (batch,) = batch_points([*rows, SimpleNamespace(arm="slowed", batch_list=[{"id": 0}])])
-    assert (batch["seconds"], batch["megabytes"]) == (2.0, None)
+    rows = [repetition(batch_list=[{"id": 0, "duration_ms": ms}]) for ms in (1000, 2000, 9000)]
+    (batch,) = batch_medians([*rows, repetition("slowed", batch_list=[{"id": 0}])])
+    assert (batch.duration_ms, batch.state_bytes) == (2000.0, None)
 
 
 # --- history
@@ -193,12 +204,12 @@ def test_batches_are_medians_over_the_repetitions() -> None:
 def test_a_lasting_change_is_dated_and_one_of_the_baseline_is_none() -> None:
     noise = [0.002 * (-1) ** number for number in range(40)]
     series = [point(n, (1.2 if n >= 20 else 1.0) + noise[n]) for n in range(40)]
-    (change,) = changes_of(series)
-    assert change["run"] == "20"
+    (found,) = lasting_changes(series)
+    assert found.first.night == found.change.night == "20"
     moved = [
         point(n, x.ratio or 1, "b" if n < 20 else "never measured") for n, x in enumerate(series)
     ]
-    assert list(changes_of(moved)) == []
+    assert lasting_changes(moved) == []
 
 
 def test_a_trail_has_the_newest_verdict_of_each_night(store: Store) -> None:
@@ -234,7 +245,7 @@ def test_a_night_has_the_colour_of_its_verdicts(
     store: Store, values: dict[str, Value], colour: str
 ) -> None:
     run = web_nights.record(store, 1, values)
-    page = night_page(store, store.night(run))
+    page = night_evidence(store, store.night(run))
     assert page.colour == colour
     (line,) = nights_page(store, [web_nights.DAG]).lines[:1]
     assert line.colour == colour
@@ -243,18 +254,18 @@ def test_a_night_has_the_colour_of_its_verdicts(
 def test_a_night_without_verdicts_is_neither_green_nor_red(store: Store) -> None:
     made = web_nights.paired_night(1)
     web_nights.start(store, made)
-    page = night_page(store, store.night(made.run))
-    assert (page.colour, page.done, page.asked) == (OPEN, 0, 2)
+    page = night_evidence(store, store.night(made.run))
+    assert (page.colour, page.done, len(page.lines)) == (OPEN, 0, 2)
 
 
 def test_the_page_of_a_night_says_what_why_and_what_next(store: Store) -> None:
     before = web_nights.record(store, 1)
     run = web_nights.record(store, 2, {"q0": Value.OK, "q2": Value.REGRESSION})
-    page = night_page(store, store.night(run))
+    page = night_evidence(store, store.night(run))
     assert page.what.startswith("1 slower (q2)")
     assert "q2" in page.why
-    assert "make accept" in page.todo
-    assert page.alarms
+    assert "nexmark accept" in page.todo
+    assert page.report.alarms
     assert (page.before, page.after) == (before, None)
     assert [host.name for host in page.hosts] == ["n02", "n03"]
     assert page.hosts[0].drift == pytest.approx(1.01)
@@ -262,21 +273,16 @@ def test_the_page_of_a_night_says_what_why_and_what_next(store: Store) -> None:
 
 def test_the_page_of_a_query_has_what_may_explain_it(store: Store) -> None:
     run = web_nights.record(store, 1, {"q0": Value.OK, "q5": Value.REGRESSION})
-    page = query_page(store, store.night(run), "q5")
-    assert page.plan.state == CHANGED
-    assert {line.sign for line in page.plan.diff} >= {"+", "-"}
-    assert page.pairs is not None
-    assert len(page.pairs.rows) == 6
-    assert [chart.title for chart in page.cpu] == ["CPU on n02", "CPU on n03"]
-    assert page.batches is not None
-    assert page.state is not None
+    page = query_evidence(store, store.night(run), "q5")
+    assert page.plans.state == CHANGED
+    assert {sign for sign, _ in diff_lines(page.plans.diff)} >= {"+", "-"}
+    assert len(page.pairs) == 6
+    assert [curve.host for curve in page.cpu] == ["n02", "n03"] * 2
+    assert len(page.batches) == 16
     assert page.source is not None
     assert "SELECT" in page.source.reference
     assert "def panes" in page.source.formulation
-    for chart in (page.pairs, page.past, page.batches, page.state, *page.cpu):
-        assert chart is not None
-        json.dumps(chart.spec, allow_nan=False)
-        assert chart.rows
+    assert page.since.startswith("since build 4.3.0")
 
 
 def test_the_list_of_nights_has_pages(store: Store) -> None:
@@ -299,10 +305,8 @@ def test_the_list_of_nights_has_pages(store: Store) -> None:
     ],
 )
 def test_when_the_gate_was_right(kind: str, value: str, expected: bool | None) -> None:
-    test = SelfTest(night_id="n", kind=kind, query="q1", value=value)
+    test = SelfTestRow(night_id="n", kind=kind, query="q1", value=value)
     assert right(test) is expected
-    found = rates_of([test])
-    assert found.false_alarms.count + found.recall.count == (expected is not None)
 
 
 @dataclass
@@ -389,7 +393,7 @@ def test_texts_of_a_query_are_those_of_this_package() -> None:
 
 
 def test_a_chart_of_one_arm_has_its_table() -> None:
-    chart = charts.cpu_chart("n02", [{"arm": "candidate", "seconds": 1.0, "cores": 2.0}])
+    chart = charts.cpu_chart("n02", [CpuCurve("candidate", 1, 1, "n02", 1.0, (1.0,), (2.0,))])
     assert chart.rows == (("candidate", 1.0, 2.0),)
 
 

@@ -8,11 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from nexmark.measure.cpu import CpuSeries
+from nexmark.measure.cpu_series import CpuSeries
+from nexmark.model import Arm, Stage, Value
 from nexmark.store import (
-    BASELINE,
-    CANDIDATE,
-    FRESH,
     BuildRecord,
     CanaryRecord,
     NightRecord,
@@ -22,8 +20,7 @@ from nexmark.store import (
     Store,
     ValidationRecord,
 )
-from nexmark.verdict import Value
-from nexmark.verdict.nights import QueryVerdict
+from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.store_builder import DAG, STARTED, measurement, night
 
 OLD = BuildRecord("b429" * 4, "4.2.9", "pypi:4.2.9")
@@ -95,13 +92,13 @@ def record_query(
         failed = "the application failed: java.lang.OutOfMemoryError"
         store.record_repetition(RepetitionRecord(made.run, query, 1, failed=failed))
         return
-    fresh = [FRESH] if value == Value.REGRESSION else []
+    fresh = [Stage.FRESH] if value == Value.REGRESSION else []
     for stage in (1, *fresh):
         for number in range(1, pairs + 1):
-            for arm, figure in ((CANDIDATE, 40 * ratio), (BASELINE, 40.0)):
+            for arm, figure in ((Arm.CANDIDATE, 40 * ratio), (Arm.BASELINE, 40.0)):
                 noise = 1 + 0.01 * math.sin(7 * number + len(arm))
                 record_repetition(store, made.run, query, number, arm, stage, figure * noise)
-    failures = ["the result is not that of the reference: 3 rows differ"] if wrong else []
+    failures = ["the result is wrong: 3 rows differ from the reference"] if wrong else []
     store.record_validation(ValidationRecord(made.run, query, not wrong, failures, evaluated=9))
 
 
@@ -109,7 +106,7 @@ def record_repetition(
     store: Store, run: str, query: str, number: int, arm: str, stage: int, figure: float
 ) -> None:
     """Record a repetition with batches, a plan and the CPU of two hosts."""
-    text = PLAN if arm == BASELINE or query != "q5" else PLAN.replace("*(2) ", "")
+    text = PLAN if arm == Arm.BASELINE or query != "q5" else PLAN.replace("*(2) ", "")
     plan = {"text": text, "skeleton": text, "skeleton_hash": f"{hash(text) & 0xFFFFFFFF:x}"}
     measured = measurement(
         figure,

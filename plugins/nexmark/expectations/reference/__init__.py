@@ -8,15 +8,8 @@ result is the final table: as if the input had ended and every window had closed
 from __future__ import annotations
 
 from importlib import resources
-from typing import TYPE_CHECKING
 
 from nexmark.expectations.contract import contract
-from nexmark.expectations.events import Events
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
-
-__all__ = ["reference", "reference_select", "reference_sql"]
 
 
 def reference_sql(query: str) -> str:
@@ -28,20 +21,11 @@ def reference_select(query: str) -> str:
     """Return a SELECT of the result of `query`, with the contract's columns and types.
 
     q12 has its bidders and counts only. It runs on the connection of opened events; the order of
-    rows is not defined.
-    """
-    columns = contract(query).reference_columns
-    casts = ", ".join(f"CAST({c.name} AS {c.type}) AS {c.name}" for c in columns)
-    return f"SELECT {casts} FROM ({reference_sql(query)})"
-
-
-def reference(query: str, events: Events) -> DuckDBPyRelation:
-    """Return the result of `query` over opened events, as a relation on their connection.
-
-    Columns and types are the contract's (for q12 its bidders and counts only); the order of rows is
-    not defined. ``.fetchall()`` keeps decimals exact, ``.df()`` does not.
+    rows is not defined. ``.fetchall()`` of it keeps decimals exact, ``.df()`` does not.
 
     Raises:
         ExpectationsError: There is no such query.
     """
-    return events.connection.sql(reference_select(query))
+    columns = contract(query).reference_columns
+    casts = ", ".join(f"CAST({c.name} AS {c.type}) AS {c.name}" for c in columns)
+    return f"SELECT {casts} FROM ({reference_sql(query)})"

@@ -1,0 +1,1 @@
+"""Benchmarks and simulations. Not in the wheel, not on the hosts."""

@@ -1,0 +1,109 @@
+"""How steady the canary is on this host: ``python -m bench.canary``.
+
+Runs it a number of times, each in a Python of its own as on the hosts of a cluster, and prints for
+each timing how far the runs spread and how far two in a row are apart; beside that, the range of
+each level. The gate grades a night by the same distance, between before and after
+(``canary_bound`` and ``canary_unsteady`` in gate.yaml).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+PROGRAM = (
+    "import json, sys; from nexmark_jobs.host import canary; "
+    "print(json.dumps(canary.main(json.load(sys.stdin))))"
+)
+TIMING = "_s"
+"""The names of timings end with this suffix; the names of levels do not."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How a timing spreads: seconds, and fractions of the median (0.05 is 5 %).
+
+    ``deviation`` is the standard deviation, ``range`` largest - smallest, ``apart`` and
+    ``worst_apart`` the median and the largest distance of two runs in a row.
+    """
+
+    median_s: float
+    deviation: float
+    range: float
+    apart: float
+    worst_apart: float
+
+
+def spread(seconds: Sequence[float]) -> Spread:
+    """Return the spread of a timing over two or more runs, in their order."""
+    values = np.asarray(seconds, dtype=np.float64)
+    middle = float(np.median(values))
+    apart = np.expm1(np.abs(np.diff(np.log(values))))
+    return Spread(
+        middle,
+        float(values.std(ddof=1)) / middle,
+        float(np.ptp(values)) / middle,
+        float(np.median(apart)),
+        float(apart.max()),
+    )
+
+
+def run(directory: str) -> dict[str, Any]:
+    """Run the canary once, in a Python of its own; its answer."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        input=json.dumps({"directory": directory}),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the spread of every timing and the range of every level."""
+    parser = argparse.ArgumentParser(prog="bench.canary", description=__doc__)
+    parser.add_argument("--runs", type=int, default=20, help="at least 2")
+    parser.add_argument("--directory", default=tempfile.gettempdir(), help="where fsync writes")
+    args = parser.parse_args(argv)
+    if args.runs < 2:
+        parser.error("--runs: one run has no spread; give 2 or more")
+    answers = [run(args.directory) for _ in range(args.runs)]
+    names = list(dict.fromkeys(name for answer in answers for name in answer["metrics"]))
+    columns = {n: [a["metrics"][n] for a in answers if n in a["metrics"]] for n in names}
+    elapsed = [answer["elapsed_s"] for answer in answers]
+    print(f"canary: {args.runs} runs of {np.median(elapsed):.1f} s (at most {max(elapsed):.1f} s)")
+    for problem in dict.fromkeys(x for answer in answers for x in answer["problems"]):
+        print(f"  {problem}")
+    for name, values in columns.items():
+        print(_timing(name, values) if name.endswith(TIMING) else _level(name, values))
+    return 0
+
+
+def _timing(name: str, values: Sequence[float]) -> str:
+    if len(values) < 2:
+        return f"  {name:<14} one run only"
+    found = spread(values)
+    return (
+        f"  {name:<14} {1000 * found.median_s:8.3f} ms, deviation {found.deviation:6.1%}, "
+        f"range {found.range:6.1%}; two in a row {found.apart:6.1%} apart, "
+        f"at most {found.worst_apart:.1%}"
+    )
+
+
+def _level(name: str, values: Sequence[float]) -> str:
+    return f"  {name:<14} {np.median(values):8.2f}, from {min(values):.2f} to {max(values):.2f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

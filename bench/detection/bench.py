@@ -1,0 +1,262 @@
+"""The nights of the benchmark: each through the real DAG, in a home of their own, kept and named.
+
+    <home>/detection/settings.json   the settings that all its nights share
+    <home>/detection/nights.json     by the purpose of a night: its run and how long it took
+    <home>/detection/home            its builds, runs, results.db
+    <home>/detection/judging         configuration of nights that the gate judges
+    <home>/detection/measuring       the same, of nights in which nothing is measured again
+
+No night is measured twice: an interrupted benchmark continues where it stopped. A night whose query
+is INVALID, as on an unsteady host, says nothing about the gate: it is run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bench.detection.causes import Cause
+from bench.detection.earlier import teach
+from nexmark.config import Engine, load, paths
+from nexmark.config.load import load_gate
+from nexmark.errors import NexmarkError
+from nexmark.interrupts import signalled_with_parent, undisturbed
+from nexmark.model import Value
+from nexmark.store import Store, open_store
+from nexmark.terminal import say
+
+WORKLOAD = "detection"
+#: Seven batches of about a second; five of them count. Only the quick compiler runs, because
+#: a steady state with the other compiler takes minutes, and this benchmark tests the gate.
+SIZE = {
+    **{"events": 350_000, "tps": 10_000, "rows_per_batch": 50_000, "warmup_batches": 2},
+    **{"conf_profile": "quick", "sampling_interval_s": 0.25},
+}
+VERIFY = {"events": 50_000, "tps": 1_000, "rows_per_batch": 25_000}
+JUDGING, MEASURING = "judging", "measuring"
+#: How often a night is run whose query is INVALID each time.
+ATTEMPTS = 3
+_NEVER = 60
+#: Its nights are in none of the databases that the user has.
+_DATABASES = ("NEXMARK_DB", "NEXMARK_AIRFLOW_DB")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings that all nights share; other settings make another benchmark.
+
+    Attributes:
+        workload: a workload of workloads.yaml; "" for the benchmark's own.
+        pairs: number of first pairs of each night.
+        nights: number of nights from which the gate learns the noise.
+    """
+
+    workload: str
+    pairs: int
+    nights: int
+
+
+@dataclass(frozen=True)
+class Done:
+    """A night that was measured.
+
+    Attributes:
+        run: its name in the results database.
+        minutes: of all attempts, where it was INVALID before.
+    """
+
+    run: str
+    minutes: float
+
+
+class Bench:
+    """A benchmark in a directory, as far as it has come."""
+
+    def __init__(self, directory: Path, settings: Settings) -> None:
+        """Make it, or go on with it; NexmarkError where it was begun with other settings."""
+        self.directory, self.settings = directory, settings
+        kept = directory / "settings.json"
+        if kept.exists() and (before := json.loads(kept.read_text())) != asdict(settings):
+            told = ", ".join(f"{name} {value or WORKLOAD}" for name, value in before.items())
+            raise NexmarkError(
+                f"{directory}: begun with {told}; give these again, or --fresh to start over"
+            )
+        for name, changes in (
+            (JUDGING, {"calibration_nights": settings.nights}),
+            (MEASURING, {"calibration_nights": _NEVER}),
+        ):
+            self._configure(directory / name, changes)
+            load_gate(directory / name / "gate.yaml")  # a bad file fails now, not after hours
+        kept.write_text(json.dumps(asdict(settings)))
+
+    @property
+    def workload(self) -> str:
+        """The name of the workload of all nights."""
+        return self.settings.workload or WORKLOAD
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, which is the newest."""
+        return load().newest
+
+    def store(self) -> Store:
+        """The results database of the benchmark."""
+        return open_store(f"sqlite:///{self.directory / 'home' / 'results.db'}")
+
+    def learn(self, queries: Sequence[str]) -> list[Done]:
+        """Nights of the build with itself: they are the baseline, and the noise is in them."""
+        new = [query for query in queries if not self._known(f"learn {query}")]
+        if new:
+            build = str(self.engine.build)
+            count = self.settings.nights * self.settings.pairs
+            options = ["--build", build, "--against", build, "--repetitions", str(count)]
+            done = self._run("build", new, options, MEASURING)
+            self._teach(done.run, new)
+            for query in new:
+                self._keep(f"learn {query}", Done(done.run, done.minutes / len(new)))
+        return [found for query in queries if (found := self._known(f"learn {query}"))]
+
+    def _teach(self, run: str, queries: Sequence[str]) -> None:
+        gate = load_gate(self.directory / JUDGING / "gate.yaml")
+        name = f"learned {' '.join(queries)}"
+        with self.store() as store:
+            store.accept(run, "bench-detection", "what all causes are held against", queries)
+            teach(store, run, self.engine.dag_id, name, self.settings.pairs, gate)
+
+    def silent(self, query: str, number: int) -> Done:
+        """A night of the build with itself that is judged."""
+        key = f"silent {number}: {query}"
+        return self._valid(key, query, lambda: self._run("run", [query], [], JUDGING))
+
+    def judged(self, cause: Cause) -> Done:
+        """The night of a cause, with all that the gate does."""
+        return self._valid(cause.name, cause.query, lambda: self._of(cause, [], JUDGING))
+
+    def _valid(self, key: str, query: str, measure: Callable[[], Done]) -> Done:
+        """What is known, or the first of some nights that is not INVALID.
+
+        Where all are, the last of them, which the same command will not take for known.
+        """
+        if known := self._known(key):
+            return known
+        minutes = 0.0
+        for attempt in range(1, ATTEMPTS + 1):
+            done = measure()
+            minutes += done.minutes
+            done = Done(done.run, minutes)
+            why = self._invalid(done.run, query)
+            if why is None:
+                return self._keep(key, done)
+            say(f"{key}: INVALID, attempt {attempt} of {ATTEMPTS}: {why}")
+        return done
+
+    def _invalid(self, run: str, query: str) -> str | None:
+        with self.store() as store:
+            deciding = [row for row in store.verdicts(run) if row.query == query and row.decides]
+        return next((row.reason for row in deciding if row.value == Value.INVALID), None)
+
+    def more(self, cause: Cause, pairs: int) -> Done:
+        """A night with `pairs` more pairs of a cause, in which nothing is measured again."""
+        key = f"{cause.name}: {pairs} more"
+        options = ["--repetitions", str(pairs)]
+        return self._known(key) or self._keep(key, self._of(cause, options, MEASURING))
+
+    def _of(self, cause: Cause, options: Sequence[str], conf: str) -> Done:
+        build = cause.build or str(self.engine.build)
+        given = ["--build", build, *cause.options, *options]
+        return self._run("build", [cause.query], given, conf)
+
+    def _run(self, verb: str, queries: Sequence[str], options: Sequence[str], conf: str) -> Done:
+        """Run a night; NexmarkError with its last words if it was not judged."""
+        begin = time.monotonic()
+        command = [
+            sys.executable,
+            "-m",
+            "nexmark.cli",
+            verb,
+            "--workload",
+            self.workload,
+            "--mode",
+            "paired",
+        ]
+        command += ["--queries", ",".join(queries), *options]
+        own = {
+            "NEXMARK_HOME": str(self.directory / "home"),
+            "NEXMARK_CONF": str(self.directory / conf),
+        }
+        outside = {name: value for name, value in os.environ.items() if name not in _DATABASES}
+        output = output_of(command, {**outside, **own})
+        name = re.search(r"\. Run (\S+/\S+)$", output, re.MULTILINE)
+        if name is None:
+            said = " | ".join(output.strip().splitlines()[-5:])
+            raise NexmarkError(f"a night ended before it was judged: {said}")
+        return Done(name[1], (time.monotonic() - begin) / 60)
+
+    def _configure(self, conf: Path, changes: Mapping[str, object]) -> None:
+        """Copy the configuration, with the workload and a gate that learns from few nights."""
+        shutil.rmtree(conf, ignore_errors=True)
+        shutil.copytree(paths.conf_dir(), conf)
+        gate = {"pairs": self.settings.pairs, "self_test": 0, "flame_graphs": False, **changes}
+        _edit(conf / "gate.yaml", None, gate)
+        if not self.settings.workload:
+            _edit(conf / "workloads.yaml", "workloads", {WORKLOAD: {**SIZE, "verify": VERIFY}})
+
+    def _nights(self) -> dict[str, Any]:
+        try:
+            kept: dict[str, Any] = json.loads((self.directory / "nights.json").read_text())
+        except FileNotFoundError:
+            return {}
+        return kept
+
+    def _known(self, key: str) -> Done | None:
+        found = self._nights().get(key)
+        return Done(**found) if found else None
+
+    def _keep(self, key: str, done: Done) -> Done:
+        path = self.directory / "nights.json"
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(json.dumps({**self._nights(), key: asdict(done)}, indent=1))
+        temporary.replace(path)
+        return done
+
+
+def output_of(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """What a command that runs a night prints; when interrupted, it has ended its night before.
+
+    It is not killed as by `subprocess.run`, which would leave the night's processes.
+    """
+    night = subprocess.Popen(
+        command,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for this one, which hands it on
+        preexec_fn=signalled_with_parent(signal.SIGTERM),
+    )
+    try:
+        return night.communicate()[0]
+    finally:
+        with undisturbed():
+            if night.poll() is None:
+                night.terminate()
+                night.communicate()
+
+
+def _edit(path: Path, section: str | None, changes: Mapping[str, object]) -> None:
+    content = yaml.safe_load(path.read_text())
+    (content[section] if section else content).update(changes)
+    path.write_text(yaml.safe_dump(content))

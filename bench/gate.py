@@ -1,0 +1,263 @@
+"""What the shipped gate amounts to: `nexmark bench gate`.
+
+Runs the code that judges a night over simulated ones (``simulated_nights`` has the model) and
+prints, per world: red verdicts per night of 23 queries where nothing has changed (REGRESSION of a
+query, of the suite, INVALID for the host), false FASTER, nights that begin a WATCH, machine time
+relative to one arm, alarms in the night in which the host becomes 8 % slower, first nights with a
+red suite when all queries are 2.5 % slower, and detection of a change in two queries in the first
+night and within seven. Then the bars; exit code 1 when one is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import math
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from bench.simulated_nights import QUERIES, PairedSuites, Stretch, World
+from nexmark.config import ConfigError, Gate
+from nexmark.config.load import load_gate
+from nexmark.verdict.order import fresh_pairs
+
+EFFECTS = (0.03, 0.05, 0.10, 0.20)
+SUITE_EFFECT = 0.025
+SLOWED = 2
+"""Queries of a suite that get slower."""
+FIRST_NIGHTS = 8
+"""How often each suite meets a change for the first time."""
+WEEK = 7
+QUIET = 40
+"""Quiet nights that each suite lives through."""
+MOVES = 8
+"""Nights with a host that moves, per suite."""
+BAR_WORLD = "CV 5 %"
+WORLDS = (
+    World("CV 2 %", 0.02),
+    World(BAR_WORLD, 0.05),
+    World("CV 10 %", 0.10),
+    World("CV 5 %, queries from 2.5 to 10 %", 0.05, uneven=True),
+    World("CV 5 %, 6 % of runs spiked", 0.05, spikes=0.06),
+    World("CV 5 %, nothing shared by a pair", 0.05, shared=0.0),
+    World("CV 5 %, one JVM per arm", 0.05, fresh_jvm=False),
+)
+FASTER = math.log(0.96)
+"""The improvement that is accepted in some worlds."""
+MOVING_WORLD = "CV 5 %, the baseline has moved"
+HAPPENING = (
+    World(MOVING_WORLD, 0.05, past=(Stretch(30, FASTER), Stretch(30))),
+    World("CV 5 %, faster, accepted 8 nights later", 0.05, past=(Stretch(8, FASTER), Stretch(5))),
+    World("CV 5 %, queries come and go", 0.05, absent=0.2),
+    World("CV 5 %, heavy tails (Student t, 4)", 0.05, heavy=True),
+    World("CV 5 %, unsteady host, 1 night in 6", 0.05, unsteady=1 / 6),
+)
+"""Worlds in which more happens than noise: their false alarms have a bar, too."""
+
+
+@dataclass(frozen=True)
+class WorldTally:
+    """Rates of one world: alarms per night, detection as shares, cost relative to one arm.
+
+    ``broken`` nights are INVALID for the host. ``suite_found`` is the share of first nights with a
+    red suite when all queries are ``SUITE_EFFECT`` slower. ``detected`` has (first night, within a
+    week, within a week with WATCH) by effect.
+    """
+
+    world: str
+    nights: int
+    alarms: float
+    suite_alarms: float
+    broken: float
+    faster: float
+    watches: float
+    cost: float
+    moved_alarms: float
+    suite_found: float
+    detected: tuple[tuple[float, float, float], ...]
+
+    @property
+    def false_alarms(self) -> float:
+        """Red verdicts per quiet night, whatever their reason."""
+        return self.alarms + self.suite_alarms + self.broken
+
+
+def simulate(world: World, rules: Gate, nights: int, seed: int) -> WorldTally:
+    """Return the rates of a world from about ``nights`` quiet nights."""
+    count = max(math.ceil(nights / QUIET), 1)
+    suites = PairedSuites(world, rules, count, np.random.default_rng(seed))
+    quiet = np.zeros(QUERIES)
+    begun = copy.copy(suites)
+    red = faster = suspect = watch = suite = broken = 0
+    watched = np.zeros((count, QUERIES), dtype=np.bool_)
+    for _ in range(QUIET):
+        outcome = begun.live(quiet)
+        red += int(outcome.red.sum())
+        faster += int(outcome.faster.sum())
+        suspect += int(outcome.suspect.sum())
+        suite += int(outcome.suite.sum())
+        broken += int(outcome.broken.sum())
+        watch += int((outcome.watch & ~watched).sum())
+        watched = outcome.watch
+    moved = 0
+    for _ in range(MOVES):
+        outcome = copy.copy(suites).live(quiet, host_moves=True)
+        moved += outcome.alarms
+    slower = np.full(QUERIES, math.log1p(SUITE_EFFECT))
+    found = [copy.copy(suites).live(slower).suite.mean() for _ in range(3 * FIRST_NIGHTS)]
+    lived = count * QUIET
+    again = 2 * fresh_pairs(rules.pairs, rules) / rules.pairs * suspect / (lived * QUERIES)
+    return WorldTally(
+        world.name,
+        lived,
+        red / lived,
+        suite / lived,
+        broken / lived,
+        faster / lived,
+        watch / lived,
+        suites.cost + again,
+        moved / (count * MOVES),
+        float(np.mean(found)),
+        tuple(_detection(copy.copy(suites), effect) for effect in EFFECTS),
+    )
+
+
+def _detection(suites: PairedSuites, effect: float) -> tuple[float, float, float]:
+    slower = np.zeros(QUERIES)
+    slower[:: QUERIES // SLOWED + 1] = math.log1p(effect)
+    hit = slower > 0
+    nights = [copy.copy(suites).live(slower) for _ in range(FIRST_NIGHTS)]
+    first = [night.red[:, hit][night.measured[:, hit]].mean() for night in nights]
+    seen = noticed = np.zeros((), dtype=np.bool_)
+    for _ in range(WEEK):
+        outcome = suites.live(slower)
+        seen = seen | outcome.red[:, hit]
+        noticed = noticed | seen | outcome.watch[:, hit]
+    return float(np.mean(first)), float(seen.mean()), float(noticed.mean())
+
+
+@dataclass(frozen=True)
+class GateBar:
+    """One bar of the gate and what was measured for it."""
+
+    text: str
+    measured: float
+    limit: float
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether the measured value is on the right side."""
+        return self.measured >= self.limit if self.at_least else self.measured <= self.limit
+
+    def __str__(self) -> str:
+        """The bar as a line."""
+        sign = ">=" if self.at_least else "<="
+        said = "met" if self.met else "MISSED"
+        return f"  {said:<7} {self.text}: {self.measured:.3f} (bar: {sign} {self.limit:g})"
+
+
+def bars(tally: WorldTally) -> list[GateBar]:
+    """Return the bars of the gate."""
+    first = {effect: found[0] for effect, found in zip(EFFECTS, tally.detected, strict=True)}
+    return [
+        GateBar("false alarms per night", tally.false_alarms, 0.02),
+        GateBar("10 % slower seen in the first night", first[0.10], 0.90, at_least=True),
+        GateBar("20 % slower seen in the first night", first[0.20], 0.99, at_least=True),
+        GateBar("machine time, one arm = 1", tally.cost, 2.4),
+        GateBar("alarms in the night the host becomes 8 % slower", tally.moved_alarms, 0.05),
+    ]
+
+
+def bar_of_world(tally: WorldTally) -> list[GateBar]:
+    """Return the bars of a world in which more happens than noise."""
+    found = [GateBar(f"{tally.world}: false alarms per night", tally.false_alarms, 0.02)]
+    if tally.world == MOVING_WORLD:
+        text = f"{tally.world}: all 2.5 % slower, suite red in the first night"
+        found.append(GateBar(text, tally.suite_found, 0.90, at_least=True))
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; 0, 1 when a bar is missed, 2 for a wrong argument or setting."""
+    options = _parser().parse_args(argv)
+    try:
+        rules = load_gate(options.gate)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return 2
+    started = time.monotonic()
+    print(f"gate version {rules.version}: {QUERIES} queries, {rules.pairs} pairs and fresh ones")
+    print(f"about {options.nights} quiet nights each, seed {options.seed}\n")
+    print("\n".join(_head()), flush=True)
+    reached: list[GateBar] = []
+    for tally in _tallies(rules, options.nights, options.seed):
+        print(_line(tally), flush=True)
+        if tally.world == BAR_WORLD:
+            reached += bars(tally)
+        if tally.world in {world.name for world in HAPPENING}:
+            reached += bar_of_world(tally)
+    print("\ndetection: first night / within 7 nights / with WATCH, in %")
+    print(f"\nbars, at {BAR_WORLD}")
+    print("\n".join(map(str, reached)))
+    print(f"\n{time.monotonic() - started:.0f} s")
+    return 0 if all(bar.met for bar in reached) else 1
+
+
+def _tallies(rules: Gate, nights: int, seed: int) -> Iterator[WorldTally]:
+    for number, world in enumerate((*WORLDS, *HAPPENING)):
+        yield simulate(world, rules, nights, seed + 1000 * number)
+
+
+_LABELS = ("alarms", "suite", "INVALID", "FASTER", "WATCH", "cost", "host +8%", "all+2.5%")
+
+
+def _head() -> list[str]:
+    effects = "".join(f"{f'{effect:.0%} slower':>16}" for effect in EFFECTS)
+    line = f"{'world':<40}" + "".join(f"{label:>9}" for label in _LABELS) + effects
+    return [line, "-" * len(line)]
+
+
+def _line(tally: WorldTally) -> str:
+    rates = (tally.alarms, tally.suite_alarms, tally.broken, tally.faster, tally.watches)
+    text = f"{tally.world:<40}" + "".join(f"{rate:>9.4f}" for rate in rates)
+    text += f"{tally.cost:>9.2f}{tally.moved_alarms:>9.3f}{100 * tally.suite_found:>8.0f}%"
+    for found in tally.detected:
+        text += f"{' / '.join(f'{100 * share:.0f}' for share in found):>16}"
+    return text
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see --help\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    summary = (__doc__ or "").split("\n", 1)[0]
+    parser = _Parser(prog="bench.gate", description=summary)
+    parser.add_argument("--nights", type=_positive, default=10000, help="quiet nights per kind")
+    parser.add_argument("--seed", type=_whole, default=1)
+    parser.add_argument("--gate", type=Path, help="settings (default: gate.yaml of include/conf)")
+    return parser
+
+
+def _whole(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if _whole(text) == 0:
+        raise argparse.ArgumentTypeError("at least one night is needed")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

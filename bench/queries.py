@@ -1,0 +1,290 @@
+"""Measures every query: events per CPU-second, beside nexmark-flink. See --help.
+
+Every query has a JVM of its own in local mode, over generated events into the noop sink. After a
+warm-up it is measured twice: over 5 M events in batches of 500 k, the size of the peer's figures,
+and over `--events` in ten batches, a size at which start, JIT and the fixed cost of a batch weigh
+little. Where the state of that many events does not fit the heap, the largest of 20 M and 10 M that
+does is taken, and the table says so. CPU is user and system time of the JVM (Linux only).
+
+*With end* includes the batches behind the end of the input, in which the windows that are still
+open are closed, as the peer's figures do; *steady* does not. Neither has the first two batches.
+Ratios are like for like: with the end, at the same number of events.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import geometric_mean, median
+from typing import Any
+
+if __name__ == "__main__":  # spark-submit puts this file's own directory first
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from bench.jvm_clock import CpuRecorder, JvmClock
+from bench.peer import PEER, PEER_IS, PEER_LARGE, Peer
+from nexmark_jobs.options import Options, parse
+from nexmark_jobs.queries import QUERIES
+from nexmark_jobs.run_query import run
+
+SMALL, SMALL_BATCH = 5_000_000, 500_000
+"""The events of the peer's figures, and our batches of them."""
+SMALLER = (20_000_000, 10_000_000)
+"""What is measured instead where the state does not fit the heap."""
+BATCHES = 10
+WARM_UP = 2
+"""Batches that do not count, after a whole run that does not."""
+STATE_COPIES = 2.5
+"""Heap that a byte of reported state takes: two versions, and what the collector needs."""
+
+
+@dataclass(frozen=True)
+class QueryRates:
+    """K events per CPU-second of a run over ``events``, without and with the end of the input."""
+
+    events: int
+    steady: float
+    with_end: float
+
+
+@dataclass(frozen=True)
+class MeasuredQuery:
+    """One repetition of a query; ``large`` is None where even the smallest size did not fit."""
+
+    small: QueryRates
+    large: QueryRates | None
+
+
+def rates(recorder: CpuRecorder, result: dict[str, Any]) -> QueryRates:
+    """Return the rates of a run that has ended."""
+    batches = result["batches"]
+    data = [batch for batch in batches if batch["phase"] == "data"]
+    events = sum(batch["input_rows"] for batch in data[WARM_UP:]) / 1000
+
+    def cpu_s(batch: dict[str, Any]) -> float:
+        return recorder.cpu_s(datetime.fromisoformat(batch["end"]).timestamp())
+
+    start = cpu_s(data[WARM_UP - 1])
+    steady = events / (cpu_s(data[-1]) - start)
+    return QueryRates(result["input_rows"], steady, events / (cpu_s(batches[-1]) - start))
+
+
+_PROFILES = Path(__file__).resolve().parents[1] / "include" / "conf" / "spark"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a table; returns the exit code."""
+    given = _arguments(arguments)
+    print(
+        f"Spark {pyspark.__version__}, profile {given.profile}, tps {given.tps}, digest "
+        f"{given.digest}, heap {given.heap}, median of {given.repetitions}, load "
+        f"{os.getloadavg()[0]:.1f} at the start; K events per CPU-second\n"
+        f"peer: nexmark-flink on Flink 2.0.1, as shipped and with object reuse, {PEER_IS}"
+    )
+    print(_HEADER)
+    small: dict[str, float] = {}
+    large: dict[str, QueryRates] = {}
+    for name in given.queries:
+        formulation = QUERIES[name].formulation(pyspark.__version__).name
+        measured = [_in_new_process(given, name) for _ in range(given.repetitions)]
+        at_small = _median(one.small for one in measured)
+        larger = [one.large for one in measured if one.large is not None]
+        at_large = _median(larger) if larger else None
+        small[name] = at_small.with_end
+        if at_large:
+            large[name] = at_large
+        print(_line(name, formulation, at_small, at_large), flush=True)
+    print_means(small, large)
+    return 0
+
+
+_HEADER = (
+    f"{'':25}{'events':>8}{'steady':>8}{'with end':>9}{'5 M':>7}{'size':>7}"
+    f"{'shipped':>9}{'reuse':>7}{'5 M / shipped':>15}{'/ reuse':>9}"
+)
+
+
+def _line(name: str, formulation: str, small: QueryRates, large: QueryRates | None) -> str:
+    """Return a row; ``size`` is the figure at the large size over the one at 5 M."""
+    line = f"{name:5}{formulation:20}"
+    if large:
+        line += f"{large.events / 1e6:6.0f} M{large.steady:8.0f}{large.with_end:9.0f}"
+    else:
+        line += f"{'-':>8}{'-':>8}{'-':>9}"
+    line += f"{small.with_end:7.0f}"
+    line += f"{large.with_end / small.with_end:7.2f}" if large else f"{'-':>7}"
+    peer = PEER.get(name)
+    if not peer:
+        return line
+    line += f"{peer.shipped:9}{peer.reuse or '-':>7}{small.with_end / peer.shipped:15.2f}"
+    return line + (f"{small.with_end / peer.reuse:9.2f}" if peer.reuse else "")
+
+
+def print_means(small: Mapping[str, float], large: Mapping[str, QueryRates]) -> None:
+    """Print the geometric means of what is like for like, and the queries that lose."""
+    _print_mean("5 M events", small, PEER)
+    at_30 = {name: own.with_end for name, own in large.items() if own.events == 30_000_000}
+    _print_mean("30 M events", at_30, PEER_LARGE)
+
+
+def _print_mean(label: str, ours: Mapping[str, float], peers: Mapping[str, Peer]) -> None:
+    for kind in ("shipped", "reuse"):
+        theirs = {name: getattr(peer, kind) for name, peer in peers.items()}
+        ratios = {name: own / theirs[name] for name, own in ours.items() if theirs.get(name)}
+        if ratios:
+            slower = [f"{name} {ratio:.2f}" for name, ratio in ratios.items() if ratio < 1]
+            print(
+                f"{label}, with end / {kind}: geometric mean {geometric_mean(ratios.values()):.2f} "
+                f"over {len(ratios)} queries; slower: {', '.join(slower) or 'none'}"
+            )
+
+
+def _median(several: Iterable[QueryRates]) -> QueryRates:
+    """Return the medians over the repetitions of the smallest size that was measured."""
+    ordered = list(several)
+    events = min(one.events for one in ordered)
+    same = [one for one in ordered if one.events == events]
+    return QueryRates(events, median(x.steady for x in same), median(x.with_end for x in same))
+
+
+def _in_new_process(given: argparse.Namespace, name: str) -> MeasuredQuery:
+    """Measure in a process of its own: the state of an earlier query would burden the heap."""
+    sizes = [given.events, *(size for size in SMALLER if size < given.events), 0]
+    while True:
+        with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as process:
+            try:
+                return process.submit(_measure, given, name, sizes).result()
+            except Exception as error:  # most likely no memory, however the JVM ended
+                tried = sizes.pop(0)
+                if not sizes:
+                    raise
+                print(f"{name}: {tried} events: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def _measure(given: argparse.Namespace, name: str, sizes: Sequence[int]) -> MeasuredQuery:
+    """Return both figures; ``sizes`` are tried from the largest, 0 means none."""
+    spark = _session(given)
+    run(spark, _options(given, name, SMALL // 2, SMALL_BATCH), quiet=True)
+    small, state_bytes = _rates_of(spark, _options(given, name, SMALL, SMALL_BATCH))
+    events = largest(sizes, state_bytes / SMALL, _bytes(given.heap))
+    large = None
+    if events:
+        large, _ = _rates_of(spark, _options(given, name, events, events // BATCHES))
+    spark.stop()
+    return MeasuredQuery(small, large)
+
+
+def largest(sizes: Sequence[int], bytes_per_event: float, heap: int) -> int:
+    """Return the first of ``sizes`` (events, falling) whose state fits ``heap`` (bytes), else 0."""
+    fitting = (size for size in sizes if size * bytes_per_event * STATE_COPIES < heap)
+    return next(fitting, 0)
+
+
+def _rates_of(spark: SparkSession, options: Options) -> tuple[QueryRates, int]:
+    """Return the rates of a run and the largest state that it reported, in bytes."""
+    with CpuRecorder(JvmClock(spark)) as recorder:
+        result = run(spark, options, quiet=True)
+    return rates(recorder, result), int(result["state"]["bytes_max"])
+
+
+def _options(given: argparse.Namespace, name: str, events: int, batch: int) -> Options:
+    return parse(
+        [
+            *("--query", name, "--source", "datagen", "--events", str(events)),
+            *("--tps", str(given.tps), "--seed", "1", "--sink", "noop"),
+            *("--rows-per-batch", str(batch)),
+            *("--digest", given.digest, "--result", os.devnull),
+        ]
+    )
+
+
+def _bytes(heap: str) -> int:
+    unit = 1024**3 if heap.endswith("g") else 1024**2
+    return int(heap[:-1]) * unit
+
+
+def _session(given: argparse.Namespace) -> SparkSession:
+    builder = SparkSession.builder.master(f"local[{given.cores}]").appName("bench_queries")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.ui.enabled", "false").config("spark.driver.memory", given.heap)
+    for line in _PROFILES.joinpath(f"{given.profile}.conf").read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            key, value = line.split(maxsplit=1)
+            # In local mode the driver is the executor.
+            builder = builder.config(key.replace("spark.executor.", "spark.driver."), value)
+    builder = builder.config("spark.sql.shuffle.partitions", given.cores)
+    for key, value in given.conf:
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench_queries.py", description=__doc__)
+    standard = ",".join(name for name in QUERIES if name != "q14_python_udf")
+    parser.add_argument("--queries", default=standard, metavar="q0,q1", type=_names)
+    parser.add_argument("--events", type=int, default=30_000_000, metavar="N")
+    parser.add_argument("--heap", default="12g", type=_heap, metavar="SIZE")
+    parser.add_argument("--tps", type=int, default=10_000_000, metavar="N")
+    parser.add_argument("--repetitions", type=int, default=1, metavar="N")
+    parser.add_argument("--digest", choices=("on", "off"), default="off")
+    parser.add_argument(
+        "--profile", type=_profile, default="default", help="include/conf/spark/PROFILE.conf"
+    )
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        type=_conf,
+        metavar="KEY=VALUE",
+        help="a Spark conf on top of the profile; repeatable",
+    )
+    parser.add_argument("--cores", type=int, default=2, metavar="N")
+    given = parser.parse_args(arguments)
+    if given.events < SMALL:
+        parser.error(f"--events: give at least {SMALL}, the size of the peer's figures")
+    return given
+
+
+def _heap(text: str) -> str:
+    if not re.fullmatch(r"[1-9][0-9]{0,4}[mg]", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no heap size; write it like 12g or 800m")
+    return text
+
+
+def _profile(name: str) -> str:
+    known = sorted(path.stem for path in _PROFILES.glob("*.conf"))
+    if name not in known:
+        raise argparse.ArgumentTypeError(f"no profile {name!r}; use {', '.join(known)}")
+    return name
+
+
+def _conf(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator or not key.startswith("spark."):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a Spark conf; write it like spark.a.b=c")
+    return key, value
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    for name in names:
+        if name not in QUERIES:
+            raise argparse.ArgumentTypeError(f"no query '{name}'; use {', '.join(QUERIES)}")
+    return names
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

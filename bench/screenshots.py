@@ -1,0 +1,140 @@
+"""Pictures of the pages of the newest night: `nexmark bench screenshots`.
+
+Starts the API server on the results of this home, logs in as a person does, and drives an installed
+Chromium through the pages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.arguments import Parser, given, port
+from bench.chromium import FLAGS, find_chromium
+from nexmark.airflow_site.airflow_home import airflow_environment, airflow_home, prepare
+from nexmark.airflow_site.components import GRACE_S, bring_up, check_port
+from nexmark.config import load, paths
+from nexmark.errors import NexmarkError
+from nexmark.guard import guarded
+from nexmark.report.rendering import part
+from nexmark.terminal import ending
+from nexmark.web.entry import PREFIX
+from nexmark_jobs.host.processes import Process, end
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+LAPTOP, PHONE = (1280, 800), (390, 844)
+TALLEST = 1600
+"""A picture is cut off below this."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the pictures; 1 after one line on what is wrong."""
+    parser = Parser(prog="bench.screenshots", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=given, default=paths.repository() / "docs" / "images")
+    parser.add_argument("--port", type=port, default=8081)
+    parser.add_argument("--query", type=given, help="of the query page (default: the first line)")
+    return ending(partial(_run, parser.parse_args(arguments)))
+
+
+def _run(options: argparse.Namespace) -> int:
+    executable = find_chromium()
+    if executable is None:
+        raise NexmarkError("chromium is not installed; Debian: apt-get install chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        raise NexmarkError("playwright is not installed; `make env-dev`") from None
+    run, query = _newest(options.query)
+    Path(options.out).mkdir(parents=True, exist_ok=True)
+    with _served(options.port) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
+        for name, path, look in _pictures(run, query):
+            context = browser.new_context(**look)
+            page = context.new_page()
+            _log_in(page, address)
+            _take(page, f"{address}{path}", Path(options.out) / f"{name}.png")
+            print(Path(options.out) / f"{name}.png", flush=True)
+            context.close()
+        browser.close()
+    return 0
+
+
+def _newest(query: str) -> tuple[str, str]:
+    """Return the newest night and the query of it that needs attention most."""
+    from nexmark.evidence.night_evidence import SORTS, night_evidence
+    from nexmark.store import open_store
+
+    with open_store(paths.database_url()) as store:
+        nights = store.nights(1)
+        if not nights:
+            raise NexmarkError("there is no night to take pictures of; `nexmark run` first")
+        lines = sorted(night_evidence(store, nights[0], deep=False).lines, key=SORTS["attention"])
+    return nights[0].id, query or (lines[0].row.query if lines else "")
+
+
+def _pictures(run: str, query: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    dag, _, run_id = run.partition("/")
+    night = f"{PREFIX}/night/{part(dag)}/{part(run_id)}"
+    laptop, phone = _look(LAPTOP), _look(PHONE)
+    yield "airflow", f"/dags/{dag}/runs/{part(run_id)}/plugin/nexmark-night", laptop
+    yield "overview", f"{PREFIX}/", laptop
+    yield "night", night, laptop
+    yield "night-dark", night, {**laptop, "color_scheme": "dark"}
+    yield "night-phone", night, phone
+    yield "query", f"{night}/query/{query}", laptop
+    yield "gate", f"{PREFIX}/gate", laptop
+
+
+def _look(size: tuple[int, int]) -> dict[str, Any]:
+    return {"viewport": {"width": size[0], "height": size[1]}, "color_scheme": "light"}
+
+
+@contextmanager
+def _served(port: int) -> Iterator[str]:
+    """Airflow's API server, ended in any case; its address."""
+    check_port(port, "nexmark bench screenshots --port PORT")
+    components: dict[str, Process] = {}
+    environment = airflow_environment(load(), port)
+    with guarded(environment):
+        try:
+            prepare(environment)
+            bring_up(components, environment, port, paths.home() / "logs", ("api-server",))
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            end(components.values(), grace_s=GRACE_S)
+
+
+def _log_in(page: Page, address: str) -> None:
+    passwords: Mapping[str, str] = json.loads((airflow_home() / "passwords.json").read_text())
+    user, password = next(iter(passwords.items()))
+    page.goto(address)
+    page.locator("input[name=username]").fill(user)
+    page.locator("input[name=password]").fill(password)
+    page.locator("button[type=submit]").click()
+    page.wait_for_url(lambda url: "/auth/" not in url)
+
+
+def _take(page: Page, address: str, path: Path) -> None:
+    page.goto(address)
+    if "/plugin/" in address:
+        page.frame_locator("iframe").first.locator("main").wait_for()
+        page.screenshot(path=path)
+        return
+    if page.locator("[data-chart]").count():
+        page.wait_for_selector("html[data-drawn]")
+    height = int(page.evaluate("document.documentElement.scrollHeight"))
+    width = (page.viewport_size or {"width": LAPTOP[0]})["width"]
+    page.set_viewport_size({"width": width, "height": min(height, TALLEST)})
+    page.screenshot(path=path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,225 @@
+"""Nights whose truth is known, after research/regression-gates.md section 5, for ``simulation``.
+
+The log time of a run is: the host's effect of the night (the same in both arms: it cancels) + a
+start-up effect of its JVM (0.3 CV) + a slow wander shared by the two runs of a pair (0.71 CV) +
+independent noise (0.71 CV) + in 2 % of the runs a spike (exponential, mean 30 %). In some worlds
+more happens: the baseline moves, queries come and go, the host is unsteady while a query runs.
+Arrays have the shape (suites, queries, ...): many suites at once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nexmark.config import Gate
+from nexmark.verdict.decision import Decision, Drift, Learned, Picked, decide, drift_side
+from nexmark.verdict.location import Array, hodges_lehmann, spread
+from nexmark.verdict.noise import about_own_level, suite_shifts
+from nexmark.verdict.order import fresh_pairs
+
+QUERIES = 23
+JVM = 0.3
+"""Spread of the start-up effect over the CV."""
+HOST_SHIFT = math.log(1.08)
+UNSTEADY = 0.08
+"""Mean by which an unsteady host is faster in some runs than in others (log, exponential)."""
+DEGREES = 4
+"""Degrees of freedom of Student's t in a world with heavy tails."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Nights with one baseline; the candidate is ``shift`` (log) slower than it."""
+
+    nights: int
+    shift: float = 0.0
+
+
+@dataclass(frozen=True)
+class World:
+    """How runs spread and what happens. ``cv`` is the CV of the runs within a night.
+
+    ``fresh_jvm``: every repetition has its own JVM, else one per arm and stage. ``spikes`` is the
+    share of spiked runs, ``shared`` the share of the variance within a night that the runs of a
+    pair have in common; ``uneven`` gives queries from a half to double the noise; ``heavy`` draws
+    from Student's t with the same spread. ``past`` are the stretches before the nights that count:
+    a new one is an acceptance. ``absent`` is the share of the queries that a night lacks,
+    ``unsteady`` the share of the nights in which the host is unsteady while one query runs.
+    """
+
+    name: str
+    cv: float
+    fresh_jvm: bool = True
+    spikes: float = 0.02
+    shared: float = 0.5
+    uneven: bool = False
+    heavy: bool = False
+    past: tuple[Stretch, ...] = ()
+    absent: float = 0.0
+    unsteady: float = 0.0
+
+    def scale(self) -> Array:
+        """Return the CV of each query."""
+        steps = np.linspace(-1.0, 1.0, QUERIES) if self.uneven else np.zeros(QUERIES)
+        return self.cv * 2.0**steps
+
+    def runs(self, scale: Array, pairs: int, rng: np.random.Generator) -> Array:
+        """Return log times (..., pairs, 2 arms) for CVs of shape (...), without the host's part."""
+        shape = (*scale.shape, pairs)
+        wide = scale[..., None, None]
+        jvm = rng.standard_normal((*shape, 2) if self.fresh_jvm else (*scale.shape, 1, 2))
+        own = math.sqrt(1 - self.shared) * self._noise((*shape, 2), rng)
+        common = math.sqrt(self.shared) * self._noise((*shape, 1), rng)
+        spiked = rng.random((*shape, 2)) < self.spikes
+        spike = np.log1p(np.where(spiked, rng.exponential(0.3, (*shape, 2)), 0.0))
+        result: Array = wide * (JVM * jvm + own + common) + spike
+        return result
+
+    def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+        if not self.heavy:
+            return rng.standard_normal(shape)
+        result: Array = rng.standard_t(DEGREES, shape) * math.sqrt((DEGREES - 2) / DEGREES)
+        return result
+
+
+@dataclass(frozen=True)
+class SimulatedOutcome:
+    """What the gate said of a night; ``suite`` and ``broken`` (suites,), else (suites, queries).
+
+    ``red``: REGRESSION; ``faster``: FASTER; ``suspect``: measured again; ``watch``: drifts slower;
+    ``measured``: was there; ``broken``: a query is INVALID because the host is.
+    """
+
+    red: NDArray[np.bool_]
+    faster: NDArray[np.bool_]
+    suspect: NDArray[np.bool_]
+    watch: NDArray[np.bool_]
+    measured: NDArray[np.bool_]
+    suite: NDArray[np.bool_]
+    broken: NDArray[np.bool_]
+
+    @property
+    def alarms(self) -> int:
+        """How many red verdicts there are, whatever their reason."""
+        return int(self.red.sum() + self.suite.sum() + self.broken.sum())
+
+
+class PairedSuites:
+    """Suites measured in pairs that live through one night after the other.
+
+    ``nexmark.verdict.decision`` judges them, and they remember as ``past`` does.
+    """
+
+    def __init__(self, world: World, rules: Gate, suites: int, rng: np.random.Generator) -> None:
+        """Let ``rules.history_nights`` quiet nights pass, then the past of the world."""
+        self.world, self.rules, self.rng = world, rules, rng
+        self.cost = 2.0
+        self._scale = np.broadcast_to(world.scale(), (suites, QUERIES))
+        nights = [self._pairs(np.zeros(QUERIES)) for _ in range(rules.history_nights)]
+        self._shift = np.stack([hodges_lehmann(night) for night in nights], axis=-1)
+        self._spread = np.stack([spread(night) for night in nights], axis=-1)
+        self._stretches = np.zeros(rules.history_nights, dtype=np.int_)
+        self._stretch = 0
+        self._suite_changed = np.zeros((suites, rules.history_nights), dtype=np.bool_)
+        quiet = np.zeros((suites, QUERIES))
+        self._drift = Drift(quiet, quiet)
+        for stretch in world.past:
+            for _ in range(stretch.nights):
+                self.live(np.full(QUERIES, stretch.shift))
+            self.accept()
+
+    def accept(self) -> None:
+        """Accept another build: it is the baseline from the next night on."""
+        self._stretch += 1
+        self._drift = Drift(np.zeros_like(self._drift.slower), np.zeros_like(self._drift.faster))
+
+    def live(self, slower: Array, host_moves: bool = False) -> SimulatedOutcome:
+        """Measure, judge and remember a night; ``slower`` (queries,) is the truth in log.
+
+        With ``host_moves`` the host becomes 8 % slower at some moment of the night.
+        """
+        ratios = self._pairs(slower)
+        if host_moves:
+            self._move_host(ratios)
+        apart = self._unsteady()
+        self._disturb(ratios, apart)
+        broken = apart > math.log1p(self.rules.canary_bound)
+        ratios[broken] = np.nan
+
+        def fresh(picked: Picked) -> Array:
+            count = fresh_pairs(self.rules.pairs, self.rules)
+            times = self.world.runs(self._scale[picked], count, self.rng)
+            again: Array = times[..., 0] - times[..., 1] + slower[picked[-1]][:, None]
+            self._disturb(again, apart[picked])
+            return again
+
+        excess = np.maximum(apart - math.log1p(self.rules.canary_unsteady), 0.0)
+        widening = self.rules.canary_widening * excess
+        decision = decide(ratios, self._history(), fresh, self.rules, widening)
+        self._remember(ratios, decision)
+        return SimulatedOutcome(
+            decision.confirmed > 0,
+            decision.confirmed < 0,
+            decision.first.side != 0,
+            drift_side(decision.drift, self.rules) > 0,
+            np.isfinite(decision.first.shift),
+            decision.suite_side > 0,
+            np.asarray(broken.any(axis=-1)),
+        )
+
+    def _pairs(self, slower: Array) -> Array:
+        """Return the first log ratios of a night; the host's effect is in both arms: it cancels."""
+        times = self.world.runs(self._scale, self.rules.pairs, self.rng)
+        ratios: Array = times[..., 0] - times[..., 1] + slower[:, None]
+        if self.world.absent:
+            ratios[self.rng.random(ratios.shape[:2]) < self.world.absent] = np.nan
+        return ratios
+
+    def _move_host(self, ratios: Array) -> None:
+        """Let the host become slower between the two runs of one pair of each suite."""
+        suites = np.arange(ratios.shape[0])
+        query = self.rng.integers(QUERIES, size=suites.size)
+        pair = self.rng.integers(ratios.shape[-1], size=suites.size)
+        arm = self.rng.choice([-1.0, 1.0], size=suites.size)
+        ratios[suites, query, pair] += HOST_SHIFT * arm
+
+    def _unsteady(self) -> Array:
+        """Return by how much the host is unsteady while each query runs, which the canary sees."""
+        apart = np.zeros(self._scale.shape)
+        if self.world.unsteady:
+            count = len(apart)
+            hit = self.rng.random(count) < self.world.unsteady
+            query = self.rng.integers(QUERIES, size=count)
+            seen = np.where(hit, self.rng.exponential(UNSTEADY, count), 0.0)
+            apart[np.arange(count), query] = seen
+        return apart
+
+    def _disturb(self, ratios: Array, apart: Array) -> None:
+        """Let each run meet the faster or the slower state of an unsteady host, at random."""
+        if self.world.unsteady:
+            runs = self.rng.integers(2, size=(*ratios.shape, 2))
+            ratios += apart[..., None] * (runs[..., 0] - runs[..., 1])
+
+    def _history(self) -> Learned:
+        shift = about_own_level(self._shift, self._stretches)
+        pairs = np.where(np.isnan(shift), np.nan, float(self.rules.pairs))
+        suite = np.where(self._suite_changed, np.nan, suite_shifts(shift))
+        return Learned(shift, self._spread, pairs, suite, self._drift)
+
+    def _remember(self, ratios: Array, decision: Decision) -> None:
+        """Keep what ``past`` would: all but nights whose change was confirmed."""
+        kept = np.where(decision.confirmed == 0, decision.first.shift, np.nan)
+        self._shift = _later(self._shift, kept)
+        self._spread = _later(self._spread, np.where(np.isnan(kept), np.nan, spread(ratios)))
+        changed = np.asarray(decision.suite_side != 0)
+        self._suite_changed = np.column_stack([self._suite_changed[:, 1:], changed])
+        self._stretches = np.append(self._stretches[1:], self._stretch)
+        self._drift = decision.drift
+
+
+def _later(series: Array, value: Array) -> Array:
+    return np.concatenate([series[..., 1:], value[..., None]], axis=-1)

@@ -1,0 +1,139 @@
+"""How long the server takes for each page: `nexmark bench web`.
+
+Makes a results database of 400 nights with 23 queries and 10 repetitions each (5 pairs), asks for
+every page some times, and prints the medians of CPU and wall-clock time and the slowest. Exit
+code 1 where a page takes more CPU time than it may: on a machine that does other things as well the
+wall clock says more about those, and a page waits for nothing but the database, which is a file.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.arguments import Parser, whole
+from bench.web_nights import SLOWER, fill
+from nexmark.config.fields import STANDARD_QUERIES
+from nexmark.store import open_store
+from nexmark.web.auth import Door
+
+LIMIT_MS = 300
+
+
+class Anyone(Door):
+    """A door that is open: what is measured is the pages, not Airflow's login."""
+
+    @property
+    def user(self) -> Any:
+        """Everybody is the same."""
+
+        async def user() -> str:
+            return "bench"
+
+        return user
+
+    def name(self, user: str) -> str:
+        """Return the name."""
+        return user
+
+    def readable(self, user: str, dags: Collection[str]) -> frozenset[str]:
+        """Everything may be read."""
+        return frozenset(dags)
+
+    def next_runs(self, dags: Collection[str]) -> dict[str, Any]:
+        """Nothing is scheduled."""
+        return {}
+
+    def may_accept(self, user: str) -> bool:
+        """Everything may be accepted."""
+        return True
+
+    def login_url(self) -> str:
+        """There is no login."""
+        return "/"
+
+    def origins(self) -> frozenset[str]:
+        """No other origin."""
+        return frozenset()
+
+    def secret(self) -> str:
+        """Return what forms are signed with."""
+        return "bench"
+
+
+def pages_of(run: str) -> Iterator[tuple[str, str]]:
+    """Return every page and its address."""
+    night = f"/night/{run}"
+    yield "Overview", "/"
+    yield "Night", "/newest"
+    yield "Night, sorted", f"{night}?sort=cpu"
+    yield "Nights", "/nights"
+    yield "Nights, last page", "/nights?page=8"
+    yield "Query, red", f"{night}/query/{SLOWER[0]}"
+    yield "Query, green", f"{night}/query/q0"
+    yield "Builds", "/builds"
+    yield "Compare", f"/compare?new={'39' + 'b' * 14}&old={'38' + 'b' * 14}"
+    yield "Sign-off", "/signoffs"
+    yield "Sign-off, one", f"/signoff/{run}"
+    yield "Gate health", "/gate"
+    yield "Acks", "/acks"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print a table; 1 where a page is too slow."""
+    parser = Parser(prog="bench.web")
+    parser.add_argument("--nights", type=whole(1, 10_000), default=400)
+    parser.add_argument("--pairs", type=whole(3, 100), default=5)
+    parser.add_argument(
+        "--times", type=whole(1, 1000), default=7, help="how often each page is asked for"
+    )
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="nexmark-web-") as directory:
+        url = f"sqlite:///{Path(directory) / 'results.db'}"
+        queries = STANDARD_QUERIES[:23]
+        with open_store(url) as store:
+            run = fill(store, options.nights, queries, options.pairs)
+        size = (Path(directory) / "results.db").stat().st_size / 1e6
+        print(
+            f"{options.nights} nights x {len(queries)} queries x {2 * options.pairs} repetitions, "
+            f"{size:.0f} MB; milliseconds of the server, {options.times} times each"
+        )
+        slow = [name for name, cpu in _measure(url, run, options.times) if cpu > LIMIT_MS]
+    if slow:
+        print(f"slower than {LIMIT_MS} ms: {', '.join(slow)}", file=sys.stderr)
+    return 1 if slow else 0
+
+
+def _measure(url: str, run: str, times: int) -> Iterator[tuple[str, float]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from fastapi.testclient import TestClient
+
+    from nexmark.web.web_app import Database, create_app
+
+    client = TestClient(create_app(Database(url), Anyone()))
+    client.get("/acks")  # opens the database, compiles templates
+    print(f"{'page':<18} {'CPU':>6} {'wall':>6} {'worst':>6} {'kB':>6}")
+    for name, address in pages_of(run):
+        took, used = [], []
+        for _ in range(times):
+            began, before = time.perf_counter(), time.process_time()
+            response = client.get(address)
+            took.append(1000 * (time.perf_counter() - began))
+            used.append(1000 * (time.process_time() - before))
+            if response.status_code != 200:
+                raise SystemExit(f"{name}: {response.status_code}: {response.text[:300]}")
+        size = len(response.content) / 1000
+        figures = (median(used), median(took), max(took), size)
+        print(f"{name:<18} {' '.join(f'{x:>6.0f}' for x in figures)}", flush=True)
+        yield name, median(used)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""Formulations from a file of one's own, for trying a change of a query before it is made."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from nexmark_jobs.ending import UsageError
+from nexmark_jobs.queries import QUERIES, Formulation
+
+NAME = "FORMULATIONS"
+
+
+def add_formulations(file: Path) -> None:
+    """Add the formulations of a Python file to the queries of this process.
+
+    The file has `FORMULATIONS`: the name of a query -> a tuple of `Formulation`.
+
+    Raises:
+        UsageError: The file is not there, fails, or has no such thing; one line.
+    """
+    for name, formulations in _read(file).items():
+        if name not in QUERIES:
+            raise UsageError(f"{file}: {NAME}: no query {name!r}; use one of {', '.join(QUERIES)}")
+        known = QUERIES[name].formulations
+        QUERIES[name] = replace(QUERIES[name], formulations=known + tuple(formulations))
+
+
+def _read(file: Path) -> Mapping[str, tuple[Formulation, ...]]:
+    if not file.is_file():
+        raise UsageError(f"{file}: there is no such file; give a Python file with {NAME}")
+    spec = importlib.util.spec_from_file_location("extra_formulations", file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{file}: is no Python file; give one that ends with .py")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UsageError(f"{file}: {type(error).__name__}: {error}; correct the file") from None
+    found = getattr(module, NAME, None)
+    if not isinstance(found, Mapping):
+        raise UsageError(f"{file}: has no {NAME}; it is a dict: query name -> (Formulation, ...)")
+    return found

@@ -1,0 +1,123 @@
+"""The generator's part of a command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import NoReturn
+
+from nexmark_jobs.ending import UsageError
+from nexmark_jobs.generator.config import GeneratorConfig
+from nexmark_jobs.generator.timeline import check_span
+from nexmark_jobs.knobs import MAX_EVENTS, OWN_ARGUMENTS, KnobError, knobs
+
+_SHOWN = 40
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """A parser that raises UsageError with one line instead of printing the usage and exiting."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError."""
+        raise UsageError(f"{message.removeprefix('argument ')}; see --help")
+
+
+def integer(text: str) -> int:
+    """The argument as a number, or an error that explains the problem."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not an integer; e.g. 1") from None
+
+
+def count(meaning: str, example: str = "100000") -> Callable[[str], int]:
+    """The type of an argument that counts events: 1 to as many as the generator can number."""
+
+    def convert(text: str) -> int:
+        remedy = f"give {meaning}, e.g. {example}"
+        try:
+            value = int(text)
+        except ValueError:
+            problem = f"{shown(text)} is not an integer; {remedy}"
+            raise argparse.ArgumentTypeError(problem) from None
+        if value <= 0:
+            raise argparse.ArgumentTypeError(f"{value} is not positive; {remedy}")
+        if value > MAX_EVENTS:
+            raise argparse.ArgumentTypeError(
+                f"{value} is more than the generator can number, {MAX_EVENTS}; {remedy}"
+            )
+        return value
+
+    return convert
+
+
+def shown(text: str) -> str:
+    """The argument in quotes; only the beginning of a long one."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+
+
+def add_generator_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add --tps, --seed and --generator."""
+    parser.add_argument(
+        "--tps",
+        type=integer,
+        default=1000,
+        metavar="T",
+        help="events per second of event time; spaces events, throttles nothing (default 1000)",
+    )
+    parser.add_argument("--seed", type=integer, default=1, metavar="S", help="default 1")
+    parser.add_argument(
+        "--generator",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a knob of the generator, e.g. out_of_order_group_size=5; repeatable",
+    )
+
+
+def generator_config(seed: int, tps: int, knobs: Sequence[str], events: int) -> GeneratorConfig:
+    """The configuration of `--seed`, `--tps` and the `KEY=VALUE` of each `--generator`.
+
+    Raises:
+        UsageError: A knob is unknown, not an integer or out of range, or there are too many events;
+            the message names the argument.
+    """
+    values = dict(_knob(text) for text in knobs)
+    try:
+        config = GeneratorConfig(seed=seed, tps=tps, **values)
+    except KnobError as error:
+        where = f"--{error.name}" if error.name in OWN_ARGUMENTS else f"--generator: {error.name}"
+        raise UsageError(f"{where}: {error.problem}; give a value within these bounds") from None
+    try:
+        check_span(events, config)
+    except KnobError as error:
+        raise UsageError(f"--{error}") from None
+    return config
+
+
+def changed_knobs(config: GeneratorConfig) -> dict[str, int]:
+    """The knobs that differ from their defaults, but for seed and tps."""
+    default = GeneratorConfig()
+    return {
+        field.name: getattr(config, field.name)
+        for field in fields(config)
+        if field.name not in OWN_ARGUMENTS
+        and getattr(config, field.name) != getattr(default, field.name)
+    }
+
+
+def _knob(text: str) -> tuple[str, int]:
+    name, _, value = text.partition("=")
+    if name in OWN_ARGUMENTS:
+        raise UsageError(f"--generator: {name} has an argument of its own; use --{name}")
+    if name not in knobs():
+        raise UsageError(
+            f"--generator: unknown knob {shown(name)}; use one of {', '.join(knobs())}"
+        )
+    try:
+        return name, int(value)
+    except ValueError:
+        raise UsageError(
+            f"--generator: {text[:_SHOWN]}: {shown(value)} is not an integer; e.g. {name}=10"
+        ) from None

@@ -1,0 +1,134 @@
+"""A query: the shape of its result and the ways to compute it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from nexmark_jobs.ending import UsageError
+
+WATERMARK_DELAY = "4 seconds"
+"""How far event time may run ahead of an event still to come, as in nexmark-flink's DDL."""
+
+ALL_TIME = "1000000 days"
+"""A window that holds every event from 1970 to the year 4707, and that a sentinel closes."""
+
+
+class Source(Protocol):
+    """A source of the three event streams, without watermarks.
+
+    Each stream has the columns of the Nexmark schema in its order. A source that knows the event
+    number puts it before them as `n` (bigint).
+    """
+
+    def persons(self) -> DataFrame:
+        """The stream of persons."""
+
+    def auctions(self) -> DataFrame:
+        """The stream of auctions."""
+
+    def bids(self) -> DataFrame:
+        """The stream of bids."""
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The event streams of one query, with the watermark of nexmark-flink on `dateTime` or without.
+
+    Every access is a scan of its own, which reads only the columns used.
+    """
+
+    spark: SparkSession
+    source: Source
+
+    @property
+    def persons(self) -> DataFrame:
+        """Persons: id, name, emailAddress, creditCard, city, state, dateTime, extra."""
+        return self.plain_persons.withWatermark("dateTime", WATERMARK_DELAY)
+
+    @property
+    def auctions(self) -> DataFrame:
+        """Auctions: id, itemName, description, initialBid, reserve, dateTime, expires, ..."""
+        return self.plain_auctions.withWatermark("dateTime", WATERMARK_DELAY)
+
+    @property
+    def bids(self) -> DataFrame:
+        """Bids: auction, bidder, price, channel, url, dateTime, extra."""
+        return self.plain_bids.withWatermark("dateTime", WATERMARK_DELAY)
+
+    @property
+    def plain_persons(self) -> DataFrame:
+        """Persons without a watermark, for queries that keep no state or keep it for ever."""
+        return self.source.persons()
+
+    @property
+    def plain_auctions(self) -> DataFrame:
+        """Auctions without a watermark."""
+        return self.source.auctions()
+
+    @property
+    def plain_bids(self) -> DataFrame:
+        """Bids without a watermark."""
+        return self.source.bids()
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """One way to compute a query.
+
+    Attributes:
+        name: its unique name.
+        build: the result as a streaming frame with exactly the query's columns.
+        min_spark: oldest Spark version (major, minor) that can run it.
+    """
+
+    name: str
+    build: Callable[[Streams], DataFrame]
+    min_spark: tuple[int, int] = (3, 5)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A Nexmark query.
+
+    Attributes:
+        name: `q5`.
+        title: the query in a few words.
+        columns: names of the result's columns, in order.
+        formulations: ways to compute it, the preferred one first.
+        output_mode: `append`, or `update` when later rows replace earlier ones of the same key.
+        key: columns by which the rows of an `update` query are folded into the final table.
+        needs_end_of_input: whether rows come out only when a window closes, so that the last ones
+            need sentinel events behind the input.
+        deterministic: whether the same input gives the same rows.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    formulations: tuple[Formulation, ...]
+    output_mode: str = "append"
+    key: tuple[str, ...] = ()
+    needs_end_of_input: bool = False
+    deterministic: bool = True
+
+    def formulation(self, spark_version: str, wanted: str | None = None) -> Formulation:
+        """The formulation called `wanted`, or the first one that this Spark can run.
+
+        Raises:
+            UsageError: There is no such formulation, or it needs a newer Spark.
+        """
+        version = tuple(int(part) for part in spark_version.split(".")[:2])
+        able = [f for f in self.formulations if f.min_spark <= version]
+        if wanted is None:
+            return able[0]
+        for formulation in able:
+            if formulation.name == wanted:
+                return formulation
+        raise UsageError(
+            f"--formulation: {self.name} has no '{wanted}' on Spark {spark_version}; "
+            f"use one of {', '.join(f.name for f in able)}"
+        )

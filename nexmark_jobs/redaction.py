@@ -1,0 +1,115 @@
+"""What is a secret: by the name of a setting, or by the look of its value, whatever its name.
+
+The one list of this package. Spark's own (`spark.redaction.regex`) is part of it. A secret is
+replaced where it enters by a keyed fingerprint: two can be told apart, none can be guessed from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+HIDDEN = "***"
+#: Names the file with the key of the fingerprints, for a job.
+KEY_VARIABLE = "NEXMARK_FINGERPRINT_KEY"
+
+_NAMES = (
+    r"secret|password|passwd|passphrase|passcode|token|access[._-]?key|jaas|webhook",
+    # of a key, not of its file, its size or its algorithm
+    r"(?:account|private|api|encryption|shared|signing|master|storage)[._-]?key(?![a-z])",
+    r"[._-]key$",
+    r"(?<!security\.)credential(?!s?[._-]?provider)",
+    r"pwd(?![a-z])|(?<!by)pass(?![a-z])",
+    r"(?:^|[._-])(?:sas|sig|signature|authorization)(?:$|[._-])",
+)
+_ASSIGNED = (
+    r"(?:secret|password|passwd|pwd|passphrase|token|access_?key|account_?key|shared_?access_?key"
+    r"|api_?key|client_?key|credential|(?<![a-z])sig|signature)"
+)
+#: What stands between a name and its value; a value is more than a word about it.
+_IS = r"[\"']?\s*[=:]\s*"
+_VALUES = (
+    rf"{_ASSIGNED}[\"']?\s*=\s*[\"']?[^\s\"'&;,]",
+    rf"[\"']{_ASSIGNED}[\"']\s*:\s*[\"'][^\"']",
+    r"://[^\s/:@]*:[^\s/@]+@",
+    r"(?:akia|asia)[0-9a-z]{16}(?![0-9a-z])",
+    r"-----begin [a-z ]*private key",
+    r"sharedaccesssignature",
+    r"bearer\s+[\w.~+/=-]{12}",
+    r"eyj[\w-]{8,}\.eyj[\w-]{8,}\.",
+    r"gh[pousr]_[0-9a-z]{30}|glpat-[\w-]{16}|xox[abprs]-[\w-]{10}",
+    r"hooks\.slack\.com/services/",
+)
+#: As texts, for a JSON schema.
+SECRET_NAMES, SECRET_VALUES = (f"(?i){'|'.join(each)}" for each in (_NAMES, _VALUES))
+_NAME, _VALUE = re.compile(SECRET_NAMES), re.compile(SECRET_VALUES)
+#: The look of a secret access key of AWS: forty of these, of every kind, and no path.
+_AWS = re.compile(r"(?!/)(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9/+]{40}")
+_FINGERPRINT = re.compile(r"\*\*\*(?:-[0-9a-f]{12})?")
+
+#: For Spark's `spark.redaction.regex`, which it holds against names and values alike.
+SPARK_REGEX = "(?i)" + "|".join((*_NAMES, *_VALUES))
+
+_IN_TEXT = (
+    re.compile(r"(://[^:/@\s]*:)\S*(?=@)"),
+    re.compile(rf"([\w.-]*{_ASSIGNED}[\w.-]*{_IS})(?:\"[^\"]*\"|'[^']*'|[^\s&;,\"']+)", re.I),
+    re.compile(r"(bearer\s+)[\w.~+/=-]{12,}", re.I),
+    re.compile(r"()(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])"),
+    re.compile(r"()eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*"),
+    re.compile(r"()(?:gh[pousr]_[0-9A-Za-z]{30,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,})"),
+    re.compile(r"(hooks\.slack\.com/services/)[\w/-]+", re.I),
+    re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?=-----END|$)", re.S),
+)
+
+#: What every match of these has; most texts have none of it, and one search is cheap.
+_LIKELY = re.compile(
+    r"[:=]|bearer|akia|asia|eyj|gh[pousr]_|glpat-|xox|hooks\.slack|begin [a-z ]*private", re.I
+)
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Tell whether a setting is a secret; one that was replaced already, or is empty, is none."""
+    if not value or _FINGERPRINT.fullmatch(value) or value.lower() in ("true", "false"):
+        return False
+    return bool(_NAME.search(name) or _VALUE.search(value) or _AWS.fullmatch(value))
+
+
+def is_fingerprint(value: str) -> bool:
+    """Tell whether a value stands for a secret."""
+    return bool(_FINGERPRINT.fullmatch(value))
+
+
+def fingerprint(value: str, key: bytes) -> str:
+    """Return what stands for a secret; without a key it says no more than that there is one."""
+    if not key:
+        return HIDDEN
+    return f"{HIDDEN}-{hmac.new(key, value.encode(), hashlib.sha256).hexdigest()[:12]}"
+
+
+def redacted(settings: Mapping[str, str], key: bytes) -> dict[str, str]:
+    """Return settings with a fingerprint in place of every secret."""
+    return {
+        name: fingerprint(value, key) if is_secret(name, value) else value
+        for name, value in settings.items()
+    }
+
+
+def without_secrets(text: str) -> str:
+    """Return a text with what looks like a secret in it blanked out."""
+    if not _LIKELY.search(text):
+        return text
+    for pattern in _IN_TEXT:
+        text = pattern.sub(rf"\1{HIDDEN}", text)
+    return text
+
+
+def key_of_environment() -> bytes:
+    """Return the key whose file the environment names; empty where there is none."""
+    try:
+        return Path(os.environ.get(KEY_VARIABLE, "")).read_bytes()
+    except OSError:
+        return b""

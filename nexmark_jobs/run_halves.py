@@ -1,0 +1,155 @@
+"""Begins runs of queries and goes on with runs that another Spark build has begun: see --help.
+
+All of them in one application, because the start of Spark costs more than a half of a run. Each has
+a session of its own. One that fails is noted and the others go on.
+
+The plan is a JSON file:
+
+    {"dump": [arguments of dump_events.py] or null,
+     "formulations": a file for `extra_formulations`, or null,
+     "halves": [{"id": "..", "arguments": [arguments of run_query.py], "confs": {Spark conf: value},
+                 "after": id of the half that must be done before, or null,
+                 "copies": [directory, copy of it to make before], or null,
+                 "only_plan": do not run it, "only_stateful": do not run it without state}]}
+
+A line of JSON is appended to the log when a half begins and when it ends:
+{"id": "..", "state": "begun" | "done" | "failed" | "left out", "plan": {..}, "error_class": "..",
+"reason": ".."}. Whoever reads the log after a crash finds there which half was running.
+
+Exit codes: 0 all were tried, 1 the application failed, 2 wrong arguments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":  # run by itself, Python puts this file's own directory first
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from nexmark_jobs import dump_events
+from nexmark_jobs.ending import JobError, QueryFailedError, UsageError, end, error_class, one_line
+from nexmark_jobs.extra_formulations import add_formulations
+from nexmark_jobs.options import DatagenOptions, Options, parse
+from nexmark_jobs.plan_fingerprint import fingerprint
+from nexmark_jobs.queries import Streams
+from nexmark_jobs.run_query import run
+from nexmark_jobs.sources.datagen import Datagen
+from nexmark_jobs.stateful_operators import stateful_operators
+
+_FIELDS_SHOWN = "spark.sql.debug.maxToStringFields"
+
+
+class Halves:
+    """The halves of one application, and the log of what became of them."""
+
+    def __init__(self, spark: SparkSession, log: Path) -> None:
+        """Append to `log`."""
+        self._spark = spark
+        self._log = log
+        self._done: set[str] = set()
+
+    def try_all(self, halves: list[dict[str, Any]]) -> None:
+        """Run the halves, one after the other."""
+        for half in halves:
+            self._note(half, "begun")
+            plan: dict[str, Any] = {}
+            try:
+                state, reason = self._try(half, plan)
+                self._note(half, state, plan=plan, reason=reason)
+            except (JobError, PySparkException, Py4JJavaError, OSError) as error:
+                cause = error.causes if isinstance(error, QueryFailedError) else error
+                self._note(
+                    half,
+                    "failed",
+                    plan=plan,
+                    error_class=error_class(cause),
+                    reason=one_line(cause),
+                )
+            finally:
+                self._spark.catalog.clearCache()
+
+    def _try(self, half: dict[str, Any], plan: dict[str, Any]) -> tuple[str, str]:
+        """What became of a half, and why; its plan goes into `plan`."""
+        session = self._spark.newSession()
+        for name, value in half["confs"].items():
+            session.conf.set(name, value)
+        options = parse(half["arguments"])
+        plan.update(describe(session, options))
+        if half["after"] is not None and half["after"] not in self._done:
+            return "left out", "the half before it was not done"
+        if half["only_stateful"] and not plan["operators"]:
+            return "left out", "keeps no state"
+        if half["copies"]:
+            shutil.copytree(*half["copies"])
+        if not half["only_plan"]:
+            run(session, options, quiet=True)
+        self._done.add(half["id"])
+        return "done", ""
+
+    def _note(self, half: dict[str, Any], state: str, **more: Any) -> None:
+        line = json.dumps({"id": half["id"], "state": state, **more})
+        with self._log.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+
+def describe(spark: SparkSession, options: Options) -> dict[str, Any]:
+    """The plan of a query of generated events, without running it."""
+    spark.conf.set(_FIELDS_SHOWN, "10000")
+    given, query = options.source, options.query
+    assert isinstance(given, DatagenOptions)
+    source = Datagen(
+        spark, given.config, given.events, given.rows_per_batch, query.needs_end_of_input
+    )
+    frame = query.formulation(spark.version, options.formulation).build(Streams(spark, source))
+    return {
+        **asdict(fingerprint(frame)),
+        "operators": [asdict(operator) for operator in stateful_operators(frame)],
+    }
+
+
+def _plan(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--plan {path}: {error}; give a JSON file") from None
+    if not isinstance(found, dict) or not {"dump", "formulations", "halves"} <= found.keys():
+        raise UsageError(f"--plan {path}: is no object with dump, formulations and halves")
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Run as a command; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="run_halves.py", description=__doc__)
+    parser.add_argument("--plan", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--log", type=Path, required=True, metavar="FILE")
+    given = parser.parse_args(arguments)
+    spark = None
+    try:
+        plan = _plan(given.plan)
+        if plan["formulations"]:
+            add_formulations(Path(plan["formulations"]))
+        spark = SparkSession.builder.appName("nexmark compatibility").getOrCreate()
+        if plan["dump"]:
+            dump_events.dump(spark, dump_events.parse(plan["dump"]))
+        Halves(spark, given.log).try_all(plan["halves"])
+    except (JobError, PySparkException, OSError) as error:
+        print(f"run_halves.py: error: {one_line(error)}", file=sys.stderr)
+        return error.exit_code if isinstance(error, JobError) else 1
+    finally:
+        if spark is not None:
+            spark.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    end(main(sys.argv[1:]))

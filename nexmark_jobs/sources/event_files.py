@@ -1,0 +1,291 @@
+"""Event streams read from recorded events: JSON lines of a Nexmark topic, or parquet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from nexmark_jobs import boundary
+from nexmark_jobs.ending import JobError, UsageError
+from nexmark_jobs.generator import SENTINEL_TIME
+from nexmark_jobs.sources.datagen import has_closed_all
+from nexmark_jobs.sources.recorded_events import FIELDS, KINDS, Recording
+from nexmark_jobs.workdir import WorkDirectory
+
+_SENTINELS = "sentinels"
+_MOST = 10
+_NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
+_GLOB_CHARACTERS = "\\{}[]*?"
+
+
+class ByKind:
+    """The three streams; each reads the whole input."""
+
+    def persons(self) -> DataFrame:
+        """The stream of persons, without a watermark."""
+        return self._entity("person")
+
+    def auctions(self) -> DataFrame:
+        """The stream of auctions, without a watermark."""
+        return self._entity("auction")
+
+    def bids(self) -> DataFrame:
+        """The stream of bids, without a watermark."""
+        return self._entity("bid")
+
+    def _entity(self, name: str) -> DataFrame:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Files(ByKind):
+    """The three streams of a recording.
+
+    Files are read one per micro-batch if they are as old as their names are in order, otherwise
+    all in the first one. Timestamps are cut to milliseconds, as the schema has them.
+
+    Attributes:
+        spark: the session.
+        recording: the content of the directory.
+        schema: the files' schema; of JSON, with timestamps as text.
+        sentinels: what follows the events.
+    """
+
+    spark: SparkSession
+    recording: Recording
+    schema: StructType | str
+    sentinels: Sentinels
+
+    def _entity(self, name: str) -> DataFrame:
+        reader = self.spark.readStream.schema(self.schema)
+        if self.recording.is_in_order:
+            reader = reader.option("maxFilesPerTrigger", 1)
+        path = _escaped(str(self.recording.directory))
+        recorded = reader.parquet(path) if self.recording.is_parquet else reader.json(path)
+        events = events_of_kind(recorded, name, numbered=self.recording.numbered)
+        return self.sentinels.follow(events, name, numbered=self.recording.numbered)
+
+
+class Sentinels:
+    """Events far in the future, in files of their own: behind the input they close all windows.
+
+    The first ones move the watermark, and the windows close in the batch of the next ones. Batches
+    without data would do that as well, but Spark 3.5 does not observe what these yield, so there
+    are none.
+    """
+
+    def __init__(self, work: WorkDirectory | None, directory: str = _SENTINELS) -> None:
+        """Keep them in `directory` in `work`; without `work` there are none."""
+        self._work = work
+        self._directory = directory
+        self._written = 0
+        if work:
+            work.make(directory)
+            work.spark.conf.set(_NO_DATA_BATCHES, "false")
+
+    def follow(self, events: DataFrame, name: str, *, numbered: bool) -> DataFrame:
+        """`events`, which are all called `name`, united with the sentinels of that name."""
+        if self._work is None:
+            return events
+        reader = self._work.spark.readStream.schema(json_schema())
+        sentinels = reader.json(self._work.child(self._directory))
+        return events.unionByName(events_of_kind(sentinels, name, numbered=numbered))
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return self._work is not None
+
+    def closed_all(self, progress: Mapping[str, Any]) -> bool:
+        """Whether nothing more can come after a batch behind the data; if it can, write some.
+
+        Raises:
+            JobError: Enough were written, but the windows are still open.
+        """
+        if self._work is None or has_closed_all(progress):
+            return True
+        if self._written == _MOST:
+            raise JobError("the sentinels did not move the watermark; windows are still open")
+        self._work.write(f"{self._directory}/sentinels-{self._written}.json", _sentinel_lines())
+        self._written += 1
+        return False
+
+
+class FilesFeed:
+    """The batches of recorded events, and the sentinels behind them."""
+
+    def __init__(self, events: Sequence[int], sentinels: Sentinels) -> None:
+        """Follow a query; `events` has the number of events of each batch."""
+        self._events = tuple(events)
+        self._sentinels = sentinels
+
+    @property
+    def events(self) -> int:
+        """Number of events in the input, without sentinels."""
+        return sum(self._events)
+
+    @property
+    def data_batches(self) -> int:
+        """Number of batches with events; later batches mark the end of the input."""
+        return len(self._events)
+
+    @property
+    def last_batch(self) -> int | None:
+        """Number of the last batch, where that is known beforehand."""
+        return None if self._sentinels else self.data_batches - 1
+
+    def take(self, progress: Mapping[str, Any]) -> int:
+        """Number of events in the batch just finished; 0 from the end of the input on."""
+        batch = int(progress["batchId"])
+        return self._events[batch] if batch < self.data_batches else 0
+
+    def finished(self, progress: Mapping[str, Any]) -> bool:
+        """Whether the batch just finished was the last one."""
+        return progress["batchId"] >= self.data_batches - 1 and self._sentinels.closed_all(progress)
+
+
+def open_files(
+    spark: SparkSession, recording: Recording, work: WorkDirectory, *, end_of_input: bool
+) -> tuple[Files, FilesFeed]:
+    """Streams and feed of a recording; sentinels go below `work` if `end_of_input`.
+
+    Raises:
+        UsageError: A parquet file lacks a column or has an event that lacks a field.
+    """
+    schema: StructType | str = json_schema()
+    if recording.is_parquet:
+        recording, schema = _check_parquet(spark, recording)
+    sentinels = Sentinels(work if end_of_input else None)
+    files = Files(spark, recording, schema, sentinels)
+    batches = recording.events if recording.is_in_order else (sum(recording.events),)
+    return files, FilesFeed(batches, sentinels)
+
+
+def json_schema() -> str:
+    """Schema of a line, timestamps as text."""
+    entities = (f"{name} struct<{_ddl(name).replace('timestamp', 'string')}>" for name in KINDS)
+    return f"n bigint, event_type int, {', '.join(entities)}"
+
+
+def _ddl(name: str) -> str:
+    return ", ".join(f"{field}: {kind}" for field, kind in FIELDS[name].items())
+
+
+def events_of_kind(events: DataFrame, name: str, *, numbered: bool) -> DataFrame:
+    """The entities called `name` among `events`, in the types of the schema."""
+    wanted = events.where(F.col("event_type") == KINDS.index(name))
+    return entities(wanted, name, numbered=numbered)
+
+
+def entities(events: DataFrame, name: str, *, numbered: bool) -> DataFrame:
+    """What `events`, which are all called `name`, hold, in the types of the schema."""
+    columns = [_typed(f"{name}.{f}", kind).alias(f) for f, kind in FIELDS[name].items()]
+    return events.select(*([F.col("n").cast("bigint").alias("n")] if numbered else []), *columns)
+
+
+def _typed(field: str, kind: str) -> Column:
+    column = F.col(field).cast(kind)
+    return F.timestamp_millis(F.unix_millis(column)) if kind == "timestamp" else column
+
+
+def _check_parquet(spark: SparkSession, recording: Recording) -> tuple[Recording, StructType]:
+    read = spark.read.parquet(*(str(file) for file in recording.files))
+    fields = {name: read.schema[name].dataType for name in read.columns}
+    if "event_type" not in fields:
+        raise UsageError(f"--source: {recording.directory}: no column event_type; dump it again")
+    for name in KINDS:
+        entity = fields.get(name)
+        known = set(entity.names) if isinstance(entity, StructType) else set()
+        missing = [field for field in FIELDS[name] if field not in known]
+        if missing:
+            raise UsageError(
+                f"--source: {recording.directory}: no column {name}.{missing[0]}; dump it again"
+            )
+    number = F.col("n") if "n" in fields else F.lit(None)
+    per_file = read.groupBy(F.input_file_name().alias("file")).agg(
+        F.count(F.lit(1)).alias("events"),
+        F.count(number).alias("numbered"),
+        F.count_if(~is_event()).alias("bad"),
+    )
+    found = {row["file"].rsplit("/", 1)[-1]: row for row in per_file.collect()}
+    for name in sorted(found):
+        if found[name]["bad"]:
+            raise UsageError(
+                f"--source: {recording.directory / name}: {found[name]['bad']} events lack a field "
+                "or an event_type of 0, 1 or 2; dump it again"
+            )
+    events = tuple(found[f.name]["events"] if f.name in found else 0 for f in recording.files)
+    if not sum(events):
+        raise UsageError(f"--source: {recording.directory} holds no events; record some first")
+    numbered = all(row["numbered"] == row["events"] for row in found.values())
+    return replace(recording, events=events, numbered=numbered), read.schema
+
+
+def is_event() -> Column:
+    """Whether a row has an event_type and every field of its entity, each of its type."""
+    complete = [
+        (F.col("event_type") == place)
+        & reduce(Column.__and__, (has_field(name, field) for field in FIELDS[name]))
+        for place, name in enumerate(KINDS)
+    ]
+    return F.coalesce(reduce(Column.__or__, complete), F.lit(False))
+
+
+def has_field(name: str, field: str) -> Column:
+    """Whether a row has a field of the entity called `name`, of the right type."""
+    return F.expr(f"try_cast({name}.{field} AS {FIELDS[name][field]})").isNotNull()
+
+
+def _sentinel_lines() -> str:
+    """One event of each kind, far in the future."""
+    values = {"bigint": 0, "string": "", "timestamp": SENTINEL_TIME}
+    lines = (
+        {"event_type": place, name: {f: values[kind] for f, kind in FIELDS[name].items()}}
+        for place, name in enumerate(KINDS)
+    )
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def _escaped(path: str) -> str:
+    """The path, safe from being taken for a pattern."""
+    return "".join(f"\\{c}" if c in _GLOB_CHARACTERS else c for c in path)
+
+
+_PARTS = "boundary"
+
+
+@dataclass(frozen=True)
+class BoundaryEvents(ByKind):
+    """The three streams. They read files in the work directory, which every executor sees.
+
+    Attributes:
+        spark: the session.
+        directory: where the files of the parts are; the sentinels of the feed go there as well.
+    """
+
+    spark: SparkSession
+    directory: str
+
+    def _entity(self, name: str) -> DataFrame:
+        reader = self.spark.readStream.schema(json_schema()).option("maxFilesPerTrigger", 1)
+        return events_of_kind(reader.json(self.directory), name, numbered=True)
+
+
+def open_boundary(
+    spark: SparkSession, work: WorkDirectory, *, end_of_input: bool
+) -> tuple[BoundaryEvents, FilesFeed]:
+    """Streams and feed of the boundary events, which are written below `work`."""
+    directory = work.make(_PARTS)
+    parts = boundary.lines()
+    for number, part in enumerate(parts):
+        # A second apart, because Spark reads files in the order of their ages.
+        text = "".join(f"{line}\n" for line in part)
+        work.write(f"{_PARTS}/events-{number}.json", text, age_s=len(parts) - number)
+    sentinels = Sentinels(work if end_of_input else None, _PARTS)
+    return BoundaryEvents(spark, directory), FilesFeed([len(part) for part in parts], sentinels)

@@ -1,0 +1,352 @@
+"""Event streams read from a Kafka topic: what it holds when the run begins, and no more.
+
+Event n is in partition n mod P, as `nexmark kafka fill` does it. Then micro-batches of B events, a
+multiple of P, are the generator's: batch b has the events [b * B, (b + 1) * B).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from nexmark_jobs.ending import JobError, QueryFailedError, UsageError
+from nexmark_jobs.options import KafkaOptions
+from nexmark_jobs.sources.event_files import (
+    ByKind,
+    Sentinels,
+    entities,
+    has_field,
+    is_event,
+    json_schema,
+)
+from nexmark_jobs.sources.kafka_topic import Brokers, Topic, UnknownTopicError
+from nexmark_jobs.sources.recorded_events import FIELDS, KINDS
+from nexmark_jobs.workdir import WorkDirectory
+
+_NO_EVENT = "nexmark: no event at"
+_LOST = re.compile(r"DATA_LOSS|some data may have been|OffsetOutOfRange|Cannot fetch offset", re.I)
+_MAX_KINDS = 8
+_SCAN = "nexmark_scan_"
+_RAW = "event_type string, person string, auction string, bid string, _corrupt_record string"
+_CONSUMER = {
+    "kafka.max.poll.records": "5000",
+    "kafka.fetch.min.bytes": "65536",
+}
+
+
+@dataclass(frozen=True)
+class Kafka(ByKind):
+    """The three streams of a topic.
+
+    Attributes:
+        spark: the session.
+        brokers: where the topic is.
+        topic: the topic as it was when the run began.
+        rows_per_batch: events per micro-batch.
+        numbered: whether events have numbers.
+        sentinels: what follows the events.
+    """
+
+    spark: SparkSession
+    brokers: Brokers
+    topic: Topic
+    rows_per_batch: int
+    numbered: bool
+    sentinels: Sentinels
+    _scans: Iterator[int] = field(default_factory=count, init=False)
+
+    def facts(self) -> dict[str, Any]:
+        """What the result file tells of the topic."""
+        return {
+            "topic": self.topic.name,
+            "partitions": len(self.topic.ends),
+            "numbered": self.numbered,
+            **self.brokers.versions(),
+        }
+
+    def explain(self, error: JobError) -> JobError:
+        """The error of a query that has read the topic, with the topic's part in it."""
+        text = self.brokers.without_options(str(error))
+        if isinstance(error, QueryFailedError):
+            if _NO_EVENT in error.causes:
+                return JobError(self._no_events())
+            changed = self._what_changed(lost=_LOST.search(error.causes) is not None)
+            text = f"{changed}: {text}" if changed else text
+        return UsageError(text) if isinstance(error, UsageError) else JobError(text)
+
+    def check_unchanged(self) -> None:
+        """Raise JobError if the topic is another one by now."""
+        now = self.brokers.topic(self.topic.name)
+        if now.id != self.topic.id:
+            raise JobError(f"{self}: it was deleted and created again while it was read; run again")
+
+    def __str__(self) -> str:
+        """Return the topic as in messages."""
+        return f"kafka:{self.topic.name}"
+
+    def _entity(self, name: str) -> DataFrame:
+        reader = self.spark.readStream.format("kafka").options(**self._options())
+        # A batch is split in proportion to what is left in the partitions, each share rounded
+        # down. These few offsets more keep the shares right where the partitions are not all of
+        # one length, and where the share of one is no exact number.
+        partitions = len(self.topic.ends)
+        spare = self.topic.records % partitions or partitions // 2
+        reader = reader.option("maxOffsetsPerTrigger", self.rows_per_batch + spare)
+        end = F.get(_longs(self.topic.ends), F.col("partition"))
+        # Counted here, because in a query that reads files as well Spark 3.5 counts no rows.
+        counted = reader.load().observe(
+            f"{_SCAN}{next(self._scans)}", F.count("*").alias("records")
+        )
+        records = parsed(counted.where(F.col("offset") < end))
+        wanted = records.where(is_wanted(name, numbered=self.numbered))
+        events = entities(wanted, name, numbered=self.numbered)
+        return self.sentinels.follow(events, name, numbered=self.numbered)
+
+    def _options(self) -> dict[str, str]:
+        own = {f"kafka.{name}": value for name, value in self.brokers.options.items()}
+        return {
+            **_CONSUMER,
+            **own,
+            "subscribe": self.topic.name,
+            "startingOffsets": _offsets(self.topic.name, self.topic.begins),
+            "failOnDataLoss": "true",
+        }
+
+    def _no_events(self) -> str:
+        """How many records are no events, by what is wrong, and where the first of each is."""
+        reader = self.spark.read.format("kafka").options(**self._options())
+        read = reader.option("endingOffsets", _offsets(self.topic.name, self.topic.ends)).load()
+        found = problems(read, numbered=self.numbered)
+        kinds = (
+            found.where(F.col("problem").isNotNull())
+            .groupBy("problem")
+            .agg(F.count("*").alias("records"), F.min(F.struct("partition", "offset")).alias("at"))
+            .orderBy("at")
+            .collect()
+        )
+        told = "; ".join(
+            f"{kind['records']} {kind['problem']} (first: partition {kind['at']['partition']}, "
+            f"offset {kind['at']['offset']})"
+            for kind in kinds[:_MAX_KINDS]
+        )
+        more = f"; {len(kinds) - _MAX_KINDS} more kinds" if len(kinds) > _MAX_KINDS else ""
+        bad = sum(kind["records"] for kind in kinds)
+        return f"{self}: {bad} of {self.topic.records} records are no events: {told}{more}"
+
+    def _what_changed(self, *, lost: bool) -> str | None:
+        """What happened to the topic; with `lost` also whether its begin is no longer there."""
+        try:
+            now = self.brokers.topic(self.topic.name)
+        except UnknownTopicError:
+            return f"{self}: it was deleted while it was read"
+        except UsageError as error:
+            return str(error)
+        if now.id != self.topic.id:
+            return f"{self}: it was deleted and created again while it was read"
+        begins = zip(now.begins, self.topic.begins, strict=False)
+        for partition, (begin, first) in enumerate(begins):
+            if lost and begin > first:
+                return (
+                    f"{self}: it was truncated while it was read: partition {partition} begins at "
+                    f"offset {begin}, no longer at {first}"
+                )
+        return None
+
+
+def open_kafka(
+    spark: SparkSession, given: KafkaOptions, work: WorkDirectory, *, end_of_input: bool
+) -> tuple[Kafka, KafkaFeed]:
+    """Streams and feed of a topic; sentinels go below `work` if `end_of_input`.
+
+    Raises:
+        UsageError: The topic is unknown or empty, cannot be reached, or Spark lacks jars.
+    """
+    brokers = Brokers(spark, given.servers)
+    topic = brokers.topic(given.topic)
+    if not topic.records:
+        raise UsageError(
+            f"--source: kafka:{given.topic} holds no records; nexmark kafka fill writes some"
+        )
+    sentinels = Sentinels(work if end_of_input else None)
+    numbered = brokers.is_numbered(topic)
+    source = Kafka(spark, brokers, topic, given.rows_per_batch, numbered, sentinels)
+    return source, KafkaFeed(source)
+
+
+class KafkaFeed:
+    """The batches of a topic, and the sentinels behind them: every scan reads it in step."""
+
+    def __init__(self, source: Kafka) -> None:
+        """Follow a query that reads `source`."""
+        self._source = source
+        self._topic = source.topic
+        self._data_batches = sys.maxsize
+
+    @property
+    def events(self) -> int:
+        """Number of events in the input, without sentinels."""
+        return self._topic.records
+
+    @property
+    def data_batches(self) -> int:
+        """Number of batches with events; a huge one until the last of them is done."""
+        return self._data_batches
+
+    @property
+    def last_batch(self) -> None:
+        """Unknown: a topic that grows has more batches."""
+        return None
+
+    def take(self, progress: Mapping[str, Any]) -> int:
+        """Number of events in the batch just finished; 0 from the end of the input on.
+
+        Raises:
+            JobError: Records are missing or late, or the scans are not in step.
+        """
+        scans = [s for s in progress["sources"] if s["description"].startswith("KafkaV2")]
+        starts, ends, latest = (
+            [self._offsets(scan[name]) for scan in scans]
+            for name in ("startOffset", "endOffset", "latestOffset")
+        )
+        batch = progress["batchId"]
+        self._check_whole(batch, progress, sum(map(sum, ends)) - sum(map(sum, starts)))
+        if any(offsets != self._topic.ends for offsets in latest):
+            self._check_in_time(progress)
+        elif len(set(ends)) > 1:
+            raise JobError(
+                f"{self._source}: batch {batch} ends at {ends[0]} in one scan and at "
+                f"{next(x for x in ends if x != ends[0])} in another; run again"
+            )
+        if self._data_batches == sys.maxsize and all(map(self._at_end, ends)):
+            self._data_batches = batch + 1
+        return self._events_before(ends[0]) - self._events_before(starts[0])
+
+    def finished(self, progress: Mapping[str, Any]) -> bool:
+        """Whether the batch just finished was the last one.
+
+        Raises:
+            JobError: The topic is no longer the one that the run began with.
+        """
+        if progress["batchId"] < self._data_batches - 1:
+            return False
+        if not self._source.sentinels.closed_all(progress):
+            return False
+        self._source.check_unchanged()
+        return True
+
+    def _check_whole(self, batch: int, progress: Mapping[str, Any], offsets: int) -> None:
+        """Raise JobError if the scans of a batch did not give a record for each of its offsets."""
+        records = sum(
+            metrics["records"]
+            for name, metrics in progress.get("observedMetrics", {}).items()
+            if name.startswith(_SCAN)
+        )
+        if records != offsets:
+            raise JobError(
+                f"{self._source}: batch {batch} has {offsets} offsets but {records} records: some "
+                "were deleted, compacted or belong to transactions; fill another topic"
+            )
+
+    def _check_in_time(self, progress: Mapping[str, Any]) -> None:
+        """Raise JobError for late rows in a topic that grows.
+
+        Spark then takes more from the partitions that grow more, and the others fall behind.
+        """
+        late = sum(x.get("numRowsDroppedByWatermark", 0) for x in progress["stateOperators"])
+        if late:
+            raise JobError(
+                f"{self._source}: it grew while it was read, so that {late} rows came too late; "
+                "run again when it is filled"
+            )
+
+    def _offsets(self, offsets: Mapping[str, Mapping[str, int]] | None) -> tuple[int, ...]:
+        """The offset of every partition; before the first batch Spark tells none."""
+        if not offsets:
+            return self._topic.begins
+        told = offsets[self._topic.name]
+        if len(told) != len(self._topic.ends):
+            raise JobError(
+                f"{self._source}: it had {len(self._topic.ends)} partitions and now has {len(told)}"
+            )
+        return tuple(told[str(partition)] for partition in range(len(told)))
+
+    def _at_end(self, offsets: Sequence[int]) -> bool:
+        return all(at >= end for at, end in zip(offsets, self._topic.ends, strict=True))
+
+    def _events_before(self, offsets: Sequence[int]) -> int:
+        return sum(map(min, offsets, self._topic.ends))
+
+
+def _offsets(topic: str, offsets: Sequence[int]) -> str:
+    return json.dumps({topic: {str(partition): at for partition, at in enumerate(offsets)}})
+
+
+def _longs(numbers: Sequence[int]) -> Column:
+    return F.array(*(F.lit(number).cast("bigint") for number in numbers))
+
+
+def parsed(records: DataFrame, **more: Column) -> DataFrame:
+    """Partition and offset of the records, their events' columns, and `more`."""
+    others = {"partition": F.col("partition"), "offset": F.col("offset"), **more}
+    columns = [column.alias(name) for name, column in others.items()]
+    events = records.select(_once(json_schema()).alias("event"), *columns)
+    return events.select("event.*", *others)
+
+
+def is_wanted(name: str, *, numbered: bool) -> Column:
+    """Whether a record of `parsed` is called `name`; fails on one that is no event."""
+    good = is_event() & F.col("n").isNotNull() if numbered else is_event()
+    place = F.concat(F.lit(f"{_NO_EVENT} "), F.col("partition"), F.lit(":"), F.col("offset"))
+    is_kind = F.col("event_type") == KINDS.index(name)
+    return _here(F.when(good, is_kind).otherwise(F.raise_error(place).cast("boolean")))
+
+
+def _once(schema: str) -> Column:
+    """The value as JSON of this schema; left to itself Spark reads it once for every field."""
+    return _here(F.from_json(F.col("value").cast("string"), schema))
+
+
+def _here(column: Column) -> Column:
+    """The column, computed in this place of the plan and nowhere else.
+
+    The condition is always true, but not deterministic, so that Spark neither repeats what depends
+    on it nor moves a query's own conditions before it, which would drop bad records unseen.
+    """
+    return F.when(F.spark_partition_id() >= 0, column)
+
+
+def problems(records: DataFrame, *, numbered: bool) -> DataFrame:
+    """For each record what is wrong with it, as `problem`, NULL if nothing is, and its place."""
+    text = F.col("value").cast("string")
+    read = parsed(records, value=text, raw=_once(_RAW))
+    return read.select(_problem(numbered=numbered).alias("problem"), "partition", "offset")
+
+
+def _problem(*, numbered: bool) -> Column:
+    found = [
+        (F.col("value").isNull(), "without a value"),
+        (F.col("value").rlike(r"^\s*$"), "empty"),
+        (F.col("raw").isNull() | F.col("raw._corrupt_record").isNotNull(), "not a JSON object"),
+        (
+            ~F.coalesce(F.col("event_type").between(0, 2), F.lit(False)),
+            "without an event_type of 0, 1 or 2",
+        ),
+    ]
+    for place, name in enumerate(KINDS):
+        is_kind = F.col("event_type") == place
+        found.append((is_kind & F.col(f"raw.{name}").isNull(), f"without '{name}'"))
+        found += [
+            (is_kind & ~has_field(name, field), f"without a right {name}.{field}")
+            for field in FIELDS[name]
+        ]
+    if numbered:
+        found.append((F.col("n").isNull(), "without a number n"))
+    return F.coalesce(*(F.when(condition, F.lit(text)) for condition, text in found))

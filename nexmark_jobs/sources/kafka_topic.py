@@ -1,0 +1,204 @@
+"""A Kafka topic as the driver sees it, by the Java clients that come with the connector."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.java_gateway import JavaClass
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.sql import SparkSession
+
+from nexmark_jobs.ending import UsageError, one_line
+from nexmark_jobs.redaction import HIDDEN, without_secrets
+
+CONFS = "spark.nexmark.kafka."
+"""A Spark conf with this prefix is an option of the Kafka clients, e.g. for a secured broker."""
+
+_JARS = 'start it with spark-submit --jars "$(nexmark kafka jars --engine NAME)"'
+_CLASSES = {
+    "spark-sql-kafka-0-10": "org.apache.spark.sql.kafka010.KafkaSourceProvider",
+    "spark-token-provider-kafka-0-10": "org.apache.spark.kafka010.KafkaConfigUpdater",
+    "kafka-clients": "org.apache.kafka.clients.consumer.KafkaConsumer",
+    "commons-pool2": "org.apache.commons.pool2.PooledObjectFactory",
+}
+_TEXT = "org.apache.kafka.common.serialization.StringDeserializer"
+_TIMEOUT_S = 10
+_POLL_MS = 1000
+_UNKNOWN = ("UnknownTopicOrPartitionException", "UnknownTopicIdException")
+_MIN_HIDDEN = 3
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What a topic held at one moment.
+
+    Attributes:
+        name: the topic.
+        id: what tells it from a later topic of the same name.
+        begins: for each partition the first offset.
+        ends: for each partition the offset after the last.
+    """
+
+    name: str
+    id: str
+    begins: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    @property
+    def records(self) -> int:
+        """How many offsets there are."""
+        return sum(self.ends) - sum(self.begins)
+
+
+class UnknownTopicError(UsageError):
+    """The brokers have no such topic."""
+
+
+class Brokers:
+    """The brokers at a list of addresses. Every call ends within about ten seconds."""
+
+    def __init__(self, spark: SparkSession, servers: str) -> None:
+        """Connect to nothing yet.
+
+        Raises:
+            UsageError: A jar of the connector is missing, or is none for this Spark.
+        """
+        self._jvm: Any = spark.sparkContext._jvm
+        self.servers = servers
+        confs = spark.sparkContext.getConf().getAll()
+        given = {name[len(CONFS) :]: value for name, value in confs if name.startswith(CONFS)}
+        self.options: Mapping[str, str] = given | {"bootstrap.servers": servers}
+        self._hidden = sorted(given.values(), key=len, reverse=True)
+        missing = [jar for jar, name in _CLASSES.items() if self._class(name) is None]
+        if missing:
+            raise UsageError(
+                f"--source: Spark {spark.version} cannot load the jar {missing[0]}; {_JARS}"
+            )
+
+    def versions(self) -> dict[str, str]:
+        """The versions of Spark's connector and of Kafka's clients, as they are loaded."""
+        connector = self._class(_CLASSES["spark-sql-kafka-0-10"])
+        package = connector._java_lang_class.getPackage()  # type: ignore[union-attr]
+        clients = self._jvm.org.apache.kafka.common.utils.AppInfoParser.getVersion()
+        return {"connector": package.getImplementationVersion(), "clients": clients}
+
+    def topic(self, name: str) -> Topic:
+        """The topic as it is now.
+
+        Raises:
+            UsageError: It does not exist, or it cannot be asked for.
+        """
+        with self._errors(name), contextlib.ExitStack() as stack:
+            admin = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(self._settings())
+            stack.callback(admin.close, self._seconds(0))
+            described = _got(admin.describeTopics([name]).allTopicNames()).get(name)
+            partitions = described.partitions().size()
+            spec = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
+            begins, ends = (
+                _got(admin.listOffsets(dict.fromkeys(self._partitions(name, partitions), x)).all())
+                for x in (spec.earliest(), spec.latest())
+            )
+            return Topic(
+                name,
+                described.topicId().toString(),
+                *(
+                    tuple(x.get(each).offset() for each in self._partitions(name, partitions))
+                    for x in (begins, ends)
+                ),
+            )
+
+    def is_numbered(self, topic: Topic) -> bool:
+        """Whether the first record of a partition has an event number."""
+        with self._errors(topic.name), contextlib.ExitStack() as stack:
+            settings = self._settings()
+            settings |= {"key.deserializer": _TEXT, "value.deserializer": _TEXT}
+            consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
+            stack.callback(consumer.close, self._seconds(0))
+            places = enumerate(self._partitions(topic.name, len(topic.ends)))
+            return any(
+                _has_number(self._first(consumer, place, topic.begins[p], topic.ends[p]))
+                for p, place in places
+            )
+
+    def without_options(self, text: str) -> str:
+        """The text without the values of the options, which may be secrets."""
+        for value in self._hidden:
+            if len(value) >= _MIN_HIDDEN:
+                text = text.replace(value, HIDDEN)
+        return without_secrets(text)
+
+    def _first(self, consumer: Any, place: Any, begin: int, end: int) -> str | None:
+        """The value of the first record in a partition."""
+        consumer.assign([place])
+        consumer.seek(place, begin)
+        deadline = time.monotonic() + _TIMEOUT_S
+        while consumer.position(place) < end and time.monotonic() < deadline:
+            for record in consumer.poll(self._seconds(1)).records(place):
+                value: str | None = record.value()
+                return value
+        return None
+
+    def _settings(self) -> dict[str, str]:
+        milliseconds = str(_TIMEOUT_S * 1000)
+        times = {"default.api.timeout.ms": milliseconds, "request.timeout.ms": milliseconds}
+        return times | dict(self.options)
+
+    def _seconds(self, seconds: int) -> Any:
+        return self._jvm.java.time.Duration.ofSeconds(seconds)
+
+    def _partitions(self, name: str, partitions: int) -> list[Any]:
+        make = self._jvm.org.apache.kafka.common.TopicPartition
+        return [make(name, partition) for partition in range(partitions)]
+
+    def _class(self, name: str) -> JavaClass | None:
+        found: Any = self._jvm
+        try:
+            for part in name.split("."):
+                found = getattr(found, part)
+        except Py4JError:  # it is there, but made for another Scala
+            return None
+        return found if isinstance(found, JavaClass) else None
+
+    @contextlib.contextmanager
+    def _errors(self, topic: str) -> Iterator[None]:
+        try:
+            yield
+        except Py4JJavaError as error:
+            raise self._reason(topic, error.java_exception) from None
+
+    def _reason(self, topic: str, error: Any) -> UsageError:
+        """The deepest cause of an error of the clients."""
+        while (cause := error.getCause()) is not None:
+            error = cause
+        name = error.getClass().getSimpleName()
+        if name in _UNKNOWN:
+            return UnknownTopicError(
+                f"--source: the brokers have no topic '{topic}'; nexmark kafka fill makes one"
+            )
+        if name in ("TimeoutException", "DisconnectException"):
+            return UsageError(
+                f"--bootstrap-servers: no broker answers at {self.servers} within {_TIMEOUT_S} s; "
+                "start one (nexmark kafka up), mend the addresses, or set what secures them"
+            )
+        why = self.without_options(one_line(error.getMessage() or name))
+        if "bootstrap.servers" in why:
+            return UsageError(f"--bootstrap-servers: {self.servers}: {why}")
+        return UsageError(f"--source: kafka:{topic} cannot be read: {name}: {why}")
+
+
+def _got(future: Any) -> Any:
+    """The value of a future, which the settings' time-outs end."""
+    return future.get()
+
+
+def _has_number(text: str | None) -> bool:
+    try:
+        event = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(event, dict) and event.get("n") is not None

@@ -1,0 +1,210 @@
+"""Recorded events as JSON lines: which files there are, and whether every line is an event."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from nexmark_jobs.ending import UsageError
+
+KINDS = ("person", "auction", "bid")
+"""Names of the entities by event_type."""
+
+FIELDS: dict[str, dict[str, str]] = {
+    "person": {
+        "id": "bigint",
+        "name": "string",
+        "emailAddress": "string",
+        "creditCard": "string",
+        "city": "string",
+        "state": "string",
+        "dateTime": "timestamp",
+        "extra": "string",
+    },
+    "auction": {
+        "id": "bigint",
+        "itemName": "string",
+        "description": "string",
+        "initialBid": "bigint",
+        "reserve": "bigint",
+        "dateTime": "timestamp",
+        "expires": "timestamp",
+        "seller": "bigint",
+        "category": "bigint",
+        "extra": "string",
+    },
+    "bid": {
+        "auction": "bigint",
+        "bidder": "bigint",
+        "price": "bigint",
+        "channel": "string",
+        "url": "string",
+        "dateTime": "timestamp",
+        "extra": "string",
+    },
+}
+"""Fields of each entity with their types, in the order of the schema."""
+
+_JSON = re.compile(r".*\.(json|jsonl|ndjson)(\.gz)?")
+_PARQUET = re.compile(r".*\.parquet")
+_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d{1,9})?")
+_MAX_BIGINT = 2**63 - 1
+_MAX_SHOWN = 80
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The files of a recording.
+
+    Attributes:
+        directory: where they are.
+        is_parquet: whether they are parquet; otherwise JSON lines.
+        files: the files, sorted by name.
+        events: number of events in each file; empty for parquet, which only Spark can read.
+        numbered: whether every event has an event number.
+    """
+
+    directory: Path
+    is_parquet: bool
+    files: tuple[Path, ...]
+    events: tuple[int, ...] = ()
+    numbered: bool = False
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the files were last modified in the order of their names.
+
+        Only then can Spark, which takes files by age, read them one by one.
+        """
+        times = [file.stat().st_mtime_ns // 1_000_000 for file in self.files]
+        return all(earlier < later for earlier, later in pairwise(times))
+
+
+def open_recording(directory: Path) -> Recording:
+    """Look through a directory of recorded events; JSON is read and checked line by line.
+
+    Raises:
+        UsageError: There are no such files, or other ones, or a line is not an event.
+    """
+    files = sorted(f for f in directory.iterdir() if not f.name.startswith((".", "_")))
+    strange = [f for f in files if not (f.is_file() and _suffix(f))]
+    if strange:
+        raise UsageError(
+            f"--source: {strange[0]} is no file of events (*.json, *.jsonl, *.ndjson, each also "
+            "with .gz, or *.parquet); take it out of the directory"
+        )
+    suffixes = {_suffix(file) for file in files}
+    if not files or len(suffixes) > 1:
+        problem = "holds both JSON and parquet" if files else "holds no files"
+        raise UsageError(f"--source: {directory} {problem}; give a directory with one of the two")
+    if suffixes == {"parquet"}:
+        return Recording(directory, is_parquet=True, files=tuple(files))
+    counts, numbered = zip(*(_check(file) for file in files), strict=True)
+    if not sum(counts):
+        raise UsageError(f"--source: {directory} holds no events; record some first")
+    return Recording(
+        directory, is_parquet=False, files=tuple(files), events=counts, numbered=all(numbered)
+    )
+
+
+def _suffix(file: Path) -> str | None:
+    if _JSON.fullmatch(file.name):
+        return "json"
+    return "parquet" if _PARQUET.fullmatch(file.name) else None
+
+
+def _check(file: Path) -> tuple[int, bool]:
+    """Number of events in a file, and whether each is numbered."""
+    events, numbered = 0, 0
+    for place, line in _lines(file):
+        try:
+            numbered += _check_event(json.loads(line))
+        except json.JSONDecodeError as error:
+            raise _bad_line(file, place, f"not JSON ({error.msg})") from None
+        except RecursionError:
+            raise _bad_line(file, place, "brackets nested too deep for an event") from None
+        except ValueError as error:
+            raise _bad_line(file, place, str(error)) from None
+        events += 1
+    return events, numbered == events
+
+
+def _lines(file: Path) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, with their numbers from 1."""
+    place = 0
+    try:
+        opener = gzip.open if file.suffix == ".gz" else open
+        with opener(file, "rt", encoding="utf-8") as lines:
+            for place, line in enumerate(lines, start=1):
+                if not line.isspace():
+                    yield place, line
+    except UnicodeDecodeError:
+        raise _bad_line(file, place + 1, "not UTF-8") from None
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise _bad_line(file, place + 1, f"not readable as gzip ({error})") from None
+
+
+def _bad_line(file: Path, place: int, problem: str) -> UsageError:
+    return UsageError(
+        f"--source: {file}, line {place}: {problem}; mend or remove the line (one Nexmark event "
+        "per line, with every field of its kind)"
+    )
+
+
+def _check_event(event: Any) -> bool:
+    """Whether the event has a number; ValueError if it is none."""
+    if not isinstance(event, dict):
+        raise ValueError("not a JSON object")
+    number = event.get("n")
+    if number is not None and not _is_bigint(number):
+        raise ValueError(f"n is {_shown(number)}, not an integer")
+    kind = event.get("event_type")
+    if type(kind) is not int or not 0 <= kind < len(KINDS):
+        raise ValueError(f"event_type is {_shown(kind)}, not 0, 1 or 2")
+    name = KINDS[kind]
+    entity = event.get(name)
+    if not isinstance(entity, dict):
+        raise ValueError(f"the event lacks '{name}'")
+    for field, kind_of_field in FIELDS[name].items():
+        value = entity.get(field)
+        if value is None:
+            raise ValueError(f"the {name} lacks '{field}'")
+        if not _IS[kind_of_field](value):
+            raise ValueError(f"{field} of the {name} is {_shown(value)}, not a {kind_of_field}")
+    return number is not None
+
+
+def _shown(value: Any) -> str:
+    """The value, its beginning where it is long."""
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
+
+
+def _is_bigint(value: Any) -> bool:
+    return type(value) is int and -_MAX_BIGINT - 1 <= value <= _MAX_BIGINT
+
+
+def _is_string(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_timestamp(value: Any) -> bool:
+    matched = _TIMESTAMP.fullmatch(value) if isinstance(value, str) else None
+    if matched is None:
+        return False
+    try:
+        datetime.fromisoformat(f"{matched[1]} {matched[2]}")
+    except ValueError:
+        return False
+    return True
+
+
+_IS = {"bigint": _is_bigint, "string": _is_string, "timestamp": _is_timestamp}

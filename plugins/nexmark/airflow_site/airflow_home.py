@@ -1,0 +1,182 @@
+"""A private Airflow under `.nexmark`: its environment, database, connections and pool."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+from nexmark.airflow_site.api import OwnAirflow
+from nexmark.config import Cluster, Config, paths
+from nexmark.errors import NexmarkError
+from nexmark.guard import command_variables
+from nexmark.home import make_home
+from nexmark_jobs.host.leases import locked
+from nexmark_jobs.host.processes import owner_mark
+
+#: The Airflow pool that a night's tasks run in; one slot.
+POOL = "nexmark_cluster"
+
+_SECRETS_BACKEND = "airflow.secrets.local_filesystem.LocalFilesystemBackend"
+_SETUP_TIMEOUT_S = 300
+_DATABASE = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
+_KEPT = ("AIRFLOW_CONN_", "AIRFLOW__METRICS__")
+
+
+def airflow_home() -> Path:
+    """AIRFLOW_HOME of the private Airflow."""
+    return paths.home() / "airflow"
+
+
+def connections_file() -> Path:
+    """Connections of the private Airflow, by id: JSON as `airflow connections export` writes it."""
+    return airflow_home() / "connections.json"
+
+
+def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
+    """The environment of every process of the private Airflow.
+
+    Nothing of another Airflow's configuration gets in; connections that are set do, and where
+    metrics go to.
+    """
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("AIRFLOW_") or key.startswith(_KEPT)
+    }
+    home = airflow_home()
+    address = f"http://127.0.0.1:{port}"
+    settings = {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(paths.repository() / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(paths.repository() / "plugins"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        "AIRFLOW__CORE__PARALLELISM": "4",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
+        "AIRFLOW__SECRETS__BACKEND": _SECRETS_BACKEND,
+        "AIRFLOW__SECRETS__BACKEND_KWARGS": json.dumps(
+            {"connections_file_path": str(connections_file())}
+        ),
+        **_database_settings(),
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__PORT": str(port),
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__API__BASE_URL": address,
+        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
+        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        "GX_ANALYTICS_ENABLED": "False",
+        "NEXMARK_HOME": str(paths.home()),
+        "NEXMARK_CONF": str(paths.conf_dir()),
+        "PYTHONUNBUFFERED": "1",
+        **command_variables(),
+    }
+    connections = dict(map(connection_variable, config.all_clusters))
+    return {**connections, **kept, **settings}
+
+
+def connection_variable(cluster: Cluster) -> tuple[str, str]:
+    """The environment variable that is the Airflow connection of `cluster`: name and value."""
+    host, port = cluster.master_url.rsplit(":", 1)
+    value = {
+        "conn_type": "spark",
+        "host": host,
+        "port": int(port),
+        "extra": {"deploy-mode": "client"},
+    }
+    return f"AIRFLOW_CONN_{cluster.spark_connection.upper()}", json.dumps(value)
+
+
+def prepare(environment: Mapping[str, str]) -> None:
+    """Create or migrate Airflow's database, and the pool.
+
+    Done once for each version of Airflow and each database, by one process where several do so.
+    """
+    make_home()
+    with locked(airflow_home() / ".prepare.lock", _SETUP_TIMEOUT_S):
+        _prepare(environment)
+
+
+def _prepare(environment: Mapping[str, str]) -> None:
+    home = airflow_home()
+    if not connections_file().exists():
+        connections_file().touch(mode=0o600)
+        connections_file().write_text("{}")
+    database = hashlib.sha256(environment[_DATABASE].encode()).hexdigest()[:8]
+    done = home / f"ready-{metadata.version('apache-airflow')}-{database}"
+    if done.exists():
+        return
+    _set_up(["db", "migrate"], environment)
+    _set_up(["pools", "set", POOL, "1", "What uses the Spark cluster runs alone"], environment)
+    done.touch()
+
+
+def own_airflow(port: int) -> OwnAirflow:
+    """The API server of the private Airflow on `port`, or where it said that it runs."""
+    address = _address_file()
+    url = address.read_text() if address.exists() else f"http://127.0.0.1:{port}"
+    return OwnAirflow(url, "", direct=True, passwords=airflow_home() / "passwords.json")
+
+
+def note_address(port: int) -> None:
+    """Note where the API server listens, for commands that find it running."""
+    _address_file().write_text(f"http://127.0.0.1:{port}")
+
+
+def _address_file() -> Path:
+    return airflow_home() / "address.txt"
+
+
+def ui_mark() -> str:
+    """What NEXMARK_OWNER is in the processes of `nexmark ui`."""
+    return owner_mark(paths.home(), "ui")
+
+
+def _database_settings() -> dict[str, str]:
+    """Where Airflow keeps its state; both of its engines use the PostgreSQL driver that we have."""
+    url = paths.airflow_database_url()
+    if url.startswith("sqlite:"):
+        return {_DATABASE: url}
+    url, is_postgresql = re.subn(r"^postgresql(\+\w+)?://", "postgresql+psycopg://", url)
+    if not is_postgresql:  # not shown: a password may be in it
+        raise NexmarkError(
+            "NEXMARK_AIRFLOW_DB: is no URL of PostgreSQL; "
+            "write it like postgresql://me@db.example/airflow"
+        )
+    return {_DATABASE: url, f"{_DATABASE}_ASYNC": url}
+
+
+def airflow_command(arguments: list[str]) -> list[str]:
+    """The command line of Airflow's own program, run by this Python."""
+    return [sys.executable, "-m", "airflow", *arguments]
+
+
+def run_airflow(
+    arguments: list[str], environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run Airflow's own program to its end."""
+    return subprocess.run(
+        airflow_command(arguments),
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        timeout=_SETUP_TIMEOUT_S,
+    )
+
+
+def _set_up(arguments: list[str], environment: Mapping[str, str]) -> None:
+    run = run_airflow(arguments, environment)
+    if run.returncode != 0:
+        words = " ".join((run.stderr or run.stdout).split())[-300:]
+        remedy = f"remove {airflow_home()} to begin again (the results are not in it)"
+        if not environment[_DATABASE].startswith("sqlite:"):
+            remedy = "check NEXMARK_AIRFLOW_DB, and that its database is Airflow's alone"
+        raise NexmarkError(f"airflow {' '.join(arguments[:2])} failed: {words}; {remedy}")

@@ -1,0 +1,136 @@
+"""Airflow's REST API: the one way in which its state is read and changed from outside a DAG run."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nexmark.errors import NexmarkError
+
+UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, BUSY = 401, 403, 404, 409, 503
+_TIMEOUT_S = 60
+_PAGE = 100
+#: SQLite beside a scheduler: an API server that finds it locked says so, and nothing is changed.
+_BUSY_TRIES, _BUSY_WAIT_S = 5, 1.0
+
+
+class ApiError(NexmarkError):
+    """Airflow did not do as it was asked; `status` is of HTTP, None where there was no answer."""
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        """`text` is one line with the URL of the server."""
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass
+class AirflowApi:
+    """The API server at `url`, as the user of `token`; `direct` does not ask through a proxy."""
+
+    url: str
+    token: str = field(repr=False)
+    direct: bool = False
+
+    def ask(
+        self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None
+    ) -> dict[str, Any]:
+        """The answer to a GET of `/api/v2/<path>`, or where there is a `body` to a POST.
+
+        Raises:
+            ApiError: There was no answer, or a refusal.
+        """
+        return self._send(f"/api/v2/{path}", body, method)
+
+    def patch(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Change what is at `path`; ApiError as `ask`."""
+        return self.ask(path, body, "PATCH")
+
+    def every(self, path: str, key: str, **query: Any) -> Iterator[dict[str, Any]]:
+        """All of a list that the server gives in pages; ApiError as `ask`."""
+        offset = 0
+        while True:
+            words = urllib.parse.urlencode({**query, "limit": _PAGE, "offset": offset}, doseq=True)
+            answer = self.ask(f"{path}?{words}")
+            yield from answer[key]
+            offset += _PAGE
+            if len(answer[key]) < _PAGE:
+                return
+
+    def _send(
+        self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None
+    ) -> dict[str, Any]:
+        request = urllib.request.Request(
+            f"{self.url}{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
+            method=method,
+        )
+        proxies = urllib.request.ProxyHandler({} if self.direct else None)
+        try:
+            with urllib.request.build_opener(proxies).open(request, timeout=_TIMEOUT_S) as response:
+                found: dict[str, Any] = json.load(response)
+        except urllib.error.HTTPError as error:
+            raise ApiError(f"{self.url}: {error.code}: {_detail(error)}", error.code) from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise ApiError(f"{self.url}: no answer ({reason}); is it Airflow's?") from None
+        return found
+
+
+@dataclass
+class OwnAirflow(AirflowApi):
+    """The private Airflow's API server: its password is in a file, its token is renewed."""
+
+    passwords: Path = Path()
+    user: str = "admin"
+
+    def ask(
+        self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None
+    ) -> dict[str, Any]:
+        """As of any server; a token that has expired and a database that is locked are no end."""
+        for again in reversed(range(_BUSY_TRIES)):
+            try:
+                return super().ask(path, body, method)
+            except ApiError as error:
+                if not again or error.status not in (UNAUTHORIZED, FORBIDDEN, BUSY):
+                    raise
+                if error.status == BUSY:
+                    time.sleep(_BUSY_WAIT_S)
+                else:  # a token that is no good any more is forbidden
+                    self.log_in()
+        raise AssertionError("the last try returns or raises")
+
+    def log_in(self) -> None:
+        """Get a token; ApiError if the server gives none."""
+        try:
+            password = json.loads(self.passwords.read_text(encoding="utf-8"))[self.user]
+        except (OSError, ValueError, KeyError):
+            raise ApiError(
+                f"{self.passwords}: the password of {self.user} is not there; "
+                "remove the file and start Airflow again"
+            ) from None
+        self.token = ""
+        answer = self._send("/auth/token", {"username": self.user, "password": password})
+        self.token = str(answer["access_token"])
+
+
+def quote(name: str) -> str:
+    """A name as a part of a path."""
+    return urllib.parse.quote(name, safe="")
+
+
+def _detail(error: urllib.error.HTTPError) -> str:
+    """What the server says of a refusal, in one line."""
+    try:
+        said = json.load(error)["detail"]
+    except (OSError, ValueError, KeyError, TypeError):
+        said = error.reason
+    text = said if isinstance(said, str) else json.dumps(said)
+    return " ".join(text.split())[:300]

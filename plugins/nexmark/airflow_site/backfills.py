@@ -1,0 +1,199 @@
+"""Airflow's side of a backfill, by its REST API, and what came of each of its dates."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from nexmark.airflow_site.api import CONFLICT, NOT_FOUND, AirflowApi, ApiError, quote
+from nexmark.airflow_site.unfinished import UNFINISHED, end_run
+from nexmark.config import paths
+from nexmark.errors import NexmarkError
+from nexmark.interrupts import undisturbed
+from nexmark.model import RunKey
+from nexmark.store import Store, open_store
+from nexmark.terminal import columns
+
+_ENDED = ("success", "failed")
+_BACKFILL = "backfill"
+
+
+@dataclass(frozen=True)
+class DagRun:
+    """A run of a backfill; where `left_out` says why, there was a run of that date before."""
+
+    day: date
+    run_id: str
+    state: str
+    left_out: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come of it."""
+        return bool(self.left_out) or self.state in _ENDED
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """A backfill that was created: its id, its dates, and the dates that had a run before."""
+
+    id: int
+    dag_id: str
+    moments: tuple[datetime, ...]
+    left_out: Mapping[datetime, DagRun]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a date: `state` is green, red, no build, or why there was no night."""
+
+    day: date
+    build: str
+    state: str
+    verdicts: str
+    failed: bool
+
+
+def create(
+    api: AirflowApi,
+    dag_id: str,
+    days: tuple[date, date],
+    conf: Mapping[str, Any],
+    reprocess: str,
+) -> Backfill:
+    """Create a backfill, one night at a time; ApiError if it cannot be."""
+    body = {
+        "dag_id": dag_id,
+        "from_date": f"{days[0]}T00:00:00Z",
+        "to_date": f"{days[1]}T23:59:59Z",
+        "max_active_runs": 1,
+        "dag_run_conf": dict(conf),
+    }
+    scheduled = _moments(api, {**body, "reprocess_behavior": "completed"})
+    planned = _moments(api, {**body, "reprocess_behavior": reprocess})
+    before = _runs(api, dag_id, days)
+    left_out = {
+        moment: DagRun(
+            moment.date(),
+            str(run["dag_run_id"]),
+            str(run["state"]),
+            "already exists" if run["state"] in _ENDED else "in flight",
+        )
+        for moment, run in before.items()
+        if moment not in planned and (moment in scheduled or run["run_type"] != "manual")
+    }
+    made = api.ask("backfills", {**body, "reprocess_behavior": reprocess})
+    moments = tuple(sorted(planned | left_out.keys()))
+    return Backfill(int(made["id"]), dag_id, moments, left_out)
+
+
+def runs(api: AirflowApi, backfill: Backfill) -> list[DagRun]:
+    """The runs of a backfill by date."""
+    if not backfill.moments:
+        return []
+    days = backfill.moments[0].date(), backfill.moments[-1].date()
+    found = _runs(api, backfill.dag_id, days)
+    return [
+        backfill.left_out.get(moment) or _run(moment, found.get(moment))
+        for moment in backfill.moments
+    ]
+
+
+def close(api: AirflowApi, backfill: int, dag_id: str) -> None:
+    """End a backfill that no scheduler works on: what has not ended has failed."""
+    try:
+        api.ask(f"backfills/{backfill}/cancel", method="PUT")
+    except ApiError as error:
+        if error.status != CONFLICT:  # it is complete
+            raise
+    path = f"dags/{quote(dag_id)}/dagRuns"
+    for run in list(api.every(path, "dag_runs", state=UNFINISHED, run_type=_BACKFILL)):
+        end_run(api, dag_id, str(run["dag_run_id"]))
+
+
+def close_all(api: AirflowApi, dag_ids: Iterable[str]) -> None:
+    """End what a backfill that was killed has left: Airflow allows one at a time for a DAG."""
+    for dag_id in dag_ids:
+        for backfill in list(api.every("backfills", "backfills", dag_id=dag_id)):
+            if backfill["completed_at"] is None:
+                close(api, int(backfill["id"]), dag_id)
+
+
+def is_paused(api: AirflowApi, dag_id: str) -> bool:
+    """Whether the runs of a DAG wait until it is switched on; NexmarkError if there is no such."""
+    try:
+        return bool(api.ask(f"dags/{quote(dag_id)}")["is_paused"])
+    except ApiError as error:
+        if error.status != NOT_FOUND:
+            raise
+        raise NexmarkError(
+            f"{dag_id}: Airflow does not know this DAG; see its import errors"
+        ) from None
+
+
+@contextlib.contextmanager
+def unpaused(api: AirflowApi, dag_id: str) -> Iterator[None]:
+    """A DAG whose runs are run; afterwards it is paused again, if it was."""
+    if not is_paused(api, dag_id):
+        yield
+        return
+    api.patch(f"dags/{quote(dag_id)}", {"is_paused": False})
+    try:
+        yield
+    finally:
+        with undisturbed():
+            api.patch(f"dags/{quote(dag_id)}", {"is_paused": True})
+
+
+def outcomes(dag_id: str, found: Sequence[DagRun]) -> list[Outcome]:
+    """What came of the runs of a backfill."""
+    with open_store(paths.database_url()) as store:
+        recorded = {row.id for row in store.nights()}
+        return [_outcome(store, str(RunKey(dag_id, run.run_id)), run, recorded) for run in found]
+
+
+def _outcome(store: Store, name: str, run: DagRun, recorded: set[str]) -> Outcome:
+    if run.left_out:
+        return Outcome(run.day, "-", f"left out: {run.left_out}", "", False)
+    failed = run.state != "success"
+    if name not in recorded:
+        state = f"{run.state}, before a build was there" if failed else "no build"
+        return Outcome(run.day, "-", state, "", failed)
+    build = store.build(store.night(name).build_id)
+    counts = Counter(row.value for row in store.verdicts(name) if row.decides)
+    state = {"success": "green", "failed": "red"}.get(run.state, run.state)
+    verdicts = ", ".join(f"{count} {value}" for value, count in counts.most_common())
+    return Outcome(run.day, f"{build.version} {build.id}", state, verdicts, failed)
+
+
+def table(rows: Sequence[Outcome]) -> str:
+    """The outcomes for people."""
+    texts = [(row.day.isoformat(), row.build, row.state, row.verdicts) for row in rows]
+    return columns(("date", "build", "state", "verdicts"), texts)
+
+
+def _moments(api: AirflowApi, body: Mapping[str, Any]) -> set[datetime]:
+    """The logical dates that a backfill would have runs of."""
+    found = api.ask("backfills/dry_run", body)["backfills"]
+    return {datetime.fromisoformat(each["logical_date"]) for each in found}
+
+
+def _runs(api: AirflowApi, dag_id: str, days: tuple[date, date]) -> dict[datetime, dict[str, Any]]:
+    """The runs of a DAG that have a logical date within `days`, by it."""
+    found = api.every(
+        f"dags/{quote(dag_id)}/dagRuns",
+        "dag_runs",
+        logical_date_gte=f"{days[0]}T00:00:00Z",
+        logical_date_lte=f"{days[1]}T23:59:59Z",
+    )
+    return {datetime.fromisoformat(run["logical_date"]): run for run in found}
+
+
+def _run(moment: datetime, run: Mapping[str, Any] | None) -> DagRun:
+    if run is None:
+        return DagRun(moment.date(), "", "", "Airflow has made no run of it")
+    return DagRun(moment.date(), str(run["dag_run_id"]), str(run["state"]))

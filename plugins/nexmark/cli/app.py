@@ -1,0 +1,80 @@
+"""The command `nexmark`: its verbs, and how each of them ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import typer
+from typer.exceptions import TyperException
+
+from nexmark.cli import (
+    checking,
+    compat,
+    kafka_verbs,
+    latency_verb,
+    machine,
+    nights,
+    recovery_verb,
+    results,
+)
+from nexmark.terminal import INTERRUPTED, ending
+
+app = typer.Typer(
+    name="nexmark",
+    help="Did last night's Spark build get slower, or wrong, on streaming work?",
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+_NIGHTS: tuple[Callable[..., Any], ...] = (nights.run, nights.build, nights.backfill, nights.bisect)
+_RESULTS: tuple[Callable[..., Any], ...] = (
+    *(results.accept, results.withdraw, results.acks, results.history, results.nights),
+    *(results.show, results.report, checking.verify, results.export, checking.validate),
+)
+_EXPERIMENTS: tuple[Callable[..., Any], ...] = (
+    compat.compat,
+    latency_verb.latency,
+    recovery_verb.recovery,
+)
+for verb in (*_NIGHTS, *_RESULTS, *_EXPERIMENTS):
+    app.command()(verb)
+app.command(context_settings=machine.PASSED_ON)(checking.replay)
+app.command()(machine.ui)
+app.add_typer(machine.cluster, name="cluster")
+app.add_typer(kafka_verbs.kafka, name="kafka")
+app.command(context_settings=machine.PASSED_ON)(machine.bench)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a verb.
+
+    Returns:
+        Its exit code: 0 if all is well; 1 if a night is red, or after one line on stderr that says
+        what is wrong; 2 after one line about an argument; 130 if interrupted. SIGTERM interrupts as
+        Ctrl-C does.
+    """
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    return ending(partial(_run, list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        return int(app(arguments, prog_name="nexmark", standalone_mode=False) or 0)
+    except typer.Abort:
+        return INTERRUPTED
+    except SystemExit as ended:  # of argparse, by a verb that passes its arguments on
+        return int(ended.code or 0)
+    except TyperException as error:
+        return _refused(error)
+
+
+def _refused(error: TyperException) -> int:
+    """Say in one line what is wrong with an argument."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "nexmark"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    print(f"{command}: {message}; see --help", file=sys.stderr)
+    return 2

@@ -1,0 +1,118 @@
+"""The verb that measures latency."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nexmark.cli.shared_options import Engine, given, whole
+from nexmark.terminal import columns, say
+from nexmark_jobs.host.leases import write_whole
+from nexmark_jobs.host.processes import OWNER_VARIABLE
+
+if TYPE_CHECKING:
+    from nexmark.latency.figures import LatencyFigures
+
+_TRIGGERS = ("micro-batch", "real-time")
+_HEADS = ("query", "trigger", "rate/s", "p50", "p90", "p99", "p99.9", "max", "events", "lag p99")
+
+
+def latency(
+    query: Annotated[str, typer.Option(callback=given, help="q0, q1, q17.")] = "q0",
+    rate: Annotated[
+        str, typer.Option(callback=given, help="Events per second: 500,1000.")
+    ] = "1000",
+    trigger: Annotated[
+        str, typer.Option(callback=given, help="micro-batch, real-time, or both.")
+    ] = "micro-batch",
+    seconds: Annotated[int, typer.Option(parser=whole(5, 3600), metavar="S")] = 30,
+    warm_up: Annotated[
+        int, typer.Option(parser=whole(0, 600), metavar="S", help="Not counted.")
+    ] = 10,
+    engine: Engine = None,
+    out: Annotated[Path | None, typer.Option(help="A new file for the figures, JSON.")] = None,
+) -> int:
+    """Measure the latency of queries from Kafka to Kafka, at fixed rates of events.
+
+    Starts a broker and ends it. 0 if every figure can be believed, 1 if not.
+    """
+    from nexmark.config import load, paths, suggest
+    from nexmark.engines import resolve
+    from nexmark.errors import NexmarkError
+    from nexmark.kafka import broker
+    from nexmark.kafka.jars import connector
+    from nexmark.kafka.topics import KafkaCluster
+    from nexmark.latency.matching import MATCHINGS
+    from nexmark.latency.paced_run import PacedRuns, environment
+
+    queries = _listed("--query", query, tuple(MATCHINGS))
+    triggers = _listed("--trigger", trigger, _TRIGGERS)
+    rates = [whole(1, 1_000_000)(text) for text in rate.split(",")]
+    if out is not None and (out.exists() or not out.parent.is_dir()):
+        raise typer.BadParameter(f"--out: {out} is there, or its directory is not; name a new file")
+    engines = load().engines
+    name = engine or next(iter(engines))
+    if name not in engines:
+        raise NexmarkError(f"--engine: unknown engine {name!r}; {suggest(name, engines)}")
+    build = resolve(engines[name].build, paths.builds_dir(), say=say)
+    brokers = broker.of_latencies()
+    found: list[LatencyFigures] = []
+    try:
+        kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, say))
+        with tempfile.TemporaryDirectory(prefix="nexmark-latency-") as directory:
+            work = Path(directory)
+            mark = {OWNER_VARIABLE: brokers.mark}
+            runs = PacedRuns(
+                build,
+                connector(build.version, say),
+                kafka,
+                environment(build, mark, work),
+                work,
+                say,
+            )
+            for at in rates:
+                for each in queries:
+                    for how in triggers:
+                        found.append(runs.run(each, how, at, seconds, warm_up))
+                        say(_line(found[-1]))
+    finally:
+        brokers.down()
+    print(f"\nSpark {build.version}; milliseconds\n{table(found)}")
+    if out is not None:
+        told = {"spark_version": build.version, "runs": [asdict(each) for each in found]}
+        write_whole(out, json.dumps(told, indent=1) + "\n")
+    return int(any(each.invalid for each in found))
+
+
+def table(found: list[LatencyFigures]) -> str:
+    """A line for each run."""
+    return columns((*_HEADS, "remark"), [_row(each) for each in found])
+
+
+def _row(each: LatencyFigures) -> list[str]:
+    behind = "" if each.keeps_up else "falls behind"
+    remark = f"INVALID: {each.invalid}" if each.invalid else behind
+    numbers = [*each.percentiles, each.longest, each.events]
+    return [
+        *(each.query, each.trigger, f"{each.rate:,}"),
+        *(f"{number:,}" for number in numbers),
+        *(f"{each.lag_p99:.1f}", remark),
+    ]
+
+
+def _line(each: LatencyFigures) -> str:
+    p50, _, p99, _ = each.percentiles
+    return f"{each.query} {each.trigger} at {each.rate:,}/s: p50 {p50:,} ms, p99 {p99:,} ms"
+
+
+def _listed(option: str, text: str, known: tuple[str, ...]) -> list[str]:
+    found = list(known) if text == "both" and "micro-batch" in known else text.split(",")
+    for each in found:
+        if each not in known:
+            raise typer.BadParameter(f"{option}: {each!r} is not known; take {', '.join(known)}")
+    return found

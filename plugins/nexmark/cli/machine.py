@@ -1,0 +1,135 @@
+"""The verbs about this machine and its clusters: ui, cluster, bench."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from nexmark.cli.shared_options import Port, given
+from nexmark.errors import NexmarkError
+
+#: The arguments behind the name of a verb are passed on as they are.
+PASSED_ON: dict[str, Any] = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "help_option_names": [],
+}
+BENCHES = {
+    "generator": "events per CPU-second of the generator",
+    "queries": "events per CPU-second of every query, beside nexmark-flink",
+    "sampler": "CPU time of the sampler itself",
+    "canary": "how steady the canary is on this host",
+    "flight-recorder": "CPU time of the JDK's flight recorder",
+    "gate": "what the gate finds and how often it is wrong",
+    "detection": "real regressions on real Spark, and what the gate says",
+    "bisection": "how often bisection names the right build, and its cost",
+    "web": "server time of every page at 400 nights",
+    "screenshots": "pictures of the pages of the newest night (needs chromium)",
+}
+#: In clusters.yaml, the hosts that `nexmark cluster up` makes.
+_TEST_CLUSTER = "namespaces"
+
+cluster = typer.Typer(
+    help="Look at the hosts of a cluster; start and remove three hosts to test with.",
+)
+
+
+def ui(port: Port = 8080) -> int:
+    """Start Airflow with these DAGs on 127.0.0.1; Ctrl-C ends it."""
+    from nexmark.cli import airflow_ui
+
+    return airflow_ui.serve(port)
+
+
+@cluster.command()
+def check(
+    name: Annotated[
+        str, typer.Argument(callback=given, help="A name in include/conf/clusters.yaml.")
+    ] = "local",
+) -> int:
+    """Print the hosts of a cluster and what is wrong with them; 0 if a night can be run."""
+    import os
+    import sys
+
+    from nexmark.airflow_site.airflow_home import airflow_environment, prepare
+    from nexmark.cluster import open_cluster
+    from nexmark.config import load, paths, suggest
+
+    config = load()
+    if name not in config.clusters:
+        known = suggest(name, config.clusters)
+        raise NexmarkError(f"cluster: unknown cluster {name!r}; {known}")
+    environment = airflow_environment(config)
+    prepare(environment)
+    os.environ.update(environment)  # the connections are Airflow's
+    problems = open_cluster(config.clusters[name], paths.home()).problems(print)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    print(f"cluster {name}: " + (f"{len(problems)} problems" if problems else "ready"))
+    return 1 if problems else 0
+
+
+@cluster.command()
+def up() -> None:
+    """Start three hosts to test with, as namespaces of this machine (root)."""
+    _test_hosts("up")
+    status()
+
+
+@cluster.command()
+def down() -> None:
+    """Remove these hosts (root)."""
+    _test_hosts("down")
+
+
+@cluster.command()
+def status() -> None:
+    """Print a line for each of these hosts (root)."""
+    print("\n".join(_test_hosts("status")))
+
+
+def _test_hosts(function: str) -> Any:
+    from nexmark.config import SshCluster, load, paths
+
+    testbed = _of_a_clone("testbed")
+    config = load().clusters.get(_TEST_CLUSTER)
+    if not isinstance(config, SshCluster):
+        raise NexmarkError(
+            f"{paths.conf_dir()}/clusters.yaml has no cluster {_TEST_CLUSTER} of kind ssh; "
+            "take the one this package came with"
+        )
+    return getattr(testbed, function)(config, paths.home())
+
+
+def bench(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help=", ".join(BENCHES))] = "",
+) -> int:
+    """Measure one of our own parts: nexmark bench NAME --help."""
+    from nexmark.config import suggest
+
+    if name not in BENCHES:
+        if name and name != "--help":
+            raise typer.BadParameter(f"no benchmark {name!r}; {suggest(name, BENCHES)}")
+        width = max(map(len, BENCHES))
+        print("nexmark bench NAME [--help]")
+        print(*(f"  {each:<{width}}  {what}" for each, what in BENCHES.items()), sep="\n")
+        return 0
+    main: Callable[[list[str]], int | None] = _of_a_clone(f"bench.{name.replace('-', '_')}").main
+    return main(context.args) or 0
+
+
+def _of_a_clone(module: str) -> Any:
+    """Return a module that is not in the wheel; NexmarkError where there is no clone."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if error.name != package:
+            raise
+        raise NexmarkError(
+            f"{package}/ is not installed: it is only in a clone of the repository; run this there"
+        ) from None

@@ -1,0 +1,211 @@
+"""One night from the command line, for `nexmark run` and all that measures by nights.
+
+Runs an engine's DAG through `airflow dags test` with a private Airflow (below
+`.nexmark/airflow`), shows its progress, and ends with the DAG's exit code. Whatever ends it, no
+process of the night is left: after kill -9 its guardian ends them (`nexmark.guard`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from nexmark.airflow_site.airflow_home import (
+    airflow_command,
+    airflow_environment,
+    prepare,
+    ui_mark,
+)
+from nexmark.cluster import ClusterError, Lease, Process, SparkCluster, identify
+from nexmark.config import Config, Engine, SshCluster, paths
+from nexmark.dag.notifying import notifiers
+from nexmark.engines import MissingBuild
+from nexmark.errors import NexmarkError
+from nexmark.guard import guarded, wait_for_guardians
+from nexmark.home import full_disk, make_home
+from nexmark.interrupts import signalled_with_parent, undisturbed
+from nexmark.night.night_progress import PROGRESS_VARIABLE
+from nexmark.night.plan import Night
+from nexmark.night.planning import find_problems, make_night, pick, with_snapshot
+from nexmark.terminal import INTERRUPTED, Terminal, say
+from nexmark_jobs.host.processes import end, owned
+
+_POLL_S = 0.2
+
+
+def engine_of(config: Config, name: str | None) -> Engine:
+    """The engine that is asked for, the newest for none; NexmarkError if there is none."""
+    return pick("engine", name, config.engines) if name else config.newest
+
+
+def run_night(
+    config: Config,
+    dag_id: str,
+    engine: str,
+    params: Mapping[str, Any],
+    day: date | None = None,
+) -> int:
+    """Run a DAG on an engine, with `params` and the date `day` (today).
+
+    Returns:
+        0 if it is green, 1 if it is red, 130 if interrupted.
+
+
+    NexmarkError when the night cannot be begun. No build of the date is no failure.
+    """
+    moment = _moment(day)
+    night = make_night(config, engine, dag_id, "", params)
+    try:
+        night = with_snapshot(night, params, moment)
+    except MissingBuild as error:
+        say(f"{error}; there is nothing to run")
+        return 0
+    wait_for_guardians(say)
+    problems = [*find_problems(night), *_in_use(night.spark_cluster), *_scheduler_runs()]
+    if problems:
+        raise NexmarkError(problems[0])
+    environment = airflow_environment(config)
+    os.environ.update(environment)  # the connections to hosts that are to be cleaned are in it
+    notifiers()  # ConfigError for one that cannot be had
+    make_home()
+    with _claimed(night), guarded(environment):
+        say("preparing Airflow")
+        prepare(environment)
+        return _run(night, environment, params, moment)
+
+
+@contextmanager
+def _claimed(night: Night) -> Iterator[None]:
+    """This command has the cluster of `night` among the commands; NexmarkError if another has."""
+    me, prompt = identify(os.getpid()), night.spark_cluster.at_the_prompt
+    assert me is not None
+    prompt.claim(Lease(night.dag_id, "", me), lambda _: False)
+    try:
+        yield
+    finally:
+        prompt.release()
+
+
+def _moment(day: date | None) -> datetime:
+    """A moment of `day`, another one each time: Airflow has one run of a DAG at each."""
+    now = datetime.now(UTC)
+    moment = datetime.combine(day, now.timetz()) if day else now
+    if moment > now:
+        raise NexmarkError(f"date: {day} is in the future (UTC); give today or an earlier date")
+    return moment
+
+
+def _in_use(cluster: SparkCluster) -> list[str]:
+    """What keeps this night from using `cluster` now, or nothing."""
+    other = cluster.holder()
+    if other is None or other.holder is None or not other.holder.alive:
+        return []
+    return [f"cluster {cluster.config.name}: in use by {other}; wait until it has ended, or end it"]
+
+
+def _scheduler_runs() -> list[str]:
+    """The scheduler of `nexmark ui` would run the tasks of this night a second time."""
+    if not owned(ui_mark()):
+        return []
+    return ["`nexmark ui` is running; trigger the DAG there, or end it and run this again"]
+
+
+def _run(
+    night: Night, environment: dict[str, str], conf: Mapping[str, Any], moment: datetime
+) -> int:
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    log = paths.home() / "logs" / f"run-{stamp}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    command = airflow_command(
+        ["dags", "test", night.dag_id, moment.isoformat(), "-c", json.dumps(conf)]
+    )
+    terminal = Terminal(sys.stdout)
+    with tempfile.NamedTemporaryFile("r", prefix="nexmark-") as progress:
+        environment = {**environment, PROGRESS_VARIABLE: progress.name}
+        with log.open("wb") as output:
+            child = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=signalled_with_parent(signal.SIGKILL),  # the guardian ends the rest
+            )
+            process = identify(child.pid)
+            try:
+                _follow(child, progress, terminal)
+            except KeyboardInterrupt:
+                terminal.clear()
+                say("interrupted: ending the night")
+                return INTERRUPTED
+            finally:
+                with undisturbed():
+                    _end(child, process, night)
+        terminal.show_all(progress)
+        terminal.clear()
+    if child.returncode != 0:
+        _explain(log)
+        if problem := full_disk(paths.home()):
+            print(problem, file=sys.stderr)
+    say(f"log of the night: {log}")
+    return 0 if child.returncode == 0 else 1
+
+
+def _follow(child: subprocess.Popen[bytes], progress: IO[str], terminal: Terminal) -> None:
+    while child.poll() is None:
+        terminal.show_all(progress)
+        time.sleep(_POLL_S)
+    terminal.show_all(progress)
+
+
+def _end(child: subprocess.Popen[bytes], process: Process | None, night: Night) -> None:
+    """End the night's process if it still runs, and all that it left.
+
+    It is killed at once: on SIGTERM Airflow would end the task and go on with the next one.
+    """
+    if process and child.poll() is None:
+        end([process], grace_s=0)
+        child.poll()
+    for cluster in night.clusters.values():
+        if cluster.state.exists():
+            clear_cluster(cluster)
+
+
+def clear_cluster(cluster: SparkCluster) -> None:
+    """End what a night of this command left of a cluster."""
+    remote = isinstance(cluster.config, SshCluster)
+    try:
+        holder = cluster.holder()
+        if holder is None and remote:
+            return  # stopped by the night itself
+        me = identify(os.getpid())
+        own = holder if holder is not None and holder.command == me else Lease("", "")
+        try:
+            cluster.claim(replace(own, holder=me, command=me))
+        except OSError as error:  # a full disk keeps no process alive
+            say(f"cluster {cluster.config.name}: stopped without its lease: {error}")
+        cluster.stop()
+    except ClusterError as error:
+        if remote:
+            say(str(error))
+        # else another night has the cluster; it is not ours to end
+
+
+def _explain(log: Path) -> None:
+    """What Airflow said last, where the night ended before it could say anything itself."""
+    text = log.read_text(errors="replace")
+    if "[DAG TEST]" not in text:
+        lines = [line for line in text.splitlines() if line.strip()]
+        print(*lines[-5:], sep="\n", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""Programs on other hosts: SSH, deployment, samplers, recordings."""

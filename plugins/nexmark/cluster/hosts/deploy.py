@@ -1,0 +1,189 @@
+"""Brings a release to hosts: only the missing bytes, to all hosts at once, complete or not at all.
+
+`nexmark_jobs.host.releases` keeps the releases on a host. A release travels as an uncompressed tar
+(over the networks of clusters, compressing would take longer than sending).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from nexmark.cluster.hosts.host import Host, on_all
+from nexmark.cluster.hosts.ssh import HostError, HostUnreachable
+from nexmark.cluster.lease import ClusterError
+from nexmark.engines.build import Manifest, scan
+from nexmark_jobs.host import releases
+
+_LOOK_S = 120
+_SEND_S = 1800
+_PRUNE_S = 120
+_ATTEMPTS = 3
+_CHUNK = 256 * 1024
+#: The time of all files in an archive: the same content makes the same archive.
+_MTIME = 315532800  # 1980-01-01
+
+
+@dataclass(frozen=True)
+class DeployOutcome:
+    """A transfer to a host: bytes sent (0: it was there), bytes resumed from, seconds."""
+
+    sent_bytes: int
+    resumed_bytes: int
+    seconds: float
+
+
+def deploy_release(
+    hosts: Sequence[Host],
+    root: str,
+    source: Path,
+    name: str,
+    digest: str,
+    *,
+    keep: int,
+    say: Callable[[str], None],
+) -> dict[str, DeployOutcome | HostError]:
+    """Brings the directory `source` to every host, as `<root>/releases/<name>`.
+
+    `digest` is its `Manifest.id`. Each host keeps the `keep` last used releases of a kind (`name`
+    up to the last dash). Returns the transfers by host; ClusterError if `source` does not have the
+    digest.
+    """
+    with _Archive(source, digest) as archive:
+        return on_all(hosts, lambda host: _deploy(host, root, archive, name, keep, say))
+
+
+def _deploy(
+    host: Host,
+    root: str,
+    archive: _Archive,
+    name: str,
+    keep: int,
+    say: Callable[[str], None],
+) -> DeployOutcome:
+    begin = time.monotonic()
+    sent = resumed = 0
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            known: dict[str, Any] = {"root": root, "name": name, "digest": archive.digest}
+            found = host.call(releases, {"do": "look", **known}, timeout_s=_LOOK_S)
+            if found["whole"]:
+                break
+            offset = archive.agreed(found["part_bytes"], found["part_sha256"])
+            resumed = max(resumed, offset)
+            request = {"do": "receive", **known, "offset": offset, **archive.description}
+            host.call(releases, request, timeout_s=_SEND_S, data=archive.chunks(offset))
+            sent += archive.description["bytes"] - offset
+            break
+        except HostUnreachable as error:
+            if attempt == _ATTEMPTS:
+                raise
+            say(f"{error}; attempt {attempt + 1} of {_ATTEMPTS}")
+    host.call(
+        releases, {"do": "prune", "root": root, "name": name, "keep": keep}, timeout_s=_PRUNE_S
+    )
+    seconds = time.monotonic() - begin
+    if sent:
+        say(f"{host.name}: {name} sent, {sent / 1e6:.0f} MB in {seconds:.1f} s")
+    else:
+        say(f"{host.name}: {name} is there")
+    return DeployOutcome(sent, resumed, seconds)
+
+
+class _Archive:
+    """The tar of a directory in an unnamed file, made when the first host needs it."""
+
+    def __init__(self, source: Path, digest: str) -> None:
+        self.source = source
+        self.digest = digest
+        self._lock = threading.Lock()
+        self._file: IO[bytes] | None = None
+        self._description: dict[str, Any] = {}
+
+    def __enter__(self) -> _Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file:
+            self._file.close()
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """Its size `bytes` and `sha256`, and the `unpacked_bytes`."""
+        self._made()
+        return self._description
+
+    def agreed(self, length: int, sha256: str) -> int:
+        """Returns `length` if the first `length` bytes have this hash, else 0."""
+        if length == 0 or length > self.description["bytes"]:
+            return 0
+        return length if self._hash(length) == sha256 else 0
+
+    def chunks(self, offset: int) -> Iterator[bytes]:
+        """Reads the bytes from `offset` on; several hosts may read at the same time."""
+        descriptor = self._made().fileno()
+        while data := os.pread(descriptor, _CHUNK, offset):
+            offset += len(data)
+            yield data
+
+    def _hash(self, length: int) -> str:
+        hashed = hashlib.sha256()
+        for data in self.chunks(0):
+            hashed.update(data[:length])
+            length -= len(data)
+            if length <= 0:
+                break
+        return hashed.hexdigest()
+
+    def _made(self) -> IO[bytes]:
+        with self._lock:
+            if self._file is None:
+                try:
+                    self._file = self._make()
+                except OSError as error:
+                    raise ClusterError(
+                        f"{self.source}: it cannot be packed beside itself: {error}; "
+                        "make room there"
+                    ) from None
+            return self._file
+
+    def _make(self) -> IO[bytes]:
+        manifest = scan(self.source)
+        if manifest.id != self.digest:
+            raise ClusterError(
+                f"{self.source}: its digest is {manifest.id} and not {self.digest}, so it was "
+                "changed; remove it, it is made again"
+            )
+        file = tempfile.TemporaryFile(dir=self.source.parent)  # noqa: SIM115 - `__exit__`
+        try:
+            _pack(self.source, manifest, file)
+            unpacked = sum(record.size for record in manifest.files.values())
+            file.seek(0)
+            self._description = {
+                "bytes": os.fstat(file.fileno()).st_size,
+                "sha256": hashlib.file_digest(file, "sha256").hexdigest(),
+                "unpacked_bytes": unpacked,
+            }
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+
+def _pack(source: Path, manifest: Manifest, target: IO[bytes]) -> None:
+    with tarfile.open(fileobj=target, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, record in sorted(manifest.files.items()):
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime = record.size, _MTIME
+            member.mode = 0o755 if os.access(source / name, os.X_OK) else 0o644
+            with (source / name).open("rb") as content:
+                archive.addfile(member, content)
+    target.flush()

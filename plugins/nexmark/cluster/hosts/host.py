@@ -1,0 +1,251 @@
+"""One host of a cluster: commands, programs and files, over SSH.
+
+Every command is bounded on the host (`timeout`) and here, and every failure is one line that names
+the host.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nexmark.cluster.hosts.programs import program_command, program_input, program_result
+from nexmark.cluster.hosts.ssh import (
+    DEAD_LINK_S,
+    WINDOW_BYTES,
+    HostError,
+    HostUnreachable,
+    connect,
+    is_alive,
+    words,
+)
+
+if TYPE_CHECKING:
+    import paramiko
+
+#: Seconds after a command's own time until its channel is closed here.
+_MARGIN_S = 15.0
+_TIMED_OUT = (124, 137)
+_NOT_FOUND = (126, 127)
+
+
+class Host:
+    """A host by its Airflow connection (type ssh); `python` is the interpreter there."""
+
+    def __init__(self, name: str, connection_id: str, python: str) -> None:
+        """Nothing is connected yet."""
+        self.name = name
+        self.connection_id = connection_id
+        self.python = python
+        self._connected: paramiko.SSHClient | None = None
+
+    def __enter__(self) -> Host:
+        """The host itself; its connection is closed at the end."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connection."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; the next command opens it again."""
+        if self._connected:
+            self._connected.close()
+        self._connected = None
+
+    def run(
+        self, command: Sequence[str], *, timeout_s: float, stdin: bytes | Iterable[bytes] = b""
+    ) -> str:
+        """Run `command` for at most `timeout_s` (s) and return its output.
+
+        The words of `command` reach the program unchanged. HostError with the last line of its
+        errors if it does not exit with 0.
+        """
+        chunks = [stdin] if isinstance(stdin, bytes) else stdin
+        output = bytearray()
+        self._execute(command, command[0], timeout_s, chunks, output.extend)
+        return output.decode(errors="replace")
+
+    def call(
+        self,
+        program: ModuleType,
+        request: Mapping[str, Any],
+        *,
+        timeout_s: float,
+        data: Iterable[bytes] = (),
+    ) -> dict[str, Any]:
+        """Run a program of `nexmark_jobs.host`; `data` follows the request on its input."""
+        what = program.__name__.rpartition(".")[2]
+        output = bytearray()
+        self._execute(
+            program_command(self.python),
+            what,
+            timeout_s,
+            _after(program_input(program, request), data),
+            output.extend,
+        )
+        try:
+            return program_result(bytes(output))
+        except ValueError:
+            said = bytes(output[-200:]).decode(errors="replace")
+            raise HostError(
+                f"host {self.name}: {what} answered {said!r}; "
+                f"see that {self.python} is a Python and that the shell of the user prints nothing"
+            ) from None
+
+    def fetch(self, remote: str, local: Path, *, timeout_s: float = 60.0) -> None:
+        """Copies the file `remote` to `local`, completely or not at all."""
+        local.parent.mkdir(parents=True, exist_ok=True)
+        temporary = local.with_name(f".{local.name}.part")
+        try:
+            with temporary.open("wb") as file:
+                self._execute(["cat", "--", remote], "cat", timeout_s, (), file.write)
+            temporary.replace(local)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _execute(
+        self,
+        command: Sequence[str],
+        what: str,
+        timeout_s: float,
+        stdin: Iterable[bytes],
+        sink: Callable[[bytes], object],
+    ) -> None:
+        """Runs `command` and passes its output to `sink` as it arrives; messages call it `what`."""
+        import paramiko
+
+        bounded = shlex.join(["timeout", "-k", "5", f"{timeout_s:g}", *command])
+        if "\0" in bounded:
+            raise HostError(f"host {self.name}: {what}: a word of the command has a NUL in it")
+        deadline = time.monotonic() + timeout_s + _MARGIN_S
+        client = self._client()
+        channel = None
+        try:
+            transport = client.get_transport()
+            if transport is None:
+                raise EOFError
+            channel = transport.open_session(window_size=WINDOW_BYTES, timeout=DEAD_LINK_S + 5)
+            channel.exec_command(bounded)
+            status, errors = _converse(channel, stdin, sink, deadline)
+        except TimeoutError:
+            self.close()
+            raise HostUnreachable(
+                f"host {self.name}: {what} has not ended after {timeout_s + _MARGIN_S:.0f} s "
+                "and the host does not say why; look at the host and its network"
+            ) from None
+        except (EOFError, OSError, paramiko.SSHException) as error:
+            self.close()
+            raise self._lost(what, error) from None
+        finally:
+            if channel is not None:
+                channel.close()
+        if status < 0:
+            if not is_alive(client):
+                self.close()
+                raise self._lost(what, None)
+            raise HostError(f"host {self.name}: {what} was killed by a signal; see its system log")
+        if status:
+            raise self._failed(what, status, errors, timeout_s)
+
+    def _lost(self, what: str, error: Exception | None) -> HostUnreachable:
+        why = f" ({words(error)})" if error and words(error) else ""
+        return HostUnreachable(
+            f"host {self.name}: the connection was lost during {what}{why}; "
+            "see that the host, its sshd and the network are up, then try again"
+        )
+
+    def _failed(self, what: str, status: int, errors: str, timeout_s: float) -> HostError:
+        lines = [line.strip() for line in errors.splitlines() if line.strip()]
+        last = lines[-1] if lines else "it gave no reason"
+        if status in _TIMED_OUT:
+            return HostError(
+                f"host {self.name}: {what} did not end within {timeout_s:g} s and was ended; "
+                "see what the host is busy with"
+            )
+        if status in _NOT_FOUND:
+            last += "; correct the paths in include/conf/clusters.yaml, or install it there"
+        return HostError(f"host {self.name}: {what}: {last}")
+
+    def _client(self) -> paramiko.SSHClient:
+        """The open connection, or a new one."""
+        if self._connected is None or not is_alive(self._connected):
+            self.close()
+            self._connected = connect(self.name, self.connection_id)
+        return self._connected
+
+
+Outcome = TypeVar("Outcome")
+
+
+def on_all(
+    hosts: Iterable[Host], function: Callable[[Host], Outcome]
+) -> dict[str, Outcome | HostError]:
+    """Calls `function` for every host at once; returns its results or HostErrors by name."""
+    hosts = list(hosts)
+
+    def attempt(host: Host) -> Outcome | HostError:
+        try:
+            return function(host)
+        except HostError as error:
+            return error
+
+    with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
+        return dict(zip((host.name for host in hosts), pool.map(attempt, hosts), strict=True))
+
+
+def _after(first: bytes, rest: Iterable[bytes]) -> Iterable[bytes]:
+    yield first
+    yield from rest
+
+
+def _converse(
+    channel: paramiko.Channel,
+    stdin: Iterable[bytes],
+    sink: Callable[[bytes], object],
+    deadline: float,
+) -> tuple[int, str]:
+    """Send `stdin`, then read all; (exit status, errors). TimeoutError at `deadline`.
+
+    The status is -1 if the host gave none. A command that writes more than `WINDOW_BYTES` before it
+    has read its input would block; no command here does that.
+    """
+
+    def bound() -> None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        channel.settimeout(left)
+
+    for chunk in stdin:
+        bound()
+        try:
+            channel.sendall(chunk)
+        except TimeoutError:
+            raise
+        except OSError:  # it ended before it read everything: its status says why
+            break
+    with suppress(OSError, EOFError):
+        channel.shutdown_write()
+    bound()
+    while data := channel.recv(1 << 20):
+        sink(data)
+        bound()
+    errors = bytearray()
+    while data := channel.recv_stderr(1 << 16):
+        errors += data
+        bound()
+    if not channel.status_event.wait(max(0.0, deadline - time.monotonic())):
+        raise TimeoutError
+    return channel.exit_status, errors.decode(errors="replace")

@@ -1,0 +1,174 @@
+"""CPU samplers and flight recordings on hosts: started, ended, and their files fetched.
+
+Beside the samples of a host comes `clock-HOST.json`: by how much its clock was ahead of this
+machine's when its sampler was started and when it was stopped.
+
+An executor records into its own directory, below the directory of its worker and named after the
+application and the executor. It writes the recording when it ends, shortly after its application.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from nexmark.cluster.base import SAMPLER_MAX_SECONDS
+from nexmark.cluster.hosts.host import Host
+from nexmark.cluster.hosts.ssh import HostError
+from nexmark.cluster.lease import ClusterError
+from nexmark_jobs.host import files, processes
+
+_CALL_S = 30
+_START_TIMEOUT_S = 30.0
+_POLL_S = 0.3
+_STOP_GRACE_S = 30
+_CLOCK_READINGS = 3
+
+
+def clock_offset(host: Host) -> tuple[float, float]:
+    """Returns the seconds by which the host's clock is ahead of ours, and the uncertainty (+-).
+
+    The host reads its clock between question and answer; the quickest of a few answers counts.
+    """
+    readings = []
+    for _ in range(_CLOCK_READINGS):
+        asked = time.time()
+        wall = float(host.run(["date", "+%s.%N"], timeout_s=_CALL_S))
+        answered = time.time()
+        readings.append(((answered - asked) / 2, wall - (asked + answered) / 2))
+    uncertainty, offset = min(readings)
+    return offset, uncertainty
+
+
+def start_sampler(
+    host: Host,
+    python: str,
+    program: str,
+    directory: str,
+    query: str,
+    interval_s: float,
+    mark: str,
+) -> None:
+    """Start a sampler and wait until its first reading is written; HostError if it does not."""
+    log, pid_file = f"{directory}/{query}.log", f"{directory}/{query}.pid"
+    _end(host, pid_file, mark)
+    request = {
+        "do": "start",
+        "command": [
+            *(python, "-I", program, "--out", f"{directory}/{query}.jsonl"),
+            *("--pid-file", pid_file, "--interval", str(interval_s)),
+            *("--max-seconds", str(SAMPLER_MAX_SECONDS)),
+        ],
+        "environment": {"PATH": "/usr/local/bin:/usr/bin:/bin"},
+        "mark": mark,
+        "log": log,
+    }
+    host.call(processes, request, timeout_s=_CALL_S)
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while not _tail(host, pid_file):
+        if time.monotonic() > deadline:
+            said = " ".join(_tail(host, log)) or "no reason given"
+            raise HostError(f"host {host.name}: the sampler of {query} did not start: {said}")
+        time.sleep(_POLL_S)
+    offset, uncertainty = clock_offset(host)
+    start = json.dumps({"offset_s": offset, "uncertainty_s": uncertainty})
+    host.call(files, {"write": {f"{directory}/{query}.clock": start}}, timeout_s=_CALL_S)
+
+
+def fetch_samples(host: Host, directory: str, query: str, mark: str, target: Path) -> None:
+    """Ends the sampler, which writes a last reading first, and fetches its file.
+
+    A file from an earlier try, which failed because of another host, is kept.
+    """
+    clock = target / f"clock-{host.name}.json"
+    if clock.exists():
+        return
+    _end(host, f"{directory}/{query}.pid", mark)
+    host.fetch(f"{directory}/{query}.jsonl", target / f"samples-{host.name}.jsonl")
+    start = "".join(_tail(host, f"{directory}/{query}.clock"))
+    offset, uncertainty = clock_offset(host)
+    readings = [*([json.loads(start)] if start else [])]
+    readings.append({"offset_s": offset, "uncertainty_s": uncertainty})
+    clock.write_text(json.dumps({"readings": readings}))
+    names = [f"{directory}/{query}.{end}" for end in ("jsonl", "clock", "log", "pid")]
+    host.call(files, {"remove": names}, timeout_s=_CALL_S)
+
+
+def _end(host: Host, pid_file: str, mark: str) -> None:
+    """Ends the sampler of `pid_file`, if it runs and is ours; otherwise does nothing."""
+    pid = "".join(_tail(host, pid_file))
+    if pid.isdigit():
+        request: dict[str, Any] = {
+            **{"do": "end", "mark": mark, "pid": int(pid)},
+            "grace_s": _STOP_GRACE_S,
+        }
+        host.call(processes, request, timeout_s=2 * _CALL_S)
+
+
+def _tail(host: Host, path: str) -> list[str]:
+    lines: list[str] = host.call(files, {"tail": {path: 5}}, timeout_s=_CALL_S)["tail"][path]
+    return lines
+
+
+#: The file name of a recording, in the executor's directory.
+RECORDING = "recording.jfr"
+
+#: The recordings by host: their paths with their bytes.
+Found: TypeAlias = Mapping[str, Mapping[str, int]]
+
+_CALL_S = 30
+_FETCH_S = 120
+_WAIT_S = 30.0
+_LOOK_POLL_S = 1.0
+
+
+def pattern_of(worker: Path | str, application: str) -> str:
+    """The directory of an application's recordings, below the directory of a worker."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", application):
+        raise ClusterError(f"{application!r} is no application id, so it has no recordings")
+    return f"{worker}/{application}/*/{RECORDING}"
+
+
+def executor_of(path: str) -> str:
+    """The executor that recorded into `path`."""
+    return Path(path).parent.name
+
+
+def wait_until_whole(
+    look: Callable[[], Found], executors: int, wait_s: float = _WAIT_S, poll_s: float = _LOOK_POLL_S
+) -> Found:
+    """Waits until every executor has finished its recording; returns the findings of `look`.
+
+    ClusterError if one has not after `wait_s`.
+    """
+    deadline = time.monotonic() + wait_s
+    before: Found | None = None
+    while True:
+        found = look()
+        sizes = [size for of_host in found.values() for size in of_host.values()]
+        if len(sizes) == executors and all(sizes) and found == before:
+            return found
+        if time.monotonic() > deadline:
+            raise ClusterError(
+                f"{sum(map(bool, sizes))} of {executors} executors wrote a flight recording; "
+                "see what the others logged in the directory of their worker"
+            )
+        before = found
+        time.sleep(poll_s)
+
+
+def recordings_on(host: Host, pattern: str) -> dict[str, int]:
+    """The recordings on a host by their paths, with their bytes."""
+    found: dict[str, int] = host.call(files, {"find": pattern}, timeout_s=_CALL_S)["found"]
+    return found
+
+
+def fetch_from(host: Host, paths: Mapping[str, int], directory: Path) -> None:
+    """Move recordings from a host to `directory`."""
+    for path in paths:
+        host.fetch(path, directory / f"{executor_of(path)}.jfr", timeout_s=_FETCH_S)
+    host.call(files, {"remove": list(paths)}, timeout_s=_CALL_S)

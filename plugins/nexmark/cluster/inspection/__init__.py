@@ -1,0 +1,1 @@
+"""The requirements of a cluster's hosts, and a report of what is missing."""

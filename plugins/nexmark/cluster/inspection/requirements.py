@@ -1,0 +1,224 @@
+"""The report on a host: its facts (`nexmark_jobs.host.facts`) held against what a night needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from platform import python_version
+from typing import Any
+
+from nexmark.cluster.hosts.ssh import HostError
+from nexmark.config import SshCluster
+from nexmark.config.fields import mebibytes
+
+
+@dataclass
+class HostReport:
+    """The findings on a host: `cells` by column of the table, and `problems`, one line each."""
+
+    host: str
+    cells: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def note(self, column: str, text: str, problem: str = "") -> None:
+        """Fill a cell; a problem marks the cell and is printed below the table."""
+        self.cells[column] = f"{text} !" if problem else text
+        if problem:
+            self.problems.append(f"host {self.host}: {problem}")
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """The reports of all hosts."""
+
+    reports: tuple[HostReport, ...]
+
+    @property
+    def problems(self) -> list[str]:
+        """The problems that keep a night from running."""
+        return [problem for report in self.reports for problem in report.problems]
+
+    @property
+    def warnings(self) -> list[str]:
+        """The problems that only make figures worse."""
+        return [warning for report in self.reports for warning in report.warnings]
+
+    def __str__(self) -> str:
+        """The table; `!` marks a problem."""
+        columns = list(dict.fromkeys(c for report in self.reports for c in report.cells))
+        rows = [["host", *columns]]
+        rows += [[r.host, *(r.cells.get(c, "-") for c in columns)] for r in self.reports]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(columns) + 1)]
+        lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+                 for row in rows]  # fmt: skip
+        return "\n".join(lines)
+
+
+#: Free disk space that a night needs: a build, packed and unpacked; state and shuffle files.
+ROOT_BYTES, LOCAL_BYTES, SHARED_BYTES = 2 * 10**9, 2 * 10**9, 10**9
+#: If other programs use more cores of a host than this, its figures are worthless.
+BUSY_CORES = 0.5
+
+_PERFORMANCE = ("performance", None)
+
+
+def judge(
+    config: SshCluster, report: HostReport, found: Mapping[str, Any], java: Sequence[int]
+) -> None:
+    """Compares the facts of a host with the needs of the cluster and its builds."""
+    report.note("connection", "ok")
+    _judge_java(report, found, java)
+    for check in (
+        _judge_python,
+        _judge_size,
+        _judge_disk,
+        _judge_ports,
+        _judge_clock,
+        _judge_load,
+    ):
+        check(config, report, found)
+
+
+def _judge_java(report: HostReport, found: Mapping[str, Any], majors: Sequence[int]) -> None:
+    java = found["java"]
+    problem = java["problem"] or ""
+    if not problem and int(java["version"].split(".")[0]) not in majors:
+        problem = f"java is {java['version']}, which the Spark of this night does not support"
+    if problem:
+        wanted = " or ".join(map(str, majors)) or "that all builds of this night support"
+        problem += f"; install a JDK {wanted} and set java_home to it"
+    report.note("JDK", java["version"] or "none", problem)
+
+
+def _judge_python(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
+    here, there = python_version(), found["python"]
+    problem = ""
+    if here.split(".")[:2] != there.split(".")[:2]:
+        problem = (
+            f"{config.python} is Python {there}, here it is {here}, and Python workers must be of "
+            "the same minor version; set python to one that is"
+        )
+    report.note("Python", there, problem)
+
+
+def _judge_size(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
+    machine = config.hosts[report.host]
+    cores, free = found["cores"], found["free_memory_bytes"] // 2**20
+    lacking = []
+    if machine.cores and machine.cores > cores:
+        lacking.append(f"its worker offers {machine.cores} cores, it has {cores}")
+    if machine.memory and mebibytes(machine.memory) > free:
+        lacking.append(f"its worker offers {machine.memory}, {free} MiB are free")
+    remedy = "; correct cores and memory of the host, or end what uses its memory"
+    report.note("cores", str(cores))
+    report.note("free memory", f"{free / 1024:.1f} GiB", " and ".join(lacking) and
+                " and ".join(lacking) + remedy)  # fmt: skip
+
+
+def _judge_disk(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
+    least = {config.root: ROOT_BYTES, config.local_dir: LOCAL_BYTES, config.shared: SHARED_BYTES}
+    problems = []
+    for path, needed in least.items():
+        directory = found["directories"][path]
+        free = directory["free_bytes"] or 0
+        if directory["problem"]:
+            problems.append(f"{directory['problem']}; let the user of the connection write there")
+        elif free < needed:
+            problems.append(
+                f"{free / 1e9:.1f} GB are free in {path}, {needed / 1e9:.0f} GB are needed; free "
+                "some or choose another directory"
+            )
+    root = found["directories"][config.root]["free_bytes"] or 0
+    report.note("free disk", f"{root / 1e9:.0f} GB", " | ".join(problems))
+
+
+def _judge_ports(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
+    problems = []
+    for port, holder in found["ports"].items():
+        if holder is None or holder["ours"]:
+            continue
+        if holder["problem"]:
+            address = config.hosts[report.host].address
+            problems.append(
+                f"cannot listen on {address}:{port} ({holder['problem']}); correct its address"
+            )
+            continue
+        problems.append(taken(config, port, holder))
+    report.note("ports", "taken" if problems else "free", " | ".join(problems))
+
+
+def taken(config: SshCluster, port: str, holder: Mapping[str, Any]) -> str:
+    """The problem that a stranger has a port, with the remedy."""
+    pid = holder["pid"]
+    who = f"process {pid} ({holder['command']})" if pid else "another process"
+    return f"port {port} is taken by {who}; end it, or give cluster {config.name} another port"
+
+
+def _judge_clock(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
+    offset, uncertainty = found["clock_offset"], found["clock_uncertainty"]
+    problem = ""
+    if abs(offset) - uncertainty > config.max_clock_offset_s:
+        problem = (
+            f"its clock is {abs(offset):.1f} s {'ahead of' if offset > 0 else 'behind'} this "
+            "machine's; keep both by NTP (chrony)"
+        )
+    report.note("clock", f"{offset:+.2f} s ± {uncertainty:.2f}", problem)
+
+
+def _judge_load(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
+    cores = sum(process["cores"] for process in found["busy"])
+    problem = ""
+    if cores > BUSY_CORES:
+        first = found["busy"][0]
+        problem = (
+            f"others use {cores:.1f} cores, most of all process {first['pid']} "
+            f"({first['command']}); end it or wait until it has ended"
+        )
+    report.note("others' load", f"{cores:.1f}", problem)
+
+
+def judge_shared(
+    config: SshCluster,
+    report: HostReport,
+    seen: Mapping[str, Any] | HostError,
+    expected: Mapping[str, str],
+    here: str,
+) -> None:
+    """Checks that the host saw the files of all hosts in the shared directory.
+
+    `seen` and `expected` are tokens by file name: read by this host, written by all. `here` is the
+    reason why this machine does not share the directory, if it does not.
+    """
+    if isinstance(seen, HostError):
+        report.note("shared", "no", str(seen))
+        return
+    problem = here
+    if seen["problem"]:
+        problem = f"{seen['problem']}; mount {config.shared} and let the user write there"
+    elif seen["tokens"] != expected and not here:
+        hidden = [name.rsplit("-", 1)[1] for name in expected if name not in seen["tokens"]]
+        hidden += [n.rsplit("-", 1)[1] for n, t in seen["tokens"].items() if t != expected[n]]
+        problem = (
+            f"it does not see what {' and '.join(hidden)} wrote into {config.shared}; "
+            "mount the same directory at this path on every host and here"
+        )
+    report.note("shared", "no" if problem else "yes", problem)
+
+
+def judge_alike(reports: Sequence[HostReport], found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Hosts that differ, or that change their frequency, measure badly; the night still runs."""
+    for what, key in (("CPU", "cpu_model"), ("kernel", "kernel")):
+        kinds = {name: str(facts[key] or "?") for name, facts in found.items()}
+        for report in reports:
+            if report.host in kinds:
+                report.note(what, kinds[report.host])
+        if len(set(kinds.values())) > 1:
+            told = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+            reports[0].warnings.append(f"the hosts differ in {what}: {told}")
+    slow = [name for name, facts in found.items() if facts["governor"] not in _PERFORMANCE]
+    if slow:
+        reports[0].warnings.append(
+            f"the CPU governor of {', '.join(slow)} is not performance; set it with "
+            "cpupower frequency-set -g performance"
+        )

@@ -1,0 +1,24 @@
+"""Does a running job survive the upgrade? Checkpoints of one Spark build under another one."""
+
+from __future__ import annotations
+
+from nexmark.compatibility.application import ApplicationError
+from nexmark.compatibility.cases import Case, Input, Side
+from nexmark.compatibility.check import check, check_plans
+from nexmark.compatibility.classes import Class, Compatibility, Restart
+from nexmark.compatibility.matrix import as_json, is_red, matrix
+
+__all__ = [
+    "ApplicationError",
+    "Case",
+    "Class",
+    "Compatibility",
+    "Input",
+    "Restart",
+    "Side",
+    "as_json",
+    "check",
+    "check_plans",
+    "is_red",
+    "matrix",
+]

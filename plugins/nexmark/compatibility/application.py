@@ -1,0 +1,190 @@
+"""One Spark application of a build that runs halves of queries; see `nexmark_jobs.run_halves`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nexmark_jobs
+from nexmark.engines import Build
+from nexmark.errors import NexmarkError
+from nexmark.interrupts import signalled_with_parent, undisturbed
+from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
+
+_JOBS = Path(nexmark_jobs.__file__).parent
+_POLL_S = 0.2
+_SILENCE_S = 900.0
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # short runs, little data
+_CONFS = {
+    "spark.master": "local[2]",
+    "spark.driver.memory": "1g",
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.shuffle.partitions": "2",
+}
+_FOREIGN = ("SPARK_", "PYSPARK_", "PYTHON")
+
+
+class ApplicationError(NexmarkError):
+    """An application of a Spark build could not do its work."""
+
+
+@dataclass(frozen=True)
+class Half:
+    """A run of a query to its middle, or from there to its end, in a copy of a directory."""
+
+    id: str
+    arguments: Sequence[str]
+    confs: Mapping[str, str]
+    after: str | None = None
+    copies: tuple[str, str] | None = None
+    only_plan: bool = False
+    only_stateful: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """The half as the program reads it."""
+        return {**vars(self), "arguments": list(self.arguments), "confs": dict(self.confs)}
+
+
+@dataclass
+class Application:
+    """What one build is to do, and where.
+
+    Attributes:
+        build: the Spark build.
+        halves: what to run, in this order.
+        work: a directory of its own; the application writes nowhere else.
+        dump: arguments of `dump_events.py`, or None.
+        formulations: a file with more formulations, or None.
+    """
+
+    build: Build
+    halves: list[Half]
+    work: Path
+    dump: list[str] | None = None
+    formulations: Path | None = None
+    records: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def run(self, say: Callable[[str], None]) -> Mapping[str, Mapping[str, Any]]:
+        """Run the halves; where one ends the application, a second application runs the rest.
+
+        Returns:
+            What became of each half, by its id.
+
+        Raises:
+            ApplicationError: The application does not start, or ends before its first half.
+        """
+        self.work.mkdir()
+        left = list(self.halves)
+        while left:
+            self._run(left, say)
+            rest = [half for half in left if half.id not in self.records]
+            if len(rest) == len(left):
+                raise ApplicationError(
+                    f"Spark {self.build.version} ({self.build.source}): {self._last_words()}"
+                )
+            left, self.dump = rest, None
+        return self.records
+
+    def _run(self, halves: list[Half], say: Callable[[str], None]) -> None:
+        log, plan = self.work / "log.jsonl", self.work / "plan.json"
+        log.write_text("")
+        plan.write_text(
+            json.dumps(
+                {
+                    "dump": self.dump,
+                    "formulations": str(self.formulations) if self.formulations else None,
+                    "halves": [self._as_json(half) for half in halves],
+                }
+            )
+        )
+        command = [sys.executable, str(_JOBS / "run_halves.py")]
+        with self._started([*command, "--plan", str(plan), "--log", str(log)]) as process:
+            self._follow(process, log, say)
+
+    def _as_json(self, half: Half) -> dict[str, Any]:
+        """A half as the program reads it; an earlier application may have done the one before."""
+        is_ready = self.records.get(half.after or "", {}).get("state") == "done"
+        return half.as_json() | ({"after": None} if is_ready else {})
+
+    def _follow(
+        self, process: subprocess.Popen[bytes], log: Path, say: Callable[[str], None]
+    ) -> None:
+        """Read the log until the application has ended, or nothing has happened for too long."""
+        read, running, heard = 0, None, time.monotonic()
+        while True:
+            ended = process.poll() is not None
+            lines = log.read_text(encoding="utf-8").split("\n")[:-1]
+            for record in map(json.loads, lines[read:]):
+                heard = time.monotonic()
+                running = record["id"] if record["state"] == "begun" else None
+                if running is None:
+                    self.records[record["id"]] = record
+                    say(f"Spark {self.build.version}: {record['id']}: {record['state']}")
+            read = len(lines)
+            silent = time.monotonic() - heard > _SILENCE_S
+            if ended or silent:
+                break
+            time.sleep(_POLL_S)
+        if running is not None:
+            reason = f"did not end within {_SILENCE_S:.0f} s" if silent else self._last_words()
+            self.records[running] = {"state": "failed", "plan": {}, "reason": reason}
+
+    @contextmanager
+    def _started(self, command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+        """The application; when the context ends, it and all that it started have ended."""
+        mark = f"{self.work}|compat"
+        with (self.work / "output").open("wb") as output:
+            process = subprocess.Popen(
+                command,
+                cwd=self.work,
+                env={**self._environment(), OWNER_VARIABLE: mark},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=signalled_with_parent(signal.SIGKILL),
+            )
+            try:
+                yield process
+            finally:
+                with undisturbed():
+                    end(owned(mark))
+                    process.wait()
+
+    def _environment(self) -> dict[str, str]:
+        home, temporary = self.build.spark_home, self.work / "tmp"
+        temporary.mkdir(exist_ok=True)
+        libraries = home / "python" / "lib"
+        paths = [libraries / "pyspark.zip", *libraries.glob("py4j-*.zip"), _JOBS.parent]
+        confs = {
+            **_CONFS,
+            "spark.local.dir": str(temporary),
+            "spark.sql.warehouse.dir": str(self.work / "warehouse"),
+            "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} -Djava.io.tmpdir={temporary}",
+        }
+        words = [word for name, value in confs.items() for word in ("--conf", f"{name}={value}")]
+        own = {name: x for name, x in os.environ.items() if not name.startswith(_FOREIGN)}
+        return own | {
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_SUBMIT_ARGS": shlex.join([*words, "pyspark-shell"]),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            "TMPDIR": str(temporary),
+        }
+
+    def _last_words(self) -> str:
+        lines = (self.work / "output").read_text(errors="replace").splitlines()
+        said = [line.strip() for line in lines if line.strip()]
+        return f"the application ended: {said[-1][-300:] if said else 'without a word'}"

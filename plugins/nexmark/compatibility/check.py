@@ -1,0 +1,291 @@
+"""The check: each side begins runs, the other side goes on with them, the tables are compared.
+
+first side     begins its runs, dumps the events for the reference
+second side    goes on with them; begins runs of its own
+first side     goes on with those
+
+Steps of the same build that follow each other are one Spark application.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nexmark.compatibility.application import Application, Half
+from nexmark.compatibility.cases import Case, Input, Side
+from nexmark.compatibility.checkpoint import carried_confs, overruled
+from nexmark.compatibility.classes import Compatibility, Ending, Restart
+from nexmark.compatibility.plans import PlanDifference, QueryPlan, compare
+from nexmark.interrupts import undisturbed
+
+Say = Callable[[str], None]
+Records = Mapping[str, Mapping[str, Any]]
+
+_LEFT_OUT = "left out"
+_TABLE = "table"
+
+
+@dataclass(frozen=True)
+class _Way:
+    """One direction of a case: who begins it, who goes on, and where its files are.
+
+    Cases that begin with the same formulation share the first half: each goes on in a copy.
+    """
+
+    name: str
+    case: Case
+    sides: tuple[Side, Side]
+    formulations: tuple[str, str]
+    work: Path
+
+    @property
+    def ids(self) -> tuple[str, str]:
+        """The ids of both halves; people see them as progress."""
+        first = f"{self.case.query} ({self.formulations[0]}), {self.name}, first half"
+        return first, f"{self.case}, {self.name}, second half"
+
+    @property
+    def begun(self) -> Path:
+        """The directory that the first half leaves behind."""
+        return self.work / self.name / f"{self.case.query}-{self.formulations[0]}"
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the second half."""
+        return self.work / self.name / f"{self.case.query}-{'-to-'.join(self.formulations)}"
+
+    @property
+    def table(self) -> Path:
+        """Where the final table is in the end."""
+        return self.directory / _TABLE
+
+    def half(self, part: int, events: Input, *, only_stateful: bool) -> Half:
+        """The first half (`part` 0) or the second one (1)."""
+        here = self.directory if part else self.begun
+        arguments = [
+            *("--query", self.case.query, "--formulation", self.formulations[part]),
+            *("--checkpoint", f"{here}/kept", "--sink", f"parquet:{here}/{_TABLE}"),
+            *("--result", f"{here.parent}/result.json", "--digest", "off"),
+            *events.run_arguments,
+        ]
+        if part == 0:
+            arguments += ["--stop-after-batch", str(events.last_batch_of_first_half)]
+        return Half(
+            self.ids[part],
+            arguments,
+            self.sides[part].confs,
+            after=self.ids[0] if part else None,
+            copies=(str(self.begun), str(self.directory)) if part else None,
+            only_stateful=only_stateful,
+        )
+
+
+def check(
+    first: Side,
+    second: Side,
+    cases: Sequence[Case],
+    events: Input,
+    say: Say,
+    *,
+    only_stateful: bool = False,
+    backward: bool = True,
+) -> list[Compatibility]:
+    """Run each case forward and, with `backward`, also the other way round.
+
+    With `only_stateful`, the queries that keep no state are left out. Nothing is left on disk, and
+    no process, however this ends.
+
+    Raises:
+        ApplicationError: Spark does not start.
+    """
+    with _work_directory() as work:
+        forward = [_way("forward", case, (first, second), work) for case in cases]
+        back = [_way("backward", case, (second, first), work) for case in cases]
+        symmetric = first == second
+        back = [
+            way
+            for way in back
+            if backward and not (symmetric and way.case.first == way.case.second)
+        ]
+        for way in [*forward, *back]:
+            way.begun.mkdir(parents=True, exist_ok=True)
+
+        def halves(ways: list[_Way], part: int) -> list[Half]:
+            made = [way.half(part, events, only_stateful=only_stateful) for way in ways]
+            return list({half.id: half for half in made}.values())
+
+        dumped = work / "events"
+        dump = [*events.generator_arguments, "--out", str(dumped), "--format", "parquet"]
+        steps = [
+            (first, halves(forward, 0)),
+            (second, [*halves(forward, 1), *halves(back, 0)]),
+            (first, halves(back, 1)),
+        ]
+        records = _run(steps, work, dump, events, say)
+        found = {way.case: way for way in back}
+        return [
+            _comparison(way, found.get(way.case), records, dumped, symmetric=symmetric)
+            for way in forward
+            if records[way.ids[0]]["state"] != _LEFT_OUT
+        ]
+
+
+def check_plans(
+    first: Side,
+    second: Side,
+    cases: Sequence[Case],
+    events: Input,
+    say: Say,
+    *,
+    only_stateful: bool = False,
+) -> list[Compatibility]:
+    """Compare the plans of each case; nothing is run. See `check`."""
+    with _work_directory() as work:
+
+        def halves(side: Side, number: int) -> list[Half]:
+            chosen = [(case, (case.first, case.second)[number]) for case in cases]
+            return [
+                Half(
+                    f"{case}, plan {number + 1}",
+                    [
+                        *("--query", case.query, "--formulation", formulation),
+                        *("--result", f"{work}/result.json", *events.run_arguments),
+                    ],
+                    side.confs,
+                    only_plan=True,
+                    only_stateful=only_stateful,
+                )
+                for case, formulation in chosen
+            ]
+
+        steps = [(first, halves(first, 0)), (second, halves(second, 1))]
+        records = _run(steps, work, None, events, say)
+        pairs = [(case, records[f"{case}, plan 1"], records[f"{case}, plan 2"]) for case in cases]
+        return [
+            Compatibility(case, *_plans(one, other, same_build=first.build == second.build))
+            for case, one, other in pairs
+            if one["state"] != _LEFT_OUT
+        ]
+
+
+def _way(name: str, case: Case, sides: tuple[Side, Side], work: Path) -> _Way:
+    formulations = (case.first, case.second)
+    if name == "backward":
+        formulations = (case.second, case.first)
+    return _Way(name, case, sides, formulations, work)
+
+
+def _run(
+    steps: Sequence[tuple[Side, list[Half]]],
+    work: Path,
+    dump: list[str] | None,
+    events: Input,
+    say: Say,
+) -> Records:
+    """Run the halves of the steps, in as few applications as there are changes of the build."""
+    joined: list[tuple[Side, list[Half]]] = []
+    for side, halves in steps:
+        if joined and joined[-1][0].build.id == side.build.id:
+            joined[-1][1].extend(halves)
+        elif halves:
+            joined.append((side, list(halves)))
+    records: dict[str, Mapping[str, Any]] = {}
+    for number, (side, halves) in enumerate(joined, start=1):
+        here = [half for half in halves if _may_run(half, halves, records)]
+        for half in halves:
+            if half not in here:
+                records[half.id] = {"state": _LEFT_OUT, "plan": {}}
+        say(f"Spark {side.build.version}: {len(here)} halves of queries, application {number}")
+        waiting = [Half(**{**vars(half), "after": _within(half, here)}) for half in here]
+        application = Application(
+            side.build, waiting, work / f"application-{number}", dump, events.formulations
+        )
+        records |= application.run(say) if here else {}
+        dump = None
+    return records
+
+
+def _may_run(half: Half, halves: list[Half], records: Records) -> bool:
+    """Whether the half before this one was done, or is to be run by the same application."""
+    if half.after is None or half.after in {other.id for other in halves}:
+        return True
+    return bool(records[half.after]["state"] == "done")
+
+
+def _within(half: Half, halves: list[Half]) -> str | None:
+    return half.after if half.after in {other.id for other in halves} else None
+
+
+def _comparison(
+    forward: _Way, backward: _Way | None, records: Records, events: Path, *, symmetric: bool
+) -> Compatibility:
+    case = forward.case
+    begun, resumed = (records[id_] for id_ in forward.ids)
+    other = resumed if backward is None else records[backward.ids[0]]
+    same_build = forward.sides[0].build.id == forward.sides[1].build.id
+    plans, difference = _plans(
+        begun, other if other.get("plan") else resumed, same_build=same_build
+    )
+    outcome = _outcome(forward, records, events)
+    back = None if backward is None else _outcome(backward, records, events)
+    if backward is None and symmetric and case.first == case.second:
+        back = outcome
+    carried = carried_confs(forward.begun / "kept" / "checkpoint")
+    return Compatibility(
+        case=case,
+        plans=plans,
+        difference=difference,
+        forward=outcome,
+        backward=back,
+        confs=carried,
+        ignored=tuple(overruled(carried, forward.sides[1].confs, "the second side")),
+    )
+
+
+def _plans(
+    one: Mapping[str, Any], other: Mapping[str, Any], *, same_build: bool
+) -> tuple[tuple[QueryPlan | None, QueryPlan | None], PlanDifference | None]:
+    first, second = (QueryPlan.read(x["plan"]) if x.get("plan") else None for x in (one, other))
+    difference = compare(first, second, same_build=same_build) if first and second else None
+    return (first, second), difference
+
+
+def _outcome(way: _Way, records: Records, events: Path) -> Restart:
+    """What became of both halves; the final table compared with the reference."""
+    from nexmark.expectations import ExpectationsError, validate
+
+    begun, resumed = (records[id_] for id_ in way.ids)
+    for record, ending in ((begun, Ending.NOT_BEGUN), (resumed, Ending.REFUSED)):
+        if record["state"] != "done":
+            reason = record.get("reason", "").replace(f"{way.work}/", "")
+            return Restart(ending, record.get("error_class", ""), reason)
+    try:
+        found = validate(way.case.query, way.table, events)
+    except ExpectationsError as error:
+        return Restart(Ending.WRONG, reason=str(error))
+    if found.success:
+        return Restart(Ending.RIGHT)
+    numbers = found.statistics
+    return Restart(
+        Ending.WRONG,
+        reason=f"{numbers['unexpected_rows']} of {numbers['rows']} rows are not in the reference"
+        if numbers["unexpected_rows"] is not None
+        else found.failures[0],
+    )
+
+
+@contextmanager
+def _work_directory() -> Iterator[Path]:
+    """A temporary directory that is removed even if a second Ctrl-C comes."""
+    directory = Path(tempfile.mkdtemp(prefix="nexmark-compat-"))
+    try:
+        yield directory
+    finally:
+        with undisturbed():
+            shutil.rmtree(directory, ignore_errors=True)

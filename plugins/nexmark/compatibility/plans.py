@@ -1,0 +1,129 @@
+"""Two plans of a query compared, without running either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import zip_longest
+from typing import Any
+
+_PROJECT = "Project"
+_SOURCE = "StreamingRelation"
+_SHOWN = 60
+
+
+class PlanGrade(StrEnum):
+    """What two plans have in common, the worst difference last."""
+
+    SAME = "same"
+    CHANGED = "plan changed"
+    """Other operators; their state is the same."""
+    FUNCTIONS = "functions changed"
+    """State of the same types that means something else: Spark does not notice."""
+    STATE = "state changed"
+    """Other stateful operators, or keys or values of other types: Spark refuses the checkpoint."""
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """A query's plan, as `nexmark_jobs.run_halves` describes it."""
+
+    text: str
+    skeleton: str
+    exchanges: int
+    operators: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> QueryPlan:
+        """The plan in a line of the log."""
+        return cls(found["text"], found["skeleton"], found["exchanges"], tuple(found["operators"]))
+
+    @property
+    def shape(self) -> list[str]:
+        """The operators in their order; without projections, which versions merge differently."""
+        lines = (line.strip() for line in self.skeleton.splitlines())
+        return [line for line in lines if line != _PROJECT]
+
+    @property
+    def sources(self) -> int:
+        """Number of streams read."""
+        return sum(line.startswith(_SOURCE) for line in self.shape)
+
+
+@dataclass(frozen=True)
+class PlanDifference:
+    """The worst difference of two plans, and each difference in a few words."""
+
+    change: PlanGrade
+    reasons: tuple[str, ...]
+
+
+def compare(first: QueryPlan, second: QueryPlan, *, same_build: bool) -> PlanDifference:
+    """The difference of two plans.
+
+    Only plans of the `same_build` are compared to the last expression: versions of Spark write
+    expressions differently.
+    """
+    found = list(_differences(first, second, same_build=same_build))
+    if not found:
+        return PlanDifference(PlanGrade.SAME, ())
+    order = list(PlanGrade)
+    worst = max((change for change, _ in found), key=order.index)
+    return PlanDifference(worst, tuple(reason for change, reason in found if change == worst))
+
+
+def _differences(
+    first: QueryPlan, second: QueryPlan, *, same_build: bool
+) -> Iterator[tuple[PlanGrade, str]]:
+    names = [[str(operator["name"]) for operator in plan.operators] for plan in (first, second)]
+    if names[0] != names[1]:
+        change = " -> ".join(", ".join(each) or "none" for each in names)
+        yield PlanGrade.STATE, f"stateful operators: {change}"
+    elif first.sources != second.sources:
+        yield PlanGrade.STATE, f"sources: {first.sources} -> {second.sources}"
+    else:
+        for one, other in zip(first.operators, second.operators, strict=True):
+            yield from _operator_differences(one, other)
+    if first.shape != second.shape:
+        moved = f"exchanges: {first.exchanges} -> {second.exchanges}"
+        same = first.exchanges == second.exchanges
+        yield PlanGrade.CHANGED, "other operators or exchange keys" if same else moved
+    elif same_build and first.text != second.text:
+        yield PlanGrade.CHANGED, "an expression differs"
+
+
+def _operator_differences(
+    one: Mapping[str, Any], other: Mapping[str, Any]
+) -> Iterator[tuple[PlanGrade, str]]:
+    name = one["name"]
+    for part, called in (
+        ("key_types", "types of the keys"),
+        ("value_types", "types of the values"),
+    ):
+        if one[part] != other[part]:
+            yield PlanGrade.STATE, f"{called} of the {name}: {_changed(one[part], other[part])}"
+    for part, called in (
+        ("keys", "keys of the"),
+        ("functions", "functions of the"),
+        ("inputs", "input of the"),
+    ):
+        if one[part] != other[part]:
+            yield PlanGrade.FUNCTIONS, f"{called} {name}: {_changed(one[part], other[part])}"
+
+
+def _changed(one: Sequence[str], other: Sequence[str]) -> str:
+    """The elements that differ: those gone and those new, or, if there are none, those moved."""
+    gone = [x for x in one if x not in other]
+    new = [x for x in other if x not in one]
+    if not gone and not new and len(one) == len(other):
+        pairs = [(x, y) for x, y in zip_longest(one, other) if x != y]
+        gone, new = [x for x, _ in pairs], [y for _, y in pairs]
+    if not gone and not new:
+        return f"{len(one)} -> {len(other)}"
+    return f"{_listed(gone)} -> {_listed(new)}"
+
+
+def _listed(elements: Sequence[str]) -> str:
+    text = ", ".join(elements) or "none"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

@@ -1,0 +1,151 @@
+"""The params of the DAGs: JSON schemas, so that Airflow shows a form and refuses a bad value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from airflow.sdk import Param
+
+from nexmark.config import KNOWN_QUERIES, Config, Engine
+from nexmark.night.params import BUILD, schema_of
+
+SIGNOFF_DAYS = 7
+SIGNOFF_SCALE = 5
+_COMMON = ("queries", "repetitions", "candidate_conf", "mode", "against")
+
+
+def nightly_params(engine: Engine, config: Config) -> dict[str, Param]:
+    """The params of an engine's DAG."""
+    return {
+        **{name: _param(name) for name in _COMMON},
+        "workload": _one_of("workload", config.workloads, engine.workload),
+        "candidate": _param("candidate"),
+        "cluster": _one_of("cluster", config.clusters, config.cluster_of(engine)),
+    }
+
+
+def on_demand_params(config: Config) -> dict[str, Param]:
+    """The params of `nexmark_build`; the build has no default, it must be given."""
+    confs = (
+        "Whose confs, workload, cluster and accepted builds are used: include/conf/engines.yaml."
+    )
+    return {
+        "build": _required("build"),
+        **{name: _param(name) for name in _COMMON},
+        "engine": _one_of("engine", config.engines, config.newest.name, description=confs),
+        "workload": _of_engine("workload", config.workloads),
+        "cluster": _of_engine("cluster", config.clusters),
+    }
+
+
+def signoff_params(config: Config, more_pairs: int) -> dict[str, Param]:
+    """The params of `nexmark_signoff`; the build has no default, it must be given.
+
+    `more_pairs` multiplies the pairs of a night; it applies when the param `pairs` is empty.
+    """
+    workloads, clusters = list(config.workloads), list(config.clusters)
+    usual = "nightly" if "nightly" in workloads else workloads[0]
+    return {
+        "engine": _one_of("engine", config.engines, config.newest.name),
+        "build": _required("build", description=f"What is to be signed off: {BUILD}."),
+        "against": _param(
+            "against",
+            description="The build to compare with, the last release say; empty: the build that "
+            "was accepted last for each query.",
+        ),
+        "workload": _one_of("workload", workloads, usual),
+        "cluster": _one_of("cluster", clusters, clusters[0]),
+        "mode": _one_of(
+            "mode",
+            ["paired", "bounds"],
+            "paired",
+            description="paired: both builds are measured in this run; bounds: against the "
+            "accepted run, to try things.",
+        ),
+        "pairs": _param(
+            "repetitions",
+            title="Pairs",
+            description=f"Pairs of each query; empty: {more_pairs} times as many as in a night.",
+        ),
+        "verify_scale": _param("verify_scale", SIGNOFF_SCALE, type="number"),
+        "timeout_days": Param(
+            SIGNOFF_DAYS,
+            type="number",
+            exclusiveMinimum=0,
+            maximum=365,
+            title="Days to decide",
+            description="After them the run fails: nobody decided.",
+        ),
+    }
+
+
+def _param(name: str, default: Any = None, **changes: Any) -> Param:
+    """A param of `NightParams`, with changes to its schema."""
+    return Param(default, **{**schema_of(name), **changes})
+
+
+def _required(name: str, **changes: Any) -> Param:
+    return Param(**{**schema_of(name), "type": "string", "minLength": 1, **changes})
+
+
+def _one_of(name: str, known: Iterable[str], default: str, **changes: Any) -> Param:
+    return _param(name, default, **{"type": "string", "enum": list(known), **changes})
+
+
+def _of_engine(name: str, known: Iterable[str]) -> Param:
+    text = f"include/conf/{name}s.yaml; empty: the engine's own."
+    return _param(name, enum=[None, *known], description=text)
+
+
+def accept_params() -> dict[str, Param]:
+    """The params of `nexmark_accept`; run and reason have no default, they must be given."""
+    return {
+        "run": Param(
+            type="string",
+            minLength=1,
+            maxLength=500,
+            title="Run",
+            description="The run id of the night to accept, or a part of it that is unique.",
+        ),
+        "reason": Param(
+            type="string",
+            minLength=1,
+            maxLength=2000,
+            title="Reason",
+            description="Why it is accepted; kept on record.",
+        ),
+        "by": Param(
+            "",
+            type="string",
+            maxLength=200,
+            title="By",
+            description="Who accepts it; empty: who triggers the run.",
+        ),
+        "queries": Param(
+            None,
+            type=["null", "string", "array"],
+            items={"type": "string"},
+            maxLength=2000,
+            title="Queries",
+            description="A list, or names separated by commas; empty: all of the run.",
+            examples=list(KNOWN_QUERIES),
+        ),
+        "expires": Param(
+            "",
+            type=["null", "string"],
+            maxLength=20,
+            title="Expires",
+            description=(
+                "Until when it counts: a day (2027-01-31, UTC) or a number of days (30d); "
+                "empty: without end."
+            ),
+        ),
+        "link": Param(
+            "",
+            type=["null", "string"],
+            maxLength=2000,
+            title="Link",
+            description="Where it was decided, an issue say.",
+        ),
+    }

@@ -1,0 +1,216 @@
+"""The graphs of the DAGs: wiring of the task functions, nothing else.
+
+    preflight >> reap >> deploy >> start_cluster >> dump_events >> select >> verify >> q14 >> q3
+        >> ... >> confirmation >> judge >> report >> verdict >> stop_cluster
+
+    q:  plan >> verify >> expectations >> start_samplers >> repetition (mapped) >> stop_samplers
+        >> record
+    confirmation:  suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record >> flames
+
+`start_cluster` and `dump_events` are setups of the teardown `stop_cluster`: if one fails, nothing
+between them runs (whatever its trigger rule), and the cluster is stopped in any case. `select`
+skips the queries that are not asked for, all at once but for `record`, which keeps the order of the
+others. Where `preflight` finds no build of the date, it is skipped, and with the setups all that is
+between them and their teardown: a green night in which nothing ran. A query that fails does not
+keep the next one from running: `plan` and `record` run when all before them is done. `record` never
+takes a failure for an absence: it looks for every repetition that was planned.
+
+Every task that touches the cluster, or looks at its hosts, is in the pool: where nights of several
+DAGs wait for one cluster, none disturbs a repetition of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from airflow.sdk import DAG, TaskGroup, XComArg, task
+from airflow.sdk.definitions.mappedoperator import OperatorPartial
+from airflow.sdk.definitions.param import ParamsDict
+
+from nexmark.airflow_site.airflow_home import POOL
+from nexmark.config import ACCEPT_DAG_ID, BUILD_DAG_ID, Config, Engine
+from nexmark.dag.dag_params import accept_params, nightly_params, on_demand_params
+from nexmark.dag.documentation import accept_doc, nightly_doc, on_demand_doc
+from nexmark.dag.notifying import notifiers, notify
+from nexmark.dag.submit_operator import NexmarkSubmitOperator
+from nexmark.night.night_progress import tell_failure, tell_retry
+from nexmark.night.runs import CONFIRMATION, run_order
+from nexmark.tasks import confirmation, judging, query, sampling
+from nexmark.tasks import infrastructure as clusters
+from nexmark.tasks.preflight import preflight
+from nexmark.tasks.recording import record
+
+START_DATE = datetime(2026, 1, 1, tzinfo=UTC)
+RETRY_DELAY = timedelta(seconds=10)
+#: How often and how long a night waits for the cluster that another night uses.
+WAIT_RETRIES, WAIT_DELAY = 72, timedelta(minutes=10)
+
+DEFAULTS: dict[str, Any] = {
+    "retries": 0,
+    "retry_delay": RETRY_DELAY,
+    "on_failure_callback": tell_failure,
+    "on_retry_callback": tell_retry,
+}
+_SUBMIT_OPTIONS: dict[str, Any] = {"pool": POOL, "retries": 1, "durable": False}
+
+
+def build_nightly_dag(engine: Engine, config: Config) -> DAG:
+    """The nightly DAG of `engine`."""
+    with dag_of(
+        engine.dag_id,
+        f"Nexmark on {engine.name}",
+        f"Nexmark queries on {engine.name}: right, measured, compared",
+        nightly_doc(engine),
+        "nightly",
+        engine.name,
+        schedule=engine.schedule,
+    ) as dag:
+        _wire(engine.name, run_order(config.gate))
+    notify(dag, notifiers())
+    # Not before: every task would copy them, which is two thirds of the time to parse.
+    dag.params = ParamsDict(nightly_params(engine, config))
+    return dag
+
+
+def build_on_demand_dag(config: Config) -> DAG:
+    """The DAG that tests any build, on the engine that its params name."""
+    with dag_of(
+        BUILD_DAG_ID,
+        "Nexmark: a Spark build on demand",
+        "Nexmark queries on any Spark build: right, measured, compared with another",
+        on_demand_doc(),
+        "build",
+    ) as dag:
+        _wire("", run_order(config.gate))
+    notify(dag, notifiers())
+    dag.params = ParamsDict(on_demand_params(config))
+    return dag
+
+
+def build_accept_dag() -> DAG:
+    """The DAG that makes a run the baseline of its engine and workload."""
+    with dag_of(
+        ACCEPT_DAG_ID,
+        "Nexmark: accept a run as the baseline",
+        "Make a night the baseline that later nights are compared with",
+        accept_doc(),
+        "acceptance",
+        params=accept_params(),
+    ) as dag:
+        task_of("accept", 5)(judging.accept)()
+    return dag
+
+
+def dag_of(dag_id: str, name: str, description: str, doc: str, *tags: str, **options: Any) -> DAG:
+    """A DAG of this package: one run at a time, on demand unless `options` say otherwise."""
+    return DAG(
+        dag_id,
+        dag_display_name=name,
+        description=description,
+        doc_md=doc,
+        start_date=START_DATE,
+        catchup=False,
+        tags={"nexmark", *tags},
+        default_args=DEFAULTS,
+        fail_fast=False,
+        **{"schedule": None, "max_active_runs": 1, **options},
+    )
+
+
+def _wire(engine: str, order: Sequence[str]) -> None:
+    report, stop = wire_night(task_of("preflight", 10, pool=POOL)(preflight)(engine), order)
+    report >> task_of("verdict", 5)(judging.verdict)() >> stop
+
+
+def wire_night(check: Any, order: Sequence[str]) -> tuple[Any, Any]:
+    """All that a night does after its preflight `check`; returns `report` and `stop_cluster`.
+
+    The queries run in the `order` given. `report` has to come before `stop_cluster`, which is a
+    teardown.
+    """
+    reap = task_of("reap", 10, pool=POOL, retries=WAIT_RETRIES, retry_delay=WAIT_DELAY)(
+        clusters.reap
+    )()
+    deploy = task_of("deploy", 60, pool=POOL, retries=2)(clusters.deploy)()
+    start = task_of("start_cluster", 120, pool=POOL, retries=1)(clusters.start_cluster)()
+    dump: Any = _submit("dump_events", 60)(submission=start)
+    select = task_of("select", 5, retries=1)(query.select)()
+    together = XComArg(select.operator, key=query.VERIFY_KEY)
+    last: Any = _submit("verify", 120)(submission=together)
+    check >> reap >> deploy >> start.as_setup() >> dump.as_setup() >> select >> last
+    for name in order:
+        last = _query(name, last)
+    last = _confirmation(last)
+    judge = task_of("judge", 15, retries=1, trigger_rule="all_done")(judging.judge)()
+    report = task_of("report", 15, retries=1)(judging.report)()
+    stop = task_of("stop_cluster", 10, pool=POOL, retries=1)(clusters.stop_cluster)()
+    last >> judge >> report
+    stop.as_teardown(setups=[start, dump])
+    return report, stop
+
+
+def _query(name: str, before: Any) -> Any:
+    """The tasks of one query, after `before`; returns the last of them."""
+    with TaskGroup(name, tooltip=f"Nexmark {name}"):
+        plan = task_of("plan", 5, pool=POOL, trigger_rule="all_done", retries=1)(query.plan)(name)
+        verify = _submit("verify", 60)(submission=XComArg(plan.operator, key=query.VERIFY_KEY))
+        expectations = task_of("expectations", 60, pool=POOL)(query.expectations)(name)
+        start = task_of("start_samplers", 5, pool=POOL, retries=1)(sampling.start_samplers)(name)
+        repetitions = _submit_each("repetition", 120).expand_kwargs(plan)
+        stop = task_of("stop_samplers", 5, pool=POOL, retries=1)(sampling.stop_samplers)(name)
+        last = task_of("record", 15, trigger_rule="all_done", retries=2)(record)(name)
+        before >> plan >> verify >> expectations >> start >> repetitions >> stop >> last
+        stop.as_teardown(setups=start)
+        [before, repetitions] >> last
+    return last
+
+
+def _confirmation(before: Any) -> Any:
+    """The tasks that measure suspects again, after `before`; returns the last of them."""
+    with TaskGroup(CONFIRMATION, tooltip="What looks changed is measured again"):
+        suspects = task_of("suspects", 15, pool=POOL, trigger_rule="all_done", retries=1)(
+            confirmation.suspects
+        )()
+        start = task_of("start_samplers", 5, pool=POOL, retries=1)(sampling.start_samplers)(
+            CONFIRMATION
+        )
+        fresh = _submit_each("fresh", 120).expand_kwargs(suspects)
+        stop = task_of("stop_samplers", 5, pool=POOL, retries=1)(sampling.stop_samplers)(
+            CONFIRMATION
+        )
+        last = task_of("record", 15, trigger_rule="all_done", retries=2)(
+            confirmation.record_confirmation
+        )()
+        flames = task_of("flames", 30, trigger_rule="all_done")(confirmation.draw_flames)()
+        before >> suspects >> start >> fresh >> stop >> last >> flames
+        stop.as_teardown(setups=start)
+        fresh >> last
+    return flames
+
+
+def task_of(task_id: str, minutes: int, **options: Any) -> Any:
+    """The decorator of a task that may take `minutes` minutes."""
+    return task(task_id=task_id, execution_timeout=timedelta(minutes=minutes), **options)
+
+
+def _submit(task_id: str, minutes: int) -> Callable[..., NexmarkSubmitOperator]:
+    return partial(
+        NexmarkSubmitOperator,
+        task_id=task_id,
+        execution_timeout=timedelta(minutes=minutes),
+        **_SUBMIT_OPTIONS,
+    )
+
+
+def _submit_each(task_id: str, minutes: int) -> OperatorPartial:
+    """As `_submit`, for a task that is mapped; one repetition runs at a time."""
+    return NexmarkSubmitOperator.partial(
+        task_id=task_id,
+        execution_timeout=timedelta(minutes=minutes),
+        max_active_tis_per_dagrun=1,
+        map_index_template="{{ application }}",
+        **_SUBMIT_OPTIONS,
+    )

@@ -1,0 +1,171 @@
+"""The SparkSubmit operator of a night."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSkipException,
+)
+
+from nexmark.dag.links import LINKS, publish_event_log
+from nexmark.dag.submit_hook import WatchedSubmitHook
+from nexmark.errors import NexmarkError
+from nexmark.night.eta import Watch
+from nexmark.night.night_progress import reason, say
+from nexmark.night.private_confs import private_properties
+from nexmark.night.run_directory import claim, note_application, prepare, write_failure
+from nexmark.night.shared_verification import DONE, outcomes, run_together
+from nexmark.night.submission import VERIFY
+from nexmark.secrets import without_secrets
+from nexmark.tasks.context import current_night
+from nexmark.tasks.kafka_topics import kafka_confs
+from nexmark_jobs.ending import VARIABLE, UsageError, exit_code
+
+_EXIT_CODE = "exit-code.txt"
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class NexmarkSubmitOperator(SparkSubmitOperator):
+    """SparkSubmitOperator whose arguments are decided while the night runs.
+
+    `submission` (templated, usually from XCom) is made by `nexmark.night.submission`: the
+    engine's own spark-submit with its SPARK_HOME, the connection of the cluster, and the rest.
+    Directories that the application fills are emptied first, so that a retry starts clean.
+
+    A mapped task has `in_sequence` instead: Airflow starts mapped instances in any order, but the
+    arms of a query have to take turns. So the instance that starts next runs the next submission.
+
+    The operator passes the submission to the provider's hook itself: it uses only the public
+    arguments and template fields of SparkSubmitOperator.
+    """
+
+    operator_extra_links = LINKS
+    template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, "submission")
+
+    def __init__(self, *, submission: dict[str, Any], **kwargs: Any) -> None:
+        """`submission` is the only argument of its own; the rest is the operator's."""
+        super().__init__(**kwargs)
+        self.submission = submission
+        self.running: Mapping[str, Any] | None = None
+        self._submitted: WatchedSubmitHook | None = None
+
+    def execute(self, context: Context) -> None:
+        """Run the application to its end; AirflowException with its last words if it fails."""
+        submission = self.submission
+        if not submission:
+            raise AirflowSkipException("the night has one query, whose own task verifies it")
+        if "queries" in submission:
+            run_together(submission, partial(self._run, context), AirflowException)
+            return
+        if self._is_verified(context, submission):
+            return
+        if "sequence" in submission:
+            submission = claim(Path(submission["sequence"]), context["ti"].map_index or 0)
+        self.running = submission
+        self._keep_links(context)
+        if "recorded" not in submission:
+            from nexmark.night.executor_shares import measure_again
+
+            self._run(context, submission)
+            if measure_again(current_night(), submission):
+                self._run(context, submission)
+            return
+        from nexmark.night.profiling import fetch
+
+        try:
+            self._run(context, submission)
+            fetch(current_night(), submission)
+        except (AirflowException, NexmarkError) as error:
+            why = reason(str(error))
+            write_failure(Path(submission["directories"][0]), why)
+            say(f"{submission['label']}: no flame graphs, the verdict is not concerned: {why}")
+
+    @staticmethod
+    def _is_verified(context: Context, submission: Mapping[str, Any]) -> bool:
+        """Whether this is a verification run that has been done with all others of the night.
+
+        A task that is tried or cleared again runs it by itself.
+        """
+        query, _, run = str(submission.get("label", "")).partition(" ")
+        if run != VERIFY or context["ti"].try_number > 1:
+            return False
+        found = outcomes(Path(submission["night"])).get(query)
+        if found:
+            say(f"{query}: failed with the others, is verified by itself: {found}")
+        return found == DONE
+
+    def _run(self, context: Context, submission: dict[str, Any]) -> None:
+        """Run the application to its end."""
+        context["application"] = submission["label"]  # type: ignore[typeddict-unknown-key]
+        for field in ("application", "application_args", "name"):
+            setattr(self, field, submission[field])
+        self.conf = dict(submission["conf"])
+        ended = Path(submission["night"]) / _EXIT_CODE
+        ended.unlink(missing_ok=True)
+        self.env_vars = {**submission["env_vars"], VARIABLE: str(ended)}
+        if "heal" in submission:
+            self._heal(submission["heal"])
+        prepare([Path(directory) for directory in submission["directories"]])
+        started = time.time()
+        try:
+            secrets = kafka_confs(submission.get("kafka"))
+            with private_properties(submission, secrets) as self.properties_file:
+                self._submitted = self._hook_of(submission)
+                self._submitted.submit(self.application)
+        except AirflowException as error:
+            error.args = (without_secrets(str(error)),)
+            write_failure(Path(submission["directories"][0]), reason(str(error)))
+            if exit_code(ended) == UsageError.exit_code:  # no retry will mend it
+                raise AirflowFailException(str(error)) from None
+            raise
+        finally:
+            note_application(Path(submission["night"]), submission["label"], started, time.time())
+            publish_event_log(submission)
+        for unfinished, finished in submission["renames"]:
+            if Path(unfinished).exists():
+                Path(unfinished).replace(finished)
+        say(f"{submission['label']}: done in {time.time() - started:.1f} s")
+
+    def on_kill(self) -> None:
+        """Kill the application that runs."""
+        if self._submitted is not None:
+            self._submitted.on_kill()
+
+    def _hook_of(self, submission: Mapping[str, Any]) -> WatchedSubmitHook:
+        """The hook that runs a submission."""
+        return WatchedSubmitHook(
+            Watch(current_night(), submission["label"]),
+            application_args=self.application_args,
+            conf=self.conf,
+            conn_id=submission["conn_id"],
+            deploy_mode="client",
+            env_vars=self.env_vars,
+            name=self.name,
+            properties_file=self.properties_file,
+            spark_binary=submission["spark_binary"],
+        )
+
+    def _keep_links(self, context: Context) -> None:
+        """Keep the links that are known now, as Airflow does when the task has ended."""
+        instance = context["ti"]
+        for link in LINKS:
+            url = link.get_link(self, ti_key=instance)  # type: ignore[arg-type]
+            if url:
+                instance.xcom_push(key=link.xcom_key, value=url)
+
+    @staticmethod
+    def _heal(query: str) -> None:
+        """Make the clusters that `query` needs whole: no task before this one has done so."""
+        from nexmark.tasks.infrastructure import heal
+
+        heal(current_night(), query)

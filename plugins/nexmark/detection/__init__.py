@@ -1,1 +1,0 @@
-"""Does the gate find real regressions? `make bench-detection`: real causes on real Spark."""

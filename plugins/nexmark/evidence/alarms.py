@@ -1,0 +1,50 @@
+"""What is red tonight, by the build that it began with: one issue a line, not one per query."""
+
+from __future__ import annotations
+
+from nexmark.secrets import without_secrets
+from nexmark.store import Store
+from nexmark.store.table_rows import NightRow
+from nexmark.verdict.acks import Alarm, Group, group_by_first_bad
+
+NIGHTS = 100
+"""So far back an alarm is followed."""
+BUILD = 19
+"""Characters of a build's name that are shown: enough to tell it by."""
+
+
+def alarm_lines(store: Store, night: NightRow) -> list[str]:
+    """Return a line per group: ``since build 4.3.0 sha256:.. (run ..): q5 1.120, q7 1.090``.
+
+    What is known and accepted is left out.
+    """
+    return [
+        f"{since_of(store, group)}: {', '.join(map(_alarm, group.alarms))}"
+        for group in alarm_groups(store, night)
+    ]
+
+
+def alarm_groups(store: Store, night: NightRow) -> list[Group]:
+    """Return what is red in a night and not accepted, by the build that it began with."""
+    red = {(row.query, row.metric) for row in store.verdicts(night.id) if row.red}
+    if not red:
+        return []
+    tonight = [x for x in store.query_verdicts(night.id) if (x.query, x.metric) in red]
+    earlier = [x for x in store.earlier(night.id, NIGHTS, {query for query, _ in red}) if x]
+    builds = store.candidates(verdicts[0].night for verdicts in earlier)
+    history = [(builds[verdicts[0].night], verdicts) for verdicts in earlier]
+    return group_by_first_bad([*history, (night.build_id, tonight)])
+
+
+def since_of(store: Store, group: Group) -> str:
+    """Return which build and night a group began with: ``since build 4.3.0 sha256:.. (..)``."""
+    build = store.build(group.build)
+    name = f"{without_secrets(build.version)} {build.id[:BUILD]}"
+    return f"since build {name} (night {group.alarms[0].since})"
+
+
+def _alarm(alarm: Alarm) -> str:
+    verdict = alarm.verdict
+    size = verdict.value.value if verdict.ratio is None else f"{verdict.ratio:.3f}"
+    times = f" ({alarm.nights} nights)" if alarm.nights > 1 else ""
+    return f"{verdict.query} {size}{times}"

@@ -1,0 +1,206 @@
+"""What may explain why a query is slower or faster: operators, plans, Spark confs."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import shorten
+
+from nexmark.attribution.attribute import attribute
+from nexmark.attribution.explained import Attribution, CostChange
+from nexmark.attribution.sentences import words
+from nexmark.config.confs import is_reserved
+from nexmark.evidence.pairs import Arms
+from nexmark.evidence.rows import Row
+from nexmark.model import ARMS, WALL, Arm, Value
+from nexmark.secrets import shown as hidden
+from nexmark.store import Store
+from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
+
+EXPLAINED = 3
+"""The most red queries that are explained under the table; the evidence explains all."""
+WIDTH = 320
+_FEW = 3
+
+
+@dataclass(frozen=True)
+class ArmPlan:
+    """The executed plan of an arm; ``others``: how many repetitions had another one."""
+
+    id: str
+    skeleton_hash: str
+    text: str
+    others: int
+
+
+@dataclass(frozen=True)
+class PlansCompared:
+    """The plans by arm. ``state``: same, details differ, changed; – where an arm has none.
+
+    ``diff`` is unified, from the baseline to the candidate; the first two lines name the arms.
+    """
+
+    state: str
+    arms: Mapping[str, ArmPlan]
+    diff: tuple[str, ...]
+    formulations: tuple[str, ...]
+
+    @property
+    def changed(self) -> bool | None:
+        """Whether the texts differ; None where there are not two plans to compare."""
+        if len(self.arms) < len(ARMS):
+            return None
+        return self.arms[Arm.CANDIDATE].id != self.arms[Arm.BASELINE].id
+
+
+@dataclass(frozen=True)
+class ConfOfArms:
+    """A Spark conf that differs; ``set_by_harness``: a port, say, that has to be set apart."""
+
+    key: str
+    candidate: str | tuple[str, ...] | None
+    baseline: str | tuple[str, ...] | None
+    set_by_harness: bool
+
+
+def attribution_of(
+    store: Store, run: str, query: str, verdicts: Iterable[VerdictRow] | None = None
+) -> Attribution | None:
+    """Return why a query of a run changed; None where there is nothing to compare it with.
+
+    ``run`` is the full name of a recorded run. The baseline is the baseline arm of the night if it
+    has one, else the accepted run that the verdict is against; ``paired`` says which. Reads the
+    results database only; ``verdicts`` are all of the run, read where they are not given.
+    """
+    every = store.verdicts(run) if verdicts is None else verdicts
+    own = [row for row in every if row.query == query]
+    deciding = next((row for row in own if row.decides), None)
+    wall = next((row for row in own if row.metric == WALL), None)
+    arms = store.observed(run, query, ARMS)
+    baseline, paired = arms[Arm.BASELINE], True
+    if not baseline and deciding is not None and deciding.baseline_run:
+        other = store.observed(deciding.baseline_run, query, (Arm.CANDIDATE,))
+        baseline, paired = other[Arm.CANDIDATE], False
+    stated = None
+    if deciding is not None and deciding.ratio is not None:
+        stated = CostChange(deciding.ratio, deciding.lo, deciding.hi)
+    return attribute(
+        query,
+        arms[Arm.CANDIDATE],
+        baseline,
+        stated=stated,
+        verdict=Value(deciding.value) if deciding else None,
+        wall_verdict=Value(wall.value) if wall else None,
+        paired=paired,
+    )
+
+
+def attributions(store: Store, night: NightRow, queries: Iterable[str]) -> dict[str, Attribution]:
+    """Return the attributions of some queries of a night, by query, where there are any."""
+    verdicts = store.verdicts(night.id)
+    found = {query: attribution_of(store, night.id, query, verdicts) for query in queries}
+    return {query: one for query, one in found.items() if one is not None}
+
+
+def attribution_lines(store: Store, night: NightRow, rows: Sequence[Row]) -> list[str]:
+    """Return a line on each of the first red queries, and one on plans that changed unnoticed."""
+    red = [row.query for row in rows if row.red and row.ratio]
+    lines = [
+        f"Why {query}: {one.kind.value}: {shorten(why, WIDTH, placeholder=' ...')}."
+        for query, one in attributions(store, night, red[:EXPLAINED]).items()
+        if (why := words(one))
+    ]
+    other = changed_plans(store, night)
+    changed = [row.query for row in rows if not row.red and row.query in other]
+    if changed:
+        lines.append(
+            f"Plan: other operators than the baseline's, same speed: {', '.join(changed)}."
+        )
+    return lines
+
+
+def changed_plans(store: Store, night: NightRow) -> frozenset[str]:
+    """Return the queries whose arms had other operators, of a night with both arms."""
+    return frozenset(
+        query
+        for query, arms in store.plan_hashes(night.id).items()
+        if arms.keys() >= set(ARMS) and arms[Arm.CANDIDATE] != arms[Arm.BASELINE]
+    )
+
+
+def plans_of(store: Store, rows: Sequence[RepetitionRow], arms: Arms) -> PlansCompared:
+    """Return by arm the plan that most of its repetitions had, and how the two differ.
+
+    ``rows`` are of the night itself; if they have no baseline, the baseline of ``arms`` is used.
+    """
+    counts = {arm: Counter(x.plan_id for x in rows if x.arm == arm and x.plan_id) for arm in ARMS}
+    if not counts[Arm.BASELINE]:
+        counts[Arm.BASELINE] = Counter(x.plan_id for x in arms.baseline if x.plan_id)
+    known = store.plans(plan for count in counts.values() for plan in count if plan)
+    shown: dict[str, ArmPlan] = {}
+    for arm, count in counts.items():
+        if count:
+            identity, times = count.most_common(1)[0]
+            row = known[str(identity)]
+            shown[arm] = ArmPlan(row.id, row.skeleton_hash, row.text, count.total() - times)
+    diff: Iterable[str] = ()
+    if len(shown) == len(ARMS):
+        old, new = (shown[arm].text.splitlines() for arm in (Arm.BASELINE, Arm.CANDIDATE))
+        diff = difflib.unified_diff(old, new, Arm.BASELINE, Arm.CANDIDATE, lineterm="")
+    formulations = {row.formulation for row in (*arms.candidate, *arms.baseline)}
+    return PlansCompared(arms.plan, shown, tuple(diff), tuple(sorted(x for x in formulations if x)))
+
+
+def confs_by_arm(
+    repetitions: Iterable[RepetitionRow], most: int | None = _FEW
+) -> dict[str, dict[str, str | tuple[str, ...]]]:
+    """Return by arm the Spark confs that are not the defaults; what may be a secret is hidden.
+
+    What differs from one repetition to the next is a tuple; of one with more than ``most`` values
+    only their number and the first are told.
+    """
+    return {
+        arm: {key: _one_or_few(key, values, most) or "" for key, values in sorted(confs.items())}
+        for arm, confs in sorted(_values(repetitions).items())
+    }
+
+
+def conf_differences(repetitions: Iterable[RepetitionRow]) -> list[ConfOfArms]:
+    """Return the confs that candidate and baseline do not have in common; our own come last."""
+    values = _values(repetitions)
+    if not set(ARMS) <= values.keys():
+        return []
+    ours, theirs = values[Arm.CANDIDATE], values[Arm.BASELINE]
+    found = [
+        ConfOfArms(
+            key,
+            _one_or_few(key, ours.get(key, ())),
+            _one_or_few(key, theirs.get(key, ())),
+            is_reserved(key),
+        )
+        for key in sorted({*ours, *theirs})
+        if set(ours.get(key, ())) != set(theirs.get(key, ()))
+    ]
+    return sorted(found, key=lambda x: (x.set_by_harness, x.key))
+
+
+def _values(repetitions: Iterable[RepetitionRow]) -> dict[str, dict[str, dict[str, None]]]:
+    """Return by arm and key the values that its repetitions had, in order."""
+    found: dict[str, dict[str, dict[str, None]]] = {}
+    for row in repetitions:
+        for key, value in (row.confs or {}).items():
+            found.setdefault(row.arm, {}).setdefault(str(key), {})[str(value)] = None
+    return found
+
+
+def _one_or_few(
+    key: str, values: Iterable[str], most: int | None = None
+) -> str | tuple[str, ...] | None:
+    shown = list(dict.fromkeys(hidden(key, value) for value in values))
+    if len(shown) < 2:
+        return shown[0] if shown else None
+    if most is None or len(shown) <= most:
+        return tuple(shown)
+    return f"{len(shown)} values, as {shown[0]}"

@@ -1,0 +1,133 @@
+"""How good the gate is: its self-test, and the smallest change it can see of each query."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any
+
+from nexmark.model import CPU, Value, grouped, median_of
+from nexmark.store import Store, history
+from nexmark.store.history import Tally
+from nexmark.store.table_rows import NightRow, SelfTestRow
+from nexmark.verdict.rates import Rates, Result, Test, alarmed, rates
+
+NIGHTS = 60
+"""That the smallest change is the median of."""
+CHARTED = 100
+"""Nights whose verdicts are drawn."""
+LISTED = 30
+TESTS = 400
+"""Self-tests that the rates are made of: the last ones of an engine."""
+
+
+@dataclass(frozen=True)
+class SelfTests:
+    """The last self-tests of one version of the gate, newest first, and their rates."""
+
+    version: int | None
+    rows: tuple[SelfTestRow, ...]
+    rates: Rates
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What can be seen of a query: medians over the last nights that were judged."""
+
+    query: str
+    nights: int
+    mde: float | None
+    noise: float | None
+    calibrating: bool
+    share: float = 0.0
+    """Of the widest bar."""
+
+
+@dataclass(frozen=True)
+class ComparedNights:
+    """Nights that are compared with each other."""
+
+    engine: str
+    workload: str
+    cluster: str
+    mode: str
+    nights: int
+    seen: tuple[Seen, ...]
+
+
+@dataclass(frozen=True)
+class GateHealth:
+    """Gate health; ``engines``: their rates, by the newest version of the gate that was tested."""
+
+    engines: tuple[tuple[str, Rates], ...]
+    series: tuple[ComparedNights, ...]
+    tests: tuple[tuple[SelfTestRow, bool | None], ...]
+    tallies: tuple[tuple[Any, Tally], ...]
+    """The last nights that were judged, the oldest first."""
+
+
+def self_tests(
+    store: Store, engine: str, version: int | None = None, dags: Collection[str] | None = None
+) -> SelfTests:
+    """Return the self-tests on an engine by a version of the gate; by the newest if none is given.
+
+    ``dags``: of these DAGs only. Without any such test there are no rows, and no rate.
+    """
+    if version is None:
+        version = store.newest_tested(engine, dags)
+    rows = store.self_tests(engine, TESTS, version=version, dags=dags)
+    results = (Result(Test(x.kind), alarmed(Value(x.value))) for x in rows)
+    return SelfTests(version, tuple(rows), rates(results, version))
+
+
+def self_tests_of(store: Store, night: NightRow) -> SelfTests:
+    """Return the self-tests of the version of the gate that judged a night."""
+    versions = [row.gate_version for row in store.verdicts(night.id)]
+    return self_tests(store, night.engine, max(versions, default=None))
+
+
+def gate_health(store: Store, dags: Collection[str]) -> GateHealth:
+    """Return what is known of the gate."""
+    nights = history.nights(store, dags, max(NIGHTS, CHARTED))
+    engines = list(dict.fromkeys(night.engine for night in nights))
+    tests = {engine: self_tests(store, engine, dags=dags) for engine in engines}
+    found = (test for own in tests.values() for test in own.rows)
+    recent = sorted(found, key=lambda x: x.judged, reverse=True)[:LISTED]
+    tallies = history.tallies(store, [night.id for night in nights[:CHARTED]])
+    return GateHealth(
+        tuple((name, own.rates) for name, own in tests.items() if own.rows),
+        tuple(_series(store, nights[:NIGHTS])),
+        tuple((test, right(test)) for test in recent),
+        tuple((night, tallies[night.id]) for night in nights[CHARTED::-1] if night.id in tallies),
+    )
+
+
+def right(test: SelfTestRow) -> bool | None:
+    """Tell whether the gate was right about a known change; None where it came to no verdict."""
+    said = alarmed(Value(test.value))
+    return None if said is None else said == (test.kind == Test.SLOWDOWN)
+
+
+def seen_of(rows: Iterable[Any]) -> list[Seen]:
+    """Return what can be seen of each query, the least visible first."""
+    seen = [
+        Seen(
+            query,
+            len(own),
+            median_of(row.mde for row in own),
+            median_of(row.noise for row in own),
+            own[0].value == Value.CALIBRATING,
+        )
+        for query, own in grouped(rows, attrgetter("query")).items()
+    ]
+    widest = max((one.mde or 0 for one in seen), default=0) or 1
+    shares = (replace(one, share=(one.mde or 0) / widest) for one in seen)
+    return sorted(shares, key=lambda one: -(one.mde or 0))
+
+
+def _series(store: Store, nights: Sequence[Any]) -> Iterable[ComparedNights]:
+    place = attrgetter("engine", "workload", "cluster", "mode", "shape")
+    for (engine, workload, cluster, mode, _), own in grouped(nights, place).items():
+        rows = history.visible(store, [night.id for night in own], CPU) if mode != "bounds" else ()
+        yield ComparedNights(engine, workload, cluster, mode, len(own), tuple(seen_of(rows)))

@@ -1,0 +1,298 @@
+"""All that the verdict on a night rests on: is it green, why, what next; then a line per query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from nexmark.attribution.explained import Attribution
+from nexmark.evidence.acknowledged import Acknowledged, acks_for
+from nexmark.evidence.alarms import alarm_lines
+from nexmark.evidence.explaining import attribution_lines, attributions, confs_by_arm
+from nexmark.evidence.gate_health import SelfTests, self_tests_of
+from nexmark.evidence.looks import Look, look
+from nexmark.evidence.night_hosts import CanaryMedian, NightHost, canary_of, host_facts, hosts_of
+from nexmark.evidence.night_list import GREEN, OPEN, RED
+from nexmark.evidence.pairs import STAGES, Arms, arms_of
+from nexmark.evidence.reproduce import reproduce
+from nexmark.evidence.rows import Row, rows_of, suite_of
+from nexmark.evidence.signoffs import SignOffDecision
+from nexmark.evidence.summary import failed, health, summary
+from nexmark.model import SUITE, WALL, grouped
+from nexmark.store import Store, history
+from nexmark.store.accepting import confs_of_candidate
+from nexmark.store.table_rows import (
+    NightRow,
+    RepetitionRow,
+    SelfTestRow,
+    ValidationRow,
+    VerdictRow,
+)
+
+NOTABLE = 0.02
+"""A smaller difference in state is not shown."""
+UNDECIDED = SignOffDecision()
+
+
+@dataclass(frozen=True)
+class Report:
+    """A night with its rows; ``failed``: whether it is red.
+
+    ``lines`` are the three that matter, with one on each red query that can be explained, and how
+    far to trust them; ``alarms`` tell since which build it is.
+    """
+
+    night: NightRow
+    rows: tuple[Row, ...]
+    lines: tuple[str, ...]
+    failed: bool
+    alarms: tuple[str, ...] = ()
+
+    def heading(self) -> str:
+        """Return what was measured, in one line."""
+        night = self.night
+        count = max((row.repetitions for row in self.rows), default=0)
+        times = "1 repetition" if count == 1 else f"medians of {count} repetitions"
+        place = f"{night.engine}, workload {night.workload}, cluster {night.cluster}"
+        tried = f"; {confs_of_candidate(night)}" if night.candidate_conf else ""
+        when = f"{night.started:%Y-%m-%d %H:%M} UTC"
+        return f"Nexmark on {place}, {when}, {times}{tried}. Run {night.id}"
+
+
+@dataclass(frozen=True)
+class BuildRole:
+    """A build of a night: the candidate, or what some of the queries are compared with.
+
+    ``run``: the accepted run that was compared with, where the night has no baseline arm.
+    """
+
+    role: str
+    id: str
+    version: str
+    source: str
+    queries: tuple[str, ...]
+    run: str | None = None
+
+
+@dataclass(frozen=True)
+class QueryLine:
+    """One query of a night; ``state`` is the ratio of the state's bytes, where it is notable."""
+
+    row: Row
+    look: Look
+    wall: float | None
+    wall_look: Look | None
+    plan: str
+    state_bytes: float | None
+    state: float | None
+    place: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommonEvidence:
+    """What a night and a query of it rest on; ``confs`` are by arm, ``before`` and ``after`` runs.
+
+    ``verdicts``, ``validations``, ``builds``, ``canary`` and ``acks`` of a query are its own.
+    """
+
+    night: NightRow
+    written: datetime = field(default_factory=lambda: datetime.now(UTC))
+    verdicts: tuple[VerdictRow, ...]
+    validations: tuple[ValidationRow, ...]
+    builds: tuple[BuildRole, ...]
+    host_names: tuple[str, ...]
+    host_facts: Mapping[str, Mapping[str, Any]]
+    canary: tuple[CanaryMedian, ...]
+    confs: Mapping[str, Mapping[str, Any]]
+    acks: tuple[Acknowledged, ...]
+    before: str | None
+    after: str | None
+
+    @property
+    def gate_version(self) -> int | None:
+        """The newest version of the gate that judged it."""
+        return max((row.gate_version for row in self.verdicts), default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NightEvidence(CommonEvidence):
+    """A night. ``colour`` is GREEN, RED or NOT JUDGED; ``decision`` is of a sign-off only.
+
+    ``reproduce`` has the command that measures each red query again, ``attributions`` why each
+    query changed (only where they were asked for).
+    """
+
+    report: Report
+    decision: SignOffDecision | None
+    colour: str
+    what: str
+    why: str
+    todo: str
+    explained: tuple[str, ...]
+    health: tuple[str, ...]
+    lines: tuple[QueryLine, ...]
+    suite: VerdictRow | None
+    hosts: tuple[NightHost, ...]
+    self_tests: SelfTests
+    reproduce: Mapping[str, str]
+    attributions: Mapping[str, Attribution]
+
+    @property
+    def tonight(self) -> tuple[SelfTestRow, ...]:
+        """The self-tests of this night, in order."""
+        return tuple(x for x in self.self_tests.rows[::-1] if x.night_id == self.night.id)
+
+    @property
+    def done(self) -> int:
+        """The number of queries that have rows."""
+        return sum(line.row.result != "not run" for line in self.lines)
+
+    @property
+    def same_build(self) -> bool:
+        """Whether the candidate was compared with itself."""
+        same = set((self.night.baselines or {}).values()) == {self.night.build_id}
+        return same and not self.night.candidate_conf
+
+
+def _largest(
+    value: Callable[[QueryLine], float | None],
+) -> Callable[[QueryLine], tuple[Any, ...]]:
+    return lambda line: (value(line) is None, -(value(line) or 0), line.place)
+
+
+SORTS: Mapping[str, Callable[[QueryLine], tuple[Any, ...]]] = {
+    "attention": lambda line: (line.look.rank, -abs((line.row.ratio or 1) - 1), line.place),
+    "query": lambda line: (line.place,),
+    "cpu": _largest(lambda line: line.row.ratio),
+    "wall": _largest(lambda line: line.wall),
+    "state": _largest(lambda line: line.state_bytes),
+}
+"""What the lines can be sorted by."""
+
+
+def make_report(store: Store, run: str) -> Report:
+    """Return the report of a run; StoreError when the run is not known."""
+    night = store.find_run(run)
+    rows, suite = rows_of(store, night), suite_of(store, night)
+    return _report(store, night, rows, suite, self_tests_of(store, night))
+
+
+def _report(
+    store: Store,
+    night: NightRow,
+    rows: Sequence[Row],
+    suite: VerdictRow | None,
+    tests: SelfTests,
+) -> Report:
+    what, why, after = summary(night, rows, suite)
+    explained = attribution_lines(store, night, rows)
+    lines = (what, why, *explained, after, *health(night, rows, tests))
+    return Report(night, tuple(rows), lines, failed(rows, suite), tuple(alarm_lines(store, night)))
+
+
+def night_evidence(
+    store: Store, night: NightRow, decision: SignOffDecision | None = None, deep: bool = True
+) -> NightEvidence:
+    """Return what is known of a night; ``deep``: also why each of its queries changed."""
+    repetitions = store.repetitions(night.id, leave_out=("batch_list",))
+    rows, suite = rows_of(store, night, repetitions), suite_of(store, night)
+    tests = self_tests_of(store, night)
+    report = _report(store, night, rows, suite, tests)
+    what, why, *explained = report.lines
+    what = re.sub("^NIGHT (FAILED|OK|NOT JUDGED): ", "", what)
+    trust = [line for line in explained if line.startswith("Gate: ")]
+    todo = next(line for line in explained if line.startswith("Next: "))
+    verdicts = store.verdicts(night.id)
+    arms = arms_of(repetitions, _accepted_arms(store, verdicts))
+    judged = any(row.verdict for row in rows)
+    before, after = history.neighbours(store, night)
+    return NightEvidence(
+        night=night,
+        report=report,
+        decision=decision,
+        colour=(RED if report.failed else GREEN) if judged else OPEN,
+        what=what[:1].upper() + what[1:],
+        why=why.removeprefix("Why: "),
+        todo=todo.removeprefix("Next: "),
+        explained=tuple(x for x in explained if x not in (todo, *trust)),
+        health=tuple(line.removeprefix("Gate: ") for line in trust),
+        lines=tuple(lines_of(rows, verdicts, arms)),
+        suite=suite,
+        builds=tuple(builds_of(store, night, verdicts)),
+        verdicts=tuple(verdicts),
+        validations=tuple(store.validations(night.id)),
+        hosts=tuple(hosts_of(history.hosts(store, night.id))),
+        host_names=tuple(sorted({host for row in repetitions for host in row.hosts or ()})),
+        host_facts=host_facts(night),
+        canary=tuple(canary_of(store.canaries(night.id))),
+        confs=confs_by_arm(row for row in repetitions if row.stage in STAGES),
+        self_tests=tests,
+        acks=tuple(acks_for(store, night)),
+        reproduce={x.query: reproduce(store, night, x.query) for x in rows if x.red},
+        attributions=attributions(store, night, night.queries) if deep else {},
+        before=before,
+        after=after,
+    )
+
+
+def lines_of(
+    rows: Sequence[Row], verdicts: Iterable[VerdictRow], arms: Mapping[str, Arms]
+) -> list[QueryLine]:
+    """Return a line per query, in the order of the rows."""
+    walls = {row.query: row for row in verdicts if row.metric == WALL}
+    return [
+        _line(place, row, arms.get(row.query, Arms()), walls.get(row.query))
+        for place, row in enumerate(rows)
+    ]
+
+
+def _line(place: int, row: Row, arms: Arms, wall: VerdictRow | None) -> QueryLine:
+    state = arms.ratio("state_bytes_max")
+    return QueryLine(
+        row=row,
+        look=look(row.verdict, known=row.acceptance is not None),
+        wall=wall.ratio if wall and wall.ratio else arms.ratio(WALL),
+        wall_look=look(wall.value) if wall and wall.value in ("WATCH", "FASTER") else None,
+        plan=arms.plan,
+        state_bytes=arms.median("state_bytes_max"),
+        state=state if state is not None and abs(state - 1) >= NOTABLE else None,
+        place=place,
+    )
+
+
+def builds_of(store: Store, night: NightRow, verdicts: Iterable[VerdictRow]) -> list[BuildRole]:
+    """Return each build with its role: the candidate, and what the queries are compared with."""
+    compared: dict[tuple[str, str | None], list[str]] = {}
+    for query, build in (night.baselines or {}).items():
+        compared.setdefault((str(build), None), []).append(query)
+    for row in verdicts:
+        if row.baseline_run and row.decides:
+            build = store.night(row.baseline_run).build_id
+            compared.setdefault((build, row.baseline_run), []).append(row.query)
+    roles = [
+        BuildRole("candidate", night.build_id, "", "", tuple(night.queries)),
+        *(BuildRole("baseline", x, "", "", tuple(own), run) for (x, run), own in compared.items()),
+    ]
+    known = {build.id: build for build in store.builds({role.id for role in roles})}
+    return [
+        replace(role, version=known[role.id].version, source=known[role.id].source)
+        if role.id in known
+        else role
+        for role in roles
+    ]
+
+
+def _accepted_arms(store: Store, verdicts: Iterable[VerdictRow]) -> dict[str, list[RepetitionRow]]:
+    """Return the rows of the accepted runs that queries are compared with by bounds."""
+    compared = [row for row in verdicts if row.baseline_run and row.decides and row.query != SUITE]
+    repetitions = (
+        repetition
+        for run, own in grouped(compared, lambda row: row.baseline_run).items()
+        for repetition in store.repetitions(
+            str(run), {row.query for row in own}, leave_out=("batch_list", "confs")
+        )
+    )
+    return grouped(repetitions, lambda repetition: repetition.query)

@@ -1,0 +1,260 @@
+"""The repetitions of a query: both arms side by side, as pairs, batch by batch, and over time."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TypeVar
+
+from nexmark.measure.cpu_series import CpuSeries, unpack
+from nexmark.model import (
+    ARMS,
+    CPU,
+    WALL,
+    Arm,
+    Basis,
+    Stage,
+    grouped,
+    median_of,
+    metric_of,
+    one_basis,
+)
+from nexmark.store import Store
+from nexmark.store.table_rows import RepetitionRow
+
+Run = TypeVar("Run")
+
+STAGES: Mapping[int, str] = {1: "first pairs", 2: "fresh pairs"}
+"""Those that are judged."""
+SAME, DETAILS, CHANGED, UNKNOWN = "same", "details differ", "changed", "–"
+MOST_POINTS = 240
+"""Of one curve."""
+_BEFORE_S, _AFTER_S = 10, 5
+_OF_BATCH = ("input_rows", "duration_ms", "state_rows", "state_bytes")
+
+
+@dataclass(frozen=True)
+class Arms:
+    """The first repetitions of one query that count, of the candidate and of what it is against."""
+
+    candidate: tuple[RepetitionRow, ...] = ()
+    baseline: tuple[RepetitionRow, ...] = ()
+
+    def ratio(self, metric: str) -> float | None:
+        """Return the ratio of the medians of a metric."""
+        return _ratio(_median(self.candidate, metric), _median(self.baseline, metric))
+
+    def median(self, metric: str) -> float | None:
+        """Return the median of a metric of the candidate."""
+        return _median(self.candidate, metric)
+
+    @property
+    def plan(self) -> str:
+        """Whether both arms ran the same plan: by its operators, then by its text."""
+        both = [
+            [row for row in rows if row.plan_skeleton_hash is not None]
+            for rows in (self.candidate, self.baseline)
+        ]
+        if not all(both):
+            return UNKNOWN
+        skeletons, plans = (
+            [{getattr(row, name) for row in rows} for rows in both]
+            for name in ("plan_skeleton_hash", "plan_id")
+        )
+        if skeletons[0] != skeletons[1]:
+            return CHANGED
+        return SAME if plans[0] == plans[1] else DETAILS
+
+
+@dataclass(frozen=True)
+class PairOfRuns:
+    """Both repetitions of a pair; None for one that is not there (a night of one arm has none).
+
+    The figures are CPU-seconds per million events, on the basis of the verdict, of repetitions that
+    count.
+    """
+
+    stage: int
+    number: int
+    candidate: RepetitionRow | None
+    baseline: RepetitionRow | None
+    candidate_figure: float | None
+    baseline_figure: float | None
+
+    @property
+    def label(self) -> str:
+        """The name of the pair in a chart."""
+        return f"{self.number}" if self.stage == Stage.FIRST else f"fresh {self.number}"
+
+    @property
+    def ratio(self) -> float | None:
+        """Candidate / baseline."""
+        return _ratio(self.candidate_figure, self.baseline_figure)
+
+    @property
+    def wall_ratio(self) -> float | None:
+        """Candidate / baseline of the wall-clock time."""
+        return _ratio(_figure(self.candidate, WALL), _figure(self.baseline, WALL))
+
+    @property
+    def runs(self) -> tuple[RepetitionRow | None, RepetitionRow | None]:
+        """The candidate's repetition, and the baseline's."""
+        return self.candidate, self.baseline
+
+
+@dataclass(frozen=True)
+class BatchMedian:
+    """One micro-batch of an arm: medians over its repetitions; None for what was not recorded."""
+
+    arm: str
+    id: int
+    phase: str | None
+    input_rows: float | None
+    duration_ms: float | None
+    state_rows: float | None
+    state_bytes: float | None
+
+
+@dataclass(frozen=True)
+class CpuCurve:
+    """The cores in use of a repetition on one host; ``seconds`` from the start of the query."""
+
+    arm: str
+    stage: int
+    number: int
+    host: str
+    interval_s: float
+    seconds: tuple[float, ...]
+    cores: tuple[float, ...]
+
+
+def arms_of(
+    rows: Iterable[RepetitionRow], others: Mapping[str, Sequence[RepetitionRow]] | None = None
+) -> dict[str, Arms]:
+    """Return the arms by query; ``others`` has the baseline that is of another night."""
+    counting = _counting(rows)
+    ours, theirs = (
+        grouped((x for x in counting if x.arm == arm), lambda row: row.query) for arm in ARMS
+    )
+    for query, found in (others or {}).items():
+        theirs.setdefault(query, [x for x in _counting(found) if x.arm == Arm.CANDIDATE])
+    return {
+        query: Arms(tuple(ours.get(query, ())), tuple(theirs.get(query, ())))
+        for query in [*ours, *(theirs.keys() - ours.keys())]
+    }
+
+
+def pairs_of(rows: Iterable[RepetitionRow], basis: str | None = None) -> list[PairOfRuns]:
+    """Return the pairs of one query, by stage and number.
+
+    Without a ``basis``, the figures are on the one that all repetitions have, as the gate's are.
+    """
+    own = [row for row in rows if row.arm in ARMS and row.stage in STAGES]
+    if basis not in list(Basis):
+        basis = one_basis(row.cpu_s_per_mevent_steady for row in own if row.ok)
+    column = metric_of(CPU).column(basis)
+    pairs = []
+    for (stage, number), runs in sorted(grouped(own, lambda x: (x.stage, x.number)).items()):
+        arms = {row.arm: row for row in runs}
+        ours, theirs = arms.get(Arm.CANDIDATE), arms.get(Arm.BASELINE)
+        figures = _figure(ours, column), _figure(theirs, column)
+        pairs.append(PairOfRuns(stage, number, ours, theirs, *figures))
+    return pairs
+
+
+def batch_medians(rows: Iterable[RepetitionRow]) -> list[BatchMedian]:
+    """Return each micro-batch of both arms, the candidate's first."""
+    found: dict[tuple[int, int], list[Mapping[str, float]]] = {}
+    for row in rows:
+        if row.arm in ARMS and row.stage in STAGES:
+            for batch in row.batch_list or ():
+                found.setdefault((ARMS.index(row.arm), int(batch["id"])), []).append(batch)
+    return [
+        BatchMedian(
+            ARMS[arm],
+            number,
+            str(own[0].get("phase") or "") or None,
+            *(median_of(batch.get(name) for batch in own) for name in _OF_BATCH),
+        )
+        for (arm, number), own in sorted(found.items())
+    ]
+
+
+def cpu_curves(store: Store, pairs: Sequence[PairOfRuns], arms: Arms) -> list[CpuCurve]:
+    """Return the cores in use over time, by host, of the pair whose ratio is the median one.
+
+    Cores of executors and their Python workers. Where that pair has no samples, the next one to the
+    median is taken; where there are no pairs, the median repetition of each arm.
+    """
+    complete = [pair for pair in pairs if pair.ratio is not None]
+    for pair in _nearest(complete, lambda one: one.ratio):
+        runs = zip(ARMS, pair.runs, strict=True)
+        found = [x for arm, row in runs if row is not None for x in _curves(store, arm, row)]
+        if found:
+            return found
+    curves: list[CpuCurve] = []
+    for arm, rows in zip(ARMS, (arms.candidate, arms.baseline), strict=True):
+        for row in () if complete else _nearest(rows, lambda one: one.cpu_s_per_mevent):
+            if own := list(_curves(store, arm, row)):
+                curves += own
+                break
+    return curves
+
+
+def cores(series: CpuSeries, start: float, end: float = math.inf) -> list[tuple[float, float]]:
+    """Return seconds from ``start`` and the cores used, between neighbouring readings.
+
+    The samplers run for all repetitions: only the readings around this one are taken, at most
+    ``MOST_POINTS`` of them.
+    """
+    used = [a + b for a, b in zip(series.executors, series.python, strict=True)]
+    first = bisect_left(series.times, start - _BEFORE_S)
+    last = bisect_right(series.times, end + _AFTER_S)
+    step = max(1, math.ceil((last - first) / MOST_POINTS))
+    points = []
+    for left in range(first, last - 1, step):
+        right = min(left + step, last - 1)
+        seconds = series.times[right] - series.times[left]
+        if seconds > 0:
+            middle = (series.times[left] + series.times[right]) / 2 - start
+            points.append((round(middle, 2), round((used[right] - used[left]) / seconds, 3)))
+    return points
+
+
+def _curves(store: Store, arm: str, row: RepetitionRow) -> Iterator[CpuCurve]:
+    if row.start is None:
+        return
+    for sampled in store.sample_series(row.id):
+        series = unpack(sampled.series)
+        points = cores(series, row.start, math.inf if row.end is None else row.end)
+        if points:
+            seconds, used = zip(*points, strict=True)
+            place = (row.stage, row.number, series.host, series.interval_s)
+            yield CpuCurve(arm, *place, seconds, used)
+
+
+def _nearest(rows: Sequence[Run], figure: Callable[[Run], float | None]) -> list[Run]:
+    """Return what has a figure, that with the median one first."""
+    known = [(value, row) for row in rows if (value := figure(row)) is not None]
+    middle = median(value for value, _ in known) if known else 0.0
+    return [row for _, row in sorted(known, key=lambda one: abs(one[0] - middle))]
+
+
+def _counting(rows: Iterable[RepetitionRow]) -> list[RepetitionRow]:
+    return [row for row in rows if row.status == "ok" and row.stage == Stage.FIRST]
+
+
+def _figure(row: RepetitionRow | None, column: str) -> float | None:
+    value = getattr(row, column) if row is not None and row.status == "ok" else None
+    return None if value is None else float(value)
+
+
+def _ratio(candidate: float | None, baseline: float | None) -> float | None:
+    return candidate / baseline if candidate is not None and baseline else None
+
+
+def _median(rows: Iterable[RepetitionRow], metric: str) -> float | None:
+    return median_of(getattr(row, metric) for row in rows)

@@ -1,0 +1,188 @@
+"""One query of a night in depth: what the verdict on it rests on, and what may explain it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import nexmark_jobs
+from nexmark.attribution.explained import Attribution
+from nexmark.config import KNOWN_QUERIES
+from nexmark.evidence.acknowledged import acks_for
+from nexmark.evidence.alarms import alarm_groups, since_of
+from nexmark.evidence.explaining import (
+    ConfOfArms,
+    PlansCompared,
+    attribution_of,
+    conf_differences,
+    confs_by_arm,
+    plans_of,
+)
+from nexmark.evidence.looks import Look, look
+from nexmark.evidence.night_evidence import CommonEvidence, builds_of
+from nexmark.evidence.night_hosts import canary_of, host_facts
+from nexmark.evidence.pairs import (
+    STAGES,
+    Arms,
+    BatchMedian,
+    CpuCurve,
+    PairOfRuns,
+    arms_of,
+    batch_medians,
+    cpu_curves,
+    pairs_of,
+)
+from nexmark.evidence.reproduce import reproduce
+from nexmark.expectations.reference import reference_sql
+from nexmark.flames import Flames, flames_of
+from nexmark.model import ARMS, CPU, SUITE
+from nexmark.store import Store, history
+from nexmark.store.query_history import LevelChange, RatioPoint, lasting_changes, trail
+from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
+
+NIGHTS = 400
+"""So far back a query is followed."""
+
+
+@dataclass(frozen=True)
+class QuerySource:
+    """The reference SQL, and the file with our formulation."""
+
+    reference: str
+    formulation: str
+    name: str
+    title: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryEvidence(CommonEvidence):
+    """A query of a night; what is not there (yet) is None or empty.
+
+    ``since`` names the build with which an alarm began. ``runs`` are all repetitions of the
+    night, ``repetitions`` the judged ones; ``points`` go back from this night, oldest first.
+    """
+
+    query: str
+    since: str
+    reproduce: str
+    runs: tuple[RepetitionRow, ...]
+    repetitions: tuple[RepetitionRow, ...]
+    pairs: tuple[PairOfRuns, ...]
+    points: tuple[RatioPoint, ...]
+    changes: tuple[LevelChange, ...]
+    plans: PlansCompared
+    conf_differences: tuple[ConfOfArms, ...]
+    batches: tuple[BatchMedian, ...]
+    cpu: tuple[CpuCurve, ...]
+    attribution: Attribution | None
+    flames: Flames | None
+    source: QuerySource | None
+
+    @property
+    def verdict(self) -> VerdictRow | None:
+        """The verdict that decides."""
+        return next((row for row in self.verdicts if row.decides), None)
+
+    @property
+    def look(self) -> Look:
+        """How the verdict that decides looks."""
+        row = self.verdict
+        return look(row.value, known=row.acceptance_id is not None) if row else look(None)
+
+
+def query_evidence(
+    store: Store,
+    night: NightRow,
+    query: str,
+    repetitions: Sequence[RepetitionRow] | None = None,
+    since: str | None = None,
+) -> QueryEvidence:
+    """Return all evidence on one query of a night.
+
+    ``repetitions`` are all of the night and ``since`` names the build with which an alarm on the
+    query began; both are looked up where they are not given.
+    """
+    if repetitions is None:
+        repetitions = store.repetitions(night.id, None if query == SUITE else [query])
+    runs = [row for row in repetitions if query in (row.query, SUITE)]
+    own = [row for row in runs if row.stage in STAGES]
+    alone = () if query == SUITE else own
+    verdicts = [row for row in store.verdicts(night.id) if row.query == query]
+    deciding = next((row for row in verdicts if row.decides), None)
+    others = None
+    if deciding is not None and deciding.baseline_run:
+        others = {query: store.repetitions(deciding.baseline_run, [query])}
+    arms = arms_of(alone, others).get(query, Arms())
+    pairs = pairs_of(alone, deciding.basis if deciding else None)
+    metric = deciding.metric if deciding else CPU
+    points = trail(store, night, query, metric, NIGHTS)
+    before, after = history.neighbours(store, night)
+    builds = builds_of(store, night, store.verdicts(night.id))
+    return QueryEvidence(
+        night=night,
+        query=query,
+        since=_since(store, night, verdicts) if since is None else since,
+        verdicts=tuple(verdicts),
+        validations=tuple(x for x in store.validations(night.id) if x.query == query),
+        builds=tuple(x for x in builds if query in (*x.queries, SUITE)),
+        reproduce=reproduce(store, night, query),
+        runs=() if query == SUITE else tuple(runs),
+        repetitions=tuple(own),
+        pairs=tuple(pairs),
+        points=tuple(points),
+        changes=tuple(lasting_changes(points)),
+        acks=tuple(x for x in acks_for(store, night) if x.row.query == query),
+        plans=plans_of(store, alone, arms),
+        confs=confs_by_arm([x for x in own if x.arm in ARMS], most=None),
+        conf_differences=tuple(conf_differences(own)),
+        host_names=tuple(sorted({host for row in own for host in row.hosts or ()})),
+        host_facts=host_facts(night),
+        canary=tuple(canary_of(x for x in store.canaries(night.id) if x.group in (query, ""))),
+        batches=tuple(batch_medians(alone)),
+        cpu=tuple(cpu_curves(store, pairs, arms)),
+        attribution=attribution_of(store, night.id, query),
+        flames=flames_of(Path(night.directory), query),
+        source=source_of(query),
+        before=before,
+        after=after,
+    )
+
+
+@cache
+def source_of(query: str) -> QuerySource | None:
+    """Return the texts of a query; None for one that this package does not know."""
+    number = re.match(r"q(\d+)", query)
+    if query not in KNOWN_QUERIES or number is None:
+        return None
+    directory = Path(nexmark_jobs.__path__[0]) / "queries"
+    found = sorted(directory.glob(f"q{int(number[1]):02d}_*.py"))
+    if not found:
+        return None
+    text = found[0].read_text(encoding="utf-8")
+    first = text.strip('"').partition("\n")[0].rstrip('".')
+    return QuerySource(
+        reference_sql(query),
+        text,
+        f"nexmark_jobs/queries/{found[0].name}",
+        first.removeprefix(query).strip(),
+    )
+
+
+def alarm_file(night: NightRow, query: str = "") -> Path | None:
+    """Return the page that the night has written of itself, or of a query that alarmed."""
+    place = Path(night.directory) / "report"
+    if query:
+        place = place / "alarms" / query
+    found = place / "evidence.html"
+    return found if found.is_file() and query in (*night.queries, "") else None
+
+
+def _since(store: Store, night: NightRow, verdicts: Sequence[VerdictRow]) -> str:
+    red = {(row.query, row.metric) for row in verdicts if row.red}
+    for group in alarm_groups(store, night) if red else ():
+        if any((x.verdict.query, x.verdict.metric) in red for x in group.alarms):
+            return since_of(store, group)
+    return ""

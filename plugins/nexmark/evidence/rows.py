@@ -1,0 +1,135 @@
+"""The figures of a night, one row per query: medians over its repetitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nexmark.model import CPU, METRICS, SUITE, Arm, Stage, grouped, median_of, metric_of, one_basis
+from nexmark.store import Store
+from nexmark.store.table_rows import NightRow, RepetitionRow, ValidationRow, VerdictRow
+
+_OF_VERDICT = {
+    **{name: name for name in ("baseline", "ratio", "lo", "hi", "mde", "reason", "baseline_run")},
+    **{"verdict": "value", "red": "red", "acceptance": "acceptance_id", "pairs": "pairs"},
+}
+"""Fields of a row, and the columns of the verdict that they are."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One query of a night; a field without a figure is None.
+
+    ``wall_s`` and ``cpu_s`` are medians over the ``repetitions`` that count, from the start of the
+    query to its last batch; ``cores`` and ``throughput_per_core`` follow from them, so that the row
+    is consistent in itself. ``cpu_s_per_mevent`` is the metric of record on its ``basis`` (steady
+    or application); if there is a verdict, both have its basis. ``ratio`` is ``cpu_s_per_mevent`` /
+    ``baseline``; in a night of pairs it is computed from the pairs, with its 95 % interval ``lo``,
+    ``hi``. ``mde`` is the smallest slowdown that could have been seen (0.07 is 7 %). ``red``:
+    whether the verdict fails the night. ``acceptance``: the id of the acceptance that covers the
+    verdict. ``pairs``: how many pairs the verdict has, if it is on pairs. ``result``: right, WRONG,
+    unmeasured, unverified, or not run. ``figures``: medians of the metrics that are ``tabled``.
+    """
+
+    query: str
+    repetitions: int = 0
+    events: int | None = None
+    wall_s: float | None = None
+    cpu_s: float | None = None
+    result: str = "not run"
+    cpu_s_per_mevent: float | None = None
+    basis: str | None = None
+    baseline: float | None = None
+    ratio: float | None = None
+    lo: float | None = None
+    hi: float | None = None
+    mde: float | None = None
+    verdict: str | None = None
+    reason: str | None = None
+    baseline_run: str | None = None
+    red: bool = False
+    acceptance: int | None = None
+    pairs: int | None = None
+    figures: Mapping[str, float | None] = field(default_factory=dict)
+
+    @property
+    def cores(self) -> float | None:
+        """CPU-seconds per second."""
+        return self.cpu_s / self.wall_s if self.cpu_s is not None and self.wall_s else None
+
+    @property
+    def throughput_per_core(self) -> float | None:
+        """Events per second and core, which is events per CPU-second."""
+        return self.events / self.cpu_s if self.events is not None and self.cpu_s else None
+
+
+def rows_of(
+    store: Store, night: NightRow, repetitions: Sequence[RepetitionRow] | None = None
+) -> list[Row]:
+    """Return the rows of a night in the order its queries were asked for.
+
+    ``repetitions`` are all of the night; read where they are not given.
+    """
+    if repetitions is None:
+        repetitions = store.repetitions(night.id, leave_out=("batch_list", "confs"))
+    verdicts = {row.query: row for row in store.verdicts(night.id) if row.decides}
+    validations = {x.query: x for x in store.validations(night.id) if x.arm == Arm.CANDIDATE}
+    first = [x for x in repetitions if x.arm == Arm.CANDIDATE and x.stage == Stage.FIRST]
+    measured = grouped(first, lambda row: row.query)
+    queries = list(dict.fromkeys([*night.queries, *verdicts, *measured]))
+    if SUITE in queries:  # it is no query; `suite_of` has its verdict
+        queries.remove(SUITE)
+    return [_row(query, measured.get(query, ()), verdicts, validations) for query in queries]
+
+
+def suite_of(store: Store, night: NightRow) -> VerdictRow | None:
+    """Return the verdict on the suite as a whole, None where there is none."""
+    return next((row for row in store.verdicts(night.id) if row.query == SUITE), None)
+
+
+def _row(
+    query: str,
+    repetitions: Sequence[RepetitionRow],
+    verdicts: Mapping[str, VerdictRow],
+    validations: Mapping[str, ValidationRow],
+) -> Row:
+    right = [row for row in repetitions if row.ok]
+    verdict = verdicts.get(query)
+    own = _on_one_basis(right)
+    judged = verdict is not None and verdict.candidate is not None
+    return Row(
+        query=query,
+        repetitions=len(right),
+        events=right[0].events if right else None,
+        wall_s=median_of(row.wall_s for row in right),
+        cpu_s=median_of(row.cpu_s for row in right),
+        result=_result(repetitions, validations.get(query)),
+        cpu_s_per_mevent=verdict.candidate if verdict and judged else own[0],
+        basis=verdict.basis if verdict and judged else own[1],
+        **{own: getattr(verdict, name) for own, name in _OF_VERDICT.items() if verdict},
+        figures={
+            name: median_of([(row.figures or {}).get(name) for row in right])
+            for name, metric in METRICS.items()
+            if metric.tabled
+        },
+    )
+
+
+def _on_one_basis(rows: Sequence[RepetitionRow]) -> tuple[float | None, str | None]:
+    """Return the median metric of record and its basis, the same for all repetitions."""
+    if not rows:
+        return None, None
+    basis = one_basis(row.cpu_s_per_mevent_steady for row in rows)
+    return median_of([getattr(row, metric_of(CPU).column(basis)) for row in rows]), basis
+
+
+def _result(repetitions: Sequence[RepetitionRow], validation: ValidationRow | None) -> str:
+    invalid = [row for row in repetitions if row.status == "invalid"]
+    wrong = any(row.wall_s is not None for row in invalid)  # it was measured, so that is not it
+    if wrong or (validation is not None and not validation.success):
+        return "WRONG"
+    if invalid:
+        return "unmeasured"
+    if validation is not None:
+        return "right"
+    return "unverified" if repetitions else "not run"

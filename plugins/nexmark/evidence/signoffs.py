@@ -1,0 +1,178 @@
+"""Sign-offs of releases: what was asked, what the gate said, who decided what."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from nexmark.config import SIGNOFF_DAG_ID
+from nexmark.errors import NexmarkError
+from nexmark.evidence.night_list import NightLine, lines_of
+from nexmark.store import Store, history
+from nexmark.store.table_rows import BuildRow, NightRow
+
+SHOWN = 50
+SUMS = "SHA256SUMS"
+EVIDENCE = "evidence.json"
+HTML = "evidence.html"
+DRAFT = "draft"
+_BUNDLES = "signoff*"
+_LINE = re.compile(r"([0-9a-f]{64})  (.+)")
+
+
+@dataclass(frozen=True)
+class SignOffDecision:
+    """What a person decided, and the name of the bundle that says so."""
+
+    choice: str = "nobody decided"
+    who: str = ""
+    when: str = ""
+    reason: str = ""
+    signed_off: bool | None = None
+    objection: str = ""
+    bundle: str = ""
+
+
+@dataclass(frozen=True)
+class SignOff:
+    """A sign-off: its night, its build, and the decisions on it, the last one first."""
+
+    line: NightLine
+    build: BuildRow | None
+    decisions: tuple[SignOffDecision, ...]
+    draft: bool
+
+
+@dataclass(frozen=True)
+class SealedBundle:
+    """A bundle of evidence: its decision, its seal, and what is not as it was written."""
+
+    decision: SignOffDecision
+    seal: str
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SignOffPage:
+    """A sign-off with what each bundle of it says."""
+
+    signoff: SignOff
+    bundles: tuple[SealedBundle, ...]
+
+
+def signoffs_of(store: Store, dags: Collection[str]) -> list[SignOff]:
+    """Return the sign-offs, the newest first."""
+    rows = history.nights(store, set(dags) & {SIGNOFF_DAG_ID}, SHOWN)
+    builds = {build.id: build for build in store.builds({row.build_id for row in rows})}
+    lines = lines_of(store, rows)
+    places = {row.id: Path(row.directory) for row in history.directories(store, rows)}
+    return [
+        _signoff(line, builds.get(line.night.build_id), places[line.night.id]) for line in lines
+    ]
+
+
+def signoff_page(store: Store, night: NightRow) -> SignOffPage:
+    """Return one sign-off, its evidence checked."""
+    directory = Path(night.directory)
+    (line,) = lines_of(store, [night])
+    signoff = _signoff(line, store.build(night.build_id), directory)
+    return SignOffPage(signoff, tuple(_bundle(directory, x) for x in signoff.decisions))
+
+
+def evidence_file(night: NightRow, bundle: str) -> Path | None:
+    """Return the page of a bundle of a night, or of the draft before it; None for none."""
+    directory = Path(night.directory)
+    if bundle == DRAFT:
+        found = directory / "report" / HTML
+        return found if found.is_file() else None
+    names = {path.parent.name: path for path in directory.glob(f"{_BUNDLES}/{HTML}")}
+    return names.get(bundle)
+
+
+def verify(directory: Path) -> list[str]:
+    """Return what is not as it was written, a line each; [] for a bundle that is whole.
+
+    NexmarkError when the directory is no bundle.
+    """
+    sums = _sums(directory)
+    problems = []
+    for name, wanted in sums.items():
+        path = directory / name
+        if not path.is_file():
+            problems.append(f"{name}: is missing")
+        elif digest(path) != wanted:
+            problems.append(f"{name}: was changed")
+    found = {str(x.relative_to(directory)) for x in directory.rglob("*") if not x.is_dir()}
+    problems += [f"{name}: was added" for name in sorted(found - set(sums) - {SUMS})]
+    missing = {EVIDENCE} - set(sums)
+    return problems + [f"{SUMS}: does not list {name}" for name in sorted(missing)]
+
+
+def seal(directory: Path) -> str:
+    """Return what all of a bundle hangs on; kept elsewhere, it tells a bundle that was replaced."""
+    return digest(directory / SUMS)
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _signoff(line: NightLine, build: BuildRow | None, directory: Path) -> SignOff:
+    decisions = [_decision(path) for path in directory.glob(f"{_BUNDLES}/{EVIDENCE}")]
+    decisions.sort(key=lambda one: (len(one.bundle), one.bundle), reverse=True)
+    draft = (directory / "report" / HTML).is_file()
+    return SignOff(line, build, tuple(decisions), draft)
+
+
+def _decision(path: Path) -> SignOffDecision:
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _read(path: Path, _: int) -> SignOffDecision:
+    """Read a decision; a bundle is read-only, so once is enough."""
+    try:
+        made: Any = json.loads(path.read_text(encoding="utf-8"))["decision"]
+    except (OSError, ValueError, KeyError, TypeError):
+        made = {}
+    made = made if isinstance(made, dict) else {}
+    texts = {name: str(made.get(name) or "") for name in ("choice", "who", "when", "reason")}
+    return SignOffDecision(
+        **{**texts, "choice": texts["choice"] or "cannot be read"},
+        bundle=path.parent.name,
+        signed_off=made.get("signed_off"),
+        objection=str(made.get("objection") or ""),
+    )
+
+
+def _bundle(directory: Path, decision: SignOffDecision) -> SealedBundle:
+    place = directory / decision.bundle
+    try:
+        return SealedBundle(decision, seal(place), tuple(verify(place)))
+    except (NexmarkError, OSError) as error:
+        return SealedBundle(decision, "", (f"{SUMS}: {error}",))
+
+
+def _sums(directory: Path) -> dict[str, str]:
+    path = directory / SUMS
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise NexmarkError(
+            f"{directory}: is no evidence bundle: {SUMS} cannot be read ({error}); give the "
+            "directory `signoff` of a run, or one under `signoffs`"
+        ) from None
+    sums: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        found = _LINE.fullmatch(line)
+        if found is None or Path(found[2]).is_absolute() or ".." in Path(found[2]).parts:
+            raise NexmarkError(f"{path}:{number}: is no line of checksums; the file was changed")
+        sums[found[2]] = found[1]
+    return sums

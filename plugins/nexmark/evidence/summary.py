@@ -1,0 +1,198 @@
+"""The three lines that matter below the table: what happened, why, and what to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import median
+from textwrap import shorten
+
+from nexmark.evidence.gate_health import SelfTests
+from nexmark.evidence.rows import Row
+from nexmark.model import Value
+from nexmark.store.accepting import confs_of_candidate
+from nexmark.store.table_rows import NightRow, VerdictRow
+
+NAMED = 8
+REASONS = 3
+GROSS = 1.1
+"""Told also while the gate is calibrating."""
+NAMED_ALL = frozenset(
+    {Value.INVALID, Value.MISSING, Value.REGRESSION, Value.SUSPECT, Value.WATCH, Value.FASTER}
+)
+WIDTH = 120
+SAID = {
+    Value.INVALID: "invalid",
+    Value.MISSING: "missing",
+    Value.REGRESSION: "slower",
+    Value.SUSPECT: "suspect",
+    Value.WATCH: "to watch",
+    Value.UNCONFIRMED: "not confirmed",
+    Value.FASTER: "faster",
+    Value.OK: "unchanged",
+    Value.CALIBRATING: "not compared",
+}
+
+
+def failed(rows: Sequence[Row], suite: VerdictRow | None = None) -> bool:
+    """Tell whether the night is red; one without any verdict is."""
+    if suite is not None and suite.red:
+        return True
+    return not any(row.verdict for row in rows) or any(row.red for row in rows)
+
+
+def summary(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None = None) -> list[str]:
+    """Return three lines: what happened, why, what to do; ``suite`` is the verdict on all."""
+    return [_what(night, rows, suite), _why(night, rows, suite), _next(night, rows, suite)]
+
+
+def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
+    """Return one line on how the night was judged, and one on the self-test; none for bounds."""
+    if night.mode == "bounds":
+        return []
+    parts = [f"mode {night.mode}"]
+    pairs = max((row.repetitions for row in rows), default=0)
+    if night.baselines:
+        builds = sorted(set(night.baselines.values()))
+        same = builds == [night.build_id] and not night.candidate_conf
+        parts.append(f"{pairs} pairs with build {' and '.join(builds)}")
+        parts += ["the same build: a night A against A"] if same else []
+    if night.grade:
+        reason = f" ({night.grade_reason})" if night.grade_reason else ""
+        parts.append(f"hosts {night.grade}{reason}")
+    seen = [row.mde for row in rows if row.mde is not None]
+    if seen:
+        parts.append(f"smallest slowdown that could be seen {median(seen):.1%} (median)")
+    lines = [f"Gate: {'; '.join(parts)}."]
+    if tests.rows:
+        lines.append(f"Gate: {tests.rates.words}.")
+    return lines
+
+
+def _with(rows: Sequence[Row], value: Value) -> list[Row]:
+    return [row for row in rows if row.verdict == value]
+
+
+def _on_fewer_pairs(night: NightRow, rows: Sequence[Row]) -> list[Row]:
+    """Return the queries that have a verdict although some of their repetitions failed."""
+    return [
+        row
+        for row in rows
+        if row.verdict not in (Value.MISSING, Value.INVALID)
+        and 0 < (row.pairs or 0) < night.repetitions
+    ]
+
+
+def _what(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str:
+    if not any(row.verdict for row in rows):
+        return "NIGHT NOT JUDGED: no verdict is recorded."
+    parts = []
+    if known := [row for row in rows if row.acceptance is not None]:
+        parts.append(f"{len(known)} known and accepted ({_names(known)})")
+    for value, words in SAID.items():
+        found = [row for row in _with(rows, value) if row.acceptance is None]
+        if value == Value.CALIBRATING and (learning := [row for row in found if row.ratio]):
+            parts.append(f"{len(learning)} compared, no verdict yet")
+            found = [row for row in found if not row.ratio]
+        if found and value in NAMED_ALL:
+            parts.append(f"{len(found)} {words} ({_names(found)})")
+        elif found:
+            parts.append(f"{len(found)} {words}")
+    if fewer := _on_fewer_pairs(night, rows):
+        parts.append(f"{len(fewer)} with repetitions that failed ({_names(fewer)})")
+    ratios = [row.ratio for row in rows if row.ratio]
+    if suite is not None:
+        parts.append(f"suite {suite.value}, {suite.reason}")
+    elif ratios:
+        mean = math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
+        parts.append(f"CPU {mean:.3f} of the baseline (geometric mean of {len(ratios)})")
+    return f"NIGHT {'FAILED' if failed(rows, suite) else 'OK'}: {'; '.join(parts)}."
+
+
+def _why(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str:
+    bad = [row for value in SAID for row in _with(rows, value) if row.red]
+    if bad:
+        reasons = [f"{row.query}: {shorten(row.reason or '', WIDTH)}" for row in bad]
+        return f"Why: {_first(reasons)}"
+    if suite is not None and suite.red:
+        return f"Why: no query by itself, but {suite.reason}."
+    learning = [row for row in _with(rows, Value.CALIBRATING) if row.ratio]
+    if told := _on_fewer_pairs(night, rows) or learning:
+        return f"Why: {_first([f'{row.query}: {row.reason}' for row in told])}."
+    builds = sorted(set((night.baselines or {}).values()))
+    if builds and any(row.ratio for row in rows):
+        return f"Why: every result is right, and measured in turns with build {', '.join(builds)}."
+    runs = list(dict.fromkeys(row.baseline_run for row in rows if row.ratio and row.baseline_run))
+    if runs:
+        more = f" and {len(runs) - 1} more" if len(runs) > 1 else ""
+        return f"Why: every result is right, and compared with {runs[0]}{more}."
+    reasons = list(dict.fromkeys(row.reason for row in rows if row.reason))
+    return f"Why: {' | '.join(reasons[:REASONS]) or 'the night did not get so far'}."
+
+
+def _next(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str:
+    accept = _accept(night)
+    invalid = [row for row in _with(rows, Value.INVALID) if row.red]
+    if wrong := [row for row in invalid if row.result == "WRONG"]:
+        docs = f"{night.directory}/data_docs/index.html"
+        return f"Next: see what is wrong with {wrong[0].query} in {docs}."
+    if invalid:
+        return f"Next: fix the cause named above, then clear {invalid[0].query}'s tasks."
+    if missing := [row for row in _with(rows, Value.MISSING) if row.red]:
+        return (
+            f"Next: read the log of {missing[0].query}'s failed task, put it right, clear the task."
+        )
+    if suspect := [row for row in rows if row.red and row.verdict == Value.SUSPECT]:
+        return f"Next: read why {suspect[0].query} was not measured again, clear `confirmation`."
+    if suite is not None and suite.red and not _with(rows, Value.REGRESSION):
+        return f"Next: look at the largest ratios above; if it is meant to be so: {accept}"
+    if slower := [row for row in rows if row.red and row.verdict == Value.REGRESSION]:
+        place = f"{night.directory}/{slower[0].query}"
+        return f"Next: compare plan and batches in {place}; if it is meant to be so: {accept}"
+    return _next_when_green(night, rows, accept)
+
+
+def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:
+    calibrating = _with(rows, Value.CALIBRATING)
+    if calibrating and all(row.ratio for row in calibrating):
+        gross = [row for row in calibrating if row.lo is not None and row.lo > GROSS]
+        if gross:
+            return (
+                f"Next: look at {_names(gross)}: nothing is red while the gate learns the noise, "
+                f"but every pair is slower by more than {GROSS - 1:.0%}."
+            )
+        return f"Next: {_to_calibrate(night)}"
+    if calibrating:
+        return f"Next: to compare later nights with this one: {accept}"
+    if fewer := _on_fewer_pairs(night, rows):
+        return f"Next: read the log of {fewer[0].query}'s failed repetition; its verdict stands."
+    return "Next: nothing to do."
+
+
+def _to_calibrate(night: NightRow) -> str:
+    """Return how the gate gets to know the noise; runs of what a person tries do not teach it."""
+    if night.teaches:
+        return "nothing to do; the gate learns the noise of each query night by night."
+    needed = (night.gate_spec or {}).get("calibration_nights", "some")
+    return (
+        "go by ratio and interval (more repetitions narrow it), for this run teaches the gate "
+        f"nothing; a verdict needs {needed} nights: nexmark run --engine {night.engine} "
+        f"--workload {night.workload} --cluster {night.cluster}"
+    )
+
+
+def _accept(night: NightRow) -> str:
+    """Return how the night becomes the baseline, or why it cannot."""
+    if tried := confs_of_candidate(night):
+        return f"put it into include/conf/engines.yaml first; {tried}, so this is no baseline."
+    return f"nexmark accept --run '{night.id}'"
+
+
+def _first(reasons: Sequence[str]) -> str:
+    more = len(reasons) - REASONS
+    return " | ".join([*reasons[:REASONS], *([f"and {more} more"] if more > 0 else [])])
+
+
+def _names(rows: Sequence[Row]) -> str:
+    more = ", ..." if len(rows) > NAMED else ""
+    return ", ".join(row.query for row in rows[:NAMED]) + more

@@ -1,0 +1,156 @@
+"""The flame graphs of a night as files.
+
+<night>/confirmation/flames/q5-baseline.svg, q5-candidate.svg, q5-difference.svg
+<night>/confirmation/flames/q5-baseline.txt, q5-candidate.txt    collapsed stacks
+<night>/confirmation/flames/q5-summary.json                      the largest changes, or why there
+                                                                 are no graphs
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nexmark.config import KNOWN_QUERIES
+from nexmark.flames.svg import arm_look, difference_look, flame_graph
+from nexmark.flames.tree import (
+    Comparison,
+    MethodChange,
+    Profile,
+    compare,
+    largest_changes,
+    write_stacks,
+)
+from nexmark.home import write_text
+
+SCHEMA_VERSION = 1
+_GRAPHS = ("baseline", "candidate", "difference")
+_BASES = {
+    "steady": "in the steady state",
+    "application": "over the whole life of the executors",
+}
+
+
+@dataclass(frozen=True)
+class Flames:
+    """The flame graphs of a query; `problem` says why there are none.
+
+    `files`: baseline, candidate and difference (SVG), baseline_stacks and candidate_stacks (text).
+    `cpu_s_per_mevent` (CPU-seconds of the executors per million events, without Python workers) and
+    `samples` are by arm, of the recorded repetitions; `basis` is steady or application. `changes`
+    are the methods whose own CPU time has changed most.
+    """
+
+    query: str
+    problem: str | None = None
+    basis: str | None = None
+    cpu_s_per_mevent: Mapping[str, float] = field(default_factory=dict)
+    samples: Mapping[str, int] = field(default_factory=dict)
+    changes: tuple[MethodChange, ...] = ()
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+
+def flames_directory(night_directory: Path) -> Path:
+    """The directory of a night's flame graphs."""
+    return night_directory / "confirmation" / "flames"
+
+
+def flames_of(night_directory: Path, query: str) -> Flames | None:
+    """The flame graphs of a query, None if it was not recorded."""
+    if query not in KNOWN_QUERIES:
+        return None
+    directory = flames_directory(night_directory)
+    try:
+        content: dict[str, Any] = json.loads(_summary(directory, query).read_text("utf-8"))
+        if content["schema_version"] != SCHEMA_VERSION:
+            return None
+        if content["problem"] is not None:
+            return Flames(query, content["problem"])
+        return Flames(
+            query,
+            None,
+            content["basis"],
+            content["cpu_s_per_mevent"],
+            content["samples"],
+            tuple(MethodChange(**change) for change in content["changes"]),
+            _files(directory, query),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_flames(
+    directory: Path, query: str, baseline: Profile, candidate: Profile, basis: str
+) -> Flames:
+    """Draws both arms of a query and their difference into `directory`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    compared = compare(baseline, candidate)
+    arms = {"baseline": baseline, "candidate": candidate}
+    files = _files(directory, query)
+    looks = {
+        "difference": difference_look(
+            compared, f"{query}: candidate against baseline", _notes(compared, basis)
+        )
+    }
+    for arm, profile in arms.items():
+        write_stacks(files[f"{arm}_stacks"], profile.counts)
+        looks[arm] = arm_look(compared, arm, f"{query}: {arm}", (_cost(arm, profile, basis),))
+    for name, look in looks.items():
+        write_text(files[name], flame_graph(compared.root, look))
+    made = Flames(
+        query,
+        None,
+        basis,
+        {arm: profile.cpu_s_per_mevent for arm, profile in arms.items()},
+        {arm: profile.samples for arm, profile in arms.items()},
+        tuple(largest_changes(compared)),
+        files,
+    )
+    _write_summary(directory, made)
+    return made
+
+
+def write_problem(directory: Path, query: str, problem: str) -> None:
+    """Notes why a recorded query has no flame graphs."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for path in _files(directory, query).values():  # of an earlier try
+        path.unlink(missing_ok=True)
+    _write_summary(directory, Flames(query, problem))
+
+
+def _write_summary(directory: Path, made: Flames) -> None:
+    content = {"schema_version": SCHEMA_VERSION, **asdict(made)}
+    del content["files"]
+    write_text(_summary(directory, made.query), json.dumps(content, indent=1) + "\n")
+
+
+def _cost(arm: str, profile: Profile, basis: str) -> str:
+    return (
+        f"{profile.cpu_s_per_mevent:.2f} CPU-seconds per million events of the {arm}'s executors "
+        f"{_BASES[basis]}, by {profile.samples:,} samples"
+    )
+
+
+def _notes(compared: Comparison, basis: str) -> tuple[str, ...]:
+    before, after = (compared.profiles[arm] for arm in ("baseline", "candidate"))
+    change = after.cpu_s_per_mevent / before.cpu_s_per_mevent - 1
+    return (
+        f"CPU-seconds per million events of the executors {_BASES[basis]}: baseline "
+        f"{before.cpu_s_per_mevent:.2f}, candidate {after.cpu_s_per_mevent:.2f} ({change:+.1%}); "
+        f"{before.samples:,} and {after.samples:,} samples.",
+        "Colours and figures: change as a part of the whole baseline. "
+        "A box is as wide as in the arm that has more of it.",
+    )
+
+
+def _files(directory: Path, query: str) -> dict[str, Path]:
+    graphs = {name: directory / f"{query}-{name}.svg" for name in _GRAPHS}
+    arms = ("baseline", "candidate")
+    return graphs | {f"{arm}_stacks": directory / f"{query}-{arm}.txt" for arm in arms}
+
+
+def _summary(directory: Path, query: str) -> Path:
+    return directory / f"{query}-summary.json"

@@ -1,0 +1,174 @@
+"""The guardian of a command: ends what the command started when the command itself was killed.
+
+    command (nexmark run, nexmark ui ...)  NEXMARK_COMMAND in the environment of all it starts
+      +- guardian, in a session of its own: waits for the end of the command, uses no CPU
+
+A command that ends by itself, on Ctrl-C or on SIGTERM has ended all processes that it started, and
+ends its guardian. After kill -9 the guardian ends every process on this machine that has the
+command in its environment. Then it ends, on every host, the processes with the mark of a cluster
+that the command had claimed. Processes of your own Airflow have no command: the next night ends
+the ones that are left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nexmark_jobs.host.processes import (
+    Process,
+    end,
+    identify,
+    owned,
+    owner_mark,
+    start_detached,
+    with_variable,
+)
+
+COMMAND_VARIABLE = "NEXMARK_COMMAND"
+
+_GRACE_S = 3.0
+#: A process that is being ended may start another one just then.
+_ROUNDS = 5
+_POLL_S = 0.2
+
+
+def command_variables() -> dict[str, str]:
+    """What names this process, a command, in the environment of all that it starts.
+
+    Airflow's processes change their titles, and would overwrite their environment with it.
+    """
+    me = identify(os.getpid())
+    assert me is not None
+    return {COMMAND_VARIABLE: _text(me), "SPT_NOENV": "1"}
+
+
+def command_of_environment() -> Process | None:
+    """The command that this process belongs to, None in an Airflow of your own."""
+    pid, _, ticks = os.environ.get(COMMAND_VARIABLE, "").partition(":")
+    return Process(int(pid), int(ticks)) if pid.isdigit() and ticks.isdigit() else None
+
+
+@contextlib.contextmanager
+def guarded(environment: Mapping[str, str]) -> Iterator[None]:
+    """While this command is in here, it has a guardian.
+
+    `environment` is the one of the processes that are started; it has `command_variables`.
+    """
+    me = identify(os.getpid())
+    assert me is not None
+    own = {name: value for name, value in environment.items() if name != COMMAND_VARIABLE}
+    guardian = start_detached(
+        [sys.executable, "-m", __name__, str(me.pid), str(me.start_ticks)],
+        own,
+        _mark(),
+        _home() / "logs" / "guardian.log",
+    )
+    try:
+        yield
+    finally:
+        end([guardian])
+
+
+def wait_for_guardians(say: Callable[[str], None], within_s: float = 120.0) -> None:
+    """Wait while a guardian ends the processes of a killed command, at most `within_s` seconds."""
+    deadline = time.monotonic() + within_s
+    told = False
+    while any(not _watched(guardian).alive for guardian in owned(_mark())):
+        if time.monotonic() > deadline:
+            return  # the claim of the cluster names the holder
+        if not told:
+            say("waiting: what a killed command has left is being ended")
+        told = True
+        time.sleep(_POLL_S)
+
+
+def _watched(guardian: Process) -> Process:
+    """The command of a guardian; the guardian itself if it has just ended."""
+    pid, _, ticks = guardian.command.rpartition(" ")
+    words = (pid.rpartition(" ")[2], ticks)
+    return Process(*map(int, words)) if all(word.isdigit() for word in words) else guardian
+
+
+def _home() -> Path:
+    from nexmark.config import paths
+
+    return paths.home()
+
+
+def _mark() -> str:
+    """What NEXMARK_OWNER is in the guardians of this home."""
+    return owner_mark(_home(), "guardian")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Wait for the end of the command (pid, start time in ticks), then end what it started."""
+    pid, ticks = map(int, sys.argv[1:] if arguments is None else arguments)
+    command = Process(pid, ticks)
+    _wait_for_end(command)
+    _say(f"the command with process {pid} has ended and has not ended what it started")
+    _end_processes(command)
+    _clear_clusters(command)
+    return 0
+
+
+def _wait_for_end(process: Process) -> None:
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return
+    try:
+        if process.alive:  # and not a stranger that has got its pid
+            select.select([descriptor], [], [])
+    finally:
+        os.close(descriptor)
+
+
+def _end_processes(command: Process) -> None:
+    """End every process of this machine that the command started, or that one of these did."""
+    for _ in range(_ROUNDS):
+        found = with_variable(COMMAND_VARIABLE, _text(command))
+        if not found:
+            return
+        for process in found:
+            _say(f"ending {process.pid} {process.command}")
+        end(found, _GRACE_S)
+
+
+def _clear_clusters(command: Process) -> None:
+    """End the remaining processes of the clusters that the command had claimed, on all hosts."""
+    from nexmark.cluster import ClusterError, open_cluster
+    from nexmark.config import load, paths
+
+    for config in load().all_clusters:
+        cluster = open_cluster(config, paths.home())
+        try:
+            lease = cluster.holder()
+            if lease is None or lease.command != command:
+                continue
+            cluster.claim(replace(lease, holder=identify(os.getpid())))
+            for line in cluster.stop():
+                _say(f"ended {line}")
+        except ClusterError as error:
+            _say(str(error))
+
+
+def _text(process: Process) -> str:
+    return f"{process.pid}:{process.start_ticks}"
+
+
+def _say(text: str) -> None:
+    """A line of the log, with the guardian's pid."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    print(f"{now} guardian {os.getpid()}: {text}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""The home: its files are for their owner's eyes only; and a disk that is full.
+
+The umask is left alone: what hosts share has to be readable there. Everything else is below the
+home, which nobody else can enter.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+from nexmark.config import paths
+from nexmark_jobs.host.leases import write_whole
+
+DIRECTORY, FILE = 0o700, 0o600
+_OTHERS = 0o077
+
+
+def make_home() -> Path:
+    """Makes the home if it is missing, and closes it to others, unless another user owns it."""
+    home = paths.home()
+    home.mkdir(mode=DIRECTORY, parents=True, exist_ok=True)
+    _close(home, DIRECTORY)
+    return home
+
+
+def write_private(path: Path, text: str) -> None:
+    """Writes a file that only its owner can read, in one step, in a directory like it."""
+    path.parent.mkdir(mode=DIRECTORY, parents=True, exist_ok=True)
+    _close(path.parent, DIRECTORY)
+    write_whole(path, text)
+
+
+def touch_private(path: Path) -> None:
+    """Makes an empty file for its owner alone if it is missing.
+
+    An existing file below the home is closed to others; elsewhere its owner may have opened it on
+    purpose.
+    """
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE))
+    except FileExistsError:
+        if path.resolve().is_relative_to(paths.home()):
+            _close(path, FILE)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that others may read, in one step: a reader sees the old text or the new one."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def _close(path: Path, mode: int) -> None:
+    found = path.stat()
+    if found.st_uid == os.geteuid() and found.st_mode & _OTHERS:
+        path.chmod(mode)
+
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+#: With less free space (bytes) nothing is expected to work.
+_LEAST = 20 * 10**6
+_REMEDY = "free some, or put NEXMARK_HOME on another disk, and run it again"
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether an error, or its cause, is a full disk."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return True
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            return True
+        original = getattr(error, "orig", None)  # SQLAlchemy's errors have the driver's
+        error = original or error.__cause__ or error.__context__
+    return False
+
+
+def full_disk(directory: Path) -> str:
+    """The problem of the disk of `directory` if it is full, or ''."""
+    existing = directory.resolve()
+    while not existing.exists():
+        existing = existing.parent
+    free = shutil.disk_usage(existing).free
+    if free >= _LEAST:
+        return ""
+    return f"disk: {existing} is full ({free / 1e6:.1f} MB are free); {_REMEDY}"
+
+
+def remedied(error: BaseException, reason: str) -> str:
+    """`reason`, with the remedy if `error` is a full disk."""
+    return f"{reason}; the disk is full: {_REMEDY}" if is_full(error) else reason

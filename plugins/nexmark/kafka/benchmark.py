@@ -1,0 +1,293 @@
+"""The benchmark of the brokers themselves: ten tests with Kafka's own tools and one set of confs.
+
+The tests are from Jay Kreps, "Benchmarking Apache Kafka: 2 million writes per second (on three
+cheap machines)", 2014: three brokers, 6 partitions, records of 100 bytes. Rates depend on the
+machine; the ratios between the tests are what carries over, so these are printed beside the text's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from nexmark.kafka.kafka_error import KafkaError
+from nexmark.kafka.tools import Latencies, Throughput, Tools, children_cpu_s
+from nexmark.kafka.topics import KafkaCluster
+
+CONFS: Mapping[str, str] = {"buffer.memory": "67108864", "batch.size": "8196"}
+"""The producers' confs in every test; the text's."""
+
+PARTITIONS = 6
+RECORD_BYTES = 100
+SIZES = (10, 100, 1_000, 10_000, 100_000)
+"""Bytes of a record in the test of sizes."""
+
+_PARTS = 5
+_MIN_RECORDS = 200
+_LATENCY_RECORDS = 3_000
+
+
+@dataclass(frozen=True)
+class BrokerTest:
+    """A test, and the records per second that the text reports; None where it has no figure."""
+
+    id: str
+    what: str
+    text: float | None
+    replicas: int = 1
+
+
+TESTS = {
+    test.id: test
+    for test in (
+        BrokerTest("K1", "1 producer, no replication", 821_557),
+        BrokerTest("K2", "1 producer, 3 replicas, acks=1", 786_980, 3),
+        BrokerTest("K3", "1 producer, 3 replicas, acks=all", 421_823, 3),
+        BrokerTest("K4", "3 producers, 3 replicas, acks=1", 2_024_032, 3),
+        BrokerTest("K5", "1 producer, the last fifth of a growing topic", None, 3),
+        BrokerTest("K6", "1 consumer", 940_521, 3),
+        BrokerTest("K7", "3 consumers", 2_615_968, 3),
+        BrokerTest("K8", "1 consumer beside 1 producer", 795_064, 3),
+        BrokerTest("K9", "1 producer, records of another size", None),
+        BrokerTest("K10", "end to end, 3 replicas, acks=all", None, 3),
+    )
+}
+
+
+@dataclass(frozen=True)
+class RateRatio:
+    """The rate of one test divided by another's; `shared`: why one machine cannot show it."""
+
+    over: str
+    under: str
+    text: float
+    meaning: str
+    shared: str = ""
+
+
+_FOLLOWERS = "followers and clients share the cores of this machine: not to be compared"
+RATIOS = (
+    RateRatio("K2", "K1", 0.958, "what replication costs", _FOLLOWERS),
+    RateRatio("K3", "K1", 0.513, "what waiting for all replicas costs", _FOLLOWERS),
+    RateRatio("K4", "K2", 2.57, "three producers by one", _FOLLOWERS),
+    RateRatio("K5", "K5 first", 1.0, "the last fifth by the first: stored data slows nothing"),
+    RateRatio("K7", "K6", 2.78, "three consumers by one", _FOLLOWERS),
+    RateRatio("K8", "K2", 1.01, "reading while writing by writing alone", _FOLLOWERS),
+)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of some runs, with the least and the greatest."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: list[float]) -> Spread:
+        """The spread of at least one value."""
+        return cls(statistics.median(values), min(values), max(values))
+
+
+@dataclass(frozen=True)
+class BenchRow:
+    """What a test measured.
+
+    Attributes:
+        id: of the test; of K9 with the size, e.g. `K9 10 B`; `K5 first` is the first fifth.
+        records: records per second; None for the latencies.
+        megabytes: 2^20 bytes per second.
+        clients_cpu_s, brokers_cpu_s: processor time of a run, the median; None where the brokers
+            are on other machines.
+        latencies: the percentiles, each the median of the runs.
+    """
+
+    id: str
+    records: Spread | None
+    megabytes: float | None
+    clients_cpu_s: float
+    brokers_cpu_s: float | None
+    latencies: Latencies | None = None
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The benchmark of a Kafka cluster.
+
+    Attributes:
+        kafka: the cluster.
+        tools: Kafka's tools against it.
+        brokers_cpu_s: processor time that the brokers have used so far; None if unknown.
+        records: records of a run, without the warm-up.
+        runs: measured runs of each test; one before them is not measured.
+        say: told what runs.
+    """
+
+    kafka: KafkaCluster
+    tools: Tools
+    brokers_cpu_s: Callable[[], float | None]
+    records: int
+    runs: int
+    say: Callable[[str], None]
+
+    def run(self, tests: list[str]) -> list[BenchRow]:
+        """Run the tests, in the text's order.
+
+        Raises:
+            KafkaError: There are too few brokers, or a tool fails.
+        """
+        wanted = [test for name, test in TESTS.items() if name in tests]
+        brokers = len(self.kafka.brokers())
+        for test in wanted:
+            if test.replicas > brokers:
+                raise KafkaError(
+                    f"kafka: {test.id} needs {test.replicas} brokers, and there are {brokers}; "
+                    f"leave it out with --tests, or take a cluster that has them"
+                )
+        return [row for test in wanted for row in self._rows(test)]
+
+    def _rows(self, test: BrokerTest) -> list[BenchRow]:
+        if test.id == "K9":
+            return [self._sized(size) for size in SIZES]
+        if test.id == "K5":
+            return self._growing(test)
+        if test.id == "K10":
+            return [self._end_to_end(test)]
+        return [self._measured(test.id, test.what, partial(self._rate, test))]
+
+    def _rate(self, test: BrokerTest) -> Throughput:
+        acks = "all" if test.id == "K3" else "1"
+        clients = 3 if test.id in ("K4", "K7") else 1
+        with self._topic(test.replicas) as topic:
+            if test.id in ("K6", "K7"):
+                self._fill(topic)
+                return self._together(partial(self.tools.consumer, topic, self.records), clients)
+            if test.id == "K8":
+                return self._beside(topic)
+            return self._together(partial(self._producer, topic, acks), clients)
+
+    def _producer(
+        self, topic: str, acks: str
+    ) -> contextlib.AbstractContextManager[Callable[[], Throughput]]:
+        """A producer that warms up with as many records as are measured."""
+        warm = self.records
+        return self.tools.producer(topic, warm + self.records, RECORD_BYTES, acks, warm_up=warm)
+
+    def _fill(self, topic: str) -> None:
+        with self.tools.producer(topic, self.records, RECORD_BYTES, "1") as filled:
+            filled()
+
+    def _together(
+        self,
+        client: Callable[[], contextlib.AbstractContextManager[Callable[[], Throughput]]],
+        number: int,
+    ) -> Throughput:
+        """The sum of the rates of clients that run at the same time."""
+        with contextlib.ExitStack() as stack:
+            running = [stack.enter_context(client()) for _ in range(number)]
+            rates = [rate() for rate in running]
+        return Throughput(sum(x.records for x in rates), sum(x.megabytes for x in rates))
+
+    def _beside(self, topic: str) -> Throughput:
+        """The rate of a consumer while a producer writes to the same topic."""
+        with self._producer(topic, "1") as written:
+            with self.tools.consumer(topic, self.records) as read:
+                rate = read()
+            written()
+        return rate
+
+    def _growing(self, test: BrokerTest) -> list[BenchRow]:
+        """The first and the last fifth of what is written to one topic."""
+        with self._topic(test.replicas) as topic:
+            parts = [
+                self._measured(
+                    f"K5 part {part}", test.what, partial(self._written, topic), once=True
+                )
+                for part in range(1, _PARTS + 1)
+            ]
+        return [_renamed(parts[0], "K5 first"), _renamed(parts[-1], "K5")]
+
+    def _written(self, topic: str) -> Throughput:
+        with self._producer(topic, "1") as written:
+            return written()
+
+    def _sized(self, size: int) -> BenchRow:
+        """As many bytes in records of another size."""
+        records = max(_MIN_RECORDS, self.records * RECORD_BYTES // size // 2)
+
+        def written() -> Throughput:
+            with (
+                self._topic(1) as topic,
+                self.tools.producer(topic, 2 * records, size, "1", warm_up=records) as rate,
+            ):
+                return rate()
+
+        return self._measured(f"K9 {size:,} B", TESTS["K9"].what, written)
+
+    def _end_to_end(self, test: BrokerTest) -> BenchRow:
+        found: list[Latencies] = []
+
+        def measured() -> Throughput:
+            with self._topic(test.replicas) as topic:
+                found.append(self.tools.latencies(topic, _LATENCY_RECORDS, RECORD_BYTES, "all"))
+            return Throughput(0, 0)
+
+        row = self._measured(test.id, test.what, measured)
+        kept = found[1:]
+        middle = Latencies(
+            *(
+                round(statistics.median(getattr(x, name) for x in kept))
+                for name in ("p50", "p99", "p999")
+            )
+        )
+        return BenchRow(test.id, None, None, row.clients_cpu_s, row.brokers_cpu_s, middle)
+
+    def _measured(
+        self, name: str, what: str, run: Callable[[], Throughput], *, once: bool = False
+    ) -> BenchRow:
+        """The runs of a test; the first one, cold, is dropped, unless it can only run `once`."""
+        rates, clients, brokers = [], [], []
+        for number in range(1 if once else self.runs + 1):
+            self.say(f"{name}: {what}{'' if once or number else ', not counted'}")
+            before = (children_cpu_s(), self.brokers_cpu_s())
+            rate = run()
+            after = (children_cpu_s(), self.brokers_cpu_s())
+            if number or once:
+                rates.append(rate)
+                clients.append(after[0] - before[0])
+                if after[1] is not None and before[1] is not None:
+                    brokers.append(after[1] - before[1])
+        return BenchRow(
+            name,
+            Spread.of([rate.records for rate in rates]),
+            statistics.median(rate.megabytes for rate in rates),
+            statistics.median(clients),
+            statistics.median(brokers) if brokers else None,
+        )
+
+    @contextlib.contextmanager
+    def _topic(self, replicas: int) -> Iterator[str]:
+        """A new topic, removed after its test."""
+        name = f"nexmark-bench-{uuid.uuid4().hex[:10]}"
+        self.kafka.create(name, PARTITIONS, replicas=replicas)
+        try:
+            yield name
+        finally:
+            self.kafka.delete(name)
+
+
+def ratio(found: RateRatio, rows: list[BenchRow]) -> float | None:
+    """The measured ratio; None where one of its tests did not run."""
+    rates = {row.id: row.records.median for row in rows if row.records is not None}
+    if found.over not in rates or found.under not in rates:
+        return None
+    return rates[found.over] / rates[found.under]
+
+
+def _renamed(row: BenchRow, name: str) -> BenchRow:
+    return BenchRow(name, row.records, row.megabytes, row.clients_cpu_s, row.brokers_cpu_s)

@@ -1,0 +1,390 @@
+"""Apache Kafka on this machine: one broker or three, in KRaft mode, on 127.0.0.1.
+
+Every broker is a controller as well. Broker N has its files in `<directory>/broker-N/`:
+
+    server.properties  log4j2.properties
+    server.log         what it logs, at most 40 MB
+    console.log        what the JVM itself prints
+    data/              its storage
+
+As elsewhere, processes are found by their mark (`nexmark_jobs.host.processes`), not by pid files.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from nexmark.config import paths
+from nexmark.engines import disk_problem, java_problem
+from nexmark.engines.prerequisites import java_program
+from nexmark.kafka.jars import BROKER, jars
+from nexmark.kafka.kafka_error import KafkaError
+from nexmark.kafka.topics import KafkaCluster
+from nexmark_jobs.host import processes
+from nexmark_jobs.host.leases import locked
+from nexmark_jobs.host.ports import LOOPBACK, is_free, listener
+from nexmark_jobs.host.processes import Process, owned, owner_mark, start_detached
+
+#: The port of the first broker; its controller has the next one, the second broker the one after.
+PORT = 19092
+#: The same of the brokers of benchmarks and of measurements of latency.
+BENCH_PORT = 19292
+LATENCY_PORT = 19392
+#: How many brokers there may be: a test of one, or of replication.
+COUNTS = (1, 3)
+
+#: How a process says which broker it is.
+_NUMBER = "-Dnexmark.broker="
+_HEAP_MB: Mapping[int, int] = {1: 512, 3: 400}
+_READY_S = 90
+_POLL_S = 0.2
+_GRACE_S = 30.0
+_FORMAT_TIMEOUT_S = 60
+_LOCK_TIMEOUT_S = 120.0
+_LEAST_BYTES = 2 * 10**9
+
+_SERVER = """\
+process.roles=broker,controller
+node.id={number}
+controller.quorum.voters={voters}
+listeners=BROKER://{host}:{port},CONTROLLER://{host}:{controller_port}
+advertised.listeners=BROKER://{host}:{port}
+inter.broker.listener.name=BROKER
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs={directory}/data
+auto.create.topics.enable=false
+default.replication.factor={count}
+min.insync.replicas={in_sync}
+offsets.topic.replication.factor={count}
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor={count}
+transaction.state.log.min.isr={in_sync}
+transaction.state.log.num.partitions=1
+share.coordinator.state.topic.replication.factor={count}
+share.coordinator.state.topic.min.isr={in_sync}
+group.initial.rebalance.delay.ms=0
+log.retention.ms=-1
+"""
+_LOG4J = """\
+rootLogger.level=INFO
+rootLogger.appenderRef.file.ref=file
+appender.file.type=RollingFile
+appender.file.name=file
+appender.file.fileName={directory}/server.log
+appender.file.filePattern={directory}/server.log.%i
+appender.file.layout.type=PatternLayout
+appender.file.layout.pattern=%d %p %m (%c)%n
+appender.file.policies.type=SizeBasedTriggeringPolicy
+appender.file.policies.size=10MB
+appender.file.strategy.type=DefaultRolloverStrategy
+appender.file.strategy.max=3
+"""
+
+
+@dataclass(frozen=True)
+class Broker:
+    """One of `count` brokers, numbered from 1, whose ports begin at `first_port`."""
+
+    number: int
+    count: int
+    first_port: int
+
+    @property
+    def port(self) -> int:
+        """Where clients connect; its controller has the next port."""
+        return self.first_port + 2 * (self.number - 1)
+
+    def settings(self, directory: Path) -> str:
+        """Its `server.properties`."""
+        voters = (
+            f"{each.number}@{LOOPBACK}:{each.port + 1}"
+            for each in brokers_of(self.count, self.first_port)
+        )
+        return _SERVER.format(
+            number=self.number,
+            voters=",".join(voters),
+            host=LOOPBACK,
+            port=self.port,
+            controller_port=self.port + 1,
+            directory=directory,
+            count=self.count,
+            in_sync=min(2, self.count),
+        )
+
+
+@dataclass(frozen=True)
+class BrokerStatus:
+    """A broker as it is now; sizes in bytes."""
+
+    broker: Broker
+    process: Process | None
+    answers: bool
+    resident: int
+    stored: int
+    log: Path
+
+
+def brokers_of(count: int, port: int) -> list[Broker]:
+    """The brokers of this machine from `port` on."""
+    return [Broker(number, count, port) for number in range(1, count + 1)]
+
+
+def servers(count: int, port: int) -> str:
+    """Their bootstrap servers."""
+    return ",".join(f"{LOOPBACK}:{broker.port}" for broker in brokers_of(count, port))
+
+
+@dataclass(frozen=True)
+class LocalBrokers:
+    """The brokers in a directory of this machine.
+
+    Attributes:
+        directory: where their files are.
+        mark: the value of NEXMARK_OWNER in their processes.
+    """
+
+    directory: Path
+    mark: str
+
+    def up(self, count: int, port: int, say: Callable[[str], None]) -> str:
+        """Start brokers, unless they run, and wait until all answer.
+
+        Storage that a killed broker has left is used again.
+
+        Returns:
+            The bootstrap servers.
+
+        Raises:
+            KafkaError: They cannot be started, or are not ready after 90 s; then none of them runs.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with locked(self.directory / "up.lock", _LOCK_TIMEOUT_S):
+            brokers = brokers_of(count, port)
+            self._check_others(brokers)
+            running = self._processes()
+            if len(running) < count:
+                class_path = ":".join(map(str, jars(BROKER, say)))
+                _check_machine(self.directory, [x for x in brokers if x.number not in running])
+                try:
+                    self._start(brokers, running, class_path)
+                except BaseException:
+                    self._end()
+                    raise
+        return servers(count, port)
+
+    def down(self) -> list[str]:
+        """End all brokers and remove their storage; returns a line for each process it ended."""
+        ended = self._end()
+        for directory in self.directory.glob("broker-*"):
+            shutil.rmtree(directory)
+        return ended
+
+    def status(self) -> list[BrokerStatus]:
+        """The brokers that run, or whose storage is there."""
+        running = self._processes()
+        return [self._status(broker, running.get(broker.number)) for broker in self._stored()]
+
+    def cpu_s(self) -> float:
+        """Processor time that the brokers which run have used so far, in seconds."""
+        return sum(map(_cpu_s, self._processes().values()))
+
+    def problems(self, count: int, port: int) -> list[str]:
+        """What would keep brokers from starting here, a line each."""
+        running = self._processes()
+        wanted = [each for each in brokers_of(count, port) if each.number not in running]
+        try:
+            _check_machine(self.directory, wanted)
+        except KafkaError as error:
+            return [str(error)]
+        return []
+
+    def _files(self, broker: Broker) -> Path:
+        return self.directory / f"broker-{broker.number}"
+
+    def _processes(self) -> dict[int, Process]:
+        """The brokers that run, by number."""
+        numbers = {process: _number(process) for process in owned(self.mark)}
+        return {number: process for process, number in numbers.items() if number}
+
+    def _stored(self) -> list[Broker]:
+        """The brokers whose files are there, as their configuration has them."""
+        files = sorted(self.directory.glob("broker-*/server.properties"))
+        return [_read(file, len(files)) for file in files]
+
+    def _status(self, broker: Broker, process: Process | None) -> BrokerStatus:
+        files = self._files(broker)
+        alone = KafkaCluster(f"{LOOPBACK}:{broker.port}", time_out_s=5)
+        return BrokerStatus(
+            broker,
+            process,
+            answers=process is not None and broker.number in alone.brokers(),
+            resident=_resident(process) if process else 0,
+            stored=sum(x.stat().st_blocks * 512 for x in files.rglob("*") if x.is_file()),
+            log=files / "server.log",
+        )
+
+    def _check_others(self, brokers: list[Broker]) -> None:
+        """Refuse to mix these brokers with another number of them, or with other ports."""
+        there = self._stored()
+        if there and there != brokers:
+            raise KafkaError(
+                f"kafka: {self.directory} has {_counted(there)} from port {there[0].first_port} "
+                f"on, not {_counted(brokers)} from port {brokers[0].first_port} on; "
+                "remove what is there first: nexmark kafka down"
+            )
+
+    def _start(
+        self, brokers: list[Broker], running: Mapping[int, Process], class_path: str
+    ) -> None:
+        cluster_id = self._cluster_id()
+        started = {}
+        for broker in brokers:
+            if broker.number not in running:
+                self._prepare(broker, cluster_id, class_path)
+                started[broker] = self._start_one(broker, class_path)
+        deadline = time.monotonic() + _READY_S
+        kafka = KafkaCluster(servers(len(brokers), brokers[0].first_port), time_out_s=2)
+        while kafka.brokers() != {broker.number for broker in brokers}:
+            for broker, process in started.items():
+                if not process.alive:
+                    raise KafkaError(
+                        f"kafka: broker {broker.number} ended while it started; "
+                        f"{self._last_words(broker)}"
+                    )
+            if time.monotonic() > deadline:
+                raise KafkaError(
+                    f"kafka: not ready after {_READY_S} s; {self._last_words(brokers[0])}"
+                )
+            time.sleep(_POLL_S)
+
+    def _prepare(self, broker: Broker, cluster_id: str, class_path: str) -> None:
+        """Write a broker's configuration, and make its storage unless it has one."""
+        files = self._files(broker)
+        files.mkdir(parents=True, exist_ok=True)
+        (files / "server.properties").write_text(broker.settings(files))
+        (files / "log4j2.properties").write_text(_LOG4J.format(directory=files))
+        if (files / "data" / "meta.properties").exists():
+            return
+        command = [
+            *(str(java_program("java")), "-Xmx128m", "-cp", class_path, _log_option(files)),
+            *("kafka.tools.StorageTool", "format", "--cluster-id", cluster_id),
+            *("--config", str(files / "server.properties")),
+        ]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=_FORMAT_TIMEOUT_S)
+        if run.returncode != 0:
+            said = " ".join((run.stderr or run.stdout).split())[-300:]
+            raise KafkaError(f"kafka: storage of broker {broker.number} cannot be made: {said}")
+
+    def _start_one(self, broker: Broker, class_path: str) -> Process:
+        """Start the process of a broker; it is not ready yet."""
+        files, heap = self._files(broker), _HEAP_MB[broker.count]
+        command = [
+            *(str(java_program("java")), f"-Xms{heap}m", f"-Xmx{heap}m"),
+            *("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:MaxDirectMemorySize=256m"),
+            *("-XX:+ExitOnOutOfMemoryError", _log_option(files), f"{_NUMBER}{broker.number}"),
+            *("-cp", class_path, "kafka.Kafka", str(files / "server.properties")),
+        ]
+        return start_detached(command, os.environ, self.mark, files / "console.log")
+
+    def _last_words(self, broker: Broker) -> str:
+        """The last lines of a broker's logs, as one."""
+        files = self._files(broker)
+        for path in (files / "console.log", files / "server.log"):
+            lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+            if said := [line.strip() for line in lines if line.strip()][-3:]:
+                return f"its last words: {' | '.join(said)}; see {path}"
+        return f"nothing was logged in {files}"
+
+    def _cluster_id(self) -> str:
+        """The id of the stored cluster, or a new one: a UUID in base64, as Kafka writes it."""
+        for stored in self.directory.glob("broker-*/data/meta.properties"):
+            for line in stored.read_text().splitlines():
+                if line.startswith("cluster.id="):
+                    return line.partition("=")[2]
+        return base64.urlsafe_b64encode(b"n" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
+
+    def _end(self) -> list[str]:
+        answer = processes.main({"do": "end", "mark": self.mark, "grace_s": _GRACE_S})
+        if answer["left"]:
+            pids = " ".join(str(process["pid"]) for process in answer["left"])
+            raise KafkaError(f"kafka: processes {pids} did not end; then: kill -9 {pids}")
+        return [f"{process['pid']} {process['command']}" for process in answer["ended"]]
+
+
+def of_this_machine() -> LocalBrokers:
+    """The brokers that `nexmark kafka` starts."""
+    mark = owner_mark(paths.home(), "kafka brokers")  # no cluster has this name
+    return LocalBrokers(paths.home() / "kafka", mark)
+
+
+def of_benchmarks() -> LocalBrokers:
+    """The brokers that `nexmark kafka bench` starts."""
+    return LocalBrokers(paths.home() / "kafka" / "bench", owner_mark(paths.home(), "kafka bench"))
+
+
+def of_latencies() -> LocalBrokers:
+    """The broker that `nexmark latency` starts."""
+    mark = owner_mark(paths.home(), "kafka latency")
+    return LocalBrokers(paths.home() / "kafka" / "latency", mark)
+
+
+def _check_machine(directory: Path, brokers: list[Broker]) -> None:
+    """KafkaError if these brokers cannot run here."""
+    if problem := java_problem() or disk_problem(directory, _LEAST_BYTES):
+        raise KafkaError(f"kafka: {problem}")
+    for port in (port for broker in brokers for port in (broker.port, broker.port + 1)):
+        if not is_free(port):
+            holder = listener(port)
+            who = f"process {holder.pid} ({holder.command})" if holder else "another process"
+            raise KafkaError(f"kafka: port {port} is taken by {who}; end it, or take another port")
+
+
+def _counted(brokers: list[Broker]) -> str:
+    return "1 broker" if len(brokers) == 1 else f"{len(brokers)} brokers"
+
+
+def _log_option(files: Path) -> str:
+    return f"-Dlog4j2.configurationFile={files / 'log4j2.properties'}"
+
+
+def _number(process: Process) -> int | None:
+    """The number of the broker that a process is."""
+    try:
+        words = Path(f"/proc/{process.pid}/cmdline").read_text().split("\0")
+    except OSError:  # ended meanwhile
+        return None
+    return next((int(x.removeprefix(_NUMBER)) for x in words if x.startswith(_NUMBER)), None)
+
+
+def _read(file: Path, count: int) -> Broker:
+    """The broker of a `server.properties`."""
+    settings = dict(line.split("=", 1) for line in file.read_text().splitlines())
+    number = int(settings["node.id"])
+    port = int(settings["advertised.listeners"].rsplit(":", 1)[1])
+    return Broker(number, count, port - 2 * (number - 1))
+
+
+def _cpu_s(process: Process) -> float:
+    try:
+        text = Path(f"/proc/{process.pid}/stat").read_text()
+    except OSError:  # ended meanwhile
+        return 0
+    user, system = text.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def _resident(process: Process) -> int:
+    try:
+        pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+    except OSError:  # ended meanwhile
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,204 @@
+"""Filling a topic with recorded events: event n goes to partition n mod P, in order.
+
+So a query that reads R events per batch, R a multiple of P, reads the batches of the generator:
+Spark takes the same number of records from every partition (`research/kafka-rtm.md`, 4).
+"""
+
+from __future__ import annotations
+
+import gzip
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import KafkaException, Producer
+
+from nexmark.kafka.kafka_error import KafkaError, TopicExistsError
+from nexmark.kafka.topics import KafkaCluster
+
+PARTITIONS = 8
+
+_SUFFIXES = (".json", ".jsonl", ".ndjson")
+_EVERY_S = 1.0
+_PATIENCE_S = 120
+_CHUNK = 16_000
+
+_PRODUCER = {
+    "acks": "all",
+    "enable.idempotence": True,  # in order, and each once, also where a broker is restarted
+    "linger.ms": 20,
+    "batch.size": 262_144,
+    "queue.buffering.max.kbytes": 131_072,
+}
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What was written, and what it cost this process."""
+
+    topic: str
+    partitions: int
+    events: int
+    wall_s: float
+    cpu_s: float
+
+    def __str__(self) -> str:
+        """Return one line for a person."""
+        rate = self.events / self.cpu_s if self.cpu_s else 0.0
+        return (
+            f"{self.topic}: {self.events:,} events in {self.partitions} partitions, "
+            f"{self.wall_s:.1f} s; {rate:,.0f} events per CPU-second of this client"
+        )
+
+
+def fill(
+    kafka: KafkaCluster,
+    events: Path,
+    topic: str,
+    partitions: int = PARTITIONS,
+    *,
+    limit: int | None = None,
+    replace: bool = False,
+    say: Callable[[int], None] = lambda written: None,
+) -> Filled:
+    """Write every line of `events` to the new topic `topic`; all of them or no topic.
+
+    Args:
+        kafka: the cluster.
+        events: a file of JSON lines, gzip or not, or a directory of such files.
+        topic: its name.
+        partitions: of the topic.
+        limit: how many events, the first ones; all by default.
+        replace: remove a topic of that name first.
+        say: is called about once a second with the number of events so far.
+
+    Raises:
+        KafkaError: The events cannot be read, the topic is there already, or not every event has
+            reached it; then the topic is removed.
+    """
+    files = event_files(events)
+    if replace and any(each.name == topic for each in kafka.topics()):
+        kafka.delete(topic)
+    _create(kafka, topic, partitions)
+    try:
+        wall, cpu = time.monotonic(), time.process_time()
+        lines = islice(_lines(files), limit)
+        sent = _produce(kafka, lines, topic, partitions, say)
+        took = time.monotonic() - wall, time.process_time() - cpu
+        written = sum(end - begin for begin, end in kafka.offsets(topic, partitions))
+        if written != sent:
+            raise KafkaError(
+                f"kafka: topic {topic} has {written:,} of {sent:,} events; look at the broker "
+                "(nexmark kafka status) and fill it again"
+            )
+        if not sent:
+            raise KafkaError(f"kafka fill: {events} holds no events; record some first")
+    except BaseException:
+        kafka.delete(topic)
+        raise
+    return Filled(topic, partitions, sent, *took)
+
+
+def event_files(events: Path) -> list[Path]:
+    """The files of recorded events at a path, by name.
+
+    Raises:
+        KafkaError: There are none.
+    """
+    if not events.exists():
+        raise KafkaError(f"kafka fill: {events}: there is no such file or directory")
+    if events.is_file():
+        return [events]
+    files = sorted(f for f in events.iterdir() if f.is_file() and f.name[0] not in "._")
+    strange = [f for f in files if not _is_json(f)]
+    if strange or not files:
+        problem = f"{strange[0].name} is no file of JSON lines" if strange else "holds no files"
+        raise KafkaError(
+            f"kafka fill: {events}: {problem}; give a directory that dump_events.py has written "
+            "with --format json"
+        )
+    return files
+
+
+def _is_json(file: Path) -> bool:
+    return file.name.removesuffix(".gz").endswith(_SUFFIXES)
+
+
+def _create(kafka: KafkaCluster, topic: str, partitions: int) -> None:
+    try:
+        kafka.create(topic, partitions)
+    except TopicExistsError:
+        raise KafkaError(
+            f"kafka: there is a topic {topic} already; take another name, or --replace it"
+        ) from None
+
+
+def _produce(
+    kafka: KafkaCluster,
+    lines: Iterator[bytes],
+    topic: str,
+    partitions: int,
+    say: Callable[[int], None],
+) -> int:
+    """Send every event; returns how many there were."""
+    failures: list[str] = []
+    producer = Producer(
+        {**kafka.client(), **_PRODUCER, "error_cb": lambda error: failures.append(error.str())}
+    )
+    number, next_say = 0, time.monotonic() + _EVERY_S
+    try:
+        while chunk := list(islice(lines, _CHUNK)):
+            for partition in range(partitions):
+                values = chunk[(partition - number) % partitions :: partitions]
+                _send(producer, topic, partition, values)
+            number += len(chunk)
+            if time.monotonic() > next_say:
+                say(number)
+                next_say = time.monotonic() + _EVERY_S
+        if left := producer.flush(_PATIENCE_S):
+            raise TimeoutError(f"{left:,} events were not taken within {_PATIENCE_S} s")
+    except (KafkaException, TimeoutError) as error:
+        producer.purge()
+        because = f" ({failures[-1]})" if failures else ""
+        raise KafkaError(
+            f"kafka: topic {topic}: {error}{because}; see: nexmark kafka status"
+        ) from None
+    return number
+
+
+def _send(producer: Producer, topic: str, partition: int, values: list[bytes]) -> None:
+    """Put events into the producer's queue, in order, as it gets room.
+
+    Raises:
+        TimeoutError: None was taken for a long time.
+        KafkaException: The brokers refuse them.
+    """
+    waiting: list[dict[str, Any]] = [{"value": value} for value in values]
+    deadline = time.monotonic() + _PATIENCE_S
+    while producer.produce_batch(topic, waiting, partition=partition) < len(waiting):
+        left = [message for message in waiting if "_error" in message]
+        if len(left) < len(waiting):
+            deadline = time.monotonic() + _PATIENCE_S
+        waiting = [{"value": message["value"]} for message in left]
+        if left[0]["_error"].code() != ClientError._QUEUE_FULL:
+            raise KafkaException(left[0]["_error"])
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no event was taken for {_PATIENCE_S} s")
+        producer.poll(0.05)
+
+
+def _lines(files: list[Path]) -> Iterator[bytes]:
+    """Every line that is not blank, without its end."""
+    for file in files:
+        try:
+            with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
+                for line in lines:
+                    if event := line.rstrip(b"\r\n"):
+                        yield event
+        except (gzip.BadGzipFile, zlib.error, EOFError, OSError) as error:
+            raise KafkaError(f"kafka fill: {file} cannot be read: {error}") from None

@@ -1,0 +1,213 @@
+"""The jars of the broker and of Spark's Kafka connector: pinned by SHA-256, fetched once.
+
+`locks/NAME.lock` lists a set of jars, a line each: `GROUP:ARTIFACT:VERSION SHA256`. Apache Ivy
+fetches them from Maven Central, as `spark-submit --packages` does; it is one of PySpark's jars. An
+`ivysettings.xml` in the configuration directory names other repositories.
+
+    <home>/kafka/jars/NAME/     the jars of a set, all of them or none
+    <home>/kafka/ivy/           Ivy's own cache
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from nexmark.config import paths
+from nexmark.engines import disk_problem, java_problem
+from nexmark.engines.prerequisites import java_program
+from nexmark.kafka.kafka_error import KafkaError
+from nexmark_jobs.host.leases import locked, write_whole
+
+#: The set of jars of the broker and its tools: Apache Kafka and a log4j binding.
+BROKER = "broker-4.3.1"
+
+_LOCKS = Path(__file__).with_name("locks")
+_SETTINGS = "ivysettings.xml"
+_FETCH_TIMEOUT_S = 900
+_LOCK_TIMEOUT_S = 1000.0
+#: The largest set, twice: in Ivy's cache and beside it.
+_BYTES = 200 * 10**6
+_MAX_REASON = 300
+
+
+@dataclass(frozen=True)
+class Jar:
+    """A jar in a Maven repository, with the SHA-256 of its bytes."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+
+    def __str__(self) -> str:
+        """Return its Maven coordinates."""
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file, e.g. `kafka-clients-3.9.2.jar`."""
+        return f"{self.artifact}-{self.version}.jar"
+
+
+def connectors() -> tuple[str, ...]:
+    """The versions of Spark's Kafka connector that there are locks of, the oldest first."""
+    found = (path.stem.removeprefix("connector-") for path in _LOCKS.glob("connector-*.lock"))
+    return tuple(sorted(found, key=_numbers))
+
+
+def connector_of(spark_version: str) -> str:
+    """The connector for a version of Spark: the newest that is not newer, and for its Scala.
+
+    These are the versions that Maven Central has whole; each reads and writes with the newer
+    releases of its line, too.
+
+    Raises:
+        KafkaError: There is none.
+
+    >>> connector_of("4.3.0")
+    '4.2.0'
+    """
+    wanted = _numbers(spark_version)
+    fitting = [x for x in connectors() if _numbers(x)[0] == wanted[0] and _numbers(x) <= wanted]
+    if not fitting:
+        raise KafkaError(
+            f"kafka: no connector is known for Spark {spark_version}, only "
+            f"{', '.join(connectors())} and newer releases of these lines"
+        )
+    return fitting[-1]
+
+
+def connector(spark_version: str, say: Callable[[str], None]) -> list[Path]:
+    """The jars with which a version of Spark reads Kafka; see `jars`.
+
+    Raises:
+        KafkaError: No connector is known for it, or a jar cannot be fetched.
+    """
+    return jars(f"connector-{connector_of(spark_version)}", say)
+
+
+def connector_files(spark_version: str) -> list[Path]:
+    """Where these jars are once they are fetched."""
+    return _files(f"connector-{connector_of(spark_version)}")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"[0-9]+", version)[:3])
+
+
+def jars(name: str, say: Callable[[str], None]) -> list[Path]:
+    """The jars of the set `name`, fetched unless they are there; every byte is checked.
+
+    Raises:
+        KafkaError: A jar cannot be fetched, or is not the one that the lock names.
+    """
+    wanted = locked_jars(name)
+    directory = _directory(name)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with locked(directory.with_suffix(".lock"), _LOCK_TIMEOUT_S):
+            if _wrong(directory, wanted):
+                shutil.rmtree(directory, ignore_errors=True)
+                say(f"fetching {len(wanted)} jars of {name} from the Maven repository")
+                _fetch(name, wanted, directory)
+    except TimeoutError:
+        raise KafkaError(
+            f"kafka jars {name}: another process has been fetching them for "
+            f"{_LOCK_TIMEOUT_S:.0f} s; end it and try again"
+        ) from None
+    return _files(name)
+
+
+def locked_jars(name: str) -> list[Jar]:
+    """The jars of the set `name`, as its lock lists them."""
+    lines = (_LOCKS / f"{name}.lock").read_text().splitlines()
+    found = (line.replace(":", " ").split() for line in lines)
+    return [Jar(*each) for each in found]
+
+
+def _directory(name: str) -> Path:
+    return paths.home() / "kafka" / "jars" / name
+
+
+def _files(name: str) -> list[Path]:
+    return [_directory(name) / jar.file_name for jar in locked_jars(name)]
+
+
+def _wrong(directory: Path, wanted: Sequence[Jar]) -> Jar | None:
+    """The first jar that is missing, or that is another one."""
+    for jar in wanted:
+        path = directory / jar.file_name
+        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != jar.sha256:
+            return jar
+    return None
+
+
+def _fetch(name: str, wanted: Sequence[Jar], directory: Path) -> None:
+    if problem := java_problem() or disk_problem(directory.parent, _BYTES):
+        raise KafkaError(f"kafka jars {name}: {problem}")
+    temporary = directory.with_name(f".{name}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        said = _ivy(wanted, temporary)
+        if bad := _wrong(temporary, wanted):
+            there = (temporary / bad.file_name).is_file()
+            problem = "is not the one in the lock (its SHA-256 differs)" if there else said
+            raise KafkaError(
+                f"kafka jars: {bad} {problem}; check the network, or name a repository that has "
+                f"it in {paths.conf_dir() / _SETTINGS}"
+            )
+        temporary.rename(directory)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _ivy(wanted: Sequence[Jar], target: Path) -> str:
+    """Retrieve the jars into `target`; returns why some may be missing."""
+    cache = target.parent.with_name("ivy")
+    target.mkdir(parents=True)
+    module = target / "ivy.xml"
+    write_whole(module, _module(wanted))
+    command = [
+        *(str(java_program("java")), "-cp", ":".join(map(str, _ivy_jars()))),
+        *("org.apache.ivy.Main", "-warn", "-ivy", str(module), "-cache", str(cache)),
+        *("-types", "jar", "bundle", "-retrieve", f"{target}/[artifact]-[revision].[ext]"),
+    ]
+    settings = paths.conf_dir() / _SETTINGS
+    if settings.is_file():
+        command += ["-settings", str(settings)]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=_FETCH_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return f"was not fetched within {_FETCH_TIMEOUT_S} s"
+    lines = (run.stdout + run.stderr).replace("\t", " ").splitlines()
+    problems = [line.strip() for line in lines if "WARN" in line or "ERROR" in line]
+    return f"cannot be fetched: {' '.join(problems)[:_MAX_REASON] or 'Ivy says nothing'}"
+
+
+def _ivy_jars() -> list[Path]:
+    """Ivy and what its command line needs, out of PySpark's jars."""
+    found = find_spec("pyspark")
+    directory = Path((found.origin if found else None) or "pyspark").parent / "jars"
+    return [*directory.glob("ivy-*.jar"), *directory.glob("commons-cli-*.jar")]
+
+
+def _module(wanted: Sequence[Jar]) -> str:
+    """The jars as an Ivy module; of each the jar alone, since the lock lists all."""
+    lines = "".join(
+        f"<dependency org={quoteattr(jar.group)} name={quoteattr(jar.artifact)} "
+        f'rev={quoteattr(jar.version)} conf="default->master" transitive="false"/>\n'
+        for jar in wanted
+    )
+    return (
+        '<ivy-module version="2.0">\n<info organisation="nexmark" module="kafka"/>\n'
+        '<configurations><conf name="default"/></configurations>\n'
+        f"<dependencies>\n{lines}</dependencies>\n</ivy-module>\n"
+    )

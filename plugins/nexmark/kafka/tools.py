@@ -1,0 +1,170 @@
+"""Kafka's own performance tools, run as processes of their own; what they print, as figures."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import re
+import resource
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nexmark.engines.prerequisites import java_program
+from nexmark.kafka.jars import BROKER, jars
+from nexmark.kafka.kafka_error import KafkaError
+
+_PACKAGE = "org.apache.kafka.tools"
+_HEAP = "-Xmx256m"
+_TIMEOUT_S = 900
+_SENT = re.compile(
+    r"(?P<records>\d+)(?: steady state)? records sent, (?P<rate>[0-9.]+) records/sec "
+    r"\((?P<mb>[0-9.]+) MB/sec\)"
+)
+_PERCENTILES = re.compile(r"50th = (?P<p50>\d+), 99th = (?P<p99>\d+), 99\.9th = (?P<p999>\d+)")
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Records and megabytes (of 2^20 bytes) per second."""
+
+    records: float
+    megabytes: float
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Percentiles of the time from a producer to a consumer, in whole milliseconds."""
+
+    p50: int
+    p99: int
+    p999: int
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools against one Kafka cluster.
+
+    Attributes:
+        servers: the bootstrap servers.
+        confs: the producers' confs, the same for every test.
+        environment: what their processes have beside this one's environment.
+        say: told when jars are fetched.
+    """
+
+    servers: str
+    confs: Mapping[str, str]
+    environment: Mapping[str, str]
+    say: Callable[[str], None] = field(repr=False)
+
+    @contextlib.contextmanager
+    def producer(
+        self, topic: str, records: int, size: int, acks: str, *, warm_up: int = 0
+    ) -> Iterator[Callable[[], Throughput]]:
+        """Start a producer of `records` records of `size` bytes.
+
+        Yields:
+            What waits for its end and returns its rate after the first `warm_up` records. A
+            producer that still runs when the context ends is killed.
+        """
+        confs = {**self.confs, "acks": acks}
+        words = ["--topic", topic, "--num-records", str(records), "--record-size", str(size)]
+        words += [
+            "--throughput",
+            "-1",
+            "--command-property",
+            *(f"{k}={v}" for k, v in confs.items()),
+        ]
+        words += ["--warmup-records", str(warm_up)] if warm_up else []
+        with self._running("ProducerPerformance", words) as output:
+            yield lambda: sent(output())
+
+    @contextlib.contextmanager
+    def consumer(self, topic: str, records: int) -> Iterator[Callable[[], Throughput]]:
+        """Start a consumer, as `producer`; its rate leaves out the time of the group join."""
+        words = ["--topic", topic, "--num-records", str(records)]
+        with self._running("ConsumerPerformance", words) as output:
+            yield lambda: fetched(output())
+
+    def latencies(self, topic: str, records: int, size: int, acks: str) -> Latencies:
+        """Send records one by one and wait for each to come back."""
+        words = ["--topic", topic, "--num-records", str(records), "--record-size", str(size)]
+        with self._running("EndToEndLatency", [*words, "--producer-acks", acks]) as output:
+            return percentiles(output())
+
+    @contextlib.contextmanager
+    def _running(self, tool: str, words: Sequence[str]) -> Iterator[Callable[[], str]]:
+        class_path = ":".join(map(str, jars(BROKER, self.say)))
+        command = [str(java_program("java")), _HEAP, "-cp", class_path, f"{_PACKAGE}.{tool}"]
+        process = subprocess.Popen(
+            [*command, "--bootstrap-server", self.servers, *words],
+            env={**os.environ, **self.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+        def output() -> str:
+            try:
+                text, _ = process.communicate(timeout=_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                raise KafkaError(f"kafka: {tool} did not end within {_TIMEOUT_S} s") from None
+            if process.returncode != 0:
+                raise KafkaError(f"kafka: {tool} failed: {' '.join(text.split())[-300:]}")
+            return text
+
+        try:
+            yield output
+        finally:
+            process.kill()
+            process.wait()
+
+
+def sent(output: str) -> Throughput:
+    """The rate that ProducerPerformance prints: of the steady state, if it tells that.
+
+    Raises:
+        KafkaError: It tells none.
+    """
+    found = list(_SENT.finditer(output))
+    if not found:
+        raise _unread("ProducerPerformance", output)
+    return Throughput(float(found[-1]["rate"]), float(found[-1]["mb"]))
+
+
+def fetched(output: str) -> Throughput:
+    """The rate that ConsumerPerformance prints, without the time of the group join.
+
+    Raises:
+        KafkaError: It prints none.
+    """
+    lines = [line.replace(", ", ",") for line in output.splitlines() if line.count(",") >= 9]
+    rows = list(csv.DictReader(lines))
+    try:
+        return Throughput(float(rows[-1]["fetch.nMsg.sec"]), float(rows[-1]["fetch.MB.sec"]))
+    except (IndexError, KeyError, ValueError):
+        raise _unread("ConsumerPerformance", output) from None
+
+
+def percentiles(output: str) -> Latencies:
+    """The percentiles that EndToEndLatency prints.
+
+    Raises:
+        KafkaError: It prints none.
+    """
+    found = _PERCENTILES.search(output)
+    if found is None:
+        raise _unread("EndToEndLatency", output)
+    return Latencies(int(found["p50"]), int(found["p99"]), int(found["p999"]))
+
+
+def children_cpu_s() -> float:
+    """Processor time of all processes that this one has started and waited for, in seconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _unread(tool: str, output: str) -> KafkaError:
+    return KafkaError(f"kafka: {tool} printed no figures: {' '.join(output.split())[-300:]}")

@@ -1,0 +1,97 @@
+"""The figures of one paced run: percentiles, and whether they can be believed."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hdrh.histogram import HdrHistogram
+
+from nexmark.latency.matching import Matched
+
+MAX_LAG_MS = 5.0
+"""A run whose producer was later than this, at the 99th percentile, measured the producer."""
+
+PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+_LONGEST_MS = 3_600_000
+_DIGITS = 3
+_PARTS = 4
+_DIVERGES = 2.0
+_DIVERGES_MS = 1_000
+
+
+@dataclass(frozen=True)
+class LatencyFigures:
+    """What a paced run measured, of the events after the warm-up.
+
+    Attributes:
+        query, trigger, rate: what ran; events per second.
+        events: how many bids have a latency.
+        percentiles: milliseconds at 50, 90, 99 and 99.9 percent.
+        longest: milliseconds.
+        lag_p99: how late the producer was, milliseconds.
+        keeps_up: whether the latency of the last quarter is near the first quarter's.
+        invalid: why the figures cannot be believed; empty if they can.
+        histogram: all latencies as HdrHistogram encodes them, in base64; histograms can be added.
+    """
+
+    query: str
+    trigger: str
+    rate: int
+    events: int
+    percentiles: tuple[int, ...]
+    longest: int
+    lag_p99: float
+    keeps_up: bool
+    invalid: str
+    histogram: str
+
+
+def figures(
+    query: str, trigger: str, rate: int, matched: Matched, lags: Sequence[float], from_ms: int
+) -> LatencyFigures:
+    """The figures of the events that are due from `from_ms` on.
+
+    `lags`: of the producer, for the same events.
+    """
+    found = sorted((due, latency) for due, latency in matched.latencies if due >= from_ms)
+    histogram = HdrHistogram(1, _LONGEST_MS, _DIGITS)
+    for _, latency in found:
+        histogram.record_value(max(0, latency))
+    lag = statistics.quantiles(lags, n=100)[98]
+    return LatencyFigures(
+        query,
+        trigger,
+        rate,
+        events=len(found),
+        percentiles=tuple(histogram.get_value_at_percentile(at) for at in PERCENTILES),
+        longest=max((latency for _, latency in found), default=0),
+        lag_p99=lag,
+        keeps_up=_keeps_up([latency for _, latency in found]),
+        invalid=_invalid(matched, found, lag),
+        histogram=histogram.encode().decode(),
+    )
+
+
+def _invalid(matched: Matched, found: Sequence[tuple[int, int]], lag: float) -> str:
+    earliest = min((latency for _, latency in found), default=0)
+    reasons = []
+    if not found:
+        reasons.append("no event has a latency")
+    if matched.missing:
+        reasons.append(f"{matched.missing:,} events are in no output row")
+    if lag > MAX_LAG_MS:
+        reasons.append(f"the producer was {lag:.1f} ms late (p99), more than {MAX_LAG_MS:.0f} ms")
+    if earliest < 0:
+        reasons.append(f"an output row is {-earliest} ms older than its event: clocks differ")
+    return "; ".join(reasons)
+
+
+def _keeps_up(latencies: Sequence[int]) -> bool:
+    """Whether latencies, in the order of their events, do not grow."""
+    part = len(latencies) // _PARTS
+    if part == 0:
+        return False
+    first, last = (statistics.median(x) for x in (latencies[:part], latencies[-part:]))
+    return last - first < _DIVERGES_MS or last < _DIVERGES * first

@@ -1,0 +1,87 @@
+"""Output records matched to events: an event ends with the first row that has it.
+
+Never the newest `dateTime` of a row: that would hide the events which waited for a batch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from nexmark.latency.pacing import PacedEvent
+
+
+@dataclass(frozen=True)
+class OutputRecord:
+    """A record of the output topic; `appended_ms` is when the broker appended it, since 1970."""
+
+    appended_ms: int
+    key: str | None
+    value: dict[str, Any]
+
+    @classmethod
+    def of(cls, appended_ms: int, key: bytes | None, value: bytes) -> OutputRecord:
+        """The record with these bytes."""
+        return cls(appended_ms, key.decode() if key else None, json.loads(value))
+
+
+@dataclass(frozen=True)
+class Matched:
+    """For every event found its due time and latency, in milliseconds; and how many were not."""
+
+    latencies: list[tuple[int, int]]
+    missing: int
+    repeated: int
+
+
+class Matching(Protocol):
+    """How events are found in the output of a query."""
+
+    def match(self, events: Sequence[PacedEvent], output: Sequence[OutputRecord]) -> Matched:
+        """Find the bids among `events` in the output, which is in the order of the topic."""
+
+
+class PerRow:
+    """Queries that write a row for each bid, with its `dateTime`."""
+
+    def match(self, events: Sequence[PacedEvent], output: Sequence[OutputRecord]) -> Matched:
+        """Rows of one millisecond are taken in their order."""
+        wanted = Counter(event.due_ms for event in events if event.kind == "bid")
+        found: list[tuple[int, int]] = []
+        seen: Counter[int] = Counter()
+        repeated = 0
+        for record in output:
+            due = int(record.key or 0)
+            seen[due] += 1
+            if seen[due] > wanted[due]:
+                repeated += 1
+            else:
+                found.append((due, record.appended_ms - due))
+        return Matched(found, wanted.total() - len(found), repeated)
+
+
+class PerAuctionAndDay:
+    """Queries that count bids by auction and day: bid n is in the first row of n or more."""
+
+    def match(self, events: Sequence[PacedEvent], output: Sequence[OutputRecord]) -> Matched:
+        """Bids of an auction are taken in the order in which they are due."""
+        waiting: dict[tuple[int, str], list[int]] = defaultdict(list)
+        for event in events:
+            if event.kind == "bid":
+                waiting[event.entity["auction"], event.entity["dateTime"][:10]].append(event.due_ms)
+        counted: Counter[tuple[int, str]] = Counter()
+        found = []
+        for record in output:
+            key, count = (record.value["auction"], record.value["day"]), record.value["total_bids"]
+            for due in waiting[key][counted[key] : count]:
+                found.append((due, record.appended_ms - due))
+            counted[key] = max(counted[key], count)
+        total = sum(map(len, waiting.values()))
+        return Matched(found, total - len(found), 0)
+
+
+MATCHINGS: dict[str, Matching] = {"q0": PerRow(), "q1": PerRow(), "q17": PerAuctionAndDay()}
+"""The queries whose latency can be measured."""

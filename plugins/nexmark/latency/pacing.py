@@ -1,0 +1,91 @@
+"""Events that are due at a fixed rate: event i at start + i / rate, which is its `dateTime`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from confluent_kafka import Producer
+
+from nexmark.kafka.kafka_error import KafkaError
+from nexmark.kafka.topics import KafkaCluster
+
+_TIMES = {"person": ("dateTime",), "auction": ("dateTime", "expires"), "bid": ("dateTime",)}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FORMAT = "%Y-%m-%d %H:%M:%S.%f"
+_SPIN_S = 0.002
+_FLUSH_S = 30
+_PRODUCER = {"acks": "1", "linger.ms": 0, "queue.buffering.max.messages": 1_000_000}
+
+
+@dataclass(frozen=True)
+class PacedEvent:
+    """An event as it is sent.
+
+    Attributes:
+        due_ms: when it is due, in milliseconds since 1970; its `dateTime`.
+        kind: person, auction or bid.
+        entity: the fields of that person, auction or bid.
+        line: the record.
+    """
+
+    due_ms: int
+    kind: str
+    entity: dict[str, Any]
+    line: bytes
+
+
+def paced(lines: Iterable[str], start_ms: int) -> list[PacedEvent]:
+    """Recorded events, moved so that the first of them is due at `start_ms`."""
+    shift, events = None, []
+    for line in lines:
+        event = json.loads(line)
+        kind = next(name for name in _TIMES if event.get(name))
+        entity = event[kind]
+        if shift is None:
+            shift = start_ms - _millis(entity["dateTime"])
+        for name in _TIMES[kind]:
+            entity[name] = _text(_millis(entity[name]) + shift)
+        due = _millis(entity["dateTime"])
+        record = json.dumps(event, separators=(",", ":")).encode()
+        events.append(PacedEvent(due, kind, entity, record))
+    return events
+
+
+def _millis(text: str) -> int:
+    moment = datetime.strptime(text, _FORMAT).replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _text(millis: int) -> str:
+    return (_EPOCH + timedelta(milliseconds=millis)).strftime(_FORMAT)[:-3]
+
+
+def send(
+    kafka: KafkaCluster, topic: str, partitions: int, events: Sequence[PacedEvent]
+) -> list[float]:
+    """Send every event when it is due, event n to partition n mod `partitions`.
+
+    Returns:
+        For each event how many milliseconds after it was due it was given to the client.
+
+    Raises:
+        KafkaError: Not every event has reached the topic.
+    """
+    producer = Producer({**kafka.client(), **_PRODUCER})
+    lags = []
+    for number, event in enumerate(events):
+        due = event.due_ms / 1000
+        while (wait := due - time.time()) > 0:
+            producer.poll(0)
+            time.sleep(min(wait, _SPIN_S))
+        producer.produce(topic, event.line, partition=number % partitions)
+        lags.append((time.time() - due) * 1000)
+    left = producer.flush(_FLUSH_S)
+    if left:
+        raise KafkaError(f"kafka: {left} of {len(events)} paced events did not reach {topic}")
+    return lags

@@ -1,0 +1,108 @@
+"""The CPU of an application on one host over time, and how it is kept: about 5 bytes per figure."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import accumulate
+from typing import Any
+
+from nexmark.measure.samples import MeasurementError
+
+
+@dataclass(frozen=True)
+class CpuSeries:
+    """Cumulative CPU-seconds of one application on one host at ``times`` (epoch seconds).
+
+    ``executors`` are the JVMs, ``python`` their Python workers, ``driver`` the driver with all its
+    children (None where the driver was not on this host), ``executor_count`` how many executors
+    were seen, at once or one after another. ``executor_ends`` has the times at which an executor
+    was first found to be gone. ``busy`` and ``steal`` cover the whole machine, None where the
+    sampler sees only part of it.
+    """
+
+    host: str
+    interval_s: float
+    times: tuple[float, ...]
+    executors: tuple[float, ...]
+    python: tuple[float, ...]
+    driver: tuple[float, ...] | None
+    busy: tuple[float, ...] | None
+    steal: tuple[float, ...] | None
+    executor_count: int
+    sampler_cores: float | None
+    executor_ends: tuple[float, ...] = ()
+
+    def without_driver(self) -> CpuSeries:
+        """Return a copy without the driver, for a host that is known not to have it."""
+        return replace(self, driver=None)
+
+    def without_executors(self) -> CpuSeries:
+        """Return a copy without executors, if the samplers of other hosts count them."""
+        nothing = (0.0,) * len(self.times)
+        return replace(self, executors=nothing, python=nothing, executor_count=0, executor_ends=())
+
+    def between(self, values: Sequence[float], start: float, end: float) -> float:
+        """Return the growth of a cumulative series of this host from start to end."""
+        return self.at(values, end) - self.at(values, start)
+
+    def at(self, values: Sequence[float], instant: float) -> float:
+        """Return a cumulative series at an instant, on a straight line between two readings.
+
+        MeasurementError when the samples do not reach to the instant.
+        """
+        right = self._bracket(instant)
+        left_time, right_time = self.times[right - 1], self.times[right]
+        share = (instant - left_time) / (right_time - left_time)
+        return values[right - 1] + share * (values[right] - values[right - 1])
+
+    def gap_at(self, instant: float) -> float:
+        """Return the seconds between the two readings around an instant."""
+        right = self._bracket(instant)
+        return self.times[right] - self.times[right - 1]
+
+    def _bracket(self, instant: float) -> int:
+        if len(self.times) < 2 or not self.times[0] <= instant <= self.times[-1]:
+            off = self.times[0] - instant if instant < self.times[0] else instant - self.times[-1]
+            edge = "begin after" if instant < self.times[0] else "end before"
+            raise MeasurementError(
+                f"the samples of host {self.host} {edge} the run ({off:.1f} s short);"
+                " the sampler must run from before the query starts until it has ended"
+            )
+        return min(max(bisect_right(self.times, instant), 1), len(self.times) - 1)
+
+
+_COLUMNS = ("times", "executors", "python", "driver", "busy", "steal")
+_MILLIS = 1000
+
+
+def pack(series: CpuSeries) -> bytes:
+    """Return the series as compressed JSON, times and CPU-seconds rounded to milliseconds."""
+    content: dict[str, Any] = asdict(series)
+    for column in _COLUMNS:
+        content[column] = _steps(content[column])
+    return zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)
+
+
+def unpack(data: bytes) -> CpuSeries:
+    """Return what was packed."""
+    content = json.loads(zlib.decompress(data))
+    content["executor_ends"] = tuple(content.get("executor_ends", ()))
+    return CpuSeries(**{**content, **{column: _sums(content[column]) for column in _COLUMNS}})
+
+
+def _steps(values: Sequence[float] | None) -> list[int] | None:
+    """Return the differences in milliseconds; they are small and repeat themselves."""
+    if values is None:
+        return None
+    millis = [round(value * _MILLIS) for value in values]
+    return [after - before for before, after in zip([0, *millis], millis, strict=False)]
+
+
+def _sums(steps: Sequence[int] | None) -> tuple[float, ...] | None:
+    if steps is None:
+        return None
+    return tuple(total / _MILLIS for total in accumulate(steps))

@@ -1,0 +1,297 @@
+"""Whether every executor of a repetition did its share, and no host stalled meanwhile.
+
+An executor that does nothing makes a query look cheaper, and nothing else shows it: the result is
+right, and its CPU is simply not in the sum. So this module asks the event log and the samples:
+
+- ``uneven``: did each executor run about as many tasks as the others?
+- ``stalled``: was a host without a sample for long, or an executor without CPU while it had a task?
+
+Shares are counted in the stages that have at least one task per slot. Spark then gives every free
+slot a task, whatever the data; a stage with fewer tasks may go to any executor, and how much CPU
+a task takes depends on its partition.
+
+Ordinary runs are far from the bounds. In 11 repetitions of q0, q3, q5, q7, q8 with 2 and 3
+executors, on 2 cores with three times more to do, the least share was 0.73 of the others', no
+gap was above 0.9 s, and no executor that had a task was quiet for 0.9 s.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from nexmark.measure.cpu import tree_cpu
+from nexmark.measure.event_log_files import EventLogError, event_lines
+from nexmark.measure.samples import HostSamples
+
+#: An idle JVM uses less than 1 % of a core, a busy one tens of per cent.
+QUIET_CORES = 0.02
+
+
+@dataclass(frozen=True)
+class ProcessCpu:
+    """Cumulative CPU-seconds of one executor with its Python workers, while it was seen.
+
+    ``times`` in epoch seconds; ``resolution_s`` is the unit of the kernel's count.
+    """
+
+    times: tuple[float, ...]
+    cpu_s: tuple[float, ...]
+    resolution_s: float
+
+    def quiet(self, start: float, end: float) -> list[tuple[float, float]]:
+        """Return the longest spans between ``start`` and ``end`` in which it used next to no CPU.
+
+        In every reading of a span it used less than QUIET_CORES, or one unit of the kernel's clock.
+        """
+        spans: list[tuple[float, float]] = []
+        readings = zip(self.times, self.cpu_s, strict=True)
+        for (before, used), (now, total) in pairwise(readings):
+            if before < start or now > end:
+                continue
+            if total - used > max(QUIET_CORES * (now - before), 1.01 * self.resolution_s):
+                continue
+            if spans and spans[-1][1] == before:
+                spans[-1] = (spans[-1][0], now)
+            else:
+                spans.append((before, now))
+        return spans
+
+
+@dataclass(frozen=True)
+class HostExecutors:
+    """The executors of one application on one host, and the times of the readings."""
+
+    host: str
+    interval_s: float
+    times: tuple[float, ...]
+    executors: tuple[ProcessCpu, ...]
+
+    def without_executors(self) -> HostExecutors:
+        """Return a copy without executors, if the samplers of other hosts count them."""
+        return replace(self, executors=())
+
+
+def host_executors(samples: HostSamples, app_id: str) -> HostExecutors:
+    """Return the executors of an application in the samples of a host.
+
+    MeasurementError when the host's clock was moved.
+    """
+    times = samples.times()
+    found = []
+    for tree in tree_cpu(samples):
+        if tree.program.role == "executor" and tree.program.app_id == app_id:
+            seen = slice(tree.first, tree.last + 1)
+            ticks = [a + b for a, b in zip(tree.main[seen], tree.python[seen], strict=True)]
+            used = tuple(x / samples.clk_tck for x in ticks)
+            found.append(ProcessCpu(times[seen], used, 1 / samples.clk_tck))
+    return HostExecutors(samples.host, samples.interval_s, times, tuple(found))
+
+
+_PREFIX = b'{"Event":"'
+_MS, _NS = 1e3, 1e9
+
+
+@dataclass(frozen=True)
+class TaskSpan:
+    """One task, from its launch to its end; epoch seconds of the driver's clock.
+
+    ``stage`` is (id, attempt); ``run_s`` and ``cpu_s`` are its executor's figures.
+    """
+
+    stage: tuple[int, int]
+    start: float
+    end: float
+    run_s: float
+    cpu_s: float
+
+
+@dataclass
+class ExecutorWork:
+    """One executor that registered: its ``host`` is the address that Spark knows."""
+
+    executor: str
+    host: str
+    cores: int
+    added: float
+    tasks: list[TaskSpan] = field(default_factory=list)
+
+
+def read_executor_work(directory: Path, application_id: str | None = None) -> list[ExecutorWork]:
+    """Return the executors of the log in a directory, in the order they registered.
+
+    EventLogError, in one line, when there is no log or when it is damaged.
+    """
+    found: dict[str, ExecutorWork] = {}
+    for line in event_lines(directory, application_id):
+        handler = _HANDLERS.get(line[len(_PREFIX) : line.find(b'"', len(_PREFIX))])
+        if handler is None:
+            continue
+        try:
+            handler(found, json.loads(line))
+        except (KeyError, TypeError, ValueError) as error:
+            raise EventLogError(f"{directory}: an event cannot be read: {error!r}") from None
+    return list(found.values())
+
+
+def _added(found: dict[str, ExecutorWork], event: Mapping[str, Any]) -> None:
+    name, info = str(event["Executor ID"]), event["Executor Info"]
+    at = event["Timestamp"] / _MS
+    found[name] = ExecutorWork(name, info["Host"], int(info["Total Cores"]), at)
+
+
+def _task(found: dict[str, ExecutorWork], event: Mapping[str, Any]) -> None:
+    info, metrics = event["Task Info"], event.get("Task Metrics") or {}
+    executor = found.get(str(info["Executor ID"]))
+    if executor is None:
+        return
+    executor.tasks.append(
+        TaskSpan(
+            stage=(event["Stage ID"], event["Stage Attempt ID"]),
+            start=info["Launch Time"] / _MS,
+            end=info["Finish Time"] / _MS,
+            run_s=metrics.get("Executor Run Time", 0) / _MS,
+            cpu_s=metrics.get("Executor CPU Time", 0) / _NS,
+        )
+    )
+
+
+_HANDLERS = {b"SparkListenerExecutorAdded": _added, b"SparkListenerTaskEnd": _task}
+
+
+#: An executor that ran less than this part of the others' tasks (median) has not done its share.
+MIN_SHARE = 1 / 3
+#: Where the others have run fewer tasks than this, shares say nothing.
+MIN_TASKS = 4
+#: A host has stalled when nothing came from it for these seconds, and these sampling intervals.
+STALL_S, STALL_INTERVALS = 3.0, 5
+
+Period = tuple[float, float]
+
+
+class _Done(NamedTuple):
+    """The work of one executor: tasks of wide stages, CPU-seconds of all its tasks."""
+
+    host: str
+    tasks: int
+    cpu_s: float
+
+
+def uneven(
+    work: Sequence[ExecutorWork],
+    hosts: Sequence[HostExecutors],
+    *,
+    executors: int,
+    cores: int,
+    period: Period,
+    names: Mapping[str, str],
+) -> list[str]:
+    """Return the executors that did not do their share of the tasks launched in a period.
+
+    ``executors`` is the number that the application asked for, each with ``cores`` cores. ``names``
+    gives the host of an address that Spark knows. An executor that never registered has run
+    nothing. If more registered, one was lost and another took its place: then there are no shares.
+    """
+    if len(work) > executors:
+        return []
+    tasks = _wide_tasks(work, executors * cores, period)
+    done = [
+        _Done(names.get(x.host, x.host), tasks[x.executor], sum(t.cpu_s for t in x.tasks))
+        for x in work
+    ]
+    done += [_Done(host, 0, 0.0) for host in _silent(done, hosts, executors)]
+    all_tasks, all_cpu_s = sum(x.tasks for x in done), sum(x.cpu_s for x in done)
+    found = []
+    for at, own in enumerate(done):
+        others = [x.tasks for i, x in enumerate(done) if i != at]
+        usual = median(others) if others else 0
+        if usual >= MIN_TASKS and own.tasks < MIN_SHARE * usual:
+            found.append(
+                f"an executor on host {own.host} ran {own.tasks} of {all_tasks} tasks"
+                f" ({own.tasks / all_tasks:.0%}, {1 / len(done):.0%} is its share;"
+                f" {own.cpu_s:.1f} of {all_cpu_s:.1f} CPU-s)"
+            )
+    return found
+
+
+def stalled(
+    work: Sequence[ExecutorWork],
+    hosts: Sequence[HostExecutors],
+    *,
+    period: Period,
+    names: Mapping[str, str],
+) -> list[str]:
+    """Return the hosts that stood still for a part of a period, and the time."""
+    found = []
+    for host in hosts:
+        limit = max(STALL_S, STALL_INTERVALS * host.interval_s)
+        gap = _longest_gap(host, period)
+        if gap > limit:
+            found.append(f"host {host.host} gave no sample for {gap:.1f} s of the run")
+            continue
+        own = [x for x in work if names.get(x.host, x.host) == host.host]
+        idle = max((b - a for a, b in _idle(host, own, period, limit)), default=0.0)
+        if idle > 0:
+            found.append(
+                f"an executor on host {host.host} used no CPU for {idle:.1f} s while it had a task"
+            )
+    return found
+
+
+def _wide_tasks(work: Sequence[ExecutorWork], slots: int, period: Period) -> Counter[str]:
+    """Return the number of tasks of each executor in stages with at least a task per slot."""
+    ran = [
+        (x.executor, task.stage)
+        for x in work
+        for task in x.tasks
+        if period[0] <= task.start <= period[1]
+    ]
+    sizes = Counter(stage for _, stage in ran)
+    return Counter(executor for executor, stage in ran if sizes[stage] >= slots)
+
+
+def _longest_gap(host: HostExecutors, period: Period) -> float:
+    """Return the longest time between two readings; a sampler that has ended is no stall."""
+    gaps = (b - a for a, b in pairwise(host.times) if b >= period[0] and a <= period[1])
+    return max(gaps, default=0.0)
+
+
+def _idle(
+    host: HostExecutors, work: Sequence[ExecutorWork], period: Period, limit: float
+) -> list[Period]:
+    """Return when an executor of a host used no CPU although it had a task.
+
+    The samples do not say which process is which executor. So there have to be more quiet
+    processes than executors without a task.
+    """
+    quiet = [
+        span for x in host.executors for span in x.quiet(*period) if span[1] - span[0] >= limit
+    ]
+    found = []
+    for task in (task for x in work for task in x.tasks if task.end - task.start >= limit):
+        for a, b in quiet:
+            start, end = max(a, task.start), min(b, task.end)
+            if end - start < limit:
+                continue
+            silent = sum(c <= start and end <= d for c, d in quiet)
+            if silent > len(host.executors) - _with_task(work, start, end):
+                found.append((start, end))
+    return found
+
+
+def _with_task(work: Sequence[ExecutorWork], start: float, end: float) -> int:
+    """Return the number of executors that had one task for all of a span."""
+    return sum(any(t.start <= start and end <= t.end for t in x.tasks) for x in work)
+
+
+def _silent(done: Sequence[_Done], hosts: Sequence[HostExecutors], executors: int) -> list[str]:
+    """Return the hosts of the executors that were started and never registered."""
+    registered = Counter(x.host for x in done)
+    found = [x.host for x in hosts for _ in range(len(x.executors) - registered[x.host])]
+    return found[: max(executors - len(done), 0)]

@@ -1,0 +1,267 @@
+"""The words of the house: arms, stages, values and metrics, and the rules that go with them.
+
+Only the standard library; imports nothing of ours. The values are the strings and numbers of the
+database, the CSV and the JSON, so they never change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from statistics import median
+from typing import Any, NamedTuple, TypeVar, cast
+
+SUITE = "suite"
+"""The query under which the suite as a whole has its verdict."""
+
+CANARY = "canary"
+"""The query under which the replay CSV has the readings of the hosts."""
+
+COMPARABLE = ("engine", "workload", "cluster", "shape", "mode")
+"""Two nights are comparable if these are the same; the gate learns from comparable nights only."""
+
+MIN_PAIRS = 3
+"""Below this no estimate sheds a single spike: no verdict."""
+
+
+class Arm(StrEnum):
+    """A side of the comparison; the last two test the gate itself."""
+
+    CANDIDATE = "candidate"
+    BASELINE = "baseline"
+    CONTROL = "control"
+    """The baseline build once more: the gate must find no difference."""
+    SLOWED = "slowed"
+    """The baseline build with a seeded slowdown: the gate must find it."""
+
+
+ARMS = (Arm.CANDIDATE, Arm.BASELINE)
+
+
+class Stage(IntEnum):
+    """What a repetition is for."""
+
+    FIRST = 1
+    """The first pairs of a night."""
+    FRESH = 2
+    """The fresh pairs that confirm a suspicion."""
+    PROFILED = 3
+    """Pairs with a flight recorder, for the flame graphs."""
+
+
+JUDGED = (Stage.FIRST, Stage.FRESH)
+"""The stages that count: a recorder costs CPU time, so recorded runs are never compared."""
+
+
+class Status(StrEnum):
+    """What became of a repetition."""
+
+    OK = "ok"
+    INVALID = "invalid"
+    """Its result is wrong, or it could not be measured."""
+    FAILED = "failed"
+    """It did not run to its end."""
+
+
+class Basis(StrEnum):
+    """The part of a run that its CPU time covers; figures of different bases are never compared."""
+
+    STEADY = "steady"
+    APPLICATION = "application"
+    """The whole life of the executors, start-up included."""
+
+
+def one_basis(steady: Iterable[float | None]) -> Basis:
+    """Return the basis that all repetitions have: the steady state if each has a figure of it."""
+    known = all(figure is not None for figure in steady)
+    return Basis.STEADY if known else Basis.APPLICATION
+
+
+class Mode(StrEnum):
+    """How a night is judged."""
+
+    BOUNDS = "bounds"
+    """By the ratio to an accepted run."""
+    PAIRED = "paired"
+    """By pairs with a baseline build that was measured in the same night."""
+    HISTORY = "history"
+    """Only in nights of earlier versions."""
+
+
+class Value(StrEnum):
+    """What the gate says of one query."""
+
+    OK = "OK"
+    """Within the bound of the baseline."""
+    FASTER = "FASTER"
+    """Better than the baseline by more than the bound (the same test, the other way round)."""
+    REGRESSION = "REGRESSION"
+    """Worse than the baseline by more than the bound. Fails the night."""
+    INVALID = "INVALID"
+    """The result is wrong, or the numbers give no ground for a verdict. Fails the night."""
+    MISSING = "MISSING"
+    """Not measured, or not as often as asked. Fails the night."""
+    CALIBRATING = "CALIBRATING"
+    """Right and measured, but there is nothing yet to compare with. Passes, and says so."""
+    SUSPECT = "SUSPECT"
+    """Looks changed, and the confirmation did not run or is not complete. Never green."""
+    UNCONFIRMED = "UNCONFIRMED"
+    """Looked changed, and the fresh pairs of the same night did not confirm it."""
+    WATCH = "WATCH"
+    """A slow drift, or a metric that informs has changed: for people to look at, not red."""
+
+
+FAILING = frozenset({Value.REGRESSION, Value.INVALID, Value.MISSING})
+
+WITHOUT_SIZE = frozenset({Value.INVALID, Value.MISSING})
+"""Red whatever the figures are."""
+
+CONFIRMED = frozenset({Value.REGRESSION, Value.FASTER})
+
+
+def is_red(
+    value: str, ratio: float | None, *, decides: bool = True, accepted: bool = False
+) -> bool:
+    """Tell whether a verdict fails the night: it decides, is bad, and nobody accepted it.
+
+    A suspect fails it too, unless the suspicion is of being faster (``ratio`` up to 1).
+    """
+    if not decides or accepted:
+        return False
+    if value == Value.SUSPECT:
+        return ratio is None or ratio > 1
+    return value in FAILING
+
+
+class QueryKey(NamedTuple):
+    """A night has one verdict for each."""
+
+    query: str
+    metric: str
+
+
+class RunKey(NamedTuple):
+    """A DAG run; its text is the name of the night everywhere in the store."""
+
+    dag_id: str
+    run_id: str
+
+    def __str__(self) -> str:
+        """``<dag_id>/<run_id>``."""
+        return f"{self.dag_id}/{self.run_id}"
+
+    @classmethod
+    def parse(cls, text: str) -> RunKey:
+        """Return the key of a name; a DAG's id has no slash."""
+        dag_id, _, run_id = text.partition("/")
+        return cls(dag_id, run_id)
+
+
+_Row = TypeVar("_Row")
+_Key = TypeVar("_Key")
+
+
+def grouped(rows: Iterable[_Row], key: Callable[[_Row], _Key]) -> dict[_Key, list[_Row]]:
+    """Return the rows by key, in their order; they need not be sorted."""
+    found: dict[_Key, list[_Row]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
+def median_of(values: Iterable[float | None]) -> float | None:
+    """Return the median of the values that are known; None where none is."""
+    known = [float(value) for value in values if value is not None]
+    return median(known) if known else None
+
+
+def of_newest_gate(rows: Iterable[_Row]) -> list[_Row]:
+    """Return the verdicts of the newest gate version that judged each night, in their order.
+
+    ``rows`` have a ``night_id`` and a ``gate_version``.
+    """
+    known = [(row.night_id, row.gate_version, row) for row in cast("Iterable[Any]", rows)]
+    newest: dict[str, int] = {}
+    for night, version, _ in known:
+        newest[night] = max(version, newest.get(night, version))
+    return [row for night, version, row in known if version == newest[night]]
+
+
+class Direction(IntEnum):
+    """Which way is better."""
+
+    LOWER = 1
+    HIGHER = -1
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure of a repetition that is compared between the arms.
+
+    To measure something new, add an entry to ``METRICS`` and let ``measure`` put its value into
+    ``Measurement.figures`` under the same name. The gate, the store, the replay CSV, the table, the
+    pages and the evidence take it from here.
+
+    Attributes:
+        name: its name in the database, the CSV and the JSON.
+        unit: what a value counts, as text behind it; "" for a bare number.
+        title: its heading in tables and on pages.
+        decimals: how many decimals a value is printed with.
+        direction: which way is better. The metric that decides is better when lower.
+        decides: whether its verdict may turn the night red; the others inform.
+        bases: whether it is measured on each basis (columns ``<name>_steady`` and
+            ``<name>_application``).
+        positive: whether 0 is no value: compared only where every repetition is above 0.
+        waits: whether it may be mostly waiting, for a disk or a turn: an unsteady host takes its
+            meaning, and there is no verdict then.
+        tabled: whether the result table has a column for it beside the usual ones.
+    """
+
+    name: str
+    unit: str = ""
+    title: str = ""
+    decimals: int = 3
+    direction: Direction = Direction.LOWER
+    decides: bool = False
+    bases: bool = False
+    positive: bool = False
+    waits: bool = True
+    tabled: bool = False
+
+    @property
+    def heading(self) -> str:
+        """Its title, else its name."""
+        return self.title or self.name
+
+    def column(self, basis: str) -> str:
+        """Return the name of its figure on a basis."""
+        return f"{self.name}_{basis}" if self.bases else self.name
+
+    def text(self, value: float | None) -> str:
+        """Return a value as it is printed, with thousands separators; "-" for none."""
+        return "-" if value is None else f"{value:,.{self.decimals}f}"
+
+    def worse(self, shift: float) -> bool:
+        """Tell whether a log ratio candidate / baseline is a change for the worse."""
+        return shift * self.direction > 0
+
+
+CPU = "cpu_s_per_mevent"
+WALL = "wall_s"
+
+_KNOWN = (
+    Metric(
+        CPU, "CPU-s per million events", "CPU s/M events", decides=True, bases=True, waits=False
+    ),
+    Metric(WALL, "s", "Time(s)"),
+    Metric("batch_ms_p99", "ms", "batch p99", decimals=0),
+    Metric("state_bytes_max", "bytes", "state", decimals=0, positive=True, waits=False),
+)
+METRICS: dict[str, Metric] = {one.name: one for one in _KNOWN}
+"""All metrics, by name; the one that decides comes first."""
+
+
+def metric_of(name: str) -> Metric:
+    """Return the metric of a name; for a name that is not known, one that informs."""
+    return METRICS.get(name) or Metric(name, waits=not name.startswith(("cpu_", "state_")))

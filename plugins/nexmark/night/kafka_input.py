@@ -1,0 +1,193 @@
+"""The topics of a night whose workload reads Kafka, and the broker that has them.
+
+On the embedded cluster the night starts a broker of its own, in the state directory of the cluster,
+and ends it; elsewhere it uses the Kafka of the cluster's connection.
+
+    <run directory>/kafka.json     what the applications of the night read
+    <run directory>/topics/        the events while they are written to the topics
+
+Event n of a topic is event n of the generator, so that the results are the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nexmark.cluster import OWNER_VARIABLE
+from nexmark.cluster.local import LocalCluster
+from nexmark.config import Size, SshCluster
+from nexmark.config.fields import Model
+from nexmark.kafka.jars import connector, connector_files
+from nexmark.kafka.kafka_error import KafkaError
+from nexmark.model import Arm
+from nexmark.night.plan import Deployment, Deployments, Night
+
+if TYPE_CHECKING:
+    from nexmark.kafka.topics import KafkaCluster
+
+_DUMP_TIMEOUT_S = 3 * 3600
+
+
+class NightKafka(Model):
+    """The Kafka of a night: its bootstrap servers."""
+
+    servers: str
+
+    @classmethod
+    def read(cls, night: Night) -> NightKafka:
+        """The Kafka of `night`; KafkaError before its topics are filled."""
+        try:
+            return cls.model_validate_json((night.directory / "kafka.json").read_text())
+        except FileNotFoundError:
+            raise KafkaError(
+                f"{night.directory}: no topic was filled; clear the task start_cluster"
+            ) from None
+
+
+def source_arguments(night: Night, size: Size) -> list[str]:
+    """The arguments that make a query read the events of `size`."""
+    batches = ["--rows-per-batch", str(size.rows_per_batch)]
+    if night.workload.source == "kafka":
+        servers = NightKafka.read(night).servers
+        topic = topic_of(night, size)
+        return ["--source", f"kafka:{topic}", "--bootstrap-servers", servers, *batches]
+    return ["--source", "datagen", *generator_arguments(night, size), *batches]
+
+
+def generator_arguments(night: Night, size: Size) -> list[str]:
+    """The arguments that make the generator give the events of `size`."""
+    knobs = night.workload.generator.items()
+    return [
+        *("--events", str(size.events), "--tps", str(size.tps)),
+        *("--seed", str(night.workload.seed)),
+        *(word for key, value in knobs for word in ("--generator", f"{key}={value}")),
+    ]
+
+
+def source_confs(night: Night, deployment: Deployment) -> dict[str, str]:
+    """The confs that make a build read the source of the night."""
+    if night.workload.source != "kafka":
+        return {}
+    return {"spark.jars": ",".join(map(str, connector_files(deployment.spark_version)))}
+
+
+def connection_of(night: Night) -> str | None:
+    """The Airflow connection of the Kafka that the night reads; None where it starts its own."""
+    is_read = night.workload.source == "kafka"
+    return night.cluster.kafka if is_read and isinstance(night.cluster, SshCluster) else None
+
+
+def topic_of(night: Night, size: Size) -> str:
+    """The topic with the events of `size`; no other night has one of this name."""
+    key = hashlib.sha256(night.name.encode()).hexdigest()[:10]
+    return f"nexmark-{key}-{size.events}-{size.tps}"
+
+
+def sizes(night: Night) -> list[Size]:
+    """The inputs that the applications of the night read, each once."""
+    found: dict[tuple[int, int], Size] = {}
+    for size in (night.workload.verify, night.workload):
+        found.setdefault((size.events, size.tps), size)
+    if Arm.SLOWED in night.self_test:
+        found.setdefault((night.slowed.events, night.slowed.tps), night.slowed)
+    return list(found.values())
+
+
+def problems(night: Night) -> list[str]:
+    """What would keep the night from having its topics, as far as this machine knows."""
+    if night.workload.source != "kafka":
+        return []
+    if isinstance(cluster := night.spark_cluster, LocalCluster):
+        return cluster.brokers.problems(1, cluster.config.kafka_port)
+    if connection_of(night) is None:
+        return [
+            f"kafka: workload {night.workload.name} reads Kafka, and cluster {night.cluster.name} "
+            "has no `kafka` connection in include/conf/clusters.yaml; add it, or take the cluster "
+            "of this machine"
+        ]
+    return []
+
+
+def fill_topics(
+    night: Night, deployments: Deployments, kafka: KafkaCluster | None, say: Callable[[str], None]
+) -> None:
+    """Fill the topics of the night; on the embedded cluster (`kafka` None) start its broker.
+
+    Raises:
+        KafkaError: The broker does not start, the events cannot be written, or a jar is missing.
+    """
+    from nexmark.kafka.filling import fill
+    from nexmark.kafka.topics import KafkaCluster
+
+    for each in {x.spark_version for x in (deployments.candidate, *deployments.baselines.values())}:
+        connector(each, say)
+    if isinstance(cluster := night.spark_cluster, LocalCluster):
+        kafka = KafkaCluster(cluster.brokers.up(1, cluster.config.kafka_port, say))
+        say(f"Kafka is up at {kafka.servers}")
+    assert kafka is not None
+    events = night.directory / "topics"
+    try:
+        for largest, same in _by_rate(sizes(night)).items():
+            _dump(night, deployments.candidate, largest, events)
+            for size in same:
+                topic = topic_of(night, size)
+                filled = fill(
+                    kafka,
+                    events,
+                    topic,
+                    night.workload.partitions or 1,
+                    limit=size.events,
+                    replace=True,
+                )
+                say(str(filled))
+    finally:
+        shutil.rmtree(events, ignore_errors=True)
+    (night.directory / "kafka.json").write_text(NightKafka(servers=kafka.servers).model_dump_json())
+
+
+def remove_topics(night: Night, kafka: KafkaCluster) -> None:
+    """Remove the topics of the night from a Kafka that goes on."""
+    there = {topic.name for topic in kafka.topics()}
+    for topic in {topic_of(night, size) for size in sizes(night)} & there:
+        kafka.delete(topic)
+
+
+def _by_rate(sizes: list[Size]) -> Mapping[Size, list[Size]]:
+    """The sizes by the largest of the same rate, whose first events the others have."""
+    found: dict[int, list[Size]] = {}
+    for size in sizes:
+        found.setdefault(size.tps, []).append(size)
+    return {max(same, key=lambda size: size.events): same for same in found.values()}
+
+
+def _dump(night: Night, deployment: Deployment, size: Size, target: Path) -> None:
+    """Write the events of `size` to JSON files, in order, by an application on this machine."""
+    shutil.rmtree(target, ignore_errors=True)
+    home = Path(deployment.spark_home)
+    command = [
+        *(str(home / "bin" / "spark-submit"), "--master", "local[*]", "--driver-memory", "1g"),
+        *("--conf", "spark.ui.enabled=false", "--conf", "spark.log.level=WARN"),
+        *(str(Path(deployment.jobs_home) / "dump_events.py"), "--format", "json"),
+        *("--out", str(target), *generator_arguments(night, size)),
+    ]
+    environment = {
+        **night.spark_cluster.driver_environment(home),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": "",
+        OWNER_VARIABLE: night.spark_cluster.mark,
+    }
+    try:
+        run = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=_DUMP_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise KafkaError(f"kafka: {size.events:,} events took over {_DUMP_TIMEOUT_S} s") from None
+    if run.returncode != 0:
+        said = " ".join(run.stderr.strip().splitlines()[-1:])[-300:]
+        raise KafkaError(f"kafka: the events of the topics cannot be generated: {said}")

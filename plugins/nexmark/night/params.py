@@ -1,0 +1,129 @@
+"""What a person may ask of a night: the one description that forms and commands are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nexmark.config import KNOWN_QUERIES
+from nexmark.errors import NexmarkError
+from nexmark_jobs.redaction import SECRET_NAMES, SECRET_VALUES
+
+_NAMES = "|".join(KNOWN_QUERIES)
+BUILD = "pypi:4.3.0, tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
+
+
+class NightParams(BaseModel):
+    """The params of a night; None stands for what `include/conf` says.
+
+    The forms of the DAGs (`nexmark.dag.dag_params`) and the options of the commands
+    (`nexmark.cli.shared_options`) have title, description and limits from here.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    engine: str | None = Field(
+        None,
+        title="Engine",
+        description="The version line, with its confs: include/conf/engines.yaml.",
+    )
+    build: str | None = Field(None, max_length=4096, title="Build", description=f"{BUILD}.")
+    candidate: str | None = Field(
+        None,
+        max_length=4096,
+        title="Candidate build",
+        description=f"{BUILD}; empty: the engine's build, or its build of the date, "
+        "in include/conf/engines.yaml.",
+    )
+    against: str | None = Field(
+        None,
+        max_length=4096,
+        title="Against",
+        description="The build that every query is compared with, in pairs, written as the "
+        "candidate is; empty: the build that was accepted for each.",
+    )
+    workload: str | None = Field(
+        None, title="Workload", description="What is run: include/conf/workloads.yaml."
+    )
+    cluster: str | None = Field(
+        None, title="Cluster", description="Where Spark runs: include/conf/clusters.yaml."
+    )
+    queries: str | list[str] | None = Field(
+        None,
+        title="Queries",
+        description="A list, or names separated by commas; empty: what the workload says.",
+        json_schema_extra={
+            "items": {"type": "string", "enum": list(KNOWN_QUERIES)},
+            "uniqueItems": True,
+            "pattern": rf"^\s*(({_NAMES})\s*(,\s*({_NAMES})\s*)*)?$",
+            "examples": list(KNOWN_QUERIES),
+        },
+    )
+    repetitions: int | None = Field(
+        None,
+        ge=1,
+        le=100,
+        title="Repetitions",
+        description="Timed repetitions, or pairs, of each query; empty: what the workload says, "
+        "or in mode paired the gate.",
+    )
+    candidate_conf: dict[str, Any] | None = Field(
+        None,
+        title="Candidate's Spark confs",
+        description="Spark confs of the candidate alone, to test a setting instead of a build; "
+        "no secrets: Airflow keeps what a run was given.",
+        json_schema_extra={
+            "additionalProperties": {
+                "type": ["string", "number", "boolean"],
+                "not": {"type": "string", "pattern": SECRET_VALUES},
+            },
+            "propertyNames": {"not": {"pattern": SECRET_NAMES}},
+        },
+    )
+    mode: str | None = Field(
+        None,
+        title="Mode",
+        description="bounds: medians against the accepted run; paired: against the accepted "
+        "build, measured in the same night; empty: what include/conf/gate.yaml says.",
+        json_schema_extra={"enum": [None, "bounds", "paired"]},
+    )
+    verify_scale: float | None = Field(
+        None,
+        gt=0,
+        le=1000,
+        title="Scale of the verification",
+        description="Multiplies the workload's verify events, which prove the results right.",
+    )
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any]) -> NightParams:
+        """Return the params of a mapping, as Airflow has them; NexmarkError for a bad one."""
+        try:
+            return cls.model_validate(
+                {name: value for name, value in params.items() if value != ""}
+            )
+        except ValidationError as errors:
+            error = errors.errors(include_url=False)[0]
+            name, value = error["loc"][0], error["input"]
+            text = error["msg"][:1].lower() + error["msg"][1:]
+            raise NexmarkError(f"{name}: {value!r}: {text}; correct it") from None
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """Return the JSON schema of a param as a form wants it: one list of types, "null" first."""
+    schema = dict(NightParams.model_json_schema()["properties"][name])
+    schema.pop("default", None)
+    types: list[str] = []
+    for option in schema.pop("anyOf", ()):
+        types.append(option["type"])
+        schema = {**{k: v for k, v in option.items() if k != "type"}, **schema}
+    if types:
+        schema["type"] = sorted(types, key=lambda kind: kind != "null")
+    return schema
+
+
+def help_of(name: str) -> str:
+    """Return what an option of a command says about a param."""
+    return str(NightParams.model_fields[name].description)

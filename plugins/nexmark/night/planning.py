@@ -1,0 +1,256 @@
+"""What a night will do, and what on this machine would keep it from doing it.
+
+Free of Airflow, so that `nexmark run` can report problems before Airflow is even imported.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from nexmark.config import (
+    BUILD_DAG_ID,
+    KNOWN_QUERIES,
+    SIGNOFF_DAG_ID,
+    BuildSource,
+    Config,
+    EmbeddedCluster,
+    Gate,
+    SparkConf,
+    Workload,
+    paths,
+    suggest,
+)
+from nexmark.config.document import place_of, problem_of
+from nexmark.config.fields import HISTORY_MODE, REMEDY, local_path
+from nexmark.engines import (
+    BuildError,
+    disk_problem,
+    find_spark_home,
+    java_majors,
+    java_problem,
+    parse_source,
+    snapshot,
+)
+from nexmark.errors import NexmarkError
+from nexmark.model import MIN_PAIRS
+from nexmark.night import kafka_input
+from nexmark.night.params import NightParams
+from nexmark.night.plan import Night
+from nexmark.secrets import fingerprinted
+from nexmark_jobs.redaction import is_secret
+
+_T = TypeVar("_T")
+
+#: What these DAGs run is what a person tries.
+TRIALS = frozenset({BUILD_DAG_ID, SIGNOFF_DAG_ID})
+#: State, event logs, outputs and events of one night on this machine, bytes.
+RUN_BYTES = 2 * 10**9
+
+
+def make_night(
+    config: Config, engine: str, dag_id: str, run_id: str, params: Mapping[str, Any]
+) -> Night:
+    """The plan of the DAG run; NexmarkError for a param that names nothing.
+
+    A build on demand (param `build`) is the candidate; the engine gives every other param that is
+    empty. Such a run does not test the gate, because the nights do, and the test would double the
+    cost of a query.
+    """
+    asked = NightParams.of(params)
+    engine_config = pick("engine", engine, config.engines)
+    name = asked.workload or engine_config.workload
+    workload: Workload = pick("workload", name, config.workloads)
+    gate = _gate(config.gate, workload.name, asked)
+    mode = gate.mode
+    repetitions = asked.repetitions or (gate.pairs if mode == "paired" else 0)
+    if mode != "bounds" and 0 < repetitions < MIN_PAIRS:
+        raise NexmarkError(
+            f"repetitions: {repetitions} are too few for a verdict in mode {mode}; "
+            f"give at least {MIN_PAIRS}, or mode bounds"
+        )
+    if repetitions:
+        workload = workload.model_copy(update={"repetitions": repetitions})
+    if scale := asked.verify_scale:
+        workload = _verified_more(workload, scale)
+    queries = select_queries(asked.queries, workload)
+    candidate, against = _candidate(asked), asked.against
+    cluster = asked.cluster or config.cluster_of(engine_config)
+    return Night(
+        dag_id=dag_id,
+        run_id=run_id,
+        engine=engine_config.model_copy(update={"conf": fingerprinted(engine_config.conf)}),
+        workload=workload,
+        cluster=pick("cluster", cluster, config.clusters),
+        gate=gate,
+        mode=mode,
+        queries=queries,
+        candidate=parse_source(candidate) if candidate else engine_config.build,
+        candidate_conf=spark_confs(asked.candidate_conf),
+        teaches=teaches(dag_id, asked),
+        against=dict.fromkeys(queries, parse_source(against)) if against else {},
+    )
+
+
+def teaches(dag_id: str, asked: NightParams) -> bool:
+    """Whether the gate learns from such a night: nobody has chosen the builds to compare.
+
+    It does not learn from a build on demand or a sign-off, nor if a person gave the candidate, its
+    confs or the build to compare with. All other code reads this decision from the plan.
+    """
+    chosen = (_candidate(asked), asked.candidate_conf, asked.against)
+    return dag_id not in TRIALS and not any(chosen)
+
+
+def spark_confs(value: Mapping[str, Any] | None) -> dict[str, str]:
+    """The Spark confs of the candidate alone; NexmarkError for one that cannot be set.
+
+    Airflow keeps params, and shows them: none of them may be a secret.
+    """
+    try:
+        confs = TypeAdapter(SparkConf).validate_python(dict(value or {}), strict=True)
+    except ValidationError as errors:
+        raise NexmarkError(f"candidate_conf: {_told(errors)}") from None
+    for name, text in confs.items():
+        if is_secret(name, text):
+            raise NexmarkError(
+                f"candidate_conf: {name} is a secret, and Airflow keeps what a run was given; put "
+                "it into the engine's conf in include/conf/engines.yaml"
+            )
+    return dict(confs)
+
+
+def _verified_more(workload: Workload, scale: float) -> Workload:
+    """`workload` with `scale` times as many verification events; NexmarkError for too many."""
+    size = workload.verify.model_dump() | {"events": round(workload.verify.events * scale)}
+    try:
+        return Workload.model_validate({**workload.model_dump(), "verify": size})
+    except ValidationError as errors:
+        raise NexmarkError(f"verify_scale: workload {workload.name}: {_told(errors)}") from None
+
+
+def _told(errors: ValidationError) -> str:
+    """The first of the errors: its key, the problem and the remedy."""
+    error = cast(Mapping[str, Any], errors.errors(include_url=False)[0])
+    at = place_of(error)
+    return f"{'.'.join(map(str, at))}: {problem_of(error, Workload, at)}"
+
+
+def with_snapshot(night: Night, params: Mapping[str, Any], moment: datetime | None) -> Night:
+    """`night` with the build of its date as candidate, where its engine has one for each.
+
+    A candidate that is given goes before it. MissingBuild when there is none of this date;
+    NexmarkError where there is no date, since no build is then the one that is meant.
+    """
+    snapshots = night.engine.snapshots
+    if snapshots is None or _candidate(NightParams.of(params)):
+        return night
+    if moment is None:
+        raise NexmarkError(
+            f"logical date: the DAG run has none, and engine {night.engine.name} has a build for "
+            "each date; trigger it with a logical date, or give a candidate"
+        )
+    return night.model_copy(update={"candidate": snapshot(snapshots, moment.date())})
+
+
+def _candidate(asked: NightParams) -> str:
+    return asked.build or asked.candidate or ""
+
+
+def _gate(gate: Gate, workload: str, asked: NightParams) -> Gate:
+    """The gate of a night; a build to compare with is for pairs."""
+    against = asked.against
+    mode = asked.mode or ("paired" if against else gate.mode_of(workload))
+    if mode == HISTORY_MODE:
+        raise NexmarkError(f"mode: {REMEDY}")
+    if against and mode != "paired":
+        raise NexmarkError(
+            f"against: nights in mode {mode} measure no second build; leave out mode, or against"
+        )
+    on_demand = {"self_test": 0.0} if asked.build else {}
+    return gate.model_copy(update={"mode": mode, **on_demand})
+
+
+def select_queries(value: str | Sequence[str] | None, workload: Workload) -> tuple[str, ...]:
+    """The queries to run, in the order of `KNOWN_QUERIES`.
+
+    `value` is a list or names separated by commas; empty stands for the workload's own. Raises
+    NexmarkError for an unknown name.
+    """
+    names = query_names(value) or workload.queries
+    for name in names:
+        if name not in KNOWN_QUERIES:
+            raise NexmarkError(f"queries: unknown query {name!r}; {suggest(name, KNOWN_QUERIES)}")
+    return tuple(name for name in KNOWN_QUERIES if name in names)
+
+
+def query_names(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The names in a list, or in a text that separates them by commas; none in a blank text.
+
+    NexmarkError for an empty name among others, which Airflow refuses as well.
+    """
+    if not isinstance(value, str):
+        return tuple(value or ())
+    names = tuple(name.strip() for name in value.split(","))
+    if names == ("",):
+        return ()
+    if "" in names:
+        raise NexmarkError(f"queries: an empty name in {value!r}; write them like q1,q5")
+    return names
+
+
+def pick(section: str, name: str, known: Mapping[str, _T]) -> _T:
+    """The entry `name` of `known`; NexmarkError with the nearest name if there is none."""
+    if name not in known:
+        raise NexmarkError(f"{section}: unknown {section} {name!r}; {suggest(name, known)}")
+    return known[name]
+
+
+def find_problems(night: Night) -> Iterator[str]:
+    """Each problem of this machine or of the request, in one line.
+
+    Preflight checks the hosts that are reached by SSH, because it has the connections.
+    """
+    builds = dict.fromkeys([night.candidate, *night.against.values()])
+    yield from filter(None, map(_build_problem, builds))
+    yield from filter(None, dict.fromkeys(java_problem(_major(build)) for build in builds))
+    yield from filter(None, [disk_problem(paths.home(), RUN_BYTES)])
+    if isinstance(night.cluster, EmbeddedCluster):
+        for arm in night.arms:
+            yield from night.clusters[arm].problems()
+    yield from kafka_input.problems(night)
+
+
+def _build_problem(source: BuildSource) -> str:
+    """What can be said against a build without fetching it, or ''."""
+    path = local_path(source.tarball) if source.tarball else None
+    if source.directory:
+        path = Path(source.directory).expanduser()
+    if path is None:
+        return ""
+    if not path.exists():
+        return f"build {source}: {path} does not exist; correct the path"
+    try:
+        if source.directory:
+            find_spark_home(path)
+        elif not tarfile.is_tarfile(path):
+            return f"build {source}: {path} is not a tarball; give a .tgz of a Spark build"
+    except (BuildError, OSError) as error:
+        return f"build {source}: {error}"
+    return ""
+
+
+def java_of(night: Night) -> tuple[int, ...]:
+    """The versions of the JDK that every build of the night supports."""
+    builds = [night.candidate, *night.against.values()]
+    first, *others = [java_majors(_major(build)) for build in builds]
+    return tuple(major for major in first if all(major in other for other in others))
+
+
+def _major(source: BuildSource) -> str:
+    return source.pypi or "4"

@@ -1,0 +1,159 @@
+"""The repetitions with a flight recorder: whether there can be any, their recordings, their graphs.
+
+They cost a suspect one application more per arm. A failure prints one line and costs their flame
+graphs, nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nexmark.errors import NexmarkError
+from nexmark.model import Arm, Stage
+from nexmark.night.night_progress import say
+from nexmark.night.plan import Night
+from nexmark.night.repetitions import result_of
+from nexmark.night.run_directory import read_failure
+from nexmark.night.runs import CONFIRMATION, Run, runs_of
+from nexmark.night.sampled import Samples, clock_offset_s
+
+if TYPE_CHECKING:
+    from nexmark.flames.flame_files import Flames
+    from nexmark.flames.tree import Profile
+    from nexmark.measure.cpu_series import CpuSeries
+    from nexmark.measure.measurement import SteadyWindow
+    from nexmark.measure.result_file import RunResult
+
+_RECORDINGS = "recordings"
+_TOLD = 3
+
+
+def can_record(night: Night, suspects: Mapping[str, Collection[str]]) -> bool:
+    """Whether the suspects of the candidate are recorded; says why not where the JDK cannot."""
+    if not night.gate.flame_graphs or not any(Arm.CANDIDATE in arms for arms in suspects.values()):
+        return False
+    problem = night.spark_cluster.recorder_problem()
+    if problem:
+        say(f"no flame graphs: {problem}")
+    return not problem
+
+
+def fetch(night: Night, submission: Mapping[str, Any]) -> None:
+    """Bring the recordings of an application that has just ended to its directory."""
+    directory = Path(submission["directories"][0])
+    application = json.loads((directory / "result.json").read_text())["application_id"]
+    cluster = night.clusters[submission["recorded"]]
+    cluster.fetch_recordings(str(application), directory / _RECORDINGS)
+
+
+def draw_flames(night: Night) -> None:
+    """Make the flame graphs of every query that was recorded; tell which have changed most."""
+    from nexmark.flames.flame_files import flames_directory, write_problem
+
+    runs = [run for run in runs_of(night, CONFIRMATION) if run.stage == Stage.PROFILED]
+    directory = flames_directory(night.directory)
+    for query in dict.fromkeys(run.query for run in runs):
+        try:
+            made = _draw(night, query, [run for run in runs if run.query == query], directory)
+        except (NexmarkError, OSError) as error:
+            write_problem(directory, query, str(error))
+            say(f"{query}: no flame graphs: {error}")
+            continue
+        say(f"{query}: flame graphs: {made.files['difference']}")
+        certain = [change for change in made.changes if change.certain]
+        for change in certain[:_TOLD]:
+            say(f"{query}:   {change}")
+        if not certain:
+            say(f"{query}:   no method has changed by more than the chance of sampling")
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """A recorded repetition as it was measured; `window` is its steady state, if it has one."""
+
+    run: Run
+    result: RunResult
+    series: Sequence[CpuSeries]
+    window: SteadyWindow | None
+
+
+def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> Flames:
+    from nexmark.flames.flame_files import write_flames
+    from nexmark.model import Basis
+
+    samples = Samples.read(night, night.query_dir(CONFIRMATION))
+    recorded = {run.arm: _recorded(night, run, samples) for run in runs}
+    steady = all(each.window for each in recorded.values())
+    profiles = {arm: _profile(night, each, steady) for arm, each in recorded.items()}
+    basis = Basis.STEADY if steady else Basis.APPLICATION
+    return write_flames(directory, query, profiles[Arm.BASELINE], profiles[Arm.CANDIDATE], basis)
+
+
+def _recorded(night: Night, run: Run, samples: Samples) -> _Recorded:
+    from nexmark.measure.measurement import MIN_INTERVALS, measure_series, steady_window
+    from nexmark.measure.result_file import parse_result
+
+    content = result_of(night, run)
+    if content is None:
+        why = read_failure(night.query_dir(run.query) / run.name)
+        raise NexmarkError(f"the recorded repetition of the {run.arm} failed: {why}")
+    if samples.problem is not None:
+        raise NexmarkError(samples.problem)
+    label = str(night.query_dir(run.query) / run.name / "result.json")
+    result = parse_result(content, label)
+    series = [series for series, _ in samples.series(result.application_id, label)]
+    warmup = night.workload.warmup_batches
+    measure_series(  # whether it can be measured at all
+        result,
+        series,
+        executors=night.cluster.executors,
+        warmup_batches=warmup,
+        min_intervals=MIN_INTERVALS,
+    )
+    return _Recorded(run, result, series, steady_window(result, series, warmup, MIN_INTERVALS))
+
+
+def _profile(night: Night, recorded: _Recorded, steady: bool) -> Profile:
+    """The stacks of an arm, in the steady state or over the whole life of its executors."""
+    from nexmark.flames.tree import Profile
+
+    window = recorded.window if steady else None
+    if window is not None:
+        cpu_s = sum(x.between(x.executors, window.start, window.end) for x in recorded.series)
+        events = window.events
+    else:
+        cpu_s = sum(x.executors[-1] for x in recorded.series)
+        events = recorded.result.input_rows
+    counts = _stacks(night, recorded.run, window)
+    return Profile(counts, cpu_s / events * 1e6)
+
+
+def _stacks(night: Night, run: Run, window: SteadyWindow | None) -> Mapping[tuple[str, ...], int]:
+    """The stacks of all executors of a repetition; the hosts' clocks may differ from ours."""
+    from collections import Counter
+
+    from nexmark.flames.jfr import read_samples
+    from nexmark.flames.tree import RecordedWindow, collapse
+
+    directory = night.query_dir(run.query) / run.name
+    recordings = sorted(directory.glob(f"{_RECORDINGS}/*/*.jfr"))
+    if len(recordings) != night.cluster.executors:
+        raise NexmarkError(
+            f"{len(recordings)} of {night.cluster.executors} recordings of the {run.arm} are "
+            f"there: {read_failure(directory)}"
+        )
+    counts: Counter[tuple[str, ...]] = Counter()
+    for recording in recordings:
+        ahead, within = 0.0, None
+        if recording.parent.name in night.spark_cluster.sampled_hosts:
+            ahead = clock_offset_s(night.query_dir(CONFIRMATION), recording.parent.name)
+        if window is not None:
+            within = RecordedWindow(window.start + ahead, window.end + ahead)
+        counts += collapse(read_samples(recording), within, str(recording))
+    if not counts:
+        raise NexmarkError(f"the recordings of the {run.arm} have no sample; see {directory}")
+    return counts

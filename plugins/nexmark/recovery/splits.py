@@ -1,0 +1,137 @@
+"""What kills and commits cost, from Spark's progress and the files of the checkpoint.
+
+None stands for what an engine does not report, never 0: metrics of restores exist since Spark 4.1,
+the number of stores loaded from the checkpoint since 4.2.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from nexmark.recovery.checkpoint_files import Moment, gaps
+
+_MS = 1000
+#: Parts of a commit by Spark's metric of them, in milliseconds; the first that is there counts.
+_PARTS = {
+    "write_s": ("rocksdbCommitWriteBatchLatency", "rocksdbChangeLogWriterCommitLatencyMs"),
+    "flush_s": ("rocksdbCommitFlushLatency",),
+    "compact_s": ("rocksdbCommitCompactLatency",),
+    "snapshot_s": ("rocksdbCommitCheckpointLatency",),
+    "file_sync_s": ("rocksdbCommitFileSyncLatencyMs",),
+    "zip_s": ("rocksdbSaveZipFilesLatencyMs",),
+}
+_COUNTS = {
+    "uploaded_bytes": "rocksdbBytesCopied",
+    "files_copied": "rocksdbFilesCopied",
+    "files_reused": "rocksdbFilesReused",
+}
+
+
+@dataclass(frozen=True)
+class KillRecord:
+    """A kill that happened; times in seconds since 1970.
+
+    Attributes:
+        at: when the process was killed.
+        restarted: when its successor was started.
+        batch, moment: what it did; see `checkpoint_files.moment`.
+    """
+
+    at: float
+    restarted: float
+    batch: int
+    moment: Moment
+
+
+def kill_split(
+    number: int,
+    kill: KillRecord,
+    start: float,
+    commits: Mapping[int, float],
+    progress: Sequence[Mapping[str, Any]],
+    until: float,
+) -> dict[str, Any]:
+    """The cost of a kill; `start` is when the first process was started.
+
+    `progress` is the progress of the restarted process, which the next kill ends at `until`.
+    """
+    after = [at for at in commits.values() if kill.at < at <= until]
+    before = [at for at in commits.values() if at <= kill.at]
+    regular = regular_gap(commits, [kill.at])
+    away = min(after) - max(before) if after and before else None
+    split: dict[str, Any] = {
+        "number": number,
+        "what": "driver",
+        "at_s": round(kill.at - start, 3),
+        "batch": kill.batch,
+        "moment": kill.moment,
+        "interruption_s": _less(away, regular),
+        **dict.fromkeys(("session_start_s", "planning_s", "load_s", "replay_s"), None),
+        **dict.fromkeys(("first_commit_s", "stores_loaded_from_checkpoint"), None),
+    }
+    if not progress:
+        return split
+    first = progress[0]
+    began = datetime.fromisoformat(first["timestamp"]).timestamp()
+    durations = first["durationMs"]
+    load, replay = (_sum(first, f"rocksdb{name}LatencyMs") for name in ("Load", "ReplayChangeLog"))
+    return split | {
+        "session_start_s": round(began - kill.restarted, 3),
+        "planning_s": durations.get("queryPlanning", 0) / _MS,
+        "load_s": None if load is None else load / _MS,
+        "replay_s": None if replay is None else replay / _MS,
+        "first_commit_s": round(min(after) - began, 3) if after else None,
+        "stores_loaded_from_checkpoint": _sum(first, "rocksdbNumLoadedFromDfs"),
+    }
+
+
+def commit_splits(progress: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The commit of every batch and stateful operator."""
+    return [
+        {
+            "batch": batch["batchId"],
+            "operator": operator["operatorName"],
+            "commit_s": operator.get("commitTimeMs", 0) / _MS,
+            **{name: _part(operator, metrics) for name, metrics in _PARTS.items()},
+            **{name: _metric(operator, metric) for name, metric in _COUNTS.items()},
+            "state_rows": operator["numRowsTotal"],
+            "state_bytes": operator["memoryUsedBytes"],
+        }
+        for batch in progress
+        for operator in batch.get("stateOperators", [])
+    ]
+
+
+def regular_gap(commits: Mapping[int, float], kills: Sequence[float]) -> float | None:
+    """The median time from one commit to the next, without the gaps that have a kill."""
+    calm = [
+        gap
+        for batch, gap in gaps(commits).items()
+        if not any(commits[batch] - gap < kill <= commits[batch] for kill in kills)
+    ]
+    return round(statistics.median(calm), 3) if calm else None
+
+
+def _less(away: float | None, regular: float | None) -> float | None:
+    return None if away is None else round(max(0.0, away - (regular or 0.0)), 3)
+
+
+def _metric(operator: Mapping[str, Any], name: str) -> int | None:
+    value = operator.get("customMetrics", {}).get(name)
+    return None if value is None else int(value)
+
+
+def _part(operator: Mapping[str, Any], metrics: Sequence[str]) -> float | None:
+    found = (_metric(operator, name) for name in metrics)
+    return next((value / _MS for value in found if value is not None), None)
+
+
+def _sum(batch: Mapping[str, Any], name: str) -> int | None:
+    """A metric summed over the stateful operators; None if none reports it."""
+    found = [_metric(operator, name) for operator in batch.get("stateOperators", [])]
+    told = [value for value in found if value is not None]
+    return sum(told) if told else None

@@ -1,0 +1,168 @@
+"""Writes the report and the evidence of a night: for all of it, and for each alarm.
+
+table.txt, results.csv, repetitions.csv, results.json      the report
+evidence.json, evidence.html                               the night
+alarms/<query>/evidence.json, evidence.html                each query that is red, in depth
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from nexmark.config import paths
+from nexmark.evidence.alarms import alarm_groups, since_of
+from nexmark.evidence.night_evidence import NightEvidence, Report, make_report, night_evidence
+from nexmark.evidence.query_evidence import QueryEvidence, query_evidence
+from nexmark.evidence.rows import Row
+from nexmark.evidence.signoffs import EVIDENCE, HTML
+from nexmark.home import write_text
+from nexmark.report.charts import night_charts, query_charts, time_charts
+from nexmark.report.evidence_json import night_json, query_json
+from nexmark.report.rendering import standalone
+from nexmark.report.table import report_text
+from nexmark.store import Store
+from nexmark.store.table_base import Base
+from nexmark.store.table_rows import RepetitionRow
+
+ALARMS = "alarms"
+DRAWN = 8
+"""The number of alarms, the worst first, whose pages have charts: charts take most of the time."""
+DERIVED = ("cores", "throughput_per_core")
+NOT_IN_CSV = frozenset({"id", "night_id", "batch_list", "confs"})
+_REPORT_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Written:
+    """The page of the night (None if it could not be written), and pages of its alarms by query.
+
+    ``problems`` has a line for each page that could not be written.
+    """
+
+    page: Path | None
+    alarms: Mapping[str, Path]
+    problems: tuple[str, ...]
+
+
+def write_report(directory: Path, store: Store, run: str) -> Report:
+    """Write the report of a run into a directory and return it.
+
+    table.txt        what a person reads
+    results.csv      one line per query, raw numbers
+    repetitions.csv  one line per repetition, every figure
+    results.json     all of it, with verdicts and validations
+    """
+    report = make_report(store, run)
+    repetitions = [_plain(row) for row in store.repetitions(report.night.id)]
+    content = {
+        "schema_version": _REPORT_SCHEMA,
+        "night": _plain(report.night),
+        "failed": report.failed,
+        "summary": list(report.lines),
+        "alarms": list(report.alarms),
+        "rows": [_flat(row) for row in report.rows],
+        "verdicts": [_plain(row) for row in store.verdicts(report.night.id)],
+        "validations": [_plain(row) for row in store.validations(report.night.id)],
+        "repetitions": repetitions,
+    }
+    directory.mkdir(parents=True, exist_ok=True)
+    write_text(directory / "table.txt", report_text(report) + "\n")
+    names = [x.name for x in fields(Row)]
+    write_text(directory / "results.csv", _csv([*names, *DERIVED], [_flat(x) for x in report.rows]))
+    columns = [x.name for x in RepetitionRow.__table__.columns if x.name not in NOT_IN_CSV]
+    write_text(directory / "repetitions.csv", _csv(columns, repetitions))
+    write_text(directory / "results.json", json.dumps(content, indent=1, default=_json) + "\n")
+    return report
+
+
+def night_html(found: NightEvidence) -> str:
+    """Return the evidence of a night, or of a sign-off, as a page of its own."""
+    text, charts = report_text(found.report), night_charts(found)
+    return standalone("night.html", page=found, text=text, charts=charts)
+
+
+def query_html(found: QueryEvidence, *, draw: bool = True) -> str:
+    """Return the evidence of a query as a page of its own, with or without charts."""
+    charts = {"charts": query_charts(found), "over_time": time_charts(found)}
+    return standalone("query.html", draw=draw, page=found, **charts)
+
+
+def write_evidence(directory: Path, store: Store, run: str) -> Written:
+    """Write the evidence of a run into a directory; never raises, for a night goes on without."""
+    page, problems = None, []
+    try:
+        found = night_evidence(store, store.find_run(run))
+        _write_both(directory, night_json(found), night_html(found))
+        page = directory / HTML
+    except Exception as error:
+        problems.append(f"evidence of the night: not written: {_reason(error)}")
+    alarms, more = write_alarms(directory, store, run)
+    return Written(page, alarms, (*problems, *more))
+
+
+def write_alarms(directory: Path, store: Store, run: str) -> tuple[dict[str, Path], list[str]]:
+    """Write the evidence of a run's alarms, replacing earlier evidence; never raises."""
+    written: dict[str, Path] = {}
+    problems: list[str] = []
+    try:
+        shutil.rmtree(directory / ALARMS, ignore_errors=True)
+        night = store.find_run(run)
+        groups = alarm_groups(store, night)
+        if not groups:
+            return written, problems
+        repetitions = store.repetitions(night.id)
+    except Exception as error:
+        return written, [f"evidence of the alarms: not written: {_reason(error)}"]
+    alarms = [(alarm.verdict, group) for group in groups for alarm in group.alarms]
+    alarms.sort(key=lambda x: -(x[0].ratio or math.inf))
+    for place, (verdict, group) in enumerate(alarms):
+        query = verdict.query
+        own = directory / ALARMS / paths.safe_name(query)
+        try:
+            found = query_evidence(store, night, query, repetitions, since_of(store, group))
+            _write_both(own, query_json(found), query_html(found, draw=place < DRAWN))
+            written[query] = own / HTML
+        except Exception as error:
+            problems.append(f"evidence of {query}: not written: {_reason(error)}")
+    return written, problems
+
+
+def _write_both(directory: Path, content: Mapping[str, Any], page: str) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(content, ensure_ascii=False, default=str) + "\n"  # indented: ten times slower
+    write_text(directory / EVIDENCE, text)
+    write_text(directory / HTML, page)
+
+
+def _reason(error: Exception) -> str:
+    said = " ".join(str(error).split())[:300]
+    return said if isinstance(error, OSError) else f"{type(error).__name__}: {said}"
+
+
+def _flat(row: Row) -> dict[str, Any]:
+    return {**asdict(row), **{name: getattr(row, name) for name in DERIVED}}
+
+
+def _plain(row: Base) -> dict[str, Any]:
+    return {column.name: getattr(row, column.name) for column in row.__table__.columns}
+
+
+def _json(value: object) -> str:
+    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()

@@ -1,0 +1,158 @@
+"""The evidence as JSON: of a night or a sign-off, and of one query in depth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nexmark.attribution.explained import Attribution, ChangeKind
+from nexmark.attribution.sentences import words
+from nexmark.evidence.acknowledged import Acknowledged
+from nexmark.evidence.night_evidence import NightEvidence
+from nexmark.evidence.pairs import STAGES, PairOfRuns
+from nexmark.evidence.query_evidence import QueryEvidence
+from nexmark.flames import Flames
+from nexmark.model import ARMS
+from nexmark.report.rendering import plain
+from nexmark.report.table import report_text
+from nexmark.secrets import without_any_secret
+from nexmark.store.table_rows import NightRow, RepetitionRow
+
+SCHEMA_VERSION = 2
+_LISTS = ("confs", "batch_list")
+_OF_BATCH = ("id", "phase", "input_rows", "duration_ms", "state_rows", "state_bytes")
+
+
+def night_json(found: NightEvidence) -> dict[str, Any]:
+    """Return all that is known of a night, and what was decided on it."""
+    tests = found.self_tests
+    decision = found.decision
+    content = {
+        "schema_version": SCHEMA_VERSION,
+        "written": plain(found.written),
+        "run": found.night.id,
+        "red": found.report.failed,
+        "summary": list(found.report.lines),
+        "alarms": list(found.report.alarms),
+        "table": report_text(found.report),
+        "rows": plain(found.report.rows),
+        "decision": None if decision is None else _without(plain(decision), "bundle"),
+        "night": night_fields(found.night),
+        "builds": plain(found.builds),
+        **_shared(found),
+        "verdicts": plain(found.verdicts),
+        "validations": plain(found.validations),
+        "self_test": {
+            "tonight": plain(found.tonight),
+            "words": tests.rates.words,
+            **plain(tests.rates),
+        },
+        "acceptances": [_ack(ack) for ack in found.acks],
+        "reproduce": dict(found.reproduce),
+        "attribution": {
+            query: shown
+            for query, one in found.attributions.items()
+            if (shown := _attribution(one)) is not None
+        },
+    }
+    return dict(without_any_secret(content))
+
+
+def query_json(found: QueryEvidence) -> dict[str, Any]:
+    """Return all evidence on one query of a night."""
+    plans = found.plans
+    content: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "written": plain(found.written),
+        "run": found.night.id,
+        "query": found.query,
+        "since": found.since,
+        "verdicts": plain(found.verdicts),
+        "night": night_fields(found.night),
+        "builds": plain(found.builds),
+        "reproduce": found.reproduce,
+        "pairs": [_pair(pair) for pair in found.pairs],
+        "history": plain(found.points),
+        "changes": [plain(x.change) | {"build": x.first.build} for x in found.changes],
+        "validations": plain(found.validations),
+        "acceptances": [_ack(ack) for ack in found.acks],
+        "plans": {**plain(plans.arms), "changed": plans.changed, "diff": "\n".join(plans.diff)},
+        **_shared(found),
+        "conf_differences": plain(found.conf_differences),
+        "batches": [x for row in found.runs if row.stage in STAGES for x in _batches(row)],
+        "cpu": plain(found.cpu),
+        "attribution": None if found.attribution is None else _attribution(found.attribution),
+        "flames": None if found.flames is None else _flames(found.flames),
+    }
+    return dict(without_any_secret(content))
+
+
+def night_fields(night: NightRow) -> dict[str, Any]:
+    """Return what was asked for, and where."""
+    names = ("mode", "queries", "repetitions", "seed", "jobs", "shape", "directory")
+    return {
+        "dag_id": night.dag_id,
+        "run_id": night.run_id,
+        "started": plain(night.started),
+        "engine": night.engine,
+        "workload": {"name": night.workload, **night.workload_spec},
+        "cluster": {"name": night.cluster, **night.cluster_spec},
+        **{name: plain(getattr(night, name)) for name in names},
+    }
+
+
+def _shared(found: NightEvidence | QueryEvidence) -> dict[str, Any]:
+    night = found.night
+    return {
+        "gate": {"version": found.gate_version, "settings": night.gate_spec},
+        "hosts": list(found.host_names),
+        "host_facts": plain(found.host_facts),
+        "grade": {"grade": night.grade, "reason": night.grade_reason},
+        "canary": plain(found.canary),
+        "confs": plain(found.confs),
+    }
+
+
+def _pair(pair: PairOfRuns) -> dict[str, Any]:
+    runs = zip(ARMS, pair.runs, strict=True)
+    return {
+        "stage": pair.stage,
+        "number": pair.number,
+        "ratio": pair.ratio,
+        "candidate_figure": pair.candidate_figure,
+        "baseline_figure": pair.baseline_figure,
+        **{arm: row and plain(row, leave_out=_LISTS) for arm, row in runs},
+    }
+
+
+def _batches(row: RepetitionRow) -> list[dict[str, Any]]:
+    if row.arm not in ARMS:
+        return []
+    own = {"arm": row.arm, "stage": row.stage, "number": row.number}
+    return [
+        {**own, **{name: batch.get(name) for name in _OF_BATCH}} for batch in row.batch_list or ()
+    ]
+
+
+def _ack(ack: Acknowledged) -> dict[str, Any]:
+    withdrawal = ack.row.withdrawal
+    return {
+        **plain(ack.row, keep=("id", "night_id")),
+        "state": ack.state,
+        "withdrawal": None if withdrawal is None else plain(withdrawal),
+        "covers": ack.covers,
+    }
+
+
+def _attribution(one: Attribution) -> dict[str, Any] | None:
+    """Return why a query changed; None where there is nothing to explain."""
+    if one.kind is ChangeKind.NOTHING and not one.confs and not one.parts:
+        return None
+    return {"words": words(one), **plain(one), "contribution": one.contribution}
+
+
+def _flames(flames: Flames) -> dict[str, Any]:
+    return _without(plain(flames), "query")
+
+
+def _without(content: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in content.items() if key != name}

@@ -1,0 +1,216 @@
+"""The one Jinja2 environment: every page and file is a template here, over a model of ``evidence``.
+
+Everything is escaped, and what looks like a secret is blanked out wherever it stands. A template
+with the layout ``base.html`` is a page of the server (``web``); with ``alone.html`` it is a file
+that asks nobody for anything: no link, no script, its charts drawn as SVG.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from functools import cache, partial
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from nexmark.attribution.sentences import words
+from nexmark.evidence.looks import legend, look
+from nexmark.report.bars import bar, scale_of
+from nexmark.report.vega_lite import Chart
+from nexmark.secrets import without_any_secret, without_secrets
+from nexmark.store.table_base import Base
+
+NONE = "–"
+BUILD = 12
+"""Characters of a build's name that are shown where there is little room."""
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+_SHORT = 3
+"""A text of this length is no secret."""
+_NOT_TO_SHOW = frozenset({"id", "night_id"})
+
+
+def standalone(template: str, *, draw: bool = True, **content: Any) -> str:
+    """Return a template as a file of its own; without ``draw`` it has its numbers in tables."""
+    found = environment().get_template(template)
+    return found.render(
+        layout="alone.html", alone=True, draw=draw, night_url=_no_address, **content
+    )
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates, compiled once."""
+    made = Environment(
+        loader=PackageLoader("nexmark.report", "templates"),
+        autoescape=lambda name: name is None or not name.endswith(".md"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+        finalize=_public,
+    )
+    made.filters.update(FILTERS)
+    made.globals.update(legend=legend, look=look, scale_of=_scale, bar=_bar, css=_css)
+    return made
+
+
+def plain(value: Any, keep: Iterable[str] = (), leave_out: Iterable[str] = ()) -> Any:
+    """Return a model, or a row of the store, as plain data that is ready for JSON.
+
+    Rows lose their ids (but ``keep``), and the columns to ``leave_out``.
+    """
+    if isinstance(value, Base):
+        left_out = _NOT_TO_SHOW.union(leave_out).difference(keep)
+        names = [column.name for column in value.__table__.columns if column.name not in left_out]
+        return {name: plain(getattr(value, name)) for name in names}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return str(value) if isinstance(value, Path) else value
+
+
+def ratio(value: float | None) -> str:
+    """Return a ratio: ``1.082``."""
+    return NONE if value is None else f"{value:.3f}"
+
+
+def change(value: float | None) -> str:
+    """Return a ratio as a change: ``+8.2 %``."""
+    return NONE if value is None else f"{100 * (value - 1):+.1f} %".replace("-", "−")
+
+
+def percent(value: float | None) -> str:
+    """Return a share: ``7.0 %``."""
+    return NONE if value is None else f"{100 * value:.1f} %"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Return a figure with thousands separators."""
+    return NONE if value is None else f"{value:,.{digits}f}"
+
+
+def count(value: int | None, one: str, many: str = "") -> str:
+    """Return ``1 pair``, ``5 pairs``."""
+    return f"{value or 0:,} {one if value == 1 else many or one + 's'}"
+
+
+def size(value: float | None) -> str:
+    """Return bytes with a unit: ``1.0 MB``."""
+    if value is None:
+        return NONE
+    unit = 0
+    while value >= 1000 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.{1 if unit else 0}f} {_UNITS[unit]}"
+
+
+def moment(value: datetime | None, form: str = "%Y-%m-%d %H:%M") -> str:
+    """Return a moment in UTC: ``2026-11-21 04:00``."""
+    return NONE if value is None else value.astimezone(UTC).strftime(form)
+
+
+def short(build: str | None) -> str:
+    """Return a short name of a build, for places with little room."""
+    return (build or NONE)[:BUILD]
+
+
+def part(text: str) -> str:
+    """Return a text as one part of a URL's path."""
+    return quote(text, safe="+:~@")
+
+
+def cell(value: Any) -> str:
+    """Return anything as the text of a cell."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, datetime):
+        return moment(value)
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {one}" for name, one in value.items())
+    return "" if value is None else str(value)
+
+
+def field_of(row: Any, name: str) -> Any:
+    """Return a field of a mapping or of an object; None for none."""
+    return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
+
+
+def as_json(value: Any) -> str:
+    """Return anything as indented JSON without secrets."""
+    return json.dumps(without_any_secret(plain(value)), indent=1, ensure_ascii=False, default=str)
+
+
+def diff_lines(unified: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the lines of a unified difference with their sign: +, -, @ or none."""
+    return [
+        (line[:1], line if line[:1] == "@" else line[1:]) if line[:1] in "+-@" else ("", line[1:])
+        for line in unified[2:]
+    ]
+
+
+def picture(path: Path) -> Markup | None:
+    """Return an SVG file as the address of a picture in which nothing can run; None for none."""
+    try:
+        content = base64.b64encode(path.read_bytes()).decode("ascii")
+    except OSError:
+        return None
+    return Markup("data:image/svg+xml;base64,") + content
+
+
+def drawn(chart: Chart) -> Markup:
+    """Return a chart as SVG; where it cannot be drawn, a sentence that says why."""
+    try:
+        return Markup(chart.svg(without_any_secret))
+    except Exception as error:  # any failure of the library: the page has the numbers in a table
+        said = " ".join(str(error).split())[:200]
+        return Markup("<p>cannot be drawn ({}: {})</p>").format(type(error).__name__, said)
+
+
+def _no_address(*_: str) -> str:
+    return ""
+
+
+def _public(value: Any) -> Any:
+    return without_secrets(value) if type(value) is str and len(value) > _SHORT else value
+
+
+def _scale(rows: Iterable[Any]) -> Any:
+    return scale_of(x for row in rows for x in (row.ratio, row.lo, row.hi))
+
+
+def _bar(scale: Any, row: Any) -> Any:
+    return bar(scale, row.ratio, row.lo, row.hi, getattr(row, "mde", None))
+
+
+@cache
+def _css() -> Markup:
+    return Markup(resources.files("nexmark.report").joinpath("static/page.css").read_text("utf-8"))
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
+    **{"ratio": ratio, "change": change, "percent": percent, "number": number, "count": count},
+    **{"size": size, "moment": moment, "short": short},
+    **{"day": partial(moment, form="%Y-%m-%d"), "monthday": partial(moment, form="%m-%d")},
+    **{"part": part, "public": without_secrets, "without_secrets": without_any_secret},
+    **{"cell": cell, "field": field_of, "as_json": as_json, "diff_lines": diff_lines},
+    **{"picture": picture, "drawn": drawn, "words": words},
+}
+"""By the name that they have in the templates."""

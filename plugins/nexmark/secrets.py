@@ -1,0 +1,95 @@
+"""Secrets on Airflow's side: what is a secret says `nexmark_jobs.redaction`, here is what is done.
+
+A Spark conf that is a secret is replaced by a keyed fingerprint when a night is planned: what is
+compared, stored and shown knows no more. The key is a file of the home.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from nexmark.config import paths
+from nexmark.home import make_home
+from nexmark_jobs import redaction
+from nexmark_jobs.redaction import HIDDEN, is_fingerprint, is_secret
+
+_KEY_BYTES = 32
+#: Shorter ones would blank out words that are none.
+_WORTH_HIDING = 4
+_known: set[str] = set()
+
+
+def key_path() -> Path:
+    """The file with the key of the fingerprints."""
+    return paths.home() / "fingerprint.key"
+
+
+def load_key() -> bytes:
+    """Return the key of the fingerprints; made when it is first needed."""
+    path = key_path()
+    if not path.exists():
+        make_home()
+        temporary = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(_KEY_BYTES))
+        try:
+            with contextlib.suppress(FileExistsError):  # another process was quicker
+                path.hardlink_to(temporary)
+        finally:
+            temporary.unlink()
+    return path.read_bytes()
+
+
+def fingerprinted(confs: Mapping[str, str]) -> dict[str, str]:
+    """Return Spark confs with a fingerprint in place of every secret."""
+    if not any(is_secret(name, value) for name, value in confs.items()):
+        return dict(confs)
+    return redaction.redacted(confs, load_key())
+
+
+def remember(values: Iterable[str]) -> None:
+    """Let `without_secrets` hide these values in this process, whatever stands around them."""
+    _known.update(value for value in values if len(value) >= _WORTH_HIDING)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text with the secrets in it blanked out: known ones, and what looks like one."""
+    for value in sorted(_known, key=len, reverse=True):
+        text = text.replace(value, HIDDEN)
+    return redaction.without_secrets(text)
+
+
+def shown(name: str, value: str) -> str:
+    """Return the value of a setting as it may be shown."""
+    if is_fingerprint(value):
+        return value
+    return HIDDEN if is_secret(name, value) else without_secrets(value)
+
+
+def shown_confs(confs: Mapping[str, Any]) -> str:
+    """Return Spark confs as they may be shown, in one line."""
+    return ", ".join(f"{name}={shown(str(name), str(value))}" for name, value in confs.items())
+
+
+def without_any_secret(value: Any) -> Any:
+    """Return plain data in which no text has a secret, whoever wrote it there."""
+    if isinstance(value, str):
+        return without_secrets(value)
+    if isinstance(value, Mapping):
+        return {key: _item(key, x) for key, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_any_secret(x) for x in value]
+    return value
+
+
+def _item(key: Any, value: Any) -> Any:
+    """Hide what stands under the name of a Spark conf that is a secret."""
+    if isinstance(value, str) and str(key).startswith("spark."):
+        return shown(str(key), value)
+    return without_any_secret(value)

@@ -1,0 +1,175 @@
+"""A night as the gate takes it, made of the raw rows of the store.
+
+CPU time is taken on one basis for a query: the steady state where every repetition of both arms
+has it, else the whole application. A wrong result in either arm makes the query invalid. A first
+pair that did not run leaves its place empty, with the reason; the gate says whether the other pairs
+are enough. Fresh pairs that are not there are for the gate to see, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, select
+from sqlalchemy.orm import Session
+
+from nexmark.model import ARMS, JUDGED, METRICS, Arm, Basis, Metric, Stage, Status, one_basis
+from nexmark.store.table_rows import CanaryRow, NightRow, RepetitionRow, ValidationRow
+from nexmark.verdict.measured_night import (
+    Canary,
+    Measured,
+    MeasuredNight,
+    canaries_of,
+    pairs_of,
+)
+
+_KEY = ("query", "arm", "stage", "number", "status", "reason")
+
+
+@dataclass(frozen=True)
+class _Repeated:
+    """A repetition as the gate sees it; ``figures`` by the column of a metric on a basis."""
+
+    query: str
+    arm: str
+    stage: int
+    number: int
+    status: str
+    reason: str | None
+    figures: Mapping[str, float | None]
+
+    @property
+    def name(self) -> str:
+        fresh = "fresh " if self.stage == Stage.FRESH else ""
+        return f"{self.arm} {fresh}repetition {self.number}"
+
+
+def read_night(
+    session: Session,
+    night: NightRow,
+    arms: tuple[str, str] = ARMS,
+    queries: Sequence[str] | None = None,
+) -> MeasuredNight:
+    """Return a night with the first arm as candidate and the second as baseline.
+
+    Of all its queries, unless ``queries`` names some.
+    """
+    wanted = list(night.queries) if queries is None else list(queries)
+    rows = _repetitions(session, night.id, arms, queries)
+    validations = _validations(session, night.id, arms, queries)
+    by_query: dict[str, list[_Repeated]] = {}
+    for row in rows:
+        by_query.setdefault(row.query, []).append(row)
+    places = {query: place for place, query in enumerate(wanted)}
+    measured = [
+        found
+        for query, own in sorted(by_query.items(), key=lambda x: places.get(x[0], len(places)))
+        for metric in METRICS.values()
+        if (found := _measured(metric, query, own, arms)) is not None
+    ]
+    canary = _canaries(session, night.id)
+    grouped = {reading.group for reading in canary}
+    return MeasuredNight(
+        night.id,
+        tuple(measured),
+        canary,
+        expected=tuple(wanted),
+        asked=night.repetitions,
+        invalid=_invalid(rows, validations, arms),
+        missing=_missing(rows),
+        baseline={query: str(build) for query, build in (night.baselines or {}).items()},
+        groups={query: query for query in wanted if query in grouped},
+        teaches=night.teaches,
+    )
+
+
+def _repetitions(
+    session: Session, run: str, arms: Iterable[str], queries: Sequence[str] | None
+) -> list[_Repeated]:
+    names = {metric.column(basis) for metric in METRICS.values() for basis in Basis}
+    stored = [name for name in sorted(names) if name in RepetitionRow.__table__.columns]
+    columns = [getattr(RepetitionRow, name) for name in (*_KEY, *stored)]
+    query = select(RepetitionRow.figures, *columns).where(
+        RepetitionRow.night_id == run, RepetitionRow.arm.in_(arms), RepetitionRow.stage.in_(JUDGED)
+    )
+    if queries is not None:
+        query = query.where(RepetitionRow.query.in_(queries))
+    key = (RepetitionRow.query, RepetitionRow.stage, RepetitionRow.number)
+    return [
+        _Repeated(
+            **{name: getattr(row, name) for name in _KEY},
+            figures={**(row.figures or {}), **{name: getattr(row, name) for name in stored}},
+        )
+        for row in session.execute(query.order_by(*key, RepetitionRow.arm.desc()))
+    ]
+
+
+def _validations(
+    session: Session, run: str, arms: Iterable[str], queries: Sequence[str] | None
+) -> Sequence[Row[Any]]:
+    names = ("query", "arm", "success", "failures")
+    columns = [getattr(ValidationRow, name) for name in names]
+    query = select(*columns).where(ValidationRow.night_id == run, ValidationRow.arm.in_(arms))
+    if queries is not None:
+        query = query.where(ValidationRow.query.in_(queries))
+    return session.execute(query.order_by(ValidationRow.query, ValidationRow.arm.desc())).all()
+
+
+def _measured(
+    metric: Metric, query: str, rows: Sequence[_Repeated], arms: tuple[str, str]
+) -> Measured | None:
+    """Return a metric of a query; None where it was not measured, or is 0 and must not be."""
+    used = [row for row in rows if row.status == Status.OK]
+    basis = ""
+    if metric.bases and used:
+        steady = metric.column(Basis.STEADY)
+        basis = one_basis(row.figures.get(steady) for row in used)
+    column = metric.column(basis)
+    values = [row.figures.get(column) for row in used]
+    if metric.positive and not all(value and value > 0 for value in values):
+        return None
+    if all(value is None for value in values):
+        return None
+    first, fresh = (
+        pairs_of(((x.number, x.arm, x.figures.get(column)) for x in used if x.stage == stage), arms)
+        for stage in JUDGED
+    )
+    return Measured(query, metric.name, first, fresh, basis)
+
+
+def _invalid(
+    rows: Sequence[_Repeated], validations: Sequence[Row[Any]], arms: tuple[str, str]
+) -> dict[str, str]:
+    """Return why a query is not proven right, by query.
+
+    The candidate has to be verified. The baseline was when it was accepted.
+    """
+    reasons: dict[str, str] = {}
+    for row in validations:
+        if not row.success:
+            why = " | ".join(map(str, row.failures)) or "its result is wrong"
+            whose = "" if row.arm == arms[0] else f"{row.arm}: "
+            reasons.setdefault(row.query, whose + why)
+    verified = {row.query for row in validations if row.arm == Arm.CANDIDATE}
+    for one in rows:
+        if one.status == Status.INVALID:
+            reasons.setdefault(one.query, f"{one.name}: {one.reason}")
+        elif (one.status, one.arm) == (Status.OK, Arm.CANDIDATE) and one.query not in verified:
+            reasons.setdefault(one.query, "its result was not verified")
+    return reasons
+
+
+def _missing(rows: Sequence[_Repeated]) -> dict[str, str]:
+    failed = [row for row in rows if row.status == Status.FAILED and row.stage == Stage.FIRST]
+    return {row.query: f"{row.name}: {row.reason}" for row in reversed(failed)}
+
+
+def _canaries(session: Session, run: str) -> tuple[Canary, ...]:
+    query = select(CanaryRow).where(CanaryRow.night_id == run)
+    return canaries_of(
+        (x.metric, x.host, x.group, x.moment, math.nan if x.value is None else x.value)
+        for x in session.scalars(query.order_by(CanaryRow.taken, CanaryRow.id))
+    )

@@ -1,0 +1,373 @@
+"""The tables of the results database. One row per repetition; nothing is only an aggregate."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    event,
+    true,
+)
+from sqlalchemy.ext.hybrid import hybrid_property
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from nexmark.measure.measurement import Measurement
+from nexmark.model import COMPARABLE, CPU, FAILING, Mode, Stage, Status, Value, is_red
+from nexmark.store.table_base import NAME, RUN, Base, append_only
+
+
+class BuildRow(Base):
+    """A concrete Spark artifact, named by its content."""
+
+    __tablename__ = "build"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[str]
+    source: Mapped[str] = mapped_column(Text)
+    first_seen: Mapped[datetime]
+
+
+class NightRow(Base):
+    """One DAG run; ``id`` is ``<dag_id>/<run_id>``, the name a user gives it by.
+
+    ``shape`` is a hash; only nights with the same shape are compared. ``mode`` is how the night is
+    judged: bounds or paired (nights of earlier versions: also history). ``baselines`` has the build
+    of the baseline arm by query, ``seed`` draws the order of the pairs, ``gate_spec`` is the gate
+    as configured, ``grade`` says how far the hosts can be trusted. ``candidate_conf`` has the Spark
+    confs of the candidate alone: such a night tried a setting, and cannot be a baseline.
+    ``teaches``: whether the gate learns from the night; decided when the night was planned.
+    """
+
+    __tablename__ = "night"
+    __table_args__ = (Index(None, "dag_id", "started"),)
+
+    id: Mapped[str] = mapped_column(RUN, primary_key=True)
+    dag_id: Mapped[str]
+    run_id: Mapped[str]
+    engine: Mapped[str] = mapped_column(NAME, index=True)
+    workload: Mapped[str] = mapped_column(NAME)
+    cluster: Mapped[str] = mapped_column(NAME)
+    build_id: Mapped[str] = mapped_column(ForeignKey("build.id"))
+    jobs: Mapped[str]
+    shape: Mapped[str] = mapped_column(String(32))
+    workload_spec: Mapped[dict[str, Any]]
+    cluster_spec: Mapped[dict[str, Any]]
+    queries: Mapped[list[Any]]
+    repetitions: Mapped[int]
+    directory: Mapped[str] = mapped_column(Text)
+    started: Mapped[datetime] = mapped_column(index=True)
+    mode: Mapped[str] = mapped_column(NAME, default=Mode.BOUNDS, server_default=Mode.BOUNDS)
+    baselines: Mapped[dict[str, Any] | None]
+    seed: Mapped[int | None]
+    gate_spec: Mapped[dict[str, Any] | None]
+    grade: Mapped[str | None]
+    grade_reason: Mapped[str | None] = mapped_column(Text)
+    candidate_conf: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    teaches: Mapped[bool] = mapped_column(default=True, server_default=true())
+
+
+def comparable(night: NightRow) -> list[ColumnElement[bool]]:
+    """Return the conditions on ``NightRow`` for nights that are comparable with one."""
+    return [getattr(NightRow, name) == getattr(night, name) for name in COMPARABLE]
+
+
+class PlanRow(Base):
+    """An executed plan, normalised; ``id`` is the hash of its text."""
+
+    __tablename__ = "plan"
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    skeleton_hash: Mapped[str] = mapped_column(String(64), index=True)
+    skeleton: Mapped[str] = mapped_column(Text)
+    text: Mapped[str] = mapped_column(Text)
+
+
+class RepetitionRow(Base):
+    """One fresh application run of a query. Every figure of ``measure.Measurement`` is a column.
+
+    ``arm``: candidate, baseline; of the self-test control (the baseline build once more) and slowed
+    (the same with a seeded slowdown). ``stage``: 1 for the first pairs, 2 for the fresh ones of the
+    confirmation. ``number`` is the pair's, ``position`` the place in which it really ran among
+    the repetitions of its query and stage, from 1; NULL where it never started. ``status``: ok;
+    invalid (its result is wrong); failed (it did not end, or was not measured). ``reason`` says why
+    it is not ok, and then figures may be NULL. ``parts_problem`` is why it has no parts.
+    """
+
+    __tablename__ = "repetition"
+    __table_args__ = (UniqueConstraint("night_id", "query", "arm", "stage", "number"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
+    query: Mapped[str] = mapped_column(NAME)
+    arm: Mapped[str] = mapped_column(NAME)
+    stage: Mapped[int] = mapped_column(default=Stage.FIRST, server_default="1")
+    number: Mapped[int]
+    position: Mapped[int | None]
+    status: Mapped[str] = mapped_column(NAME)
+    reason: Mapped[str | None] = mapped_column(Text)
+    recorded: Mapped[datetime]
+    result_path: Mapped[str | None] = mapped_column(Text)
+    event_log_path: Mapped[str | None] = mapped_column(Text)
+    event_log_bytes: Mapped[int | None]
+    plan_id: Mapped[str | None] = mapped_column(ForeignKey("plan.id"))
+    batch_list: Mapped[list[Any] | None]
+    confs: Mapped[dict[str, Any] | None]
+    parts_problem: Mapped[str | None] = mapped_column(Text)
+
+    figures: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+
+    if TYPE_CHECKING:  # the columns of ``Measurement`` are added below
+
+        def __init__(self, **columns: Any) -> None: ...  # noqa: D107
+        def __getattr__(self, name: str) -> Any: ...  # noqa: D105
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether the repetition counts."""
+        return self.status == Status.OK
+
+
+_KINDS: dict[Any, Any] = {str: String(255), int: BigInteger, float: Double, tuple[str, ...]: JSON}
+MEASURED = {
+    name: next(_KINDS[kind] for kind in (hint, *get_args(hint)) if kind in _KINDS)
+    for name, hint in get_type_hints(Measurement).items()
+    if name not in RepetitionRow.__table__.columns
+}
+"""The columns that a repetition has of its measurement, with their types."""
+for _name, _kind in MEASURED.items():
+    setattr(RepetitionRow, _name, mapped_column(_kind, nullable=True))
+
+
+class PartRow(Base):
+    """One operator, stage or other part of a repetition (``measure.executed_plan.Part``).
+
+    Covers the same batches as the metric of record, as the basis of the repetition says.
+    """
+
+    __tablename__ = "part"
+
+    repetition_id: Mapped[int] = mapped_column(
+        Integer, ForeignKey("repetition.id", ondelete="CASCADE"), primary_key=True
+    )
+    place: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    kind: Mapped[str] = mapped_column(NAME)
+    name: Mapped[str] = mapped_column(Text)
+    cpu_s: Mapped[float | None]
+    parent: Mapped[int | None] = mapped_column(Integer)
+    depth: Mapped[int] = mapped_column(Integer)
+    stage: Mapped[int | None] = mapped_column(Integer)
+    covers: Mapped[list[Any]]
+    metrics: Mapped[dict[str, Any]]
+
+
+class SeriesRow(Base):
+    """The CPU of one repetition on one host; ``series`` is packed (``measure.cpu_series``)."""
+
+    __tablename__ = "sample_series"
+    __table_args__ = (UniqueConstraint("repetition_id", "host"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    repetition_id: Mapped[int] = mapped_column(ForeignKey("repetition.id", ondelete="CASCADE"))
+    host: Mapped[str]
+    path: Mapped[str] = mapped_column(Text)
+    interval_s: Mapped[float]
+    readings: Mapped[int]
+    series: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class ValidationRow(Base):
+    """What the expectations said of the verified result of a query; a line per failure."""
+
+    __tablename__ = "validation"
+    __table_args__ = (UniqueConstraint("night_id", "query", "arm"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
+    query: Mapped[str] = mapped_column(NAME)
+    arm: Mapped[str] = mapped_column(NAME)
+    success: Mapped[bool]
+    evaluated: Mapped[int]
+    failures: Mapped[list[Any]]
+    statistics: Mapped[dict[str, Any]]
+    recorded: Mapped[datetime]
+
+
+class VerdictRow(Base):
+    """A verdict as it was given, with the version of the gate that gave it.
+
+    Of a paired night ``candidate`` and ``baseline`` are medians over the pairs that ``ratio`` is
+    of, ``baseline_build`` is the build they were compared with. ``acceptance_id`` is the acceptance
+    that covers the verdict.
+    """
+
+    __tablename__ = "verdict"
+    __table_args__ = (
+        UniqueConstraint("night_id", "query", "metric", "gate_version"),
+        Index(None, "query", "metric"),
+    )
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
+    query: Mapped[str] = mapped_column(NAME)
+    metric: Mapped[str] = mapped_column(NAME)
+    gate_version: Mapped[int]
+    value: Mapped[str] = mapped_column(NAME)
+    reason: Mapped[str] = mapped_column(Text)
+    mode: Mapped[str] = mapped_column(NAME, default=Mode.BOUNDS, server_default=Mode.BOUNDS)
+    decides: Mapped[bool] = mapped_column(default=True, server_default=true())
+    bound: Mapped[float | None]
+    ratio: Mapped[float | None]
+    candidate: Mapped[float | None]
+    baseline: Mapped[float | None]
+    basis: Mapped[str | None]
+    baseline_run: Mapped[str | None] = mapped_column(RUN)
+    repetitions: Mapped[int]
+    lo: Mapped[float | None]
+    hi: Mapped[float | None]
+    mde: Mapped[float | None]
+    shift: Mapped[float | None]
+    spread: Mapped[float | None]
+    noise: Mapped[float | None]
+    pairs: Mapped[int | None]
+    fresh_pairs: Mapped[int | None]
+    drift_slower: Mapped[float] = mapped_column(default=0.0, server_default="0")
+    drift_faster: Mapped[float] = mapped_column(default=0.0, server_default="0")
+    baseline_build: Mapped[str | None] = mapped_column(Text)
+    acceptance_id: Mapped[int | None] = mapped_column(Integer, ForeignKey("acceptance.id"))
+    judged: Mapped[datetime]
+
+    @hybrid_property
+    def bad(self) -> bool:
+        """Whether the verdict would fail the night if it decided and nobody accepted it."""
+        return is_red(self.value, self.ratio)
+
+    @bad.inplace.expression
+    @classmethod
+    def _bad(cls) -> ColumnElement[bool]:
+        slower = cls.ratio.is_(None) | (cls.ratio > 1)
+        return cls.value.in_(FAILING) | ((cls.value == Value.SUSPECT) & slower)
+
+    @hybrid_property
+    def red(self) -> bool:
+        """Whether the verdict fails the night."""
+        accepted = self.acceptance_id is not None
+        return is_red(self.value, self.ratio, decides=self.decides, accepted=accepted)
+
+    @red.inplace.expression
+    @classmethod
+    def _red(cls) -> ColumnElement[bool]:
+        return cls.decides & cls.bad & cls.acceptance_id.is_(None)
+
+
+class AcceptanceRow(Base):
+    """A person's acceptance of a night's figures of one query as the baseline from then on.
+
+    Rows are only ever added: the newest one of an engine, workload, cluster and query that has not
+    expired and was not withdrawn counts; the older ones are its history. ``build_id`` is
+    the build that was accepted, ``size`` the ratio that its verdict had, ``link`` where it was
+    decided.
+    """
+
+    __tablename__ = "acceptance"
+    __table_args__ = (Index(None, "engine", "workload", "cluster", "query"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    engine: Mapped[str] = mapped_column(NAME)
+    workload: Mapped[str] = mapped_column(NAME)
+    cluster: Mapped[str] = mapped_column(NAME)
+    query: Mapped[str] = mapped_column(NAME)
+    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
+    who: Mapped[str]
+    reason: Mapped[str] = mapped_column(Text)
+    accepted: Mapped[datetime]
+    metric: Mapped[str] = mapped_column(NAME, default=CPU, server_default=CPU)
+    build_id: Mapped[str | None] = mapped_column(ForeignKey("build.id"))
+    size: Mapped[float | None]
+    expires: Mapped[datetime | None]
+    link: Mapped[str | None] = mapped_column(Text)
+    withdrawal: Mapped[WithdrawalRow | None] = relationship(lazy="joined")
+
+    def over(self, at: datetime) -> bool:
+        """Tell whether it no longer counts at a moment: it has expired, or was withdrawn."""
+        return self.expired(at) or self.withdrawn(at)
+
+    def expired(self, at: datetime) -> bool:
+        """Tell whether it had expired at a moment."""
+        return self.expires is not None and self.expires <= at
+
+    def withdrawn(self, at: datetime) -> bool:
+        """Tell whether it had been withdrawn at a moment."""
+        return self.withdrawal is not None and self.withdrawal.withdrawn <= at
+
+
+class WithdrawalRow(Base):
+    """That a person took an acceptance back, and why. Rows are only ever added."""
+
+    __tablename__ = "withdrawal"
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    acceptance_id: Mapped[int] = mapped_column(Integer, ForeignKey("acceptance.id"), unique=True)
+    who: Mapped[str]
+    reason: Mapped[str] = mapped_column(Text)
+    withdrawn: Mapped[datetime]
+
+
+class CanaryRow(Base):
+    """One reading of the canary on one host, before or after a group of queries (``""``: all).
+
+    ``value`` is NULL where it could not be read.
+    """
+
+    __tablename__ = "canary"
+    __table_args__ = (Index(None, "night_id"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
+    host: Mapped[str]
+    group: Mapped[str] = mapped_column(NAME)
+    moment: Mapped[str] = mapped_column(NAME)
+    metric: Mapped[str] = mapped_column(NAME)
+    value: Mapped[float | None]
+    taken: Mapped[datetime]
+
+
+class SelfTestRow(Base):
+    """What the gate said of a known change: none (``aa``) or a seeded ``size`` (``slowdown``)."""
+
+    __tablename__ = "self_test"
+    __table_args__ = (UniqueConstraint("night_id", "kind", "query", "gate_version"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
+    kind: Mapped[str] = mapped_column(NAME)
+    query: Mapped[str] = mapped_column(NAME)
+    size: Mapped[float]
+    value: Mapped[str] = mapped_column(NAME)
+    ratio: Mapped[float | None]
+    lo: Mapped[float | None]
+    hi: Mapped[float | None]
+    gate_version: Mapped[int]
+    judged: Mapped[datetime]
+
+
+def _keep_rows(table: Table, connection: Connection, **_: Any) -> None:
+    for statement in append_only(table.name, connection.dialect.name):
+        connection.exec_driver_sql(statement)
+
+
+for _row in (AcceptanceRow, WithdrawalRow):
+    event.listen(_row.__table__, "after_create", _keep_rows)

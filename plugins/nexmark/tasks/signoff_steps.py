@@ -1,0 +1,132 @@
+"""What a release sign-off has beside a night: its preflight, question, evidence, decision.
+
+    report >> question >> approval >> evidence >> decision
+    report >> stop_cluster
+
+The cluster is not kept while somebody thinks. A red verdict does not end the sign-off: the
+question shows it, and who approves a red night does so knowingly, with a reason. `decision` gives
+the run its colour: green only if a person has approved. The evidence is written before, whatever
+was decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import get_current_context
+from airflow.sdk.exceptions import AirflowFailException
+
+from nexmark.config import Config, load, paths
+from nexmark.errors import NexmarkError
+from nexmark.night.night_progress import say
+from nexmark.night.plan import Night
+from nexmark.night.signoff_decision import DECISION_KEY, Approval
+from nexmark.tasks.context import current_night
+from nexmark.tasks.preflight import prepare_night
+
+#: A sign-off measures the pairs of a night times this factor.
+MORE_PAIRS = 2
+
+
+def signoff_preflight() -> None:
+    """The preflight of a night with the params of a sign-off."""
+    params = get_current_context()["params"]
+    try:
+        asked = night_params(load(), params)
+    except NexmarkError as error:
+        raise AirflowFailException(str(error)) from None
+    prepare_night(params["engine"], asked)
+    night = current_night()
+    if night.mode == "paired" and not night.against:
+        raise AirflowFailException(
+            f"against: nothing is accepted for {night.engine.name}, workload "
+            f"{night.workload.name}, cluster {night.cluster.name}; name the build to compare with, "
+            "the last release say: pypi:4.2.1"
+        )
+
+
+def night_params(config: Config, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The params of a nightly DAG that a sign-off amounts to."""
+    pairs = params["pairs"]
+    if not pairs and params["mode"] == "paired":
+        pairs = MORE_PAIRS * config.gate.pairs
+    return {
+        "workload": params["workload"],
+        "cluster": params["cluster"],
+        "candidate": params["build"],
+        "against": params["against"],
+        "mode": params["mode"],
+        "repetitions": pairs,
+        "queries": None,
+        "verify_scale": params["verify_scale"],
+    }
+
+
+def question() -> str:
+    """What the person is shown, as Markdown; also writes the evidence as it is so far."""
+    from nexmark.evidence.night_evidence import UNDECIDED, night_evidence
+    from nexmark.report.bundle import question_text
+    from nexmark.report.evidence_files import night_html
+    from nexmark.store import open_store
+
+    night = current_night()
+    draft = night.directory / "report" / "evidence.html"
+    with open_store(paths.database_url()) as store:
+        found = night_evidence(store, store.night(night.name), UNDECIDED)
+    draft.parent.mkdir(parents=True, exist_ok=True)
+    draft.write_text(night_html(found), encoding="utf-8")
+    say(f"evidence so far: {draft}")
+    return question_text(found, draft, _kept_in(night))
+
+
+def evidence() -> dict[str, Any]:
+    """Write the bundle, in the run directory and under `signoffs`; returns what came of it."""
+    from dataclasses import replace
+
+    from nexmark.evidence.night_evidence import night_evidence
+    from nexmark.evidence.signoffs import SignOffDecision
+    from nexmark.report.bundle import write_bundle
+    from nexmark.store import open_store
+
+    try:
+        night = current_night()
+    except NexmarkError as error:
+        raise AirflowFailException(f"no evidence, for the night did not begin: {error}") from None
+    found = get_current_context()["ti"].xcom_pull(task_ids="approval", key=DECISION_KEY)
+    if not found:
+        raise AirflowFailException(
+            "no evidence, for nobody was asked, or the question was ended by hand; "
+            "see the first red task"
+        )
+    decision = Approval.model_validate(found)
+    with open_store(paths.database_url()) as store:
+        content = night_evidence(store, store.night(night.name))
+        objection = decision.objection(content.report.failed)
+        made = SignOffDecision(
+            **decision.model_dump(), signed_off=not objection, objection=objection
+        )
+        content = replace(content, decision=made)
+        bundle = write_bundle(night.directory / "signoff", _kept_in(night), content, store)
+    say(f"evidence: {bundle.directory}")
+    say(f"the same, to keep: {bundle.copy}")
+    say(f"seal (SHA-256 of its SHA256SUMS): {bundle.seal}")
+    return {"directory": str(bundle.directory), "seal": bundle.seal, "objection": objection}
+
+
+def decision() -> None:
+    """Fail unless a person has approved, naming who has not and why."""
+    night = current_night()
+    written = get_current_context()["ti"].xcom_pull(task_ids="evidence")
+    if written["objection"]:
+        raise AirflowFailException(
+            f"{night.candidate} is not signed off: {written['objection']}; "
+            f"evidence: {written['directory']}"
+        )
+    say(f"{night.candidate} is signed off; evidence: {written['directory']}")
+    say(f"to compare with it: nexmark accept --run '{night.name}' --reason 'signed off'")
+
+
+def _kept_in(night: Night) -> Path:
+    return paths.home() / "signoffs" / paths.safe_name(night.name)

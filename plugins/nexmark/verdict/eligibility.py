@@ -1,0 +1,254 @@
+"""Whether there is ground for a verdict at all, and figures for queries without a learned noise.
+
+The canary, a fixed workload that is not Spark, tells how much the host can be trusted tonight
+(research/regression-gates.md section 4, point 4). Three grades: steady; unsteady (clocks other than
+CPU time get no verdict); and broken, where nothing of the night does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from statistics import median
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from nexmark.config import Gate
+from nexmark.model import MIN_PAIRS, Value, metric_of
+from nexmark.verdict.decision import POWER
+from nexmark.verdict.location import EFFICIENCY, hodges_lehmann, interval, spread
+from nexmark.verdict.measured_night import (
+    Canary,
+    Measured,
+    MeasuredNight,
+    Pair,
+    QueryVerdict,
+    possible,
+)
+
+LEVELS = ("steal", "psi", "load", "throttl", "mhz", "freq")
+"""A canary metric that starts so is a level of the host, which may be 0; all others are timings."""
+
+WAITING = ("fsync", "wall_")
+"""A canary timing that starts so is mostly waiting, for a disk or a turn: it may be far apart on a
+host whose CPU is as fast as ever. It says nothing against CPU time, nor how fast the host is."""
+
+MEMORY = "cpu_memory"
+"""A canary timing that starts so is of bandwidth, which a host shares with its neighbours: between
+two runs at rest it moves by several times what computing moves by (``nexmark bench canary``), so it
+has a bound of its own."""
+
+
+class Steadiness(IntEnum):
+    """How far a night's host can be trusted."""
+
+    STEADY = 0
+    UNSTEADY = 1
+    BROKEN = 2
+
+
+@dataclass(frozen=True)
+class Grade:
+    """The grade of a night and, unless it is steady, the reason in one line."""
+
+    steadiness: Steadiness
+    reason: str = ""
+    apart: float = 0.0
+    """By how much the canary was further apart than usual: a log ratio, 0 for a steady host."""
+
+    def withholds(self, metric: str) -> bool:
+        """Tell whether a metric gets no verdict."""
+        if self.steadiness is Steadiness.UNSTEADY:
+            return metric_of(metric).waits
+        return self.steadiness is Steadiness.BROKEN
+
+
+def grade(canaries: Iterable[Canary], rules: Gate) -> Grade:
+    """Return the worst grade of any reading; steady when there is none to say otherwise."""
+    grades = [_grade(canary, rules) for canary in canaries]
+    return max(
+        grades, key=lambda one: (one.steadiness, one.apart), default=Grade(Steadiness.STEADY)
+    )
+
+
+def is_level(metric: str) -> bool:
+    """Tell whether a canary metric is a level of the host, not a timing."""
+    return metric.startswith(LEVELS)
+
+
+def _grade(canary: Canary, rules: Gate) -> Grade:
+    name = f"canary {canary.metric}" + (f" on {canary.host}" if canary.host else "")
+    values = (*canary.before, *canary.after)
+    if is_level(canary.metric):
+        return _grade_level(name, values, rules.canary_limits.get(canary.metric))
+    for value in values:
+        if not possible(value):
+            return Grade(Steadiness.BROKEN, f"{name}: {value} is no measurement")
+    if not canary.before or not canary.after:
+        return Grade(Steadiness.STEADY)
+    ratio = abs(math.log(median(canary.after) / median(canary.before)))
+    said = f"{name}: before and after are {math.expm1(ratio):.1%} apart"
+    memory = canary.metric.startswith(MEMORY)
+    usual = rules.canary_memory_unsteady if memory else rules.canary_unsteady
+    bound = rules.canary_memory_bound if memory else rules.canary_bound
+    if canary.metric.startswith(WAITING):
+        slow = ratio > math.log1p(rules.canary_waiting_unsteady)
+        return Grade(Steadiness.UNSTEADY, said) if slow else Grade(Steadiness.STEADY)
+    if ratio > math.log1p(bound):
+        return Grade(Steadiness.BROKEN, f"{said}, more than {bound:.0%}")
+    if ratio > math.log1p(usual):
+        apart = ratio - math.log1p(usual)
+        return Grade(Steadiness.UNSTEADY, f"{said}, more than {usual:.0%}", apart)
+    return Grade(Steadiness.STEADY)
+
+
+def _grade_level(name: str, values: Sequence[float], limit: float | None) -> Grade:
+    for value in values:
+        if not (math.isfinite(value) and value >= 0):
+            return Grade(Steadiness.BROKEN, f"{name}: {value} is no measurement")
+        if limit is not None and value > limit:
+            return Grade(Steadiness.UNSTEADY, f"{name}: {value:g}, above the limit of {limit:g}")
+    return Grade(Steadiness.STEADY)
+
+
+CERTAIN = 0.99
+"""Confidence of what one night says without history (research/regression-gates.md section 6)."""
+
+
+class Grounds:
+    """The facts of one night: what its results, its host and its pairs allow to be said."""
+
+    def __init__(self, night: MeasuredNight, rules: Gate) -> None:
+        """Take the night and the settings."""
+        self.night, self.rules = night, rules
+        self._grades: dict[str, Grade] = {}
+
+    def blank(self, query: str, metric: str, value: Value, reason: str) -> QueryVerdict:
+        """Return a verdict without numbers."""
+        return QueryVerdict(
+            night=self.night.name,
+            query=query,
+            metric=metric,
+            value=value,
+            reason=reason,
+            mode=self.rules.mode,
+            gate_version=self.rules.version,
+            decides=metric == self.rules.metric,
+            baseline=self.night.baseline.get(query, ""),
+        )
+
+    def without(self, measured: Measured, value: Value, reason: str) -> QueryVerdict:
+        """Return a verdict where there is no ground for one, with the numbers there are.
+
+        The gate learns nothing from such a night.
+        """
+        numbers = one_night_numbers(measured)
+        shown = {name: numbers[name] for name in ("ratio", "lo", "hi", "mde") if name in numbers}
+        verdict = self.blank(measured.query, measured.metric, value, reason)
+        return replace(verdict, pairs=len(measured.pairs), **shown)
+
+    def objection(self, measured: Measured) -> tuple[Value, str] | None:
+        """Return why there is no verdict on a metric of a query; None when there is ground."""
+        query = measured.query
+        if query in self.night.invalid:
+            return Value.INVALID, self.night.invalid[query]
+        host = self.grade(query)
+        if host.withholds(measured.metric):
+            return Value.INVALID, host.reason
+        if query in self.night.missing and _whole(measured.pairs) < MIN_PAIRS:
+            return Value.MISSING, self.night.missing[query]
+        return self._of_pairs(measured.pairs)
+
+    def with_gaps(self, verdict: QueryVerdict, measured: Measured | None) -> QueryVerdict:
+        """Return the verdict; if pairs are incomplete, its reason names the missing repetitions.
+
+        An application that crashes in some of its repetitions is a finding by itself.
+        """
+        gaps = self._gaps(measured) if measured else []
+        if not measured or not gaps:
+            return verdict
+        whole, asked = _whole(measured.pairs), self._asked(measured)
+        why = self.night.missing.get(measured.query, "")
+        why = f" ({why})" if why else ""
+        missing = f"missing: {', '.join(gaps)}{why}"
+        return replace(verdict, reason=f"{whole} of {asked} pairs: {verdict.reason}; {missing}")
+
+    def _gaps(self, measured: Measured) -> list[str]:
+        """Return the gaps in the first pairs: missing arms of a pair by name, and missing pairs."""
+        gaps = [f"{pair.gap} {pair.number}" for pair in measured.pairs if not pair.complete]
+        absent = self._asked(measured) - len(measured.pairs)
+        return [*gaps, f"{absent} whole"] if absent > 0 else gaps
+
+    def _asked(self, measured: Measured) -> int:
+        return max(self.night.asked or 0, len(measured.pairs))
+
+    def grade(self, query: str) -> Grade:
+        """Return the grade of the host while a query ran."""
+        group = self.night.groups.get(query, "")
+        if group not in self._grades:
+            seen = [canary for canary in self.night.canary if canary.group in ("", group)]
+            self._grades[group] = grade(seen, self.rules)
+        return self._grades[group]
+
+    def widening(self, query: str) -> float:
+        """Return the deviation (log) that an unsteady host adds to a query's ratio tonight.
+
+        A host that is by ``apart`` faster in some runs than in others, at random, moves the ratio
+        of a pair by 0.7 of it and the estimate of five pairs by a third; one that changes steadily,
+        or once, by less, since both arms are measured in turns.
+        """
+        return self.rules.canary_widening * self.grade(query).apart
+
+    def worst_grade(self) -> Grade:
+        """Return the worst grade of the host in all of the night."""
+        return grade(self.night.canary, self.rules)
+
+    def _of_pairs(self, pairs: tuple[Pair, ...]) -> tuple[Value, str] | None:
+        for pair in pairs:
+            for arm, value in pair.arms:
+                if value is not None and not possible(value):
+                    return Value.INVALID, f"pair {pair.number}: {arm}: {value} is no measurement"
+        candidates = sum(pair.candidate is not None for pair in pairs)
+        if candidates and not any(pair.baseline is not None for pair in pairs):
+            return Value.CALIBRATING, "no baseline was measured"
+        if _whole(pairs) >= MIN_PAIRS:
+            return None
+        for pair in pairs:
+            if not pair.complete:
+                return Value.MISSING, f"pair {pair.number} has no {pair.gap}"
+        asked = max(self.night.asked or 0, MIN_PAIRS)
+        done = f"{len(pairs)} of {asked} pairs measured"
+        return Value.MISSING, done if pairs else "not measured"
+
+
+def _whole(pairs: tuple[Pair, ...]) -> int:
+    return sum(pair.complete for pair in pairs)
+
+
+def one_night_numbers(measured: Measured) -> dict[str, Any]:
+    """Return ratio, lo, hi, mde, shift and spread from the complete pairs of one night alone.
+
+    Returns nothing if there are fewer than ``MIN_PAIRS``. The interval is the exact interval of the
+    Hodges-Lehmann estimate (93.75 % for five pairs). ``mde`` is the smallest slowdown that a
+    one-sided t test at 99 % can find.
+    """
+    ratios = np.asarray([pair.ratio for pair in measured.pairs])
+    ratios = ratios[~np.isnan(ratios)]
+    if ratios.size < MIN_PAIRS:
+        return {}
+    shift, wide = float(hodges_lehmann(ratios)), float(spread(ratios))
+    lo, hi = interval(ratios)
+    freedom = ratios.size - 1
+    deviations = float(stdtrit(freedom, CERTAIN) + stdtrit(freedom, POWER))
+    return {
+        "ratio": math.exp(shift),
+        "lo": math.exp(lo),
+        "hi": math.exp(hi),
+        "mde": math.expm1(deviations * wide * math.sqrt(EFFICIENCY / ratios.size)),
+        "shift": shift,
+        "spread": wide,
+    }

@@ -1,1 +1,0 @@
-"""What each page shows, as frozen objects: rows of the store in, no HTML and no HTTP out."""

@@ -1,0 +1,102 @@
+"""What the test cluster needs of this machine: privileges and programs, and running these."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from nexmark.cluster.lease import ClusterError
+
+#: Program -> the Debian package that it is in.
+PROGRAMS: Mapping[str, str] = {
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "sshd": "openssh-server",
+    "ssh-keygen": "openssh-client",
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "setsid": "util-linux",
+    "mountpoint": "util-linux",
+    "mount": "mount",
+    "umount": "mount",
+}
+#: Where the programs of root are, which the PATH of a user need not have.
+ENVIRONMENT = {"PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/usr/bin:/sbin:/bin"}
+
+_TIMEOUT_S = 30
+# In namespaces that end with it, all that `up` does to the kernel.
+_PROBE = (
+    "ip link add probe type bridge"
+    " && ip link add probe0 type veth peer name probe1"
+    " && mount -t tmpfs probe /mnt"
+)
+
+
+def program(name: str) -> str:
+    """The path of `name`; ClusterError with the package if there is none."""
+    found = shutil.which(name, path=ENVIRONMENT["PATH"])
+    if found is None:
+        raise ClusterError(f"there is no {name}; install {PROGRAMS[name]} (apt-get install)")
+    return found
+
+
+def attempt(*command: str) -> subprocess.CompletedProcess[str]:
+    """Run one of PROGRAMS in an environment with nothing but PATH; a failure is returned."""
+    return subprocess.run(
+        [program(command[0]), *command[1:]],
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_S,
+        cwd="/",
+    )
+
+
+def run(*command: str) -> str:
+    """The output of one of PROGRAMS; ClusterError if it fails."""
+    result = attempt(*command)
+    if result.returncode != 0:
+        raise ClusterError(f"`{' '.join(command)}` failed: {_words(result)}")
+    return result.stdout
+
+
+def problems() -> list[str]:
+    """What this machine lacks for a test cluster, one line each; nothing is changed."""
+    missing = [name for name in PROGRAMS if not shutil.which(name, path=ENVIRONMENT["PATH"])]
+    if missing:
+        packages = sorted({PROGRAMS[name] for name in missing})
+        return [
+            f"test cluster: there is no {', '.join(missing)}; apt-get install {' '.join(packages)}"
+        ]
+    if os.geteuid() != 0:
+        return ["test cluster: it needs root; run it with sudo"]
+    probe = attempt("unshare", "--net", "--mount", "--uts", "--pid", "--fork", "sh", "-c", _PROBE)
+    if probe.returncode == 0:
+        return []
+    return [
+        f"test cluster: this kernel does not let us make namespaces and links: {_words(probe)}; "
+        "it needs CAP_NET_ADMIN and CAP_SYS_ADMIN, bridge and veth (a container: --privileged)"
+    ]
+
+
+def namespace_pids(name: str) -> list[int]:
+    """The processes in the network namespace `name`, by their pids on this machine."""
+    return [int(pid) for pid in attempt("ip", "netns", "pids", name).stdout.split()]
+
+
+def pids_of(pid: int) -> list[int]:
+    """The pids of a process: on this machine, then in each PID namespace; none if it ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return []
+    found = [line.split()[1:] for line in lines if line.startswith("NSpid:")]
+    return [int(field) for field in found[0]] if found else []
+
+
+def _words(result: subprocess.CompletedProcess[str]) -> str:
+    return " ".join((result.stderr or result.stdout).split())[-300:] or "it says nothing"

@@ -1,0 +1,33 @@
+"""Which error class a refusal has, and what a second application of a build is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nexmark.compatibility.application import Application, Half
+from nexmark.engines import Build
+from nexmark_jobs.ending import JobError, error_class
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("[STREAM_FAILED] x\n[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] y", "STATE_STORE_KEY_SCHEMA"),
+        ("java.lang.IllegalArgumentException: '3' is invalid", "IllegalArgumentException"),
+        (JobError("no more rows"), "JobError"),
+    ],
+)
+def test_the_error_class(error: str | Exception, expected: str) -> None:
+    assert error_class(error).startswith(expected)
+
+
+def test_a_half_goes_on_from_one_that_an_application_did_before_it_ended(tmp_path: Path) -> None:
+    half = Half("second", [], {}, after="first")
+    application = Application(Build("id", "4.3.0", tmp_path, "x"), [half], tmp_path)
+    assert application._as_json(half)["after"] == "first"
+    application.records["first"] = {"state": "failed"}
+    assert application._as_json(half)["after"] == "first"
+    application.records["first"] = {"state": "done"}
+    assert application._as_json(half)["after"] is None

@@ -1,0 +1,103 @@
+"""Which output row has an event: the first one, however the rows are cut into batches."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from nexmark.latency.figures import figures
+from nexmark.latency.matching import Matched, OutputRecord, PerAuctionAndDay, PerRow
+from nexmark.latency.pacing import PacedEvent, paced
+
+BASE = 1_784_000_000_000  # 2026-07-14 03:33:20 UTC
+
+
+def bid(after_ms: int, auction: int = 1) -> PacedEvent:
+    line = json.dumps({"n": 0, "event_type": 2, "bid": {"auction": auction, "dateTime": ""}})
+    entity = {"auction": auction, "dateTime": "2026-07-14 03:33:20.000"}
+    return PacedEvent(BASE + after_ms, "bid", entity, line.encode())
+
+
+def row(appended_ms: int, due_ms: int) -> OutputRecord:
+    return OutputRecord(BASE + appended_ms, str(BASE + due_ms), {})
+
+
+def counted(appended_ms: int, count: int, auction: int = 1, day: str = "14") -> OutputRecord:
+    value = {"auction": auction, "day": f"2026-07-{day}", "total_bids": count}
+    return OutputRecord(BASE + appended_ms, None, value)
+
+
+def test_each_row_is_of_one_event() -> None:
+    events = [bid(0), bid(0), bid(5), bid(9)]
+    found = PerRow().match(events, [row(7, 0), row(8, 0), row(8, 5), row(9, 5)])
+    assert found == Matched([(BASE, 7), (BASE, 8), (BASE + 5, 3)], missing=1, repeated=1)
+
+
+def test_an_event_is_in_the_first_row_that_counts_it() -> None:
+    events = [bid(0), bid(10), bid(20), bid(3, auction=2)]
+    output = [counted(11, 1), counted(30, 3), counted(40, 3), counted(50, 1, auction=2)]
+    found = PerAuctionAndDay().match(events, output)
+    assert found.latencies == [(BASE, 11), (BASE + 10, 20), (BASE + 20, 10), (BASE + 3, 47)]
+    assert (found.missing, found.repeated) == (0, 0)
+
+
+def test_an_event_of_another_day_or_of_no_row_is_missing() -> None:
+    found = PerAuctionAndDay().match([bid(0), bid(1)], [counted(5, 2, day="15"), counted(6, 1)])
+    assert found == Matched([(BASE, 6)], missing=1, repeated=0)
+
+
+def test_events_are_moved_to_when_they_are_due() -> None:
+    lines = [
+        json.dumps(
+            {
+                "n": 0,
+                "event_type": 1,
+                "person": None,
+                "auction": {
+                    "id": 7,
+                    "dateTime": "2015-07-15 00:00:00.000",
+                    "expires": "2015-07-15 00:00:02.500",
+                },
+            }
+        ),
+        json.dumps({"n": 1, "event_type": 2, "bid": {"dateTime": "2015-07-15 00:00:00.010"}}),
+    ]
+    first, second = paced(lines, BASE)
+    assert (first.due_ms, second.due_ms) == (BASE, BASE + 10)
+    assert json.loads(first.line)["auction"]["expires"] == "2026-07-14 03:33:22.500"
+    assert json.loads(second.line)["bid"]["dateTime"] == "2026-07-14 03:33:20.010"
+    assert (first.kind, second.kind) == ("auction", "bid")
+
+
+def of(latencies: list[int], missing: int = 0, lag: float = 1.0) -> tuple[str, bool]:
+    matched = Matched([(BASE + n, x) for n, x in enumerate(latencies)], missing, 0)
+    found = figures("q0", "micro-batch", 100, matched, [lag] * 10, BASE)
+    return found.invalid, found.keeps_up
+
+
+def test_percentiles_are_of_the_events_after_the_warm_up() -> None:
+    matched = Matched([(BASE - 1, 9_000), *((BASE + n, n) for n in range(1, 1001))], 0, 0)
+    found = figures("q0", "micro-batch", 100, matched, [1.0] * 10, BASE)
+    assert found.percentiles == (500, 900, 990, 999)
+    assert (found.longest, found.events) == (1000, 1000)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (of([5] * 9, missing=3), "3 events are in no output row"),
+        (of([5] * 9, lag=6.2), "the producer was 6.2 ms late (p99), more than 5 ms"),
+        (of([5, -2, 5, 5]), "an output row is 2 ms older than its event: clocks differ"),
+        (of([]), "no event has a latency"),
+        (of([5] * 9), ""),
+    ],
+)
+def test_what_cannot_be_believed_says_why(given: tuple[str, bool], says: str) -> None:
+    assert given[0] == says
+
+
+def test_a_latency_that_grows_falls_behind() -> None:
+    assert of([200] * 40)[1]
+    assert of([200] * 20 + [900] * 20)[1]
+    assert not of([200] * 10 + [1500] * 30)[1]

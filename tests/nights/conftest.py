@@ -1,0 +1,83 @@
+"""Two nights by bounds in one home, with a secret in every place for one.
+
+The first is green and is accepted. The second has other secrets, an engine that is slower (q5) and
+a query that cannot run (q13).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from nexmark.airflow_site.airflow_home import airflow_command, airflow_environment
+from nexmark.config import load
+from nexmark.engines import Build
+from tests.nights.marked_secrets import MARKER, Processes, confs, watched
+from tests.site import ENGINE, Site, make_site, run_name
+
+Night = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="package")
+def site(
+    tmp_path_factory: pytest.TempPathFactory, engine_build: Callable[[str], Build]
+) -> Iterator[Site]:
+    directory = tmp_path_factory.mktemp("nights")
+    home = directory / "home"
+    home.mkdir(mode=0o755)
+    made = make_site(home, directory / "conf", engine_build(ENGINE))
+    profile = made.conf / "spark" / "quick.conf"
+    profile.write_text(profile.read_text() + f"spark.my.token {MARKER.decode()}-profile\n")
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="package")
+def watching(site: Site) -> Iterator[Processes]:
+    """What all processes show while the two nights run."""
+    connection = {"conn_type": "ssh", "host": "x", "password": f"{MARKER.decode()}-connection"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEXMARK_AIRFLOW_TOKEN", f"{MARKER.decode()}-token")
+        patch.setenv("AIRFLOW_CONN_ELSEWHERE", json.dumps(connection))
+        patch.setenv("SERVICE_PASSWORD", f"{MARKER.decode()}-environment")
+        with watched(site.home) as seen:
+            yield seen
+
+
+@pytest.fixture(scope="package")
+def green(site: Site, watching: Processes) -> Night:
+    site.engine(**confs("1"))
+    return site.night("--queries", "q0,q5")
+
+
+@pytest.fixture(scope="package")
+def run(green: Night) -> str:
+    """The name of the green night."""
+    return run_name(green)
+
+
+@pytest.fixture(scope="package")
+def accepted(site: Site, run: str) -> Night:
+    """The acceptance through its DAG, as a person triggers it in Airflow."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEXMARK_HOME", str(site.home))
+        patch.setenv("NEXMARK_CONF", str(site.conf))
+        environment = airflow_environment(load())
+    conf = json.dumps({"run": run, "by": "ada", "reason": "the first night"})
+    command = airflow_command(["dags", "test", "nexmark_accept", "-c", conf])
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture(scope="package")
+def red(site: Site, accepted: Night, watching: Processes) -> Iterator[Night]:
+    """Many state partitions, for which q5 pays; no table is small enough for the broadcast of q13.
+
+    q22 is stateless, and comes after both.
+    """
+    slower = {"spark.sql.shuffle.partitions": 24, "spark.sql.maxBroadcastTableSize": "1b"}
+    site.engine(**confs("2"), **slower)
+    yield site.night("--queries", "q5,q13,q22", "--repetitions", "1")
+    site.engine()

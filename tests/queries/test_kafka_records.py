@@ -1,0 +1,194 @@
+"""Which records of a topic are events, and what is said of the others; without a broker."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from nexmark_jobs.ending import JobError
+from nexmark_jobs.sources.event_files import Sentinels, is_event
+from nexmark_jobs.sources.kafka import Kafka, KafkaFeed, is_wanted, parsed, problems
+from nexmark_jobs.sources.kafka_topic import Topic
+from nexmark_jobs.sources.recorded_events import FIELDS, KINDS
+
+VALUES: dict[str, Any] = {"bigint": 7, "string": "text", "timestamp": "2015-07-15 00:00:00.123"}
+GONE = object()
+
+
+def event(kind: str = "bid", n: Any = 3, event_type: Any = None, **changes: Any) -> str:
+    """An event as JSON; a member that is changed to GONE is left out."""
+    fields = {field: VALUES[type_] for field, type_ in FIELDS[kind].items()} | changes
+    entity = {field: value for field, value in fields.items() if value is not GONE}
+    place = KINDS.index(kind) if event_type is None else event_type
+    members = {"n": n, "event_type": place, **dict.fromkeys(KINDS), kind: entity}
+    return json.dumps({name: value for name, value in members.items() if value is not GONE})
+
+
+def without(kind: str, value: Any) -> str:
+    members = json.loads(event(kind)) | {kind: value}
+    return json.dumps({name: each for name, each in members.items() if each is not GONE})
+
+
+BAD: list[tuple[str | None, str]] = [
+    (None, "without a value"),
+    ("", "empty"),
+    (" \t", "empty"),
+    ("text", "not a JSON object"),
+    ('{"n":1', "not a JSON object"),
+    ("null", "not a JSON object"),
+    ("5", "not a JSON object"),
+    ("[]", "not a JSON object"),
+    (f"[{event()}]", "not a JSON object"),
+    (f"[{event()},{event()}]", "not a JSON object"),
+    ("{}", "without an event_type of 0, 1 or 2"),
+    (event(event_type=GONE), "without an event_type of 0, 1 or 2"),
+    (event(event_type=3), "without an event_type of 0, 1 or 2"),
+    (event(event_type=-1), "without an event_type of 0, 1 or 2"),
+    (event(event_type="2"), "without an event_type of 0, 1 or 2"),
+    (event(event_type=2.5), "without an event_type of 0, 1 or 2"),
+    *((without(kind, value), f"without '{kind}'") for kind in KINDS for value in (None, GONE)),
+    (without("bid", 5), "without a right bid.auction"),
+    (event("bid", event_type=1), "without 'auction'"),
+    (event(price="7"), "without a right bid.price"),
+    (event(price=7.5), "without a right bid.price"),
+    (event(price=2**63), "without a right bid.price"),
+    (event(price=True), "without a right bid.price"),
+    (event(dateTime="yesterday"), "without a right bid.dateTime"),
+    (event(dateTime=1436918400000), "without a right bid.dateTime"),
+    (event(dateTime="2015-02-30 00:00:00"), "without a right bid.dateTime"),
+    *(
+        (event(kind, **{field: value}), f"without a right {kind}.{field}")
+        for kind in KINDS
+        for field in FIELDS[kind]
+        for value in (None, GONE)
+    ),
+]
+BAD_NUMBERS = [event(n=GONE), event(n=None), event(n="x")]
+GOOD = [
+    *map(event, KINDS),
+    event(dateTime="2015-07-15T00:00:00"),
+    event(dateTime="2015-07-15 00:00:00.123456789"),
+    event(extra="", more={"a": [1]}),
+    json.dumps(json.loads(event()), indent=1),
+]
+
+
+def records(spark: SparkSession, values: list[str | None]) -> DataFrame:
+    """Records of partition 4, their offsets from 0 on."""
+    rows = [
+        (None if value is None else value.encode(), 4, place) for place, value in enumerate(values)
+    ]
+    return spark.createDataFrame(rows, "value binary, partition int, offset bigint").coalesce(1)
+
+
+def found(spark: SparkSession, values: list[str | None], *, numbered: bool) -> list[str | None]:
+    rows = problems(records(spark, values), numbered=numbered).orderBy("offset").collect()
+    return [row["problem"] for row in rows]
+
+
+@pytest.mark.spark
+def test_what_is_wrong_is_said_and_what_is_not_is_an_event(spark: SparkSession) -> None:
+    values = [value for value, _ in BAD] + BAD_NUMBERS + GOOD
+    said = [said for _, said in BAD] + ["without a number n"] * 3 + [None] * len(GOOD)
+    assert found(spark, values, numbered=True) == said
+    assert found(spark, [*BAD_NUMBERS], numbered=False) == [None] * 3
+    numbered = is_event() & F.col("n").isNotNull()
+    rows = parsed(records(spark, values)).orderBy("offset").select(numbered).collect()
+    assert [row[0] for row in rows] == [problem is None for problem in said]
+
+
+@pytest.mark.spark
+def test_a_stream_passes_over_none_of_them(spark: SparkSession) -> None:
+    """Not even where the query's own condition, tested first, would drop it."""
+    condition = is_wanted("bid", numbered=True)
+    one_of_each = {said: value for value, said in BAD if "person" not in said}
+    for value in [*list(one_of_each.values())[:8], BAD_NUMBERS[0]]:
+        frame = parsed(records(spark, [value])).where(condition)
+        with pytest.raises(PySparkException, match="nexmark: no event at 4:0"):
+            frame.select("bid.auction", "n").where("auction % 7 = 0 and n = 3").collect()
+    assert parsed(records(spark, [*GOOD])).where(condition).count() == len(GOOD) - 2
+
+
+class NoBrokers:
+    """Brokers whose topic stays as it was."""
+
+    def topic(self, name: str) -> Topic:
+        return TOPIC
+
+
+TOPIC = Topic("t", "id", begins=(0, 5), ends=(10, 15))
+
+
+def feed() -> KafkaFeed:
+    return KafkaFeed(Kafka(None, NoBrokers(), TOPIC, 4, True, Sentinels(None)))  # type: ignore[arg-type]
+
+
+def progress(
+    batch: int, records: int, *scans: tuple[Any, Any], latest: Any = (10, 15), late: int = 0
+) -> Any:
+    def offsets(of: Any) -> Any:
+        return of and {"t": {str(partition): at for partition, at in enumerate(of)}}
+
+    sources = [
+        {
+            "description": "KafkaV2[Subscribe[t]]",
+            "startOffset": offsets(start),
+            "endOffset": offsets(end),
+            "latestOffset": offsets(latest),
+        }
+        for start, end in scans
+    ]
+    sources.append({"description": "FileStreamSource[file:/s]", "endOffset": {"logOffset": 0}})
+    return {
+        "batchId": batch,
+        "sources": sources,
+        "stateOperators": [{"operatorName": "dedupe"}, {"numRowsDroppedByWatermark": late}],
+        "observedMetrics": {"nexmark_output": {"rows": 9}, "nexmark_scan_0": {"records": records}},
+    }
+
+
+def test_the_data_end_where_every_scan_is_at_the_end() -> None:
+    follow = feed()
+    assert follow.events == 20
+    first = progress(0, 24, (None, (6, 11)), (None, (6, 11)))
+    assert follow.take(first) == 12
+    assert not follow.finished(first)
+    last = progress(1, 16, ((6, 11), (10, 15)), ((6, 11), (10, 15)))
+    assert follow.take(last) == 8
+    assert follow.data_batches == 2
+    assert follow.finished(last)
+
+
+def test_what_a_topic_grows_by_is_not_counted() -> None:
+    follow = feed()
+    grown = {"latest": (90, 15)}
+    assert follow.take(progress(0, 37, (None, (13, 10)), (None, (13, 11)), **grown)) == 15
+    last = progress(1, 31, ((13, 10), (25, 15)), ((13, 11), (23, 15)), **grown)
+    assert follow.take(last) == 5
+    assert follow.finished(last)
+
+
+@pytest.mark.parametrize(
+    ("batch", "said"),
+    [
+        (progress(0, 11, (None, (6, 11))), "kafka:t: batch 0 has 12 offsets but 11 records: some"),
+        (
+            progress(0, 25, (None, (6, 11)), (None, (6, 12))),
+            "kafka:t: batch 0 ends at (6, 11) in one scan and at (6, 12) in another; run again",
+        ),
+        (
+            progress(0, 12, (None, (6, 11)), latest=(99, 15), late=2),
+            "kafka:t: it grew while it was read, so that 2 rows came too late; run again when it",
+        ),
+        (progress(0, 9, (None, (1, 6, 7))), "kafka:t: it had 2 partitions and now has 3"),
+    ],
+)
+def test_a_batch_that_is_not_whole(batch: Any, said: str) -> None:
+    with pytest.raises(JobError) as error:
+        feed().take(batch)
+    assert str(error.value).startswith(said)

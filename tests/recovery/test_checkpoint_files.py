@@ -1,0 +1,58 @@
+"""What a killed query was doing, from the files of its checkpoint."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nexmark.recovery.checkpoint_files import commits, gaps, moment, size
+
+
+def write(checkpoint: Path, *names: str) -> None:
+    for name in names:
+        path = checkpoint / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("v1")
+
+
+def test_no_checkpoint_yet(tmp_path: Path) -> None:
+    assert commits(tmp_path) == {}
+    assert moment(tmp_path, -1) == ("start", 0)
+
+
+def test_files_half_written_are_no_commits(tmp_path: Path) -> None:
+    write(tmp_path, "commits/0", "commits/.1.6d1b.tmp", "commits/.0.crc")
+    assert list(commits(tmp_path)) == [0]
+
+
+@pytest.mark.parametrize(
+    ("files", "committed_at_start", "expected"),
+    [
+        (["offsets/0", "commits/0"], 0, ("start", 1)),
+        (["offsets/0", "commits/0"], -1, ("batch", 1)),
+        (["offsets/0", "offsets/1", "commits/0"], 0, ("batch", 1)),
+        (["offsets/0", "offsets/1", "commits/0", "state/0/1/1.zip"], 0, ("batch", 1)),
+        (["offsets/0", "offsets/1", "commits/0", "state/0/1/2.zip"], 0, ("commit", 1)),
+        (["offsets/0", "offsets/1", "commits/0", "state/0/0/left/2.delta"], 0, ("commit", 1)),
+        (["offsets/0", "offsets/1", "commits/0", "state/0/1/2.changelog"], 0, ("commit", 1)),
+    ],
+)
+def test_the_moment_of_a_kill(
+    tmp_path: Path, files: list[str], committed_at_start: int, expected: tuple[str, int]
+) -> None:
+    write(tmp_path, *files)
+    assert moment(tmp_path, committed_at_start) == expected
+
+
+def test_times_between_commits(tmp_path: Path) -> None:
+    write(tmp_path, "commits/0", "commits/1", "commits/3")
+    for batch, at in ((0, 100.0), (1, 101.5), (3, 110.0)):
+        os.utime(tmp_path / "commits" / str(batch), (at, at))
+    assert gaps(commits(tmp_path)) == {1: 1.5}
+
+
+def test_bytes_of_all_files(tmp_path: Path) -> None:
+    write(tmp_path, "offsets/0", "state/0/0/1.delta")
+    assert size(tmp_path) == 4

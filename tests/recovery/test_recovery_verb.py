@@ -1,0 +1,113 @@
+"""Recovery by the command that a person uses: kills, a right table, costs, nothing left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nexmark.config import paths
+from nexmark_jobs.host.processes import marked
+from tests.waiting import wait_for
+
+INPUT = ("--events", "6000", "--tps", "100", "--rows-per-batch", "1000")
+
+
+def start(home: Path, *options: str) -> subprocess.Popen[str]:
+    home.mkdir()
+    (home / "builds").symlink_to(paths.builds_dir())
+    command = [str(Path(sys.executable).with_name("nexmark")), "recovery", *options]
+    environment = os.environ | {"NEXMARK_HOME": str(home), "TMPDIR": str(home)}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
+
+
+def assert_nothing_left(home: Path) -> None:
+    assert [process.command for process in marked(f"{home}|")] == []
+    assert not list(home.glob("nexmark-recovery-*"))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_killed_query_is_right_and_its_costs_are_told(tmp_path: Path) -> None:
+    home, out = tmp_path / "home", tmp_path / "out"
+    process = start(home, "--query", "q18", "--kills", "2", "--out", str(out), *INPUT)
+    stdout, stderr = process.communicate(timeout=900)
+    assert process.returncode == 0, stderr
+    told = json.loads(stdout)
+    assert told["right"] is True
+    assert told["rows"] > 0
+    assert [kill["what"] for kill in told["kills"]] == ["driver", "driver"]
+    assert all(kill["moment"] in ("start", "batch", "commit") for kill in told["kills"])
+    assert {line["batch"] for line in told["commit"]} >= {0, 5}
+    assert told["checkpoint_bytes"] > 0
+    assert "kill 2 of 2: in the" in stderr
+    assert (out / "checkpoint").is_dir()
+    assert_nothing_left(home)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_ctrl_c_leaves_no_process(tmp_path: Path) -> None:
+    home, out = tmp_path / "home", tmp_path / "out"
+    process = start(home, "--query", "q18", "--kills", "0", "--out", str(out), *INPUT)
+    wait_for(lambda: marked(f"{home}|"), within_s=120)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "Traceback" not in stderr
+    assert_nothing_left(home)
+
+
+@pytest.mark.spark
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["spark-4.3.0", "spark-3.5.9"])
+@pytest.mark.parametrize(
+    "state", [("rocksdb",), ("rocksdb", "--changelog"), ("hdfs",)], ids=" ".join
+)
+@pytest.mark.parametrize("query", ["q4", "q5", "q9", "q11", "q16", "q18", "q20"])
+def test_a_query_that_is_killed_five_times_is_right(
+    tmp_path: Path, query: str, state: tuple[str, ...], engine: str
+) -> None:
+    home = tmp_path / "home"
+    given = ("--query", query, "--engine", engine, "--state", *state, "--kills", "5")
+    process = start(home, *given, "--out", str(tmp_path / "out"), *INPUT)
+    stdout, stderr = process.communicate(timeout=1800)
+    assert process.returncode == 0, stderr
+    assert json.loads(stdout)["right"] is True
+    assert_nothing_left(home)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--query", "q99"), "--query: unknown query 'q99'; "),
+        (("--query", "q12"), "--query: the result of q12 differs from run to run; give another"),
+        (("--query", "q4", "--kills", "-1"), "'-1' is not a whole number from 0 to 100"),
+        (("--query", "q4", "--state", "hdfs", "--changelog"), "--changelog: only RocksDB has it"),
+        (("--query", "q4", "--engine", "spark-9"), "--engine: unknown engine 'spark-9'; "),
+    ],
+)
+def test_a_wrong_option_is_one_line(tmp_path: Path, options: tuple[str, ...], says: str) -> None:
+    process = start(tmp_path / "home", *options, "--out", str(tmp_path / "out"))
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode in (1, 2)
+    assert says in stderr
+    assert stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "theirs").write_text("keep")
+    process = start(tmp_path / "home", "--query", "q4", "--out", str(tmp_path))
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "is not an empty directory; name a new one" in stderr
+    assert (tmp_path / "theirs").read_text() == "keep"

@@ -1,0 +1,51 @@
+"""Which executor ran which tasks, from the lines of a real event log (Spark 4.3.0), cut down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nexmark.measure.event_log_files import EventLogError
+from nexmark.measure.shares import TaskSpan, read_executor_work
+
+APP = "app-20261123025000-0002"
+ADDED = (
+    '{"Event":"SparkListenerExecutorAdded","Timestamp":1795402206976,"Executor ID":"0",'
+    '"Executor Info":{"Host":"10.231.7.12","Total Cores":1,"Log Urls":{},"Attributes":{}}}'
+)
+TASK = (
+    '{"Event":"SparkListenerTaskEnd","Stage ID":3,"Stage Attempt ID":0,"Task Type":"ResultTask",'
+    '"Task End Reason":{"Reason":"Success"},"Task Info":{"Task ID":5,"Index":1,"Attempt":0,'
+    '"Launch Time":1795402216000,"Executor ID":"0","Host":"10.231.7.12","Locality":"NODE_LOCAL",'
+    '"Speculative":false,"Getting Result Time":0,"Finish Time":1795402218500,"Failed":false,'
+    '"Killed":false,"Accumulables":[]},"Task Metrics":{"Executor Run Time":2400,'
+    '"Executor CPU Time":700000000}}'
+)
+LOST = (
+    '{"Event":"SparkListenerTaskEnd","Stage ID":3,"Stage Attempt ID":1,"Task Info":{'
+    '"Launch Time":1795402216000,"Executor ID":"0","Finish Time":1795402218500}}'
+)
+
+
+def log(directory: Path, *lines: str) -> Path:
+    start = f'{{"Event":"SparkListenerApplicationStart","App ID":"{APP}"}}'
+    (directory / APP).write_text("\n".join([start, *lines]) + "\n")
+    return directory
+
+
+def test_an_executor_has_the_tasks_it_ran(tmp_path: Path) -> None:
+    (found,) = read_executor_work(log(tmp_path, ADDED, TASK, LOST), APP)
+    assert (found.executor, found.host, found.cores) == ("0", "10.231.7.12", 1)
+    assert found.added == 1795402206.976
+    assert found.tasks == [
+        TaskSpan((3, 0), 1795402216.0, 1795402218.5, 2.4, 0.7),
+        TaskSpan((3, 1), 1795402216.0, 1795402218.5, 0.0, 0.0),  # one that never told its metrics
+    ]
+
+
+@pytest.mark.parametrize("line", [TASK[:90], TASK.replace('"Stage ID":3,', "")])
+def test_a_damaged_log_is_an_error_of_one_line(tmp_path: Path, line: str) -> None:
+    with pytest.raises(EventLogError, match="an event cannot be read: ") as raised:
+        read_executor_work(log(tmp_path, ADDED, line), APP)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,95 @@
+"""One application verifies all queries; one that ends the application costs no other query."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexmark.night.shared_verification import DONE, outcomes, run_together
+
+
+class Failed(Exception):
+    """In place of AirflowException."""
+
+
+@pytest.fixture
+def submission(tmp_path: Path) -> dict[str, Any]:
+    queries = {
+        name: {"arguments": ["--query", name], "directories": [str(tmp_path / name)]}
+        for name in ("q0", "q5", "q7")
+    }
+    return {"night": str(tmp_path), "directories": [str(tmp_path / "verify")], "queries": queries}
+
+
+def application(
+    night: Path, crash: str = "", fail: str = ""
+) -> tuple[list[list[str]], Callable[[dict[str, Any]], None]]:
+    """What the applications were to run, and one in place of spark-submit."""
+    ran: list[list[str]] = []
+
+    def run(submission: dict[str, Any]) -> None:
+        plan = json.loads((night / "verify.json").read_text())
+        ran.append([each["query"] for each in plan])
+        assert len(submission["directories"]) == 1 + len(plan)
+        with (night / "verify.jsonl").open("a") as log:
+            for name in ran[-1]:
+                log.write(json.dumps({"query": name, "state": "begun", "reason": ""}) + "\n")
+                if name == crash:
+                    raise Failed("exit code 137")
+                state = "failed" if name == fail else "done"
+                log.write(json.dumps({"query": name, "state": state, "reason": state}) + "\n")
+
+    return ran, run
+
+
+def test_one_application_runs_all(submission: dict[str, Any], tmp_path: Path) -> None:
+    ran, run = application(tmp_path)
+    run_together(submission, run, Failed)
+    assert ran == [["q0", "q5", "q7"]]
+    assert outcomes(tmp_path) == {"q0": DONE, "q5": DONE, "q7": DONE}
+
+
+def test_a_query_that_fails_is_named_and_the_others_go_on(
+    submission: dict[str, Any], tmp_path: Path
+) -> None:
+    ran, run = application(tmp_path, fail="q5")
+    run_together(submission, run, Failed)
+    assert len(ran) == 1
+    assert outcomes(tmp_path) == {"q0": DONE, "q5": "failed", "q7": DONE}
+
+
+def test_a_query_that_ends_the_application_is_named_and_another_runs_the_rest(
+    submission: dict[str, Any], tmp_path: Path
+) -> None:
+    ran, run = application(tmp_path, crash="q5")
+    run_together(submission, run, Failed)
+    assert ran == [["q0", "q5", "q7"], ["q7"]]
+    assert outcomes(tmp_path) == {
+        "q0": DONE,
+        "q5": "the application ended while it ran: exit code 137",
+        "q7": DONE,
+    }
+
+
+def test_an_application_that_begins_no_query_fails_the_task(
+    submission: dict[str, Any], tmp_path: Path
+) -> None:
+    def run(_: dict[str, Any]) -> None:
+        raise Failed("no master")
+
+    with pytest.raises(Failed, match="no master"):
+        run_together(submission, run, Failed)
+    assert outcomes(tmp_path) == {}
+
+
+def test_a_task_that_is_tried_again_runs_only_what_is_left(
+    submission: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "verify.jsonl").write_text('{"query": "q0", "state": "done", "reason": ""}\n')
+    ran, run = application(tmp_path)
+    run_together(submission, run, Failed)
+    assert ran == [["q5", "q7"]]

@@ -1,0 +1,23 @@
+"""A database as an earlier version of the package left it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from nexmark.store import schema
+from nexmark.store.migrations import CHANGES
+
+REVISIONS = ("0001", *CHANGES)
+
+
+def make(connection: Connection, revision: str) -> None:
+    """Make the first schema, as SQL that was kept, and bring it to a revision."""
+    script = Path(__file__).with_name(f"first_schema.{connection.dialect.name}.sql").read_text()
+    for statement in script.split(";\n\n"):
+        if statement.strip():
+            connection.exec_driver_sql(statement)
+    connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
+    connection.exec_driver_sql("INSERT INTO alembic_version VALUES ('0001')")
+    schema.upgrade(connection, revision)

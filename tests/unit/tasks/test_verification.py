@@ -1,0 +1,81 @@
+"""What a night says of a verification run: right over generated and boundary events, or not."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from nexmark.config import load
+from nexmark.expectations.checks import invariants
+from nexmark.expectations.events import open_events
+from nexmark.night.plan import Night
+from nexmark.night.planning import make_night
+from nexmark.tasks.query import verify
+from nexmark_jobs import boundary
+from tests.expectations.event_builders import RECORDED
+from tests.expectations.wrong_engines import right_sql
+
+WRONG_Q7 = {"ON highest.price = bid.price": "ON highest.price <= bid.price"}
+"""Takes higher bids at the end of a window, too: nothing but a bid at that very time shows it."""
+
+
+@pytest.fixture
+def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
+    """A night whose q7 is right over both inputs."""
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
+    params = {"workload": "smoke", "cluster": "local", "queries": "q7"}
+    night = make_night(load(), "spark-4.3.0", "nexmark_spark_4_3_0", "run 1", params)
+    night.events_dir.mkdir(parents=True)
+    shutil.copy(RECORDED, night.events_dir)
+    put_out(night.events_dir, right_sql("q7"), night.verified_dir("q7"))
+    put_out(boundary_events(tmp_path), right_sql("q7"), night.boundary_dir("q7"))
+    return night
+
+
+def boundary_events(tmp_path: Path) -> Path:
+    directory = tmp_path / "boundary"
+    directory.mkdir(exist_ok=True)
+    boundary.write(directory)
+    return directory
+
+
+def put_out(events: Path, sql: str, directory: Path) -> None:
+    """Leave what a query job leaves: the rows of `sql` over the events."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with open_events(events) as opened:
+        opened.connection.execute(f"COPY ({sql}) TO '{directory}/part-0.parquet'")
+
+
+def test_right_over_both(night: Night) -> None:
+    found = verify(night, "q7")
+    assert (found.success, found.failures) == (True, ())
+    numbers = found.statistics
+    assert numbers["events"] == 10_000
+    assert numbers["boundary_rows"] == numbers["boundary_reference_rows"]
+    assert found.evaluated == 2 * (4 + len(invariants("q7")))
+    index = (night.directory / "data_docs" / "index.html").read_text()
+    assert "q7_boundary" in index
+
+
+def test_a_near_miss_is_wrong_although_it_is_right_over_the_generated_events(
+    night: Night, tmp_path: Path
+) -> None:
+    wrong = right_sql("q7")
+    for old, new in WRONG_Q7.items():
+        assert old in wrong
+        wrong = wrong.replace(old, new)
+    put_out(boundary_events(tmp_path), wrong, night.boundary_dir("q7"))
+    found = verify(night, "q7")
+    assert not found.success
+    assert found.statistics["missing_rows"] == found.statistics["unexpected_rows"] == 0
+    assert found.failures[0].startswith("over the boundary events: ")
+
+
+def test_no_rows_over_the_boundary_events(night: Night) -> None:
+    shutil.rmtree(night.boundary_dir("q7"))
+    found = verify(night, "q7")
+    assert not found.success
+    (failure,) = found.failures
+    assert failure.startswith("over the boundary events: no output directory")

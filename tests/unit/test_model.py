@@ -1,0 +1,119 @@
+"""The rules that go with the words."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import product
+
+import pytest
+from sqlalchemy import create_engine, select
+from sqlalchemy.orm import Session
+
+from nexmark import model
+from nexmark.evidence.rows import Row
+from nexmark.evidence.summary import failed
+from nexmark.model import METRICS, Arm, Stage, Value, is_red, of_newest_gate
+from nexmark.store.table_rows import VerdictRow
+from nexmark.verdict.measured_night import QueryVerdict
+
+STARTED = datetime(2026, 11, 21, tzinfo=UTC)
+RATIOS = (None, 0.9, 1.0, 1.1)
+CASES = [
+    {"value": value, "ratio": ratio, "decides": decides, "accepted": accepted}
+    for value, ratio, decides, accepted in product(Value, RATIOS, (True, False), (True, False))
+]
+
+
+def verdict(value: Value, query: str = "q5", **fields: object) -> QueryVerdict:
+    return QueryVerdict("n", query, "m", value, "", "paired", 1, **fields)  # type: ignore[arg-type]
+
+
+def test_the_model_imports_nothing_of_ours() -> None:
+    tree = ast.parse(inspect.getsource(model))
+    found = {x.module for x in ast.walk(tree) if isinstance(x, ast.ImportFrom)}
+    found |= {name.name for x in ast.walk(tree) if isinstance(x, ast.Import) for name in x.names}
+    assert {str(name).split(".")[0] for name in found} <= sys.stdlib_module_names
+
+
+def test_the_words_are_what_the_database_has() -> None:
+    assert [str(x) for x in Arm] == ["candidate", "baseline", "control", "slowed"]
+    assert [int(x) for x in Stage] == [1, 2, 3]
+    assert f"{Arm.CANDIDATE} {Stage.FRESH} {Value.OK}" == "candidate 2 OK"
+
+
+@pytest.mark.parametrize(
+    ("value", "ratio", "red"),
+    [
+        (Value.REGRESSION, 1.2, True),
+        (Value.INVALID, None, True),
+        (Value.MISSING, None, True),
+        (Value.SUSPECT, None, True),
+        (Value.SUSPECT, 1.1, True),
+        (Value.SUSPECT, 0.9, False),
+        (Value.OK, 1.2, False),
+        (Value.WATCH, 1.2, False),
+        (Value.CALIBRATING, None, False),
+    ],
+)
+def test_what_is_red(value: Value, ratio: float | None, red: bool) -> None:
+    assert is_red(value, ratio) is red
+    assert not is_red(value, ratio, decides=False)
+    assert not is_red(value, ratio, accepted=True)
+    assert verdict(value, ratio=ratio).red is red
+
+
+def test_the_database_calls_the_same_verdicts_red() -> None:
+    """In SQL as in Python, for every value, ratio, and acceptance."""
+    engine = create_engine("sqlite://")
+    VerdictRow.__table__.create(engine)  # type: ignore[attr-defined]
+    with Session(engine) as session:
+        for place, case in enumerate(CASES):
+            own = {"value": case["value"], "ratio": case["ratio"], "decides": case["decides"]}
+            session.add(
+                VerdictRow(
+                    **own,
+                    id=place,
+                    night_id="n",
+                    query=str(place),
+                    metric="m",
+                    gate_version=1,
+                    reason="",
+                    repetitions=5,
+                    acceptance_id=7 if case["accepted"] else None,
+                    judged=STARTED,
+                )
+            )
+        session.commit()
+        in_sql = set(session.scalars(select(VerdictRow.id).where(VerdictRow.red)))
+        in_python = {row.id for row in session.scalars(select(VerdictRow)) if row.red}
+    expected = {place for place, case in enumerate(CASES) if is_red(**case)}  # type: ignore[arg-type]
+    assert in_sql == in_python == expected != set()
+
+
+def test_a_night_is_red_for_one_red_query_and_without_any_verdict() -> None:
+    good, slower = Row("q1", verdict=Value.OK), Row("q5", verdict=Value.REGRESSION, red=True)
+    assert failed([good, slower])
+    assert not failed([good, replace(slower, red=False)])  # what is known and accepted
+    assert failed([Row("q1")])
+    assert failed([])
+
+
+def test_the_newest_gate_that_judged_a_night_counts_for_that_night() -> None:
+    @dataclass
+    class Row:
+        night_id: str
+        gate_version: int
+
+    rows = [Row("a", 1), Row("b", 1), Row("a", 2), Row("a", 2)]
+    assert of_newest_gate(rows) == [rows[1], rows[2], rows[3]]
+
+
+def test_one_metric_decides_and_the_lower_the_better() -> None:
+    (one,) = [metric for metric in METRICS.values() if metric.decides]
+    assert one.name == model.CPU
+    assert one.worse(0.1)
+    assert not one.worse(-0.1)
