@@ -1,4 +1,4 @@
-"""Which error class a refusal has, and what a second application of a build is told."""
+"""Which error class a refusal has, and what the command says to a second application of a build."""
 
 from __future__ import annotations
 

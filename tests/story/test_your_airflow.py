@@ -102,7 +102,7 @@ def of_mine(first: str, place: Path, database: Postgresql) -> str:
 
 
 def own_ports() -> dict[str, str]:
-    """The ports of the cluster `local`, and those of this process: others test here too."""
+    """The ports of the cluster `local`, and of this process: others test here too."""
     first = 20_000 + 20 * (os.getpid() % 500)
     names = ("17077", "17078", "18080", "18081")
     return {name: str(first + i) for i, name in enumerate(names)} | {"17087": str(first + 10)}

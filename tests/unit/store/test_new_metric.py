@@ -28,7 +28,7 @@ def metric(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> M
 
 
 def record(store: Store, number: int, candidate: float) -> str:
-    """Record a night in which nothing is measured anew but the figure, 4 s in the baseline."""
+    """Record a night in which only the figure is new, 4 s in the baseline."""
     night = paired(number, queries=("q5",))
     store.record_night(night)
     validate(store, night.run, night.queries)
