@@ -72,8 +72,12 @@ def same(site: Site, past: None) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def slower(site: Site, past: None) -> subprocess.CompletedProcess[str]:
+    """Without the gate's test of itself, which the night against itself has."""
+    site.gate(**GATE, self_test=0)
     conf = "spark.sql.shuffle.partitions=16"
-    return site.night("--queries", "q5", "--candidate-conf", conf)
+    made = site.night("--queries", "q5", "--candidate-conf", conf)
+    site.gate(**GATE)
+    return made
 
 
 def test_the_first_night_has_nothing_to_compare_with_and_says_so(
@@ -101,6 +105,10 @@ def test_a_build_against_itself_is_green_and_says_that_it_is(
         arms = {arm: sum(row.arm == arm and row.stage == 1 for row in rows) for arm in ARMS}
         assert arms == dict.fromkeys(ARMS, PAIRS)
         assert {row.status for row in rows} == {"ok"}
+        tests = {row.kind: row for row in store.self_tests() if row.night_id == run}
+    assert set(tests) == {"aa", "slowdown"}
+    assert tests["slowdown"].size == pytest.approx(1.2)
+    assert "Gate: self-test: " in same.stdout
 
 
 def test_a_slower_candidate_turns_the_night_red_with_its_size_and_interval(
@@ -146,26 +154,20 @@ def test_arms_take_turns_within_each_pair(
     """By when they ran: a pair is done before the next begins."""
     with site.store() as store:
         rows = [row for row in store.repetitions(run_name(slower)) if row.stage == 1]
-    arms = {arm: sum(row.arm == arm for row in rows) for arm in ARMS}
-    assert arms == dict.fromkeys(ARMS, PAIRS)
+    arms = {arm: sum(row.arm == arm for row in rows) for arm in ARMS[:2]}
+    assert arms == dict.fromkeys(ARMS[:2], PAIRS)
     by_start = sorted(rows, key=lambda row: row.start)
     assert [row.number for row in by_start] == sorted(row.number for row in rows)
     assert [row.position for row in by_start] == list(range(1, len(rows) + 1))
 
 
-def test_the_host_is_graded_and_the_gate_tested(
-    site: Site, slower: subprocess.CompletedProcess[str]
-) -> None:
+def test_the_host_is_graded(site: Site, slower: subprocess.CompletedProcess[str]) -> None:
     with site.store() as store:
         run = run_name(slower)
         assert store.night(run).grade in ("steady", "unsteady")  # a busy disk is the latter
         readings = store.canaries(run)
         assert {(row.group, row.moment) for row in readings} >= {("q5", "before"), ("q5", "after")}
         assert {"cpu_s", "cpu_memory_s"} <= {row.metric for row in readings}
-        tests = {row.kind: row for row in store.self_tests() if row.night_id == run}
-    assert set(tests) == {"aa", "slowdown"}
-    assert tests["slowdown"].size == pytest.approx(1.2)
-    assert "Gate: self-test: " in slower.stdout
 
 
 def test_nothing_is_left_of_either_arm(
