@@ -128,7 +128,7 @@ class Airflow:
         deadline = time.monotonic() + NIGHT_S
         while not condition():
             assert time.monotonic() < deadline, self.tasks(dag, run)
-            time.sleep(1)
+            time.sleep(2)
 
     def end(self) -> None:
         for process in self.started:

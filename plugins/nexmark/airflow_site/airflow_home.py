@@ -62,6 +62,8 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
+        # Not every 30 s: the cluster that is measured may be on this machine.
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",
         "AIRFLOW__SECRETS__BACKEND": _SECRETS_BACKEND,
         "AIRFLOW__SECRETS__BACKEND_KWARGS": json.dumps(
             {"connections_file_path": str(connections_file())}
