@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import median
 from textwrap import shorten
 
@@ -15,6 +15,7 @@ from nexmark.store.table_rows import NightRow, VerdictRow
 
 NAMED = 8
 REASONS = 3
+UPGRADE = "compatibility.json"
 GROSS = 1.1
 """Told also while the gate is calibrating."""
 NAMED_ALL = frozenset(
@@ -41,9 +42,23 @@ def failed(rows: Sequence[Row], suite: VerdictRow | None = None) -> bool:
     return not any(row.verdict for row in rows) or any(row.red for row in rows)
 
 
-def summary(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None = None) -> list[str]:
-    """Return three lines: what happened, why, what to do; ``suite`` is the verdict on all."""
-    return [_what(night, rows, suite), _why(night, rows, suite), _next(night, rows, suite)]
+def summary(
+    night: NightRow,
+    rows: Sequence[Row],
+    suite: VerdictRow | None = None,
+    broken: Collection[str] = (),
+) -> list[str]:
+    """Return three lines: what happened, why, what to do.
+
+    ``suite`` is the verdict on all; ``broken`` are queries that would not survive the upgrade.
+    """
+    after = _next(night, rows, suite)
+    lost = [row for row in rows if row.query in broken and row.red and row.result != "WRONG"]
+    if lost and not any(row.red and row.result == "WRONG" for row in rows):
+        plans = f"{night.directory}/{UPGRADE}"
+        after = f"Next: compare the plans of {lost[0].query} in {plans}; if it is meant to be so: "
+        after += _accept(night)
+    return [_what(night, rows, suite), _why(night, rows, suite), after]
 
 
 def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
