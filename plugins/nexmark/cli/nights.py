@@ -11,6 +11,7 @@ from nexmark.cli.shared_options import (
     Against,
     CandidateConf,
     ClusterName,
+    Compatibility,
     Engine,
     EngineCluster,
     EngineWorkload,
@@ -39,6 +40,7 @@ def run(
     cluster: ClusterName = None,
     mode: Mode = None,
     candidate_conf: CandidateConf = None,
+    compatibility: Compatibility = None,
     candidate: Annotated[str | None, typer.Option(help=f"A build, {_BUILD}.")] = None,
     date: Annotated[str | None, typer.Option(help="As 2026-11-03 (default: today).")] = None,
 ) -> int:
@@ -59,6 +61,7 @@ def run(
         cluster=cluster,
         mode=mode,
         candidate_conf=_confs(candidate_conf),
+        compatibility=compatibility,
         candidate=given(candidate),
     )
     return run_night(config, chosen.dag_id, chosen.name, params, moment)
@@ -74,6 +77,7 @@ def build(
     cluster: ClusterName = None,
     mode: Mode = None,
     candidate_conf: CandidateConf = None,
+    compatibility: Compatibility = None,
 ) -> int:
     """Test any Spark build; 0 if it is as good, 1 if it is not or cannot be run."""
     from nexmark.cli.night_runner import engine_of, run_night
@@ -92,6 +96,7 @@ def build(
         cluster=cluster,
         mode=mode,
         candidate_conf=_confs(candidate_conf),
+        compatibility=compatibility,
     )
     return run_night(config, BUILD_DAG_ID, name, {"build": build, "engine": name, **params})
 
@@ -102,7 +107,7 @@ def _confs(texts: Sequence[str] | None) -> dict[str, str]:
 
 def _at_the_prompt(config: Config, **params: Any) -> dict[str, Any]:
     """Return the params that are given; at the prompt the workload is a small one."""
-    found = {name: value for name, value in params.items() if value}
+    found = {name: value for name, value in params.items() if value or value is False}
     return {"workload": "smoke", "cluster": next(iter(config.clusters)), **found}
 
 

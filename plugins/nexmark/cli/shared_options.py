@@ -81,6 +81,10 @@ CandidateConf = Annotated[
         help=f"{help_of('candidate_conf')} Repeat for more.",
     ),
 ]
+Compatibility = Annotated[
+    bool | None,
+    typer.Option("--compatibility/--no-compatibility", help=help_of("compatibility")),
+]
 Port = Annotated[int, typer.Option(parser=whole(1, 65535), metavar="N", help="Of Airflow.")]
 Database = Annotated[
     str | None, typer.Option("--db", help="Database URL (default: $NEXMARK_DB, else in .nexmark).")

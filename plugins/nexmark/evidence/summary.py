@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from statistics import median
 from textwrap import shorten
 
+from nexmark.config import paths
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
 from nexmark.model import Value
@@ -15,7 +16,6 @@ from nexmark.store.table_rows import NightRow, VerdictRow
 
 NAMED = 8
 REASONS = 3
-UPGRADE = "compatibility.json"
 GROSS = 1.1
 """Told also while the gate is calibrating."""
 NAMED_ALL = frozenset(
@@ -55,7 +55,7 @@ def summary(
     after = _next(night, rows, suite)
     lost = [row for row in rows if row.query in broken and row.red and row.result != "WRONG"]
     if lost and not any(row.red and row.result == "WRONG" for row in rows):
-        plans = f"{night.directory}/{UPGRADE}"
+        plans = f"{night.directory}/{paths.COMPATIBILITY}"
         after = f"Next: compare the plans of {lost[0].query} in {plans}; if it is meant to be so: "
         after += _accept(night)
     return [_what(night, rows, suite), _why(night, rows, suite), after]

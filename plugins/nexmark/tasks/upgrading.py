@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from nexmark.compatibility.upgrade import Upgrade, upgrades, why_not
 from nexmark.config import paths
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
-from nexmark.night.upgrade import FOUND, Upgrade, upgrades, why_not
 from nexmark.tasks.context import current_night
 
 if TYPE_CHECKING:
@@ -115,4 +115,4 @@ def _write(night: Night, found: Sequence[Compatibility]) -> None:
     from nexmark.compatibility import as_json
     from nexmark_jobs.host.leases import write_whole
 
-    write_whole(night.directory / FOUND, json.dumps(as_json(found), indent=1) + "\n")
+    write_whole(night.directory / paths.COMPATIBILITY, json.dumps(as_json(found), indent=1) + "\n")

@@ -19,8 +19,6 @@ from nexmark_jobs.redaction import is_secret
 if TYPE_CHECKING:
     from nexmark.compatibility import Compatibility, Side
 
-#: The file with all that was found.
-FOUND = "compatibility.json"
 _OF_QUERIES = "spark.sql."
 
 
