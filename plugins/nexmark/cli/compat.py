@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nexmark.cli.shared_options import confs, given, whole
+from nexmark.cli.shared_options import confs, confs_of, given, whole
 
 if TYPE_CHECKING:
     from nexmark.compatibility import Input, Side
@@ -81,7 +80,7 @@ def compat(
         names = _queries(query, formulations, formulation, against)
         builds = _builds(str(first), second or str(first))
         cases = cases_of(names, builds, formulation, against)
-        sides = Side(builds[0], _mapping(from_conf)), Side(builds[1], _mapping(to_conf))
+        sides = Side(builds[0], confs_of(from_conf)), Side(builds[1], confs_of(to_conf))
         chosen = Input(events, tps, seed, formulations.resolve() if formulations else None)
         _check_events(chosen)
     except (BuildError, UsageError) as error:
@@ -160,10 +159,6 @@ def _check_events(chosen: Input) -> None:
     from nexmark_jobs.generator.generator_options import generator_config
 
     generator_config(chosen.seed, chosen.tps, (), chosen.events)
-
-
-def _mapping(texts: Sequence[str] | None) -> Mapping[str, str]:
-    return dict(text.split("=", 1) for text in texts or ())
 
 
 def _title(sides: tuple[Side, Side], chosen: Input) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -21,6 +20,7 @@ from nexmark.cli.shared_options import (
     Queries,
     Repetitions,
     Workload,
+    confs_of,
     day,
     whole,
 )
@@ -60,7 +60,7 @@ def run(
         against=against,
         cluster=cluster,
         mode=mode,
-        candidate_conf=_confs(candidate_conf),
+        candidate_conf=confs_of(candidate_conf),
         compatibility=compatibility,
         candidate=given(candidate),
     )
@@ -95,14 +95,10 @@ def build(
         against=against,
         cluster=cluster,
         mode=mode,
-        candidate_conf=_confs(candidate_conf),
+        candidate_conf=confs_of(candidate_conf),
         compatibility=compatibility,
     )
     return run_night(config, BUILD_DAG_ID, name, {"build": build, "engine": name, **params})
-
-
-def _confs(texts: Sequence[str] | None) -> dict[str, str]:
-    return dict(text.split("=", 1) for text in texts or ())
 
 
 def _at_the_prompt(config: Config, **params: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -55,6 +55,11 @@ def confs(texts: list[str] | None) -> list[str] | None:
         if "=" not in text:
             raise typer.BadParameter(f"{text!r} is not KEY=VALUE")
     return texts
+
+
+def confs_of(texts: Sequence[str] | None) -> dict[str, str]:
+    """Return the Spark confs in texts that ``confs`` has let pass."""
+    return dict(text.split("=", 1) for text in texts or ())
 
 
 def _text(help: str, *names: str) -> Any:

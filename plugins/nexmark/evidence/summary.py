@@ -42,6 +42,11 @@ def failed(rows: Sequence[Row], suite: VerdictRow | None = None) -> bool:
     return not any(row.verdict for row in rows) or any(row.red for row in rows)
 
 
+def is_gross(row: Row) -> bool:
+    """Tell whether every pair is much slower, though the gate does not know the noise yet."""
+    return row.verdict == Value.CALIBRATING and row.lo is not None and row.lo > GROSS
+
+
 def summary(
     night: NightRow,
     rows: Sequence[Row],
@@ -170,8 +175,7 @@ def _next(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str
 def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:
     calibrating = _with(rows, Value.CALIBRATING)
     if calibrating and all(row.ratio for row in calibrating):
-        gross = [row for row in calibrating if row.lo is not None and row.lo > GROSS]
-        if gross:
+        if gross := [row for row in calibrating if is_gross(row)]:
             return (
                 f"Next: look at {_names(gross)}: nothing is red while the gate learns the noise, "
                 f"but every pair is slower by more than {GROSS - 1:.0%}."
