@@ -67,7 +67,7 @@ def rollout(
     1 if a stage is red (then it stops, and says whether the way back is right) or cannot be run;
     2 for bad arguments.
     """
-    from nexmark.rollout.table import table
+    from nexmark.rollout.stage_table import table
 
     try:
         if resume is None:

@@ -10,7 +10,7 @@ _ALL = "all"
 
 
 def parse_stages(text: str, known: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """The queries of each stage; `known` are those of the workload, in order.
+    """The queries of each stage; `known` has the queries of the workload, in order.
 
     `q2-q8` are all from q2 to q8, `all` are those that no earlier stage has. NexmarkError for a
     query that is not there, or there twice, and for an empty stage.

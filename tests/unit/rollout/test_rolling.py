@@ -15,8 +15,8 @@ import pytest
 from nexmark.cli.app import main
 from nexmark.errors import NexmarkError
 from nexmark.rollout.rolling import resumed, roll
+from nexmark.rollout.stage_table import table
 from nexmark.rollout.state import Rollout, RolloutStage, file_of
-from nexmark.rollout.table import table
 from nexmark.store import CompatibilityRecord, Store, open_store
 from tests.unit.store.night_builder import judge, paired, record_pair, validate
 

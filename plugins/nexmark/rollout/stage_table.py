@@ -68,7 +68,7 @@ def _ending(rollout: Rollout) -> list[str]:
 def way_back(rollout: Rollout) -> str:
     """Whether the old arm went on from the checkpoints of the new one with right results.
 
-    Of all queries that had the new arm: those of the red stage and of the stages before it.
+    Of every query that had the new arm, in the red stage and in the stages before it.
     """
     steps = [step for stage in rollout.stages for step in stage.steps if step.outcome]
     wrong = [step for step in steps if step.backward != _RIGHT]
