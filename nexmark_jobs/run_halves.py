@@ -14,7 +14,8 @@ The plan is a JSON file:
 
 A line of JSON is appended to the log when a half begins and when it ends:
 {"id": "..", "state": "begun" | "done" | "failed" | "left out", "plan": {..}, "error_class": "..",
-"reason": "..", "unset": [confs that a session cannot have]}. Whoever reads the log after a crash finds there which half was running.
+"reason": "..", "unset": [confs that a session cannot have]}. Whoever reads the log after a crash
+finds there which half was running.
 
 Exit codes: 0 all were tried, 1 the application failed, 2 wrong arguments.
 """

@@ -12,7 +12,7 @@ import pytest
 from nexmark.engines import Build
 from nexmark.rollout.state import Rollout
 from tests.site import ENGINE, NIGHT_TIMEOUT_S, Site, make_site
-from tests.waiting import wait_until
+from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
@@ -80,7 +80,7 @@ def test_it_goes_on_after_an_acceptance_and_ctrl_c_leaves_nothing(
         stdout=subprocess.PIPE,
         text=True,
     )
-    wait_until(lambda: bool(site.leftovers()), 600)
+    wait_for(lambda: bool(site.leftovers()), 600)
     again.send_signal(signal.SIGINT)
     assert again.wait(120) == 130
     assert site.leftovers() == []
