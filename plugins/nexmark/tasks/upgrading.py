@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from nexmark.compatibility.upgrade import Upgrade, upgrades, why_not
 from nexmark.config import paths
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
@@ -16,6 +15,7 @@ from nexmark.tasks.context import current_night
 
 if TYPE_CHECKING:
     from nexmark.compatibility import Compatibility
+    from nexmark.compatibility.upgrade import Upgrade
     from nexmark.store import CompatibilityRecord
 
 _UNFINISHED = "the check did not end; clear the task compatibility"
@@ -27,6 +27,7 @@ def compatibility() -> None:
     What is not checked to the end counts as not known, which is red.
     """
     from nexmark.compatibility import matrix
+    from nexmark.compatibility.upgrade import upgrades, why_not
     from nexmark.store import open_store
 
     night = current_night()

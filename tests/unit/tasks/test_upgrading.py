@@ -21,6 +21,7 @@ from nexmark.evidence.night_evidence import make_report, night_evidence
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
 from nexmark.report import report_text
+from nexmark.report.bundle import question_text
 from nexmark.report.evidence_files import night_html
 from nexmark.report.evidence_json import night_json
 from nexmark.store import Store, open_store
@@ -212,8 +213,10 @@ def test_a_query_that_does_not_survive_turns_the_night_red_with_class_and_plans(
     assert "Next: compare the plans of q5 in" in text
     evidence = night_evidence(store, store.night(night.name), deep=False)
     page = night_html(evidence)
+    assert report.upgrades.lines[1] in question_text(evidence, night.directory, night.directory)
     for piece in (*report.upgrades.lines, "old plan of q17", "new plan of q17"):
         assert piece in page
+    assert evidence.reproduce["q17"].endswith(" --compatibility")
     kept = {one["query"]: one for one in night_json(evidence)["compatibility"]}
     assert kept["q17"]["candidate_plan"] == "new plan of q17"
 
