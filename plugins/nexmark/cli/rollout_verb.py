@@ -67,7 +67,7 @@ def rollout(
     1 if a stage is red (then it stops, and says whether the way back is right) or cannot be run;
     2 for bad arguments.
     """
-    from nexmark.rollout.stage_table import table
+    from nexmark.rollout.stage_table import table, write_page
 
     try:
         if resume is None:
@@ -91,6 +91,7 @@ def rollout(
         found = _accepted(found, accept, by)
     done = _roll(found)
     say(table(done))
+    say(f"page: {write_page(done)}")
     return 0 if done.next is None else 1
 
 

@@ -1,9 +1,16 @@
-"""A rollout for people: its stages, gains, what stopped it, whether the way back was right."""
+"""A rollout for people: its stages, gains, what stopped it, whether the way back was right.
+
+As text, and as a page beside its file: <home>/rollouts/<name>.html
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from nexmark.home import write_private
+from nexmark.report.rendering import standalone
 from nexmark.rollout.rolling import remedy, stopped_by
-from nexmark.rollout.state import QueryStep, Rollout, RolloutStage
+from nexmark.rollout.state import QueryStep, Rollout, RolloutStage, file_of
 from nexmark.terminal import columns
 
 _HEADS = ("stage", "query", "state", "gain in CPU", "gate", "running queries", "forward", "back")
@@ -12,10 +19,21 @@ _RIGHT = "right"
 
 def table(rollout: Rollout) -> str:
     """A row for each query, then what stopped it, the way back, and what to do."""
-    rows = [
-        row for number, stage in enumerate(rollout.stages, start=1) for row in _rows(number, stage)
-    ]
-    return "\n".join([columns(_HEADS, rows), "", *_ending(rollout)])
+    return "\n".join([columns(_HEADS, _all(rollout)), "", *_ending(rollout)])
+
+
+def write_page(rollout: Rollout) -> Path:
+    """Write the same as a page of its own; returns its path."""
+    path = file_of(rollout.name).with_suffix(".html")
+    rows, lines = _all(rollout), _ending(rollout)
+    text = standalone("rollout.html", rollout=rollout, heads=_HEADS, rows=rows, lines=lines)
+    write_private(path, text)
+    return path
+
+
+def _all(rollout: Rollout) -> list[list[str]]:
+    numbered = enumerate(rollout.stages, start=1)
+    return [row for number, stage in numbered for row in _rows(number, stage)]
 
 
 def _rows(number: int, stage: RolloutStage) -> list[list[str]]:

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import escape
 
 from nexmark.cli.app import main
 from nexmark.errors import NexmarkError
 from nexmark.rollout.rolling import resumed, roll
-from nexmark.rollout.stage_table import table
+from nexmark.rollout.stage_table import table, write_page
 from nexmark.rollout.state import Rollout, RolloutStage, file_of
 from nexmark.store import CompatibilityRecord, Store, open_store
 from tests.unit.store.night_builder import judge, paired, record_pair, validate
@@ -110,6 +111,9 @@ def test_it_stops_at_the_first_red_stage_and_the_way_back_is_proven() -> None:
     assert "stopped: stage 2 is red: q5 CALIBRATING: every pair is slower by more than 10%" in text
     assert "rolled back: right: the old arm went on from checkpoints of the new one: q5" in text
     assert "nexmark rollout --resume slow --accept 'WHY'" in text
+    page = write_page(done).read_text()
+    for line in text.splitlines()[-4:]:
+        assert str(escape(line)) in page
     assert re.search(r"q5 +red +-50\.3 % \(-50\.\d to -50\.\d\) +CALIBRATING +same", text)
 
 
