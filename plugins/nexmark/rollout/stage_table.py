@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nexmark.home import write_private
+from nexmark.model import grouped
 from nexmark.report.rendering import standalone
 from nexmark.rollout.rolling import remedy, stopped_by
 from nexmark.rollout.state import QueryStep, Rollout, RolloutStage, file_of
@@ -42,7 +43,7 @@ def _rows(number: int, stage: RolloutStage) -> list[list[str]]:
         [
             str(number),
             step.query,
-            "red" if step.red else stage.state if stage.state != "red" else "green",
+            _state(stage, step),
             gain(step),
             step.verdict or "-",
             step.outcome or "-",
@@ -51,6 +52,15 @@ def _rows(number: int, stage: RolloutStage) -> list[list[str]]:
         ]
         for step in stage.steps or waiting
     ]
+
+
+def _state(stage: RolloutStage, step: QueryStep) -> str:
+    """Of a stage that was measured, each query has its own."""
+    if not stage.steps:
+        return stage.state
+    if step.red:
+        return "accepted" if stage.accepted else "red"
+    return "green"
 
 
 def gain(step: QueryStep) -> str:
@@ -74,8 +84,11 @@ def _ending(rollout: Rollout) -> list[str]:
         for number, each in enumerate(rollout.stages, start=1)
         if each.accepted
     ]
-    carried = {step.carried: step.query for each in rollout.stages for step in each.steps}
-    lines += [f"{query}: {said}" for said, query in carried.items() if said]
+    steps = [step for each in rollout.stages for step in each.steps if step.carried]
+    lines += [
+        f"{', '.join(step.query for step in same)}: {said}"
+        for said, same in grouped(steps, lambda step: step.carried).items()
+    ]
     if stage is None:
         done = sum(each.is_done for each in rollout.stages)
         return [*lines, f"{done} of {len(rollout.stages)} stages have it"]

@@ -137,7 +137,10 @@ def test_it_goes_on_only_after_somebody_has_accepted_the_red_stage() -> None:
     done = roll(again, nights, opened, silent)
     assert nights.measured == ["q17"]
     assert done.next is None
-    assert "by ada: it has to be" in table(done)
+    text = table(done)
+    assert "by ada: it has to be" in text
+    assert re.search("1 +q5 +accepted .*CALIBRATING", text)
+    assert f"q5, q17: {CARRIED}" in text
 
 
 def test_an_acceptance_of_the_night_counts_as_well() -> None:
