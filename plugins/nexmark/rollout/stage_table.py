@@ -104,7 +104,10 @@ def way_back(rollout: Rollout) -> str:
     steps = [step for stage in rollout.stages for step in stage.steps if step.outcome]
     wrong = [step for step in steps if step.backward != _RIGHT]
     if wrong:
-        named = ", ".join(f"{step.query} ({step.backward})" for step in wrong)
+        named = ", ".join(
+            f"{step.query} ({step.outcome if step.backward == '-' else step.backward})"
+            for step in wrong
+        )
         return f"rolled back: NOT right: {named}"
     if not steps:
         return "rolled back: no query of it keeps state, so there is nothing to go back from"
