@@ -14,7 +14,8 @@ The plan is a JSON file:
 
 A line of JSON is appended to the log when a half begins and when it ends:
 {"id": "..", "state": "begun" | "done" | "failed" | "left out", "plan": {..}, "error_class": "..",
-"reason": ".."}. Whoever reads the log after a crash finds there which half was running.
+"reason": "..", "unset": [confs that a session cannot have]}. Whoever reads the log after a crash
+finds there which half was running.
 
 Exit codes: 0 all were tried, 1 the application failed, 2 wrong arguments.
 """
@@ -63,9 +64,13 @@ class Halves:
         for half in halves:
             self._note(half, "begun")
             plan: dict[str, Any] = {}
+            session = self._spark.newSession()
+            unset = [name for name in half["confs"] if not session.conf.isModifiable(name)]
+            for name in half["confs"].keys() - set(unset):
+                session.conf.set(name, half["confs"][name])
             try:
-                state, reason = self._try(half, plan)
-                self._note(half, state, plan=plan, reason=reason)
+                state, reason = self._try(session, half, plan)
+                self._note(half, state, plan=plan, reason=reason, unset=unset)
             except (JobError, PySparkException, Py4JJavaError, OSError) as error:
                 cause = error.causes if isinstance(error, QueryFailedError) else error
                 self._note(
@@ -78,11 +83,10 @@ class Halves:
             finally:
                 self._spark.catalog.clearCache()
 
-    def _try(self, half: dict[str, Any], plan: dict[str, Any]) -> tuple[str, str]:
+    def _try(
+        self, session: SparkSession, half: dict[str, Any], plan: dict[str, Any]
+    ) -> tuple[str, str]:
         """What became of a half, and why; its plan goes into `plan`."""
-        session = self._spark.newSession()
-        for name, value in half["confs"].items():
-            session.conf.set(name, value)
         options = parse(half["arguments"])
         plan.update(describe(session, options))
         if half["after"] is not None and half["after"] not in self._done:

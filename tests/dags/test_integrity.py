@@ -53,6 +53,7 @@ ON_THE_CLUSTER = {
     "fresh",
     "stop_samplers",
     "stop_cluster",
+    "compatibility",
 }
 
 
@@ -189,7 +190,9 @@ def test_queries_run_one_after_another_whatever_became_of_the_one_before(graph: 
         assert graph.get_task(f"confirmation.{name}").trigger_rule == "all_done"
     assert graph.get_task("confirmation.flames").upstream_task_ids == {"confirmation.record"}
     assert graph.get_task("judge").trigger_rule == "all_done"
-    assert graph.get_task("judge").upstream_task_ids == {"confirmation.flames"}
+    assert graph.get_task("compatibility").upstream_task_ids == {"confirmation.flames"}
+    assert graph.get_task("compatibility").trigger_rule == "all_done"
+    assert graph.get_task("judge").upstream_task_ids == {"compatibility"}
 
 
 def test_the_verdict_decides_the_colour_of_the_night(graph: DAG) -> None:

@@ -20,6 +20,7 @@ from nexmark.cli import (
     nights,
     recovery_verb,
     results,
+    rollout_verb,
 )
 from nexmark.terminal import INTERRUPTED, ending
 
@@ -29,7 +30,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_NIGHTS: tuple[Callable[..., Any], ...] = (nights.run, nights.build, nights.backfill, nights.bisect)
+_NIGHTS: tuple[Callable[..., Any], ...] = (
+    *(nights.run, nights.build, nights.backfill, nights.bisect),
+    rollout_verb.rollout,
+)
 _RESULTS: tuple[Callable[..., Any], ...] = (
     *(results.accept, results.withdraw, results.acks, results.history, results.nights),
     *(results.show, results.report, checking.verify, results.export, checking.validate),

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nexmark.cli.shared_options import confs, given, whole
+from nexmark.cli.shared_options import confs, confs_of, given, whole
 
 if TYPE_CHECKING:
-    from nexmark.compatibility import Case, Input, Side
+    from nexmark.compatibility import Input, Side
     from nexmark.engines import Build
 
 _BUILD = "as pypi:4.3.0, tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
@@ -60,7 +59,16 @@ def compat(
 
     1 if a query is incompatible, silently wrong or could not be run; 2 for bad arguments.
     """
-    from nexmark.compatibility import Input, Side, as_json, check, check_plans, is_red, matrix
+    from nexmark.compatibility import (
+        Input,
+        Side,
+        as_json,
+        cases_of,
+        check,
+        check_plans,
+        is_red,
+        matrix,
+    )
     from nexmark.engines import BuildError
     from nexmark_jobs.ending import UsageError
     from nexmark_jobs.host.leases import write_whole
@@ -71,8 +79,8 @@ def compat(
         _check(first, query, formulation, against)
         names = _queries(query, formulations, formulation, against)
         builds = _builds(str(first), second or str(first))
-        cases = _cases(names, builds, formulation, against)
-        sides = Side(builds[0], _mapping(from_conf)), Side(builds[1], _mapping(to_conf))
+        cases = cases_of(names, builds, formulation, against)
+        sides = Side(builds[0], confs_of(from_conf)), Side(builds[1], confs_of(to_conf))
         chosen = Input(events, tps, seed, formulations.resolve() if formulations else None)
         _check_events(chosen)
     except (BuildError, UsageError) as error:
@@ -127,6 +135,7 @@ def _queries(
 
 def _builds(first: str, second: str) -> tuple[Build, Build]:
     """The builds of --from and --to, on this machine; BuildError if one cannot be used."""
+    from nexmark.compatibility import release
     from nexmark.config import paths
     from nexmark.engines import BuildError, java_problem, parse_source, resolve
 
@@ -138,31 +147,11 @@ def _builds(first: str, second: str) -> tuple[Build, Build]:
             raise BuildError(f"{option}: {error}") from None
     found = [resolve(source, paths.builds_dir(), say=_progress) for source in sources]
     for option, build in zip(("--from", "--to"), found, strict=True):
-        if _version(build) < _LEAST_SPARK:
+        if release(build) < _LEAST_SPARK:
             raise BuildError(f"{option}: Spark {build.version} is too old; give 3.5 or newer")
         if problem := java_problem(build.version):
             raise BuildError(f"{option}: Spark {build.version}: {problem}")
     return found[0], found[1]
-
-
-def _cases(
-    names: Sequence[str],
-    builds: tuple[Build, Build],
-    formulation: str | None,
-    against: str | None,
-) -> list[Case]:
-    """Each query with the formulation asked for, or the best one that both builds can run."""
-    from nexmark.compatibility import Case
-    from nexmark_jobs.queries import QUERIES
-
-    cases = []
-    for name in names:
-        older = min(builds, key=_version)
-        first = builds[0].version if against else older.version
-        one = QUERIES[name].formulation(first, formulation).name
-        other = QUERIES[name].formulation(builds[1].version, against).name if against else one
-        cases.append(Case(name, one, other))
-    return cases
 
 
 def _check_events(chosen: Input) -> None:
@@ -170,14 +159,6 @@ def _check_events(chosen: Input) -> None:
     from nexmark_jobs.generator.generator_options import generator_config
 
     generator_config(chosen.seed, chosen.tps, (), chosen.events)
-
-
-def _version(build: Build) -> tuple[int, ...]:
-    return tuple(int(part) for part in build.version.split(".")[:2])
-
-
-def _mapping(texts: Sequence[str] | None) -> Mapping[str, str]:
-    return dict(text.split("=", 1) for text in texts or ())
 
 
 def _title(sides: tuple[Side, Side], chosen: Input) -> str:

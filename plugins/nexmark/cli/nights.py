@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -11,6 +10,7 @@ from nexmark.cli.shared_options import (
     Against,
     CandidateConf,
     ClusterName,
+    Compatibility,
     Engine,
     EngineCluster,
     EngineWorkload,
@@ -20,6 +20,7 @@ from nexmark.cli.shared_options import (
     Queries,
     Repetitions,
     Workload,
+    confs_of,
     day,
     whole,
 )
@@ -39,6 +40,7 @@ def run(
     cluster: ClusterName = None,
     mode: Mode = None,
     candidate_conf: CandidateConf = None,
+    compatibility: Compatibility = None,
     candidate: Annotated[str | None, typer.Option(help=f"A build, {_BUILD}.")] = None,
     date: Annotated[str | None, typer.Option(help="As 2026-11-03 (default: today).")] = None,
 ) -> int:
@@ -58,7 +60,8 @@ def run(
         against=against,
         cluster=cluster,
         mode=mode,
-        candidate_conf=_confs(candidate_conf),
+        candidate_conf=confs_of(candidate_conf),
+        compatibility=compatibility,
         candidate=given(candidate),
     )
     return run_night(config, chosen.dag_id, chosen.name, params, moment)
@@ -74,6 +77,7 @@ def build(
     cluster: ClusterName = None,
     mode: Mode = None,
     candidate_conf: CandidateConf = None,
+    compatibility: Compatibility = None,
 ) -> int:
     """Test any Spark build; 0 if it is as good, 1 if it is not or cannot be run."""
     from nexmark.cli.night_runner import engine_of, run_night
@@ -91,18 +95,15 @@ def build(
         against=against,
         cluster=cluster,
         mode=mode,
-        candidate_conf=_confs(candidate_conf),
+        candidate_conf=confs_of(candidate_conf),
+        compatibility=compatibility,
     )
     return run_night(config, BUILD_DAG_ID, name, {"build": build, "engine": name, **params})
 
 
-def _confs(texts: Sequence[str] | None) -> dict[str, str]:
-    return dict(text.split("=", 1) for text in texts or ())
-
-
 def _at_the_prompt(config: Config, **params: Any) -> dict[str, Any]:
     """Return the params that are given; at the prompt the workload is a small one."""
-    found = {name: value for name, value in params.items() if value}
+    found = {name: value for name, value in params.items() if value or value is False}
     return {"workload": "smoke", "cluster": next(iter(config.clusters)), **found}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -57,6 +57,11 @@ def confs(texts: list[str] | None) -> list[str] | None:
     return texts
 
 
+def confs_of(texts: Sequence[str] | None) -> dict[str, str]:
+    """Return the Spark confs in texts that ``confs`` has let pass."""
+    return dict(text.split("=", 1) for text in texts or ())
+
+
 def _text(help: str, *names: str) -> Any:
     return typer.Option(*names, callback=given, help=help)
 
@@ -80,6 +85,10 @@ CandidateConf = Annotated[
         metavar="KEY=VALUE",
         help=f"{help_of('candidate_conf')} Repeat for more.",
     ),
+]
+Compatibility = Annotated[
+    bool | None,
+    typer.Option("--compatibility/--no-compatibility", help=help_of("compatibility")),
 ]
 Port = Annotated[int, typer.Option(parser=whole(1, 65535), metavar="N", help="Of Airflow.")]
 Database = Annotated[

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from nexmark.compatibility.application import ApplicationError
-from nexmark.compatibility.cases import Case, Input, Side
+from nexmark.compatibility.cases import Case, Input, Side, cases_of, release
 from nexmark.compatibility.check import check, check_plans
-from nexmark.compatibility.classes import Class, Compatibility, Restart
-from nexmark.compatibility.matrix import as_json, is_red, matrix
+from nexmark.compatibility.classes import RED, Class, Compatibility, Restart
+from nexmark.compatibility.matrix import as_json, carried, is_red, matrix
 
 __all__ = [
+    "RED",
     "ApplicationError",
     "Case",
     "Class",
@@ -17,8 +18,11 @@ __all__ = [
     "Restart",
     "Side",
     "as_json",
+    "carried",
+    "cases_of",
     "check",
     "check_plans",
     "is_red",
     "matrix",
+    "release",
 ]

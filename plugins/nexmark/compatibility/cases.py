@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +33,30 @@ class Case:
         """Return the query, and the formulations where they differ."""
         changed = f" {self.first} -> {self.second}" if self.first != self.second else ""
         return f"{self.query}{changed}"
+
+
+def cases_of(
+    queries: Iterable[str],
+    builds: tuple[Build, Build],
+    formulation: str | None = None,
+    against: str | None = None,
+) -> list[Case]:
+    """Each query with the formulation asked for, or the best one that both builds can run."""
+    from nexmark_jobs.queries import QUERIES
+
+    cases = []
+    for name in queries:
+        older = min(builds, key=release)
+        first = builds[0].version if against else older.version
+        one = QUERIES[name].formulation(first, formulation).name
+        other = QUERIES[name].formulation(builds[1].version, against).name if against else one
+        cases.append(Case(name, one, other))
+    return cases
+
+
+def release(build: Build) -> tuple[int, ...]:
+    """The first two numbers of its Spark version."""
+    return tuple(int(part) for part in build.version.split(".")[:2])
 
 
 @dataclass(frozen=True)

@@ -95,16 +95,18 @@ def check(
     *,
     only_stateful: bool = False,
     backward: bool = True,
+    below: Path | None = None,
 ) -> list[Compatibility]:
     """Run each case forward and, with `backward`, also the other way round.
 
-    With `only_stateful`, the queries that keep no state are left out. Nothing is left on disk, and
-    no process, however this ends.
+    With `only_stateful`, the queries that keep no state are left out. All files are in a temporary
+    directory, `below` one of the caller's if it has one. Nothing is left on disk, and no process,
+    however this ends.
 
     Raises:
         ApplicationError: Spark does not start.
     """
-    with _work_directory() as work:
+    with _work_directory(below) as work:
         forward = [_way("forward", case, (first, second), work) for case in cases]
         back = [_way("backward", case, (second, first), work) for case in cases]
         symmetric = first == second
@@ -237,6 +239,14 @@ def _comparison(
     if backward is None and symmetric and case.first == case.second:
         back = outcome
     carried = carried_confs(forward.begun / "kept" / "checkpoint")
+    ignored = overruled(carried, forward.sides[1].confs, "the second side")
+    if backward is not None:
+        own = carried_confs(backward.begun / "kept" / "checkpoint")
+        ignored += overruled(own, backward.sides[1].confs, "going back, the first side")
+    ignored += [
+        f"{name} is no conf of a query, and was not set"
+        for name in sorted({*begun.get("unset", ()), *other.get("unset", ())})
+    ]
     return Compatibility(
         case=case,
         plans=plans,
@@ -244,7 +254,7 @@ def _comparison(
         forward=outcome,
         backward=back,
         confs=carried,
-        ignored=tuple(overruled(carried, forward.sides[1].confs, "the second side")),
+        ignored=tuple(ignored),
     )
 
 
@@ -281,9 +291,11 @@ def _outcome(way: _Way, records: Records, events: Path) -> Restart:
 
 
 @contextmanager
-def _work_directory() -> Iterator[Path]:
+def _work_directory(below: Path | None = None) -> Iterator[Path]:
     """A temporary directory that is removed even if a second Ctrl-C comes."""
-    directory = Path(tempfile.mkdtemp(prefix="nexmark-compat-"))
+    if below is not None:
+        below.mkdir(parents=True, exist_ok=True)
+    directory = Path(tempfile.mkdtemp(prefix="nexmark-compat-", dir=below))
     try:
         yield directory
     finally:

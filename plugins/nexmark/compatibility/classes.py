@@ -60,7 +60,7 @@ class Compatibility:
         forward: the first side began, the second went on; None if nothing was run.
         backward: the other way round.
         confs: what the first side's checkpoint carries, and the next run takes from it.
-        ignored: confs of a side that the checkpoint overrules, in words.
+        ignored: confs of a side that the checkpoint overrules, or a query cannot have, in words.
     """
 
     case: Case

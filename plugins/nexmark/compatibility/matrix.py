@@ -32,10 +32,15 @@ def as_json(found: Sequence[Compatibility]) -> list[dict[str, Any]]:
     return [{"class": each.class_, "reason": each.reason, **asdict(each)} for each in found]
 
 
-def _row(each: Compatibility) -> list[str]:
+def carried(each: Compatibility) -> str:
+    """The confs that the first side's checkpoint carries, in words; "-" for none."""
     plan = next((plan for plan in each.plans if plan is not None), None)
     operators = plan.operators if plan else ()
     names = " ".join(str(operator["name"]) for operator in operators)
+    return in_words(each.confs or {}, names.lower()) or "-"
+
+
+def _row(each: Compatibility) -> list[str]:
     reason = each.reason
     return [
         str(each.case),
@@ -43,6 +48,6 @@ def _row(each: Compatibility) -> list[str]:
         str(each.difference.change) if each.difference else "-",
         str(each.forward or "-"),
         str(each.backward or "-"),
-        in_words(each.confs or {}, names.lower()) or "-",
+        carried(each),
         reason if len(reason) <= _SHOWN else f"{reason[: _SHOWN - 3]}...",
     ]

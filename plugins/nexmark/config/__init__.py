@@ -25,6 +25,7 @@ from nexmark.config.models import (
     Mode,
     Size,
     Snapshots,
+    Span,
     Workload,
 )
 from nexmark.errors import ConfigError, suggest
@@ -48,6 +49,7 @@ __all__ = [
     "Mode",
     "Size",
     "Snapshots",
+    "Span",
     "SparkConf",
     "SshCluster",
     "Workload",

@@ -161,16 +161,25 @@ class Size(Model):
     rows_per_batch: Annotated[int, Field(gt=0, le=MAX_EVENTS)]
 
 
+class Span(Model):
+    """How many events, at which spacing in event time."""
+
+    events: Annotated[int, Field(ge=200, le=MAX_EVENTS)] = 20_000
+    tps: Annotated[int, Field(gt=0, le=BOUNDS["tps"][1])] = 200
+
+
 class Workload(Size):
     """The input of one timed repetition, and the work around it.
 
     With the source `kafka` a night writes the events to topics of `partitions` partitions first.
+    With `compatibility` its nights check whether running queries survive the upgrade.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
     source: Literal["datagen", "kafka"] = "datagen"
     partitions: Annotated[int, Field(gt=0, le=64)] | None = None
     verify: Size
+    compatibility: Span | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     repetitions: Annotated[int, Field(gt=0, le=100)] = 5
     warmup_batches: Annotated[int, Field(ge=0)] = 2

@@ -8,6 +8,8 @@ from pathlib import Path
 
 #: In a run directory: what its hosts are.
 HOSTS = "hosts.json"
+#: In a run directory: whether running queries survive, with the plans of both arms.
+COMPATIBILITY = "compatibility.json"
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 

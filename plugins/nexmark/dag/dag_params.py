@@ -12,7 +12,7 @@ from nexmark.night.params import BUILD, schema_of
 
 SIGNOFF_DAYS = 7
 SIGNOFF_SCALE = 5
-_COMMON = ("queries", "repetitions", "candidate_conf", "mode", "against")
+_COMMON = ("queries", "repetitions", "candidate_conf", "mode", "against", "compatibility")
 
 
 def nightly_params(engine: Engine, config: Config) -> dict[str, Param]:
@@ -69,6 +69,7 @@ def signoff_params(config: Config, more_pairs: int) -> dict[str, Param]:
             description=f"Pairs of each query; empty: {more_pairs} times as many as in a night.",
         ),
         "verify_scale": _param("verify_scale", SIGNOFF_SCALE, type="number"),
+        "compatibility": _param("compatibility", True, type="boolean"),
         "timeout_days": Param(
             SIGNOFF_DAYS,
             type="number",

@@ -28,6 +28,7 @@ not run, the first red task from the left is the cause. `docs/a-red-night.md` sh
 | *q*.record | a measurement could not be stored | check the results database |
 | confirmation.fresh | a suspect could not be measured again: SUSPECT | read its log |
 | confirmation.flames | a suspect has no flame graphs; no verdict depends on them | read its log |
+| compatibility | a running query would not survive the candidate | its log has both plans |
 | confirmation.suspects | the suspects are not known | check the results database |
 | verdict | a regression, a wrong result or a missing query | see below |
 | stop_cluster | a host was not reached to be cleaned | nothing: the next `reap` does it |
@@ -43,6 +44,10 @@ one is red again; so is an accepted one once its acceptance expires.
 result that is wrong *over the boundary events* is wrong on the bounds of a window or an auction, in
 a tie, or at another edge that generated events rarely reach: `nexmark_jobs/boundary.py` has the
 cases.
+
+**INVALID: state incompatible, or silently wrong**: a query that runs on the baseline build does not
+go on with the candidate, or not back. `compatibility.json` in the run directory has both plans;
+`docs/compatibility.md` says what the classes mean. Such a night can be accepted.
 
 **No baseline**: the night is green and says so. Accept a run to have one.
 
@@ -75,8 +80,9 @@ More: `docs/run-a-night.md`, `docs/read-the-result.md`, `docs/how-the-gate-decid
 `queries` (a list or `q1,q5`; empty: the workload's), `workload`, `repetitions`, `candidate` (a
 build to test instead of the engine's own), `candidate_conf` (Spark confs of the candidate alone, to
 test a setting; no secrets; such a night cannot be accepted), `mode` (how the night is judged),
-`against` (a build to compare with instead of the accepted one), `cluster`. The gate learns nothing
-from a night with a `candidate`, a `candidate_conf` or an `against`.
+`against` (a build to compare with instead of the accepted one), `compatibility` (whether running
+queries survive the change; empty: as the workload says), `cluster`. The gate learns nothing from a
+night with a `candidate`, a `candidate_conf` or an `against`.
 """
 
 _ON_DEMAND = """
@@ -97,7 +103,8 @@ More: `docs/test-a-build.md`.
 `build` (the candidate: `pypi:4.3.0`, `tarball:PATH-OR-URL#sha512=HEX`, `directory:PATH`), `against`
 (written the same way), `candidate_conf` (Spark confs of the candidate alone; no secrets), `queries`
 (a list or `q1,q5`; empty: the workload's), `repetitions` (pairs of each query), `engine`,
-`workload`, `cluster`, `mode` (how the night is judged; `paired` if `against` is given).
+`workload`, `cluster`, `mode` (how the night is judged; `paired` if `against` is given),
+`compatibility` (whether running queries survive the change).
 """
 
 _ACCEPT = """
@@ -153,7 +160,7 @@ and when. Its files are read-only; `nexmark verify DIR` says whether one was cha
 
 `build` and `against` (`pypi:4.3.0`, `tarball:PATH-OR-URL#sha512=HEX`, `directory:PATH`), `engine`
 (the version line, with its confs), `workload`, `cluster`, `pairs` (of each query), `verify_scale`,
-`mode` (how the night is judged), `timeout_days`.
+`compatibility` (whether running queries survive), `mode` (how the night is judged), `timeout_days`.
 
 ## To ask again
 

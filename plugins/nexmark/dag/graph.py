@@ -1,7 +1,7 @@
 """The graphs of the DAGs: wiring of the task functions, nothing else.
 
     preflight >> reap >> deploy >> start_cluster >> dump_events >> select >> verify >> q14 >> q3
-        >> ... >> confirmation >> judge >> report >> verdict >> stop_cluster
+        >> ... >> confirmation >> compatibility >> judge >> report >> verdict >> stop_cluster
 
     q:  plan >> verify >> expectations >> start_samplers >> repetition (mapped) >> stop_samplers
         >> record
@@ -38,7 +38,7 @@ from nexmark.dag.notifying import notifiers, notify
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.night.night_progress import tell_failure, tell_retry
 from nexmark.night.runs import CONFIRMATION, run_order
-from nexmark.tasks import confirmation, judging, query, sampling
+from nexmark.tasks import confirmation, judging, query, sampling, upgrading
 from nexmark.tasks import infrastructure as clusters
 from nexmark.tasks.preflight import preflight
 from nexmark.tasks.recording import record
@@ -144,10 +144,13 @@ def wire_night(check: Any, order: Sequence[str]) -> tuple[Any, Any]:
     for name in order:
         last = _query(name, last)
     last = _confirmation(last)
+    survive = task_of("compatibility", 120, pool=POOL, trigger_rule="all_done")(
+        upgrading.compatibility
+    )()
     judge = task_of("judge", 15, retries=1, trigger_rule="all_done")(judging.judge)()
     report = task_of("report", 15, retries=1)(judging.report)()
     stop = task_of("stop_cluster", 10, pool=POOL, retries=1)(clusters.stop_cluster)()
-    last >> judge >> report
+    last >> survive >> judge >> report
     stop.as_teardown(setups=[start, dump])
     return report, stop
 

@@ -21,6 +21,7 @@ from nexmark.evidence.reproduce import reproduce
 from nexmark.evidence.rows import Row, rows_of, suite_of
 from nexmark.evidence.signoffs import SignOffDecision
 from nexmark.evidence.summary import failed, health, summary
+from nexmark.evidence.upgrades import Upgrades, upgrades_of
 from nexmark.model import SUITE, WALL, grouped
 from nexmark.store import Store, history
 from nexmark.store.accepting import confs_of_candidate
@@ -35,6 +36,7 @@ from nexmark.store.table_rows import (
 NOTABLE = 0.02
 """A smaller difference in state is not shown."""
 UNDECIDED = SignOffDecision()
+NOT_CHECKED = Upgrades()
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Report:
 
     ``lines`` are the three that matter, with one on each red query that can be explained, and how
     far to trust them; ``alarms`` tell since which build it is.
+    ``upgrades``: whether running queries survive the candidate.
     """
 
     night: NightRow
@@ -50,6 +53,7 @@ class Report:
     lines: tuple[str, ...]
     failed: bool
     alarms: tuple[str, ...] = ()
+    upgrades: Upgrades = NOT_CHECKED
 
     def heading(self) -> str:
         """Return what was measured, in one line."""
@@ -187,10 +191,12 @@ def _report(
     suite: VerdictRow | None,
     tests: SelfTests,
 ) -> Report:
-    what, why, after = summary(night, rows, suite)
+    upgrades = upgrades_of(store, night)
+    what, why, after = summary(night, rows, suite, upgrades.red)
     explained = attribution_lines(store, night, rows)
     lines = (what, why, *explained, after, *health(night, rows, tests))
-    return Report(night, tuple(rows), lines, failed(rows, suite), tuple(alarm_lines(store, night)))
+    alarms = tuple(alarm_lines(store, night))
+    return Report(night, tuple(rows), lines, failed(rows, suite), alarms, upgrades)
 
 
 def night_evidence(

@@ -33,7 +33,9 @@ def reproduce(store: Store, night: NightRow, query: str) -> str:
         values["REPETITIONS"] = str(night.repetitions)
     shown = {name: without_secrets(value) for name, value in values.items() if value}
     confs = {str(key): hidden(str(key), str(x)) for key, x in (night.candidate_conf or {}).items()}
-    return _command(shown, confs)
+    line = _command(shown, confs)
+    is_broken = any(row.red and row.query == query for row in store.compatibility(night.id))
+    return f"{line} --compatibility" if is_broken else line
 
 
 def _against(store: Store, night: NightRow, query: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import median
 from textwrap import shorten
 
+from nexmark.config import paths
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
 from nexmark.model import Value
@@ -41,9 +42,28 @@ def failed(rows: Sequence[Row], suite: VerdictRow | None = None) -> bool:
     return not any(row.verdict for row in rows) or any(row.red for row in rows)
 
 
-def summary(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None = None) -> list[str]:
-    """Return three lines: what happened, why, what to do; ``suite`` is the verdict on all."""
-    return [_what(night, rows, suite), _why(night, rows, suite), _next(night, rows, suite)]
+def is_gross(row: Row) -> bool:
+    """Tell whether every pair is much slower, though the gate does not know the noise yet."""
+    return row.verdict == Value.CALIBRATING and row.lo is not None and row.lo > GROSS
+
+
+def summary(
+    night: NightRow,
+    rows: Sequence[Row],
+    suite: VerdictRow | None = None,
+    broken: Collection[str] = (),
+) -> list[str]:
+    """Return three lines: what happened, why, what to do.
+
+    ``suite`` is the verdict on all; ``broken`` are queries that would not survive the upgrade.
+    """
+    after = _next(night, rows, suite)
+    lost = [row for row in rows if row.query in broken and row.red and row.result != "WRONG"]
+    if lost and not any(row.red and row.result == "WRONG" for row in rows):
+        plans = f"{night.directory}/{paths.COMPATIBILITY}"
+        after = f"Next: compare the plans of {lost[0].query} in {plans}; if it is meant to be so: "
+        after += _accept(night)
+    return [_what(night, rows, suite), _why(night, rows, suite), after]
 
 
 def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
@@ -155,8 +175,7 @@ def _next(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str
 def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:
     calibrating = _with(rows, Value.CALIBRATING)
     if calibrating and all(row.ratio for row in calibrating):
-        gross = [row for row in calibrating if row.lo is not None and row.lo > GROSS]
-        if gross:
+        if gross := [row for row in calibrating if is_gross(row)]:
             return (
                 f"Next: look at {_names(gross)}: nothing is red while the gate learns the noise, "
                 f"but every pair is slower by more than {GROSS - 1:.0%}."

@@ -89,6 +89,12 @@ class NightParams(BaseModel):
         "build, measured in the same night; empty: what include/conf/gate.yaml says.",
         json_schema_extra={"enum": [None, "bounds", "paired"]},
     )
+    compatibility: bool | None = Field(
+        None,
+        title="Compatibility",
+        description="Whether running queries survive the change: baseline and candidate go on from "
+        "each other's checkpoints; empty: what the workload says.",
+    )
     verify_scale: float | None = Field(
         None,
         gt=0,

@@ -22,6 +22,7 @@ from nexmark.config import (
     Gate,
     Mode,
     Size,
+    Span,
     SparkConf,
     Workload,
     paths,
@@ -41,6 +42,8 @@ class Night(Model):
         against: by query the build to compare with in this night, if there is one.
         accepted: by query the id of the build in `against`, if it is the accepted build.
         teaches: whether the gate learns from it (`checks.teaches`).
+        compatibility: the size at which the baseline and the candidate go on from each other's
+            checkpoints; None: they do not.
         self_test: by arm (control, slowed) the query by which the gate itself is tested.
         seed: decides which arm of a query is first.
     """
@@ -58,6 +61,7 @@ class Night(Model):
     teaches: bool = True
     against: Mapping[str, BuildSource] = Field(default_factory=dict)
     accepted: Mapping[str, str] = Field(default_factory=dict)
+    compatibility: Span | None = None
     self_test: Mapping[str, str] = Field(default_factory=dict)
     seed: int = 0
 

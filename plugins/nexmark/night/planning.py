@@ -21,6 +21,7 @@ from nexmark.config import (
     Config,
     EmbeddedCluster,
     Gate,
+    Span,
     SparkConf,
     Workload,
     paths,
@@ -93,6 +94,7 @@ def make_night(
         candidate=parse_source(candidate) if candidate else engine_config.build,
         candidate_conf=spark_confs(asked.candidate_conf),
         teaches=teaches(dag_id, asked),
+        compatibility=_compatibility(workload, asked),
         against=dict.fromkeys(queries, parse_source(against)) if against else {},
     )
 
@@ -105,6 +107,13 @@ def teaches(dag_id: str, asked: NightParams) -> bool:
     """
     chosen = (_candidate(asked), asked.candidate_conf, asked.against)
     return dag_id not in TRIALS and not any(chosen)
+
+
+def _compatibility(workload: Workload, asked: NightParams) -> Span | None:
+    """The size of the check: the workload's; where only a person asks for it, the usual one."""
+    if asked.compatibility is None:
+        return workload.compatibility
+    return (workload.compatibility or Span()) if asked.compatibility else None
 
 
 def spark_confs(value: Mapping[str, Any] | None) -> dict[str, str]:

@@ -70,6 +70,7 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
         "summary": list(report.lines),
         "alarms": list(report.alarms),
         "rows": [_flat(row) for row in report.rows],
+        "compatibility": [_plain(row) for row in report.upgrades.rows],
         "verdicts": [_plain(row) for row in store.verdicts(report.night.id)],
         "validations": [_plain(row) for row in store.validations(report.night.id)],
         "repetitions": repetitions,

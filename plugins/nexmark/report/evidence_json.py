@@ -41,6 +41,7 @@ def night_json(found: NightEvidence) -> dict[str, Any]:
         **_shared(found),
         "verdicts": plain(found.verdicts),
         "validations": plain(found.validations),
+        "compatibility": plain(found.report.upgrades.rows),
         "self_test": {
             "tonight": plain(found.tonight),
             "words": tests.rates.words,

@@ -49,9 +49,11 @@ def render_table(rows: Sequence[Row]) -> str:
 
 
 def report_text(report: Report) -> str:
-    """Return what a person reads: a heading, the table, the three lines, the alarms."""
+    """Return what a person reads: a heading, the table, the three lines, upgrades, alarms."""
     table = render_table(report.rows)
-    return "\n".join([report.heading(), table, *report.lines, *report.alarms])
+    return "\n".join(
+        [report.heading(), table, *report.lines, *report.upgrades.lines, *report.alarms]
+    )
 
 
 def throughput(value: float | None) -> str:

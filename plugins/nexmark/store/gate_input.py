@@ -1,9 +1,10 @@
 """A night as the gate takes it, made of the raw rows of the store.
 
 CPU time is taken on one basis for a query: the steady state where every repetition of both arms
-has it, else the whole application. A wrong result in either arm makes the query invalid. A first
-pair that did not run leaves its place empty, with the reason; the gate says whether the other pairs
-are enough. Fresh pairs that are not there are for the gate to see, too.
+has it, else the whole application. A wrong result in either arm makes the query invalid, and so
+does a candidate that does not go on from the checkpoints of the baseline, or back. A first pair
+that did not run leaves its place empty, with the reason; the gate says whether the other pairs are
+enough. Fresh pairs that are not there are for the gate to see, too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from nexmark.model import ARMS, JUDGED, METRICS, Arm, Basis, Metric, Stage, Status, one_basis
-from nexmark.store.table_rows import CanaryRow, NightRow, RepetitionRow, ValidationRow
+from nexmark.store.table_rows import (
+    CanaryRow,
+    CompatibilityRow,
+    NightRow,
+    RepetitionRow,
+    ValidationRow,
+)
 from nexmark.verdict.measured_night import (
     Canary,
     Measured,
@@ -78,7 +85,10 @@ def read_night(
         canary,
         expected=tuple(wanted),
         asked=night.repetitions,
-        invalid=_invalid(rows, validations, arms),
+        invalid={
+            **(broken_by_upgrade(session, night.id, wanted) if arms == ARMS else {}),
+            **_invalid(rows, validations, arms),
+        },
         missing=_missing(rows),
         baseline={query: str(build) for query, build in (night.baselines or {}).items()},
         groups={query: query for query in wanted if query in grouped},
@@ -160,6 +170,15 @@ def _invalid(
         elif (one.status, one.arm) == (Status.OK, Arm.CANDIDATE) and one.query not in verified:
             reasons.setdefault(one.query, "its result was not verified")
     return reasons
+
+
+def broken_by_upgrade(session: Session, run: str, queries: Iterable[str]) -> dict[str, str]:
+    """Return why a running query would not survive the candidate, by query."""
+    found = CompatibilityRow
+    query = select(found.query, found.outcome, found.reason).where(
+        found.night_id == run, found.red, found.query.in_(list(queries))
+    )
+    return {row.query: f"{row.outcome}: {row.reason}" for row in session.execute(query)}
 
 
 def _missing(rows: Sequence[_Repeated]) -> dict[str, str]:

@@ -169,6 +169,24 @@ def _figures(op: Operations) -> None:
     op.add_column("repetition", Column("figures", sa.JSON))
 
 
+def _compatibility(op: Operations) -> None:
+    """A night keeps whether running queries survive its candidate."""
+    texts = ("forward", "backward", "checkpoint", "reason")
+    op.create_table(
+        "compatibility",
+        *_of_night("compatibility"),
+        Column("query", NAME, nullable=False),
+        Column("baseline_build", sa.String(255), nullable=False),
+        Column("outcome", NAME, nullable=False),
+        Column("red", sa.Boolean, nullable=False),
+        Column("plans", NAME, nullable=False),
+        *(Column(name, sa.Text, nullable=False) for name in texts),
+        *(Column(name, sa.Text) for name in ("baseline_plan", "candidate_plan")),
+        Column("checked", sa.DateTime(timezone=True), nullable=False),
+        sa.UniqueConstraint("night_id", "query", name="uq_compatibility_night_id_query"),
+    )
+
+
 CHANGES: dict[str, Callable[[Operations], None]] = {
     "0002": _paired_nights,
     "0003": _withdrawals,
@@ -177,6 +195,7 @@ CHANGES: dict[str, Callable[[Operations], None]] = {
     "0006": _indices_of_history,
     "0007": _what_teaches,
     "0008": _figures,
+    "0009": _compatibility,
 }
 
 

@@ -19,7 +19,7 @@ from nexmark.store import verdict_rows as judged
 from nexmark.store.accepting import counting
 from nexmark.store.connecting import snapshot
 from nexmark.store.export import export
-from nexmark.store.gate_input import read_night
+from nexmark.store.gate_input import broken_by_upgrade, read_night
 from nexmark.store.parts import read_observed
 from nexmark.store.query_history import QueryHistory, read_history
 from nexmark.store.store_error import StoreError, UnknownNight, database_error
@@ -27,6 +27,7 @@ from nexmark.store.table_rows import (
     AcceptanceRow,
     BuildRow,
     CanaryRow,
+    CompatibilityRow,
     NightRow,
     PlanRow,
     RepetitionRow,
@@ -85,7 +86,22 @@ class Reader:
                 rows.setdefault(row.query, []).append(row)
         return {query: BoundsArm(run, night.shape, _figures(own)) for query, own in rows.items()}
 
+    def compatibility(self, run: str) -> list[CompatibilityRow]:
+        """Return whether running queries survive, in the order they were checked."""
+        return self._all(
+            select(CompatibilityRow)
+            .where(CompatibilityRow.night_id == run)
+            .order_by(CompatibilityRow.id)
+        )
+
     def invalid(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, str]:
+        """Return why a query is wrong, or would not survive the upgrade, by query."""
+        with self.reading() as session:
+            night = self._known(session, run)
+            broken = broken_by_upgrade(session, run, night.queries)
+        return {**(broken if arm == Arm.CANDIDATE else {}), **self.wrong(run, arm)}
+
+    def wrong(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, str]:
         """Return why a query that was run is not proven right, by query; others are right.
 
         A failed validation, a repetition with a wrong result, or no validation at all.

@@ -140,6 +140,23 @@ class CanaryRecord:
 
 
 @dataclass(frozen=True)
+class CompatibilityRecord:
+    """Whether a running query survives the candidate; see ``CompatibilityRow``."""
+
+    query: str
+    baseline_build: str
+    outcome: str
+    red: bool
+    reason: str = ""
+    plans: str = "-"
+    forward: str = "-"
+    backward: str = "-"
+    checkpoint: str = ""
+    baseline_plan: str | None = None
+    candidate_plan: str | None = None
+
+
+@dataclass(frozen=True)
 class SelfTestRecord:
     """What the gate said of a change that is known: ``size`` is the seeded ratio, 1 for aa."""
 

@@ -12,12 +12,13 @@ from sqlalchemy import delete, tuple_
 from nexmark.model import CPU
 from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
 from nexmark.store.gate_input import read_night
-from nexmark.store.records import Accepted, CanaryRecord, SelfTestRecord
+from nexmark.store.records import Accepted, CanaryRecord, CompatibilityRecord, SelfTestRecord
 from nexmark.store.schema import open_engine
 from nexmark.store.store_error import Refused
 from nexmark.store.table_rows import (
     AcceptanceRow,
     CanaryRow,
+    CompatibilityRow,
     NightRow,
     SelfTestRow,
     VerdictRow,
@@ -59,6 +60,16 @@ class Store(Recorder):
         with self._writing() as session:
             night = self._known(session, run)
             night.grade, night.grade_reason = grade, reason or None
+
+    def record_compatibility(self, run: str, records: Sequence[CompatibilityRecord]) -> None:
+        """Record whether running queries survive, in place of all that was recorded before."""
+        with self._writing() as session:
+            self._known(session, run)
+            session.execute(delete(CompatibilityRow).where(CompatibilityRow.night_id == run))
+            checked = now()
+            session.add_all(
+                CompatibilityRow(night_id=run, checked=checked, **asdict(x)) for x in records
+            )
 
     def record_self_test(self, run: str, record: SelfTestRecord) -> None:
         """Record a gate version's verdict on a known change; replaces its earlier verdict."""
@@ -155,8 +166,11 @@ class Store(Recorder):
         return row
 
     def _not_acceptable(self, night: NightRow, queries: Sequence[str]) -> dict[str, str]:
-        """Return why a query of a run cannot be a baseline."""
-        problems = {**self.missing(night.id), **self.invalid(night.id)}
+        """Return why a query of a run cannot be a baseline.
+
+        One that does not survive the upgrade can be: later nights are compared with this build.
+        """
+        problems = {**self.missing(night.id), **self.wrong(night.id)}
         arms = self.arms(night.id)
         for query in queries:
             done = len(arms[query].repetitions) if query in arms else 0

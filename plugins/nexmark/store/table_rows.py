@@ -345,6 +345,33 @@ class CanaryRow(Base):
     taken: Mapped[datetime]
 
 
+class CompatibilityRow(Base):
+    """What became of a query that the baseline began and the candidate went on with, and back.
+
+    ``outcome`` is the class, ``red`` whether it fails the night, ``plans`` how the plans differ.
+    ``forward``: the candidate went on from the baseline's checkpoint, ``backward``: the other way
+    round. ``checkpoint`` has the confs that the checkpoint carries, in words.
+    """
+
+    __tablename__ = "compatibility"
+    __table_args__ = (UniqueConstraint("night_id", "query"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
+    query: Mapped[str] = mapped_column(NAME)
+    baseline_build: Mapped[str]
+    outcome: Mapped[str] = mapped_column(NAME)
+    red: Mapped[bool]
+    plans: Mapped[str] = mapped_column(NAME)
+    forward: Mapped[str] = mapped_column(Text)
+    backward: Mapped[str] = mapped_column(Text)
+    checkpoint: Mapped[str] = mapped_column(Text)
+    reason: Mapped[str] = mapped_column(Text)
+    baseline_plan: Mapped[str | None] = mapped_column(Text)
+    candidate_plan: Mapped[str | None] = mapped_column(Text)
+    checked: Mapped[datetime]
+
+
 class SelfTestRow(Base):
     """What the gate said of a known change: none (``aa``) or a seeded ``size`` (``slowdown``)."""
 

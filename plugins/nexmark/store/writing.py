@@ -34,7 +34,8 @@ from nexmark.store.table_rows import (
 
 #: How often and how finely something is measured, and how it is reached, does not change it.
 NOT_SHAPE = frozenset(
-    {"name", "queries", "repetitions", "verify", "sampling_interval_s", "spark_connection"}
+    {"name", "queries", "repetitions", "verify", "compatibility"}
+    | {"sampling_interval_s", "spark_connection"}
     | {"master_port", "master_ui_port", "worker_port", "worker_ui_port", "start_timeout_s"}
     | {"baseline_ports", "history_server", "kafka_port", "kafka"}
 )

@@ -61,6 +61,7 @@ def night_params(config: Config, params: Mapping[str, Any]) -> dict[str, Any]:
         "repetitions": pairs,
         "queries": None,
         "verify_scale": params["verify_scale"],
+        "compatibility": params["compatibility"],
     }
 
 

@@ -23,6 +23,7 @@ def params(**changes: Any) -> dict[str, Any]:
         "mode": "paired",
         "pairs": None,
         "verify_scale": 5,
+        "compatibility": True,
     }
     return {**values, **changes}
 

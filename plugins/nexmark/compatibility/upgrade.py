@@ -1,0 +1,94 @@
+"""What a night checks of running queries: which builds, with which confs, in which queries.
+
+<run directory>/compatibility.json    all that was found, with the plans of both arms
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nexmark.engines import Build
+from nexmark.model import grouped
+from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.private_confs import profile_confs, split
+from nexmark_jobs.redaction import is_secret
+
+if TYPE_CHECKING:
+    from nexmark.compatibility import Compatibility, Side
+
+_OF_QUERIES = "spark.sql."
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """Queries that go on from the checkpoints of one `baseline`."""
+
+    baseline: Deployment
+    candidate: Deployment
+    queries: tuple[str, ...]
+
+    def check(self, night: Night, say: Callable[[str], None]) -> list[Compatibility]:
+        """Go on with the candidate where the baseline has stopped, and the other way round.
+
+        ApplicationError if Spark does not start.
+        """
+        from nexmark.compatibility import Input, cases_of, check
+
+        size = night.compatibility
+        assert size is not None
+        first = self._side(night, self.baseline, {})
+        second = self._side(night, self.candidate, night.candidate_conf)
+        return check(
+            first,
+            second,
+            cases_of(self.queries, (first.build, second.build)),
+            Input(size.events, size.tps),
+            say,
+            only_stateful=True,
+            below=night.spark_cluster.scratch / "compatibility",
+        )
+
+    def _side(self, night: Night, deployment: Deployment, own: Mapping[str, str]) -> Side:
+        """A build with the confs that its queries have in this night."""
+        from nexmark.compatibility import Side
+
+        given, _ = split(
+            {
+                **profile_confs(night.conf_profile),
+                "spark.sql.shuffle.partitions": str(night.cluster.shuffle_partitions),
+                **night.engine.conf,
+                **own,
+            }
+        )
+        confs = {
+            name: value
+            for name, value in given.items()
+            if name.startswith(_OF_QUERIES) and not is_secret(name, value)
+        }
+        home = Path(deployment.spark_home)
+        build = Build(deployment.build, deployment.spark_version, home, deployment.source)
+        return Side(build, confs)
+
+
+def why_not(night: Night, deployments: Deployments) -> str:
+    """Why nothing is checked, in one line; '' if it is."""
+    if night.compatibility is None:
+        return "neither the workload nor a person asks for it"
+    if not night.against:
+        return "there is no baseline build to go on from"
+    if not list(upgrades(night, deployments)):
+        return "candidate and baseline are the same build"
+    return ""
+
+
+def upgrades(night: Night, deployments: Deployments) -> Iterator[Upgrade]:
+    """Each baseline build that the candidate is not, with the queries that are compared with it."""
+    compared = [query for query in night.queries if query in deployments.baselines]
+    builds = grouped(compared, lambda query: deployments.baselines[query].build)
+    for build, queries in builds.items():
+        if build != deployments.candidate.build or night.candidate_conf:
+            baseline = deployments.baselines[queries[0]]
+            yield Upgrade(baseline, deployments.candidate, tuple(queries))

@@ -1,0 +1,138 @@
+"""A rollout as far as it has come: a file, so that another command can go on with it.
+
+<home>/rollouts/<name>.json
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from nexmark.config import SparkConf, paths
+from nexmark.config.fields import Model
+from nexmark.errors import NexmarkError
+from nexmark.home import write_private
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class QueryStep(Model):
+    """What became of one query in its stage; without state there is no `outcome`.
+
+    `ratio`, `lo` and `hi` are CPU per event, new arm by old arm. `forward`: the new arm went on
+    from a checkpoint of the old one; `backward`: the old arm from one of the new arm.
+    """
+
+    query: str
+    verdict: str | None = None
+    ratio: float | None = None
+    lo: float | None = None
+    hi: float | None = None
+    red: str = ""
+    outcome: str | None = None
+    forward: str | None = None
+    backward: str | None = None
+    carried: str = ""
+
+
+class RolloutStage(Model):
+    """Queries that are given the new arm together.
+
+    `night` is the run that measured them, `why` what is red of it.
+    """
+
+    queries: tuple[str, ...]
+    state: Literal["waiting", "green", "red", "accepted"] = "waiting"
+    night: str | None = None
+    why: str = ""
+    evidence: str = ""
+    steps: tuple[QueryStep, ...] = ()
+    accepted: str = ""
+
+    @property
+    def red(self) -> list[QueryStep]:
+        """The queries that stopped it."""
+        return [step for step in self.steps if step.red]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the next stage may begin."""
+        return self.state in ("green", "accepted")
+
+
+class Rollout(Model):
+    """From the old arm (`against`) to the new one (`build` with `conf`), in `stages`."""
+
+    name: str
+    engine: str
+    workload: str
+    cluster: str
+    build: str
+    against: str
+    repetitions: int
+    conf: SparkConf = Field(default_factory=dict)
+    begun: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    stages: tuple[RolloutStage, ...]
+
+    @property
+    def stopped(self) -> RolloutStage | None:
+        """The stage that is red, if there is one."""
+        return next((stage for stage in self.stages if stage.state == "red"), None)
+
+    @property
+    def next(self) -> int | None:
+        """The place of the first stage that is not done; None after the last."""
+        return next((i for i, stage in enumerate(self.stages) if not stage.is_done), None)
+
+    @property
+    def params(self) -> Mapping[str, object]:
+        """The params of every night of it, but for the queries."""
+        return {
+            "engine": self.engine,
+            "build": self.build,
+            "against": self.against,
+            "candidate_conf": dict(self.conf),
+            "workload": self.workload,
+            "cluster": self.cluster,
+            "mode": "paired",
+            "repetitions": self.repetitions,
+            "compatibility": True,
+        }
+
+    def with_stage(self, place: int, stage: RolloutStage) -> Rollout:
+        """The same with another stage at a place; written."""
+        stages = (*self.stages[:place], stage, *self.stages[place + 1 :])
+        changed = self.model_copy(update={"stages": stages})
+        changed.write()
+        return changed
+
+    def write(self) -> None:
+        """Write it where `read` finds it, in one step."""
+        write_private(file_of(self.name), self.model_dump_json(indent=1) + "\n")
+
+    @classmethod
+    def read(cls, name: str) -> Rollout:
+        """The rollout of that name; NexmarkError where there is none."""
+        path = file_of(name)
+        try:
+            return cls.model_validate_json(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            known = sorted(each.stem for each in path.parent.glob("*.json"))
+            names = f"there are: {', '.join(known)}" if known else "there is none yet"
+            raise NexmarkError(f"--resume: no rollout {name!r}; {names}") from None
+        except ValidationError as errors:
+            error = errors.errors(include_url=False)[0]
+            place = ".".join(map(str, error["loc"]))
+            raise NexmarkError(f"{path}: {place}: {error['msg']}; begin a new rollout") from None
+
+
+def file_of(name: str) -> Path:
+    """The file of a rollout; NexmarkError for a name that is no file name."""
+    if not _NAME.fullmatch(name):
+        raise NexmarkError(f"rollout {name!r}: write a name with letters, digits, ., _ and -")
+    return paths.home() / "rollouts" / f"{name}.json"
