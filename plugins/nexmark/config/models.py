@@ -256,6 +256,7 @@ class Gate(Model):
     suite_queries: Annotated[int, Field(ge=5)] = 8
     inform_z: Deviations = 3.5
     inform_change: Change = 0.03
+    source_headroom: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 3.0
     drift_allowance: Deviations = 0.5
     drift_bound: Deviations = 5.0
     canary_unsteady: Change = 0.05

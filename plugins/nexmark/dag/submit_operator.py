@@ -19,6 +19,7 @@ from nexmark.dag.links import LINKS, publish_event_log
 from nexmark.dag.submit_hook import WatchedSubmitHook
 from nexmark.errors import NexmarkError
 from nexmark.night.eta import Watch
+from nexmark.night.kafka_input import note_broker
 from nexmark.night.night_progress import reason, say
 from nexmark.night.private_confs import private_properties
 from nexmark.night.run_directory import claim, note_application, prepare, write_failure
@@ -116,6 +117,8 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         if "heal" in submission:
             self._heal(submission["heal"])
         prepare([Path(directory) for directory in submission["directories"]])
+        night, place = current_night(), Path(submission["directories"][0])
+        broker = note_broker(night, place, None)
         started = time.time()
         try:
             secrets = kafka_confs(submission.get("kafka"))
@@ -130,6 +133,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             raise
         finally:
             note_application(Path(submission["night"]), submission["label"], started, time.time())
+            note_broker(night, place, broker)
             publish_event_log(submission)
         for unfinished, finished in submission["renames"]:
             if Path(unfinished).exists():

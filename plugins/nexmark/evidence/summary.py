@@ -18,7 +18,10 @@ REASONS = 3
 GROSS = 1.1
 """Told also while the gate is calibrating."""
 NAMED_ALL = frozenset(
-    {Value.INVALID, Value.MISSING, Value.REGRESSION, Value.SUSPECT, Value.WATCH, Value.FASTER}
+    {
+        *(Value.INVALID, Value.MISSING, Value.REGRESSION, Value.SUSPECT, Value.WATCH),
+        *(Value.FASTER, Value.SOURCE_BOUND),
+    }
 )
 WIDTH = 120
 SAID = {
@@ -27,6 +30,7 @@ SAID = {
     Value.REGRESSION: "slower",
     Value.SUSPECT: "suspect",
     Value.WATCH: "to watch",
+    Value.SOURCE_BOUND: "bound by their source",
     Value.UNCONFIRMED: "not confirmed",
     Value.FASTER: "faster",
     Value.OK: "unchanged",
@@ -153,6 +157,11 @@ def _next(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str
 
 
 def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:
+    if bound := _with(rows, Value.SOURCE_BOUND):
+        return (
+            f"Next: give {_names(bound)} a faster source (docs/kafka.md, Headroom): this night "
+            "proves nothing of them."
+        )
     calibrating = _with(rows, Value.CALIBRATING)
     if calibrating and all(row.ratio for row in calibrating):
         gross = [row for row in calibrating if row.lo is not None and row.lo > GROSS]

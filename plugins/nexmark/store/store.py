@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from sqlalchemy import delete, tuple_
 
-from nexmark.model import CPU
+from nexmark.model import CPU, Value
 from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
 from nexmark.store.gate_input import read_night
 from nexmark.store.records import Accepted, CanaryRecord, SelfTestRecord
@@ -156,7 +156,12 @@ class Store(Recorder):
 
     def _not_acceptable(self, night: NightRow, queries: Sequence[str]) -> dict[str, str]:
         """Return why a query of a run cannot be a baseline."""
-        problems = {**self.missing(night.id), **self.invalid(night.id)}
+        bound = {
+            row.query: row.reason
+            for row in self.verdicts(night.id)
+            if row.decides and row.value == Value.SOURCE_BOUND
+        }
+        problems = {**bound, **self.missing(night.id), **self.invalid(night.id)}
         arms = self.arms(night.id)
         for query in queries:
             done = len(arms[query].repetitions) if query in arms else 0
