@@ -260,6 +260,8 @@ SOURCE_RATE = "source_rate"
 READ_RATE = "read_rate"
 """What the query reads from it; with several scans, all of them together."""
 BROKER_CPU = "broker_cpu_s"
+P50, P99 = "latency_ms_p50", "latency_ms_p99"
+"""Latency of a paced workload: from when an event was due to when its row was appended."""
 
 _KNOWN = (
     Metric(
@@ -272,6 +274,8 @@ _KNOWN = (
         SOURCE_RATE, "records/s", "source", decimals=0, direction=Direction.HIGHER, judged=False
     ),
     Metric(READ_RATE, "records/s", "read", decimals=0, direction=Direction.HIGHER, judged=False),
+    Metric(P50, "ms", "p50 ms", decimals=1, tabled=True),
+    Metric(P99, "ms", "p99 ms", decimals=1, tabled=True),
     Metric(BROKER_CPU, "s", "CPU of the broker", positive=True, waits=False),
 )
 METRICS: dict[str, Metric] = {one.name: one for one in _KNOWN}

@@ -165,7 +165,15 @@ class Workload(Size):
     """The input of one timed repetition, and the work around it.
 
     With the source `kafka` a night writes the events to topics of `partitions` partitions first.
+    Of the kind `paced`, events are sent at `rate` per second while the query runs, for `warm_up`
+    and then for `seconds` seconds; the other sizes follow from these.
     """
+
+    kind: Literal["bounded", "paced"] = "bounded"
+    rate: Annotated[int, Field(gt=0, le=100_000)] | None = None
+    seconds: Annotated[int, Field(ge=5, le=3600)] | None = None
+    warm_up: Annotated[int, Field(ge=1, le=600)] | None = None
+    trigger: Literal["micro-batch", "real-time"] | None = None
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
     source: Literal["datagen", "kafka"] = "datagen"
@@ -180,6 +188,11 @@ class Workload(Size):
     generator: Annotated[Mapping[str, int], AfterValidator(_known_knobs)] = Field(
         default_factory=dict
     )
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether events are sent at a rate while the query runs."""
+        return self.kind == "paced"
 
     @model_validator(mode="after")
     def _checks(self) -> Workload:
@@ -206,7 +219,8 @@ class Workload(Size):
             raise KeyedError(
                 ("partitions",), "partitions belongs to source: kafka; give both, or neither"
             )
-        for keys, size in (((), self), (("verify",), self.verify)):
+        filled: list[tuple[tuple[str, ...], Size]] = [(("verify",), self.verify)]
+        for keys, size in filled if self.is_paced else [((), self), *filled]:
             for name in ("events", "rows_per_batch"):
                 if self.partitions and getattr(size, name) % self.partitions:
                     raise KeyedError(
@@ -230,7 +244,8 @@ class Gate(Model):
     """
 
     version: Annotated[int, Field(ge=1)]
-    metric: Literal["cpu_s_per_mevent"]
+    metric: Literal["cpu_s_per_mevent", "latency_ms_p50", "latency_ms_p99"]
+    paced_metric: Literal["latency_ms_p50", "latency_ms_p99"] = "latency_ms_p50"
     max_ratio: Ratio
     workloads: Mapping[str, Ratio] = Field(default_factory=dict)
     queries: Mapping[QueryName, Ratio] = Field(default_factory=dict)

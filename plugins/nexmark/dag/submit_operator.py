@@ -27,7 +27,7 @@ from nexmark.night.shared_verification import DONE, outcomes, run_together
 from nexmark.night.submission import VERIFY
 from nexmark.secrets import without_secrets
 from nexmark.tasks.context import current_night
-from nexmark.tasks.kafka_topics import kafka_confs
+from nexmark.tasks.kafka_topics import events_beside, kafka_confs
 from nexmark_jobs.ending import VARIABLE, UsageError, exit_code
 
 _EXIT_CODE = "exit-code.txt"
@@ -122,7 +122,10 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         started = time.time()
         try:
             secrets = kafka_confs(submission.get("kafka"))
-            with private_properties(submission, secrets) as self.properties_file:
+            with (
+                events_beside(night, submission),
+                private_properties(submission, secrets) as self.properties_file,
+            ):
                 self._submitted = self._hook_of(submission)
                 self._submitted.submit(self.application)
         except AirflowException as error:

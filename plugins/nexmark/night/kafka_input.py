@@ -30,6 +30,7 @@ from nexmark.config.fields import Model
 from nexmark.kafka.jars import connector, connector_files
 from nexmark.kafka.kafka_error import KafkaError
 from nexmark.model import BROKER_CPU, READ_RATE, SOURCE_RATE, Arm
+from nexmark.night.paced_night import events_of, prefix_of
 from nexmark.night.plan import Deployment, Deployments, Night
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ def sizes(night: Night) -> list[Size]:
 
 
 def _timed(night: Night) -> list[Size]:
-    """The inputs of timed repetitions."""
+    """The inputs of timed repetitions, where they are in topics before."""
+    if night.workload.is_paced:
+        return []
     return [night.workload, *([night.slowed] if Arm.SLOWED in night.self_test else [])]
 
 
@@ -171,6 +174,8 @@ def fill_topics(
                     replace=True,
                 )
                 say(str(filled))
+        if night.workload.is_paced:
+            _dump(night, deployments.candidate, night.workload, events_of(night))
         for topic in timed:
             rates[topic] = read_alone(
                 kafka, topic, night.workload.partitions or 1, _consumer(night)
@@ -211,7 +216,8 @@ def source_figures(night: Night, directory: Path, size: Size, read_rate: float) 
 def remove_topics(night: Night, kafka: KafkaCluster) -> None:
     """Remove the topics of the night from a Kafka that goes on."""
     there = {topic.name for topic in kafka.topics()}
-    for topic in {topic_of(night, size) for size in sizes(night)} & there:
+    ours = {topic_of(night, size) for size in sizes(night)} & there
+    for topic in ours | {name for name in there if name.startswith(prefix_of(night))}:
         kafka.delete(topic)
 
 

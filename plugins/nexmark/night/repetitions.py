@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexmark.errors import NexmarkError
-from nexmark.model import Arm
+from nexmark.model import P50, P99, Arm
 from nexmark.night.correctness import Expected, Produced, faults
 from nexmark.night.executor_shares import trouble
 from nexmark.night.kafka_input import source_figures
+from nexmark.night.paced_night import paced_figures
 from nexmark.night.plan import Night
 from nexmark.night.run_directory import has_failure, last_starts, read_failure
 from nexmark.night.runs import Run, group
@@ -190,6 +191,9 @@ def _measured(
         wrong = wrong or trouble(night, directory, parsed, samples)
         size = night.slowed if run.arm == Arm.SLOWED else night.workload
         figures = source_figures(night, directory, size, read_rate(parsed, measurement))
+        if (pace := paced_figures(directory)) is not None:
+            wrong = wrong or pace["invalid"] or None
+            figures |= {P50: pace["p50"], P99: pace["p99"]}
         measurement = dataclasses.replace(measurement, figures=figures)
     except NexmarkError as error:
         return RepetitionRecord(night.name, **kept, invalid=wrong or str(error))
