@@ -118,7 +118,8 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             self._heal(submission["heal"])
         prepare([Path(directory) for directory in submission["directories"]])
         night, place = current_night(), Path(submission["directories"][0])
-        broker = note_broker(night, place, None)
+        timed = "sampled_with" in submission
+        broker = note_broker(night, place, None) if timed else None
         started = time.time()
         try:
             secrets = kafka_confs(submission.get("kafka"))
@@ -136,7 +137,8 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             raise
         finally:
             note_application(Path(submission["night"]), submission["label"], started, time.time())
-            note_broker(night, place, broker)
+            if timed:
+                note_broker(night, place, broker)
             publish_event_log(submission)
         for unfinished, finished in submission["renames"]:
             if Path(unfinished).exists():
