@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from nexmark.errors import NexmarkError
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
+from nexmark_jobs.real_time import refusal
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
@@ -72,6 +73,13 @@ def problems(night: Night) -> list[str]:
         for query in night.queries
         if query not in MATCHINGS
     ]
+    if workload.trigger == "real-time" and night.candidate.pypi:
+        found += [
+            f"workload {workload.name}: {query} cannot run in Real-Time Mode on Spark "
+            f"{night.candidate.pypi}: {refused.why}; leave it out of queries"
+            for query in night.queries
+            if (refused := refusal(query, night.candidate.pypi))
+        ]
     slots = night.cluster.executors * night.cluster.executor_cores
     if (needed := (workload.partitions or 1) + 1) > slots:
         found.append(
