@@ -4,8 +4,8 @@ For measurements of latency: events come at a rate of their own, and every outpu
 topic whose records carry the time at which the broker appended them. The key of an output record is
 the `dateTime` of its row in milliseconds, if the query keeps it; the value is the row as JSON.
 
-When the query runs it writes the file of `--started`. The result file is that of `run_query.py`
-without what the query does not know: how many events were sent to it, and when.
+When the query runs it writes the file of `--started`. The result file is like the one of
+`run_query.py`, without what the query does not know: how many events were sent to it, and when.
 
 Exit codes: 0 it ran until the file was there, 1 it failed, 2 wrong arguments; the reason is one
 line on stderr.

@@ -50,7 +50,9 @@ def test_both_arms_are_sent_events_and_their_latencies_are_compared(
         verdicts = {row.metric: row for row in store.verdicts(run_name(done))}
     assert len(rows) == 6, done.stdout
     for row in rows:
-        assert row.status == Status.OK or row.reason.startswith(TOO_LATE), row.reason
+        if row.status != Status.OK:
+            assert row.reason.startswith(TOO_LATE), row.reason
+            continue
         assert row.events == 700
         assert 0 < row.figures[P50] <= row.figures[P99]
         events = HdrHistogram.decode(row.latency).get_total_count()

@@ -27,7 +27,7 @@ _LOOKS = {
     Value.SUSPECT: ("question", "bad", 3, "Looks changed, and could not be measured again."),
     Value.WATCH: ("eye", "warn", 4, "A slow drift, or a metric that does not decide has changed."),
     Value.SOURCE_BOUND: (
-        *("dots", "warn", 5),
+        *("bars", "warn", 5),
         "The source is hardly faster than the query: it may be what was measured.",
     ),
     Value.UNCONFIRMED: (

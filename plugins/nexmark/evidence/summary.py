@@ -9,7 +9,7 @@ from textwrap import shorten
 
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
-from nexmark.model import Value
+from nexmark.model import Value, metric_of
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.table_rows import NightRow, VerdictRow
 
@@ -109,7 +109,9 @@ def _what(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str
         parts.append(f"suite {suite.value}, {suite.reason}")
     elif ratios:
         mean = math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
-        parts.append(f"CPU {mean:.3f} of the baseline (geometric mean of {len(ratios)})")
+        metric = metric_of(next(row.metric for row in rows if row.ratio))
+        what = "CPU" if metric.bases else metric.heading
+        parts.append(f"{what} {mean:.3f} of the baseline (geometric mean of {len(ratios)})")
     return f"NIGHT {'FAILED' if failed(rows, suite) else 'OK'}: {'; '.join(parts)}."
 
 

@@ -4,7 +4,7 @@
     <query>/<run>/started  stop            the query runs; it is to end
     <query>/<run>/job.json                 what the query told at its end
     <query>/<run>/latency.json             the figures, with the whole histogram
-    <query>/<run>/result.json              as that of any repetition, made of both
+    <query>/<run>/result.json              as any repetition has one, made of both
 
 The topics of a repetition are its own, and are removed with it.
 """

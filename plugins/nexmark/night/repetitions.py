@@ -192,9 +192,11 @@ def _measured(
         size = night.slowed if run.arm == Arm.SLOWED else night.workload
         figures = source_figures(night, directory, size, read_rate(parsed, measurement))
         if (pace := paced_figures(directory)) is not None:
-            wrong = wrong or pace["invalid"] or None
+            if pace["invalid"]:
+                raise NexmarkError(pace["invalid"])
             figures |= {P50: pace["p50"], P99: pace["p99"]}
-        measurement = dataclasses.replace(measurement, figures=figures)
+        histogram = pace["histogram"] if pace else None
+        measurement = dataclasses.replace(measurement, figures=figures, latency=histogram)
     except NexmarkError as error:
         return RepetitionRecord(night.name, **kept, invalid=wrong or str(error))
     kept |= event_log_parts(events, result, measurement)

@@ -169,6 +169,11 @@ def _figures(op: Operations) -> None:
     op.add_column("repetition", Column("figures", sa.JSON))
 
 
+def _latency(op: Operations) -> None:
+    """A paced repetition keeps the latencies of all of its events."""
+    op.add_column("repetition", Column("latency", sa.Text))
+
+
 CHANGES: dict[str, Callable[[Operations], None]] = {
     "0002": _paired_nights,
     "0003": _withdrawals,
@@ -177,6 +182,7 @@ CHANGES: dict[str, Callable[[Operations], None]] = {
     "0006": _indices_of_history,
     "0007": _what_teaches,
     "0008": _figures,
+    "0009": _latency,
 }
 
 

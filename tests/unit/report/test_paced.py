@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import pytest
 from hdrh.histogram import HdrHistogram
-from nexmark.evidence.latencies import latencies_of
 
+from nexmark.evidence.latencies import latencies_of
 from nexmark.evidence.night_evidence import night_evidence
 from nexmark.evidence.query_evidence import query_evidence
 from nexmark.model import P50, P99, Value
 from nexmark.report.charts import query_charts
 from nexmark.report.evidence_files import night_html
 from nexmark.report.table import report_text
-from nexmark.store import Store
+from nexmark.store import BuildRecord, Store
 from nexmark.verdict.nightly import judge_night
 from tests.unit.store.night_builder import RULES, cpu, paired, record_pair, validate
 
 GATE = RULES.model_copy(update={"metric": P50, "calibration_nights": 3})
+
+
+BASELINE = BuildRecord("sha-429", "4.2.9", "pypi:4.2.1")
 
 
 def histogram(milliseconds: int, events: int = 1000) -> str:
@@ -28,7 +31,9 @@ def histogram(milliseconds: int, events: int = 1000) -> str:
 
 def record(store: Store, number: int, ratio: float = 1.0) -> str:
     """A night whose candidate takes `ratio` times as long, and no more CPU time."""
-    night = paired(number, queries=("q0",), gate_spec=GATE.model_dump(mode="json"))
+    night = paired(
+        number, queries=("q0",), gate_spec=GATE.model_dump(mode="json"), baseline_builds=[BASELINE]
+    )
     store.record_night(night)
     validate(store, night.run, ("q0",))
     for stage, count in ((1, 3), (2, 6)):
