@@ -163,9 +163,10 @@ class Grounds:
             return Value.INVALID, host.reason
         if query in self.night.missing and _whole(measured.pairs) < MIN_PAIRS:
             return Value.MISSING, self.night.missing[query]
-        if query in self._source_bound:
+        found = self._of_pairs(measured.pairs)
+        if query in self._source_bound and (found is None or found[0] is Value.CALIBRATING):
             return Value.SOURCE_BOUND, self._source_bound[query]
-        return self._of_pairs(measured.pairs)
+        return found
 
     def with_gaps(self, verdict: QueryVerdict, measured: Measured | None) -> QueryVerdict:
         """Return the verdict; if pairs are incomplete, its reason names the missing repetitions.

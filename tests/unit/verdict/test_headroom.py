@@ -14,7 +14,15 @@ from nexmark.verdict.headroom import source_bound
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
 from nexmark.verdict.nightly import judge_night, suspects
 from nexmark.verdict.stored_nights import read_nights
-from tests.unit.verdict.gate_builder import CPU, earlier, night, rules, tonight, verdict
+from tests.unit.verdict.gate_builder import (
+    CPU,
+    earlier,
+    night,
+    rules,
+    tonight,
+    verdict,
+    with_query,
+)
 
 SAID = (
     "a consumer alone reads 210,000 records per second, the query 100,000: 2.1 times, less than 3; "
@@ -56,6 +64,8 @@ def test_with_headroom_the_verdict_is_of_the_pairs() -> None:
 def test_a_wrong_result_stays_invalid_and_rates_have_no_verdict_of_their_own() -> None:
     bound = with_rates(night(invalid={"q5": "wrong"}), *rates(210_000, 100_000))
     assert verdict(bound).value is Value.INVALID
+    few = with_query(night(), "q5", pairs=tonight(1.0).measured[5].pairs[:2])
+    assert verdict(with_rates(few, *rates(210_000, 100_000))).value is Value.MISSING
     judged = judge_night(bound, earlier(), rules())
     assert {one.metric for one in judged} == {CPU}
 
