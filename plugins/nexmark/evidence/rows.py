@@ -98,7 +98,8 @@ def _row(
     right = [row for row in repetitions if row.ok]
     verdict = verdicts.get(query)
     own = _on_one_basis(right)
-    judged = verdict is not None and verdict.candidate is not None and verdict.metric == CPU
+    of_figures = verdict is not None and metric_of(verdict.metric).tabled
+    judged = verdict is not None and verdict.candidate is not None and not of_figures
     return Row(
         query=query,
         metric=verdict.metric if verdict else CPU,

@@ -38,7 +38,7 @@ class LatencyFigures:
         keeps_up: whether the latency of the last quarter is near the first quarter's.
         invalid: why the figures cannot be believed; empty if they can.
         histogram: all latencies as HdrHistogram encodes them, in base64; histograms can be added.
-        sent: how many events were sent, those of the warm-up too.
+        sent: how many events were sent, the warm-up included.
         first_ms, from_ms, last_ms: when the first event was due, the first that counts, the last.
     """
 

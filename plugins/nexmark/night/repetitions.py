@@ -199,7 +199,8 @@ def _measured(
         measurement = dataclasses.replace(measurement, figures=figures, latency=histogram)
     except NexmarkError as error:
         return RepetitionRecord(night.name, **kept, invalid=wrong or str(error))
-    kept |= event_log_parts(events, result, measurement)
+    if measurement.latency is None:  # else the batches of the result are none of Spark's
+        kept |= event_log_parts(events, result, measurement)
     if run.arm == Arm.SLOWED:
         measurement = _as_if_fewer(measurement, night.workload.events)
     kept["series"] = [SeriesRecord(series, path) for series, path in found]
