@@ -112,5 +112,6 @@ def test_a_query_is_refused_with_a_wrong_password(
         assert password not in result
     else:
         assert done.returncode == 2
-        (line,) = [x for x in done.stderr.splitlines() if x.startswith("run_query.py: error: ")]
+        told = (done.stdout + done.stderr).splitlines()
+        (line,) = [x for x in told if x.startswith("run_query.py: error: ")]
         assert "SaslAuthenticationException" in line or "Authentication failed" in line

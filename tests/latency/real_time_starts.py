@@ -11,6 +11,7 @@ import re
 import sys
 import tempfile
 import time
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -24,9 +25,13 @@ RUNS_S = 4.0
 _CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 
 
-def error_class(error: str) -> str:
-    found = _CLASS.search(error)
-    return found[1] if found else error.split("\n", 1)[0][:200]
+def causes(error: Any) -> str:
+    """The last error class in a chain of Java's exceptions."""
+    found = []
+    while error is not None:
+        found += _CLASS.findall(error.toString())
+        error = error.getCause()
+    return next((x for x in reversed(found) if x != "STREAM_FAILED"), "no error class")
 
 
 def outcome(spark: SparkSession, name: str, given: dict[str, str]) -> str:
@@ -42,13 +47,13 @@ def outcome(spark: SparkSession, name: str, given: dict[str, str]) -> str:
         try:
             running = writer.start(checkpointLocation=checkpoint)
         except PySparkException as error:
-            return error_class(str(error))
+            return str(error.getCondition())
         try:
             until = time.monotonic() + RUNS_S
             while running.isActive and time.monotonic() < until:
                 time.sleep(0.1)
             failure = running._jsq.exception()
-            return error_class(failure.get().getMessage()) if failure.isDefined() else ""
+            return causes(failure.get()) if failure.isDefined() else ""
         finally:
             stop(spark, running)
 

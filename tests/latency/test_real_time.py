@@ -44,7 +44,7 @@ def submit_environment(build: Build) -> dict[str, str]:
 
 @pytest.mark.long
 @pytest.mark.spark
-@pytest.mark.parametrize("engine", ["spark-4.3.0", "spark-4.2.1"])
+@pytest.mark.parametrize("engine", ["spark-4.3.0"])
 def test_the_table_says_what_spark_does(
     engine: str, broker: BrokerOfTests, engine_build: Callable[[str], Build]
 ) -> None:
@@ -93,9 +93,7 @@ def test_too_few_slots_are_refused_before_the_start(
         text=True,
         timeout=300,
     )
-    assert done.returncode == 2, done.stderr[-2000:]
-    assert (
-        "slots: q0 needs 2 at once in Real-Time Mode, 2 to read and 0 for its shuffle, and there"
-        in (done.stderr)
-    )
+    assert done.returncode == 2, done.stdout
+    said = "slots: q0 needs 2 at once in Real-Time Mode, 2 to read and 0 for its shuffle, and there"
+    assert said in done.stdout
     assert not list(tmp_path.iterdir())
