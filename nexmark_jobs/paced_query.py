@@ -4,8 +4,11 @@ For measurements of latency: events come at a rate of their own, and every outpu
 topic whose records carry the time at which the broker appended them. The key of an output record is
 the `dateTime` of its row in milliseconds, if the query keeps it; the value is the row as JSON.
 
-Prints `started` when the query runs. Exit codes: 0 it ran until the file was there, 1 it failed,
-2 wrong arguments; the reason is one line on stderr.
+When the query runs it writes the file of `--started`. The result file is like the one of
+`run_query.py`, without what the query does not know: how many events were sent to it, and when.
+
+Exit codes: 0 it ran until the file was there, 1 it failed, 2 wrong arguments; the reason is one
+line on stderr.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +28,14 @@ if __name__ == "__main__":  # spark-submit puts this file's own directory first
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from nexmark_jobs import result
 from nexmark_jobs.ending import JobError, UsageError, end, one_line
 from nexmark_jobs.generator.generator_options import OneLineParser
-from nexmark_jobs.progress import is_batch
+from nexmark_jobs.plan_fingerprint import Fingerprint, fingerprint
+from nexmark_jobs.progress import batch, is_batch
 from nexmark_jobs.queries import QUERIES, Query, Streams
+from nexmark_jobs.real_time import refusal
 from nexmark_jobs.sources.event_files import ByKind, entities
 from nexmark_jobs.sources.kafka import is_wanted, parsed
 from nexmark_jobs.sources.kafka_topic import Brokers
@@ -42,6 +47,7 @@ TRIGGERS = ("micro-batch", "real-time")
 
 _REAL_TIME = "5 minutes"
 """How often Real-Time Mode ends a batch: not while a measurement runs."""
+_SHUFFLE, _CORES = "spark.sql.shuffle.partitions", "spark.cores.max"
 _POLL_S = 0.1
 
 
@@ -69,31 +75,76 @@ def rows(frame: DataFrame) -> DataFrame:
     )
 
 
-def start(spark: SparkSession, given: argparse.Namespace, work: WorkDirectory) -> Any:
-    """Start the query; its checkpoint is in `work`."""
+def start(
+    spark: SparkSession, given: argparse.Namespace, work: WorkDirectory
+) -> tuple[Any, dict[str, Any]]:
+    """Start the query, whose checkpoint is in `work`; returns also what can be told of it."""
     query: Query = QUERIES[given.query]
     brokers = Brokers(spark, given.bootstrap_servers)
     source = PacedTopic(spark, brokers, given.source)
-    frame = query.formulation(spark.version).build(Streams(spark, source))
+    formulation = query.formulation(spark.version)
+    carried = () if "dateTime" in query.columns or query.key else ("dateTime",)
+    frame = formulation.build(Streams(spark, source, carried))
+    plan = fingerprint(frame)
+    if given.trigger != TRIGGERS[0]:
+        check_real_time(spark, query, len(brokers.topic(given.source).ends), plan)
+    told = {
+        "schema_version": result.SCHEMA_VERSION,
+        "query": query.name,
+        "formulation": formulation.name,
+        "output_mode": "update",
+        "build": spark.conf.get(result.BUILD, None),
+        "spark_version": spark.version,
+        "conf_profile": given.conf_profile,
+        "application_id": spark.sparkContext.applicationId,
+        "trigger": given.trigger,
+        "plan": asdict(plan),
+        "confs": result.confs(spark),
+        "kafka": brokers.versions(),
+    }
     options = {f"kafka.{key}": value for key, value in brokers.options.items()}
     writer = rows(frame).writeStream.format("kafka").options(**options)
     # In update mode a row is written as soon as it is known; without state it is append mode.
     writer = writer.option("topic", given.sink).outputMode("update")
-    return _triggered(spark, writer, given.trigger).start(
-        checkpointLocation=work.child("checkpoint")
-    )
+    if given.trigger != TRIGGERS[0]:
+        writer = writer.trigger(realTime=_REAL_TIME)  # type: ignore[call-overload]
+    return writer.start(checkpointLocation=work.child("checkpoint")), told
 
 
-def _triggered(spark: SparkSession, writer: DataStreamWriter, trigger: str) -> DataStreamWriter:
-    if trigger == "micro-batch":
-        return writer
-    try:
-        return writer.trigger(realTime=_REAL_TIME)  # type: ignore[call-overload,no-any-return]
-    except TypeError:
+def check_real_time(spark: SparkSession, query: Query, partitions: int, plan: Fingerprint) -> None:
+    """Raise UsageError if Real-Time Mode cannot run the query, or has too few slots for it.
+
+    Its tasks run all at once. Of a query without state Spark would silently never read the
+    partitions whose tasks have no slot.
+    """
+    refused = refusal(query.name, spark.version)
+    if refused is not None:
+        error = f" ({refused.error})" if refused.error else ""
         raise UsageError(
-            f"--trigger: Spark {spark.version} has no Real-Time Mode; take micro-batch, or Spark "
-            "4.2 or newer"
-        ) from None
+            f"--trigger: {query.name} cannot run in Real-Time Mode on Spark {spark.version}: "
+            f"{refused.why}{error}; take micro-batch"
+        )
+    readers = partitions * plan.text.count("StreamingRelation kafka")
+    shuffle = int(str(spark.conf.get(_SHUFFLE))) if plan.exchanges else 0
+    context = spark.sparkContext
+    slots = int(context.getConf().get(_CORES, "0")) or context.defaultParallelism
+    if readers + shuffle > slots:
+        raise UsageError(
+            f"slots: {query.name} needs {readers + shuffle} at once in Real-Time Mode, {readers} "
+            f"to read and {shuffle} for its shuffle, and there are {slots}; give more cores, or "
+            "fewer partitions"
+        )
+
+
+def finished(running: Any) -> dict[str, Any]:
+    """What Spark's progress tells; Real-Time Mode tells nothing before a batch has ended."""
+    progress = [json.loads(each.json()) for each in running._jsq.recentProgress()]
+    batches = [batch(each, "data", each["numInputRows"]) for each in progress if is_batch(each)]
+    return {
+        "batch_ms": [each.duration_ms for each in batches],
+        "state": result.state(batches),
+        "late_rows": sum(each.late_rows for each in batches),
+    }
 
 
 def follow(running: Any, until: Path) -> None:
@@ -119,6 +170,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--sink", required=True, metavar="TOPIC")
     parser.add_argument("--trigger", choices=TRIGGERS, default=TRIGGERS[0])
     parser.add_argument("--until", type=Path, required=True, metavar="FILE", help="stop if it is")
+    parser.add_argument("--started", type=Path, required=True, metavar="FILE", help="made then")
+    parser.add_argument("--conf-profile", default="default", metavar="NAME")
     parser.add_argument("--result", type=Path, required=True, metavar="FILE.json")
     return parser.parse_args(arguments)
 
@@ -131,16 +184,14 @@ def main(arguments: Sequence[str]) -> int:
         spark = SparkSession.builder.appName(f"nexmark {given.query} paced").getOrCreate()
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         with work_directory(spark, given.query) as work:
-            running = start(spark, given, work)
-            print("started", flush=True)
+            running, told = start(spark, given, work)
+            given.started.touch()
             try:
                 follow(running, given.until)
+                told |= finished(running)
             finally:
-                batches = [json.loads(p.json()) for p in running._jsq.recentProgress()]
                 stop(spark, running)
-        durations = [p["durationMs"]["triggerExecution"] for p in batches if is_batch(p)]
-        told = {"spark_version": spark.version, "batch_ms": durations}
-        given.result.write_text(json.dumps(told))
+        result.write(told, given.result)
     except JobError as error:
         print(f"paced_query.py: error: {error}", file=sys.stderr)
         return error.exit_code

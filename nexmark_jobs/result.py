@@ -23,7 +23,9 @@ from nexmark_jobs.sources.kafka_topic import CONFS
 
 SCHEMA_VERSION = 1
 
-_BUILD = "spark.nexmark.build"
+BUILD = "spark.nexmark.build"
+"""The conf that names the build."""
+
 _OF_THIS_RUN = re.compile(
     r"spark\.app\..*|spark\.driver\.(host|port)|spark\.executor\.id|spark\.sql\.warehouse\.dir"
     r"|spark\.repl\..*|spark\.submit\..*|spark\.authenticate\.secret.*"
@@ -72,7 +74,7 @@ def describe(
         "query": options.query.name,
         "formulation": formulation.name,
         "output_mode": options.query.output_mode,
-        "build": spark.conf.get(_BUILD, None),
+        "build": spark.conf.get(BUILD, None),
         "spark_version": spark.version,
         "conf_profile": options.conf_profile,
         "workload": _workload(options, run.input_rows, source),
@@ -84,7 +86,7 @@ def describe(
         "digest": digest.combine(observed) if options.digest else None,
         "digest_kind": digest.KIND if options.digest else None,
         "batches": [_batch(batch) for batch in run.batches],
-        "state": _state(run.batches),
+        "state": state(run.batches),
         "late_rows": sum(batch.late_rows for batch in run.batches),
         "plan": asdict(plan),
         "confs": confs(spark),
@@ -188,12 +190,13 @@ def _batch(batch: Batch) -> dict[str, Any]:
     }
 
 
-def _state(batches: list[Batch]) -> dict[str, Any]:
-    last = batches[-1].operators
+def state(batches: list[Batch]) -> dict[str, Any]:
+    """The sizes of the state over all batches; 0 where there is none."""
+    last = batches[-1].operators if batches else ()
     return {
-        "rows_max": max(batch.state_rows for batch in batches),
-        "rows_final": batches[-1].state_rows,
-        "bytes_max": max(batch.state_bytes for batch in batches),
+        "rows_max": max((batch.state_rows for batch in batches), default=0),
+        "rows_final": batches[-1].state_rows if batches else 0,
+        "bytes_max": max((batch.state_bytes for batch in batches), default=0),
         "commit_ms_total": sum(batch.state_commit_ms for batch in batches),
         "operators": [
             {

@@ -38,11 +38,13 @@ class Source(Protocol):
 class Streams:
     """The event streams of one query, with the watermark of nexmark-flink on `dateTime` or without.
 
-    Every access is a scan of its own, which reads only the columns used.
+    Every access is a scan of its own, which reads only the columns used. `carried` are columns of
+    the bids that q2, q21 and q22 put out beside their own: the time, where latency is measured.
     """
 
     spark: SparkSession
     source: Source
+    carried: tuple[str, ...] = ()
 
     @property
     def persons(self) -> DataFrame:

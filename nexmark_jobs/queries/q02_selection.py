@@ -19,7 +19,8 @@ EVERY = 123
 
 def filtered(streams: Streams) -> DataFrame:
     """Filter the bids."""
-    return streams.plain_bids.where(F.col("auction") % EVERY == 0).select("auction", "price")
+    bids = streams.plain_bids.where(F.col("auction") % EVERY == 0)
+    return bids.select("auction", "price", *streams.carried)
 
 
 QUERY = Query(

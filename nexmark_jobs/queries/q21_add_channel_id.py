@@ -35,7 +35,8 @@ def regexp(streams: Streams) -> DataFrame:
     for name, known in CHANNEL_IDS.items():
         channel_id = F.when(lower == name, F.lit(known)).otherwise(channel_id)
     found = F.explode(F.array_compact(F.array(channel_id))).alias("channel_id")
-    return streams.plain_bids.select("auction", "bidder", "price", "channel", found)
+    columns = ("auction", "bidder", "price", "channel", found)
+    return streams.plain_bids.select(*columns, *streams.carried)
 
 
 QUERY = Query(

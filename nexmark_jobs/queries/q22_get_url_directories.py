@@ -22,13 +22,14 @@ from nexmark_jobs.queries.formulation import Formulation, Query, Streams
 def split(streams: Streams) -> DataFrame:
     """Split the URL once, take parts 3 to 5 (from 0)."""
     bids = streams.plain_bids.select(
-        "auction", "bidder", "price", "channel", F.split("url", "/").alias("parts")
+        *("auction", "bidder", "price", "channel", *streams.carried),
+        F.split("url", "/").alias("parts"),
     )
     directories = (
         F.coalesce(F.get("parts", F.lit(place)), F.lit("")).alias(f"dir{place - 2}")
         for place in (3, 4, 5)
     )
-    return bids.select("auction", "bidder", "price", "channel", *directories)
+    return bids.select("auction", "bidder", "price", "channel", *directories, *streams.carried)
 
 
 QUERY = Query(

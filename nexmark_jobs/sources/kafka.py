@@ -27,6 +27,7 @@ from nexmark_jobs.sources.event_files import (
     is_event,
     json_schema,
 )
+from nexmark_jobs.sources.kafka_consumer import CONSUMER
 from nexmark_jobs.sources.kafka_topic import Brokers, Topic, UnknownTopicError
 from nexmark_jobs.sources.recorded_events import FIELDS, KINDS
 from nexmark_jobs.workdir import WorkDirectory
@@ -36,10 +37,7 @@ _LOST = re.compile(r"DATA_LOSS|some data may have been|OffsetOutOfRange|Cannot f
 _MAX_KINDS = 8
 _SCAN = "nexmark_scan_"
 _RAW = "event_type string, person string, auction string, bid string, _corrupt_record string"
-_CONSUMER = {
-    "kafka.max.poll.records": "5000",
-    "kafka.fetch.min.bytes": "65536",
-}
+_CONSUMER = {f"kafka.{name}": value for name, value in CONSUMER.items()}
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,9 @@ class Value(StrEnum):
     """Looks changed, and the confirmation did not run or is not complete. Never green."""
     UNCONFIRMED = "UNCONFIRMED"
     """Looked changed, and the fresh pairs of the same night did not confirm it."""
+    SOURCE_BOUND = "SOURCE_BOUND"
+    """The source is hardly faster than the query: what was measured may be the source. Not red,
+    and no proof of anything."""
     WATCH = "WATCH"
     """A slow drift, or a metric that informs has changed: for people to look at, not red."""
 
@@ -216,6 +219,8 @@ class Metric:
         waits: whether it may be mostly waiting, for a disk or a turn: an unsteady host takes its
             meaning, and there is no verdict then.
         tabled: whether the result table has a column for it beside the usual ones.
+        judged: whether the arms are compared by it; what is not says how far the others can be
+            believed.
     """
 
     name: str
@@ -228,6 +233,7 @@ class Metric:
     positive: bool = False
     waits: bool = True
     tabled: bool = False
+    judged: bool = True
 
     @property
     def heading(self) -> str:
@@ -249,6 +255,13 @@ class Metric:
 
 CPU = "cpu_s_per_mevent"
 WALL = "wall_s"
+SOURCE_RATE = "source_rate"
+"""What a consumer alone reads from the topic of the query."""
+READ_RATE = "read_rate"
+"""What the query reads from it; with several scans, all of them together."""
+BROKER_CPU = "broker_cpu_s"
+P50, P99 = "latency_ms_p50", "latency_ms_p99"
+"""Latency of a paced workload: from when an event was due to when its row was appended."""
 
 _KNOWN = (
     Metric(
@@ -257,6 +270,13 @@ _KNOWN = (
     Metric(WALL, "s", "Time(s)"),
     Metric("batch_ms_p99", "ms", "batch p99", decimals=0),
     Metric("state_bytes_max", "bytes", "state", decimals=0, positive=True, waits=False),
+    Metric(
+        SOURCE_RATE, "records/s", "source", decimals=0, direction=Direction.HIGHER, judged=False
+    ),
+    Metric(READ_RATE, "records/s", "read", decimals=0, direction=Direction.HIGHER, judged=False),
+    Metric(P50, "ms", "p50 ms", decimals=1, tabled=True),
+    Metric(P99, "ms", "p99 ms", decimals=1, tabled=True),
+    Metric(BROKER_CPU, "s", "CPU of the broker", positive=True, waits=False),
 )
 METRICS: dict[str, Metric] = {one.name: one for one in _KNOWN}
 """All metrics, by name; the one that decides comes first."""

@@ -15,6 +15,7 @@ from nexmark.config import paths
 from nexmark.kafka.filling import Filled
 from nexmark.kafka.filling import fill as fill_topic
 from nexmark.kafka.topics import KafkaCluster
+from nexmark_jobs.host.processes import marked
 
 COMMAND = Path(sys.executable).with_name("nexmark")
 
@@ -33,6 +34,10 @@ class BrokerOfTests:
     @property
     def kafka(self) -> KafkaCluster:
         return KafkaCluster(self.servers)
+
+    def processes(self) -> set[int]:
+        """The pids of what runs."""
+        return {process.pid for process in marked(f"{self.home}|")}
 
     def command(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         """Run `nexmark kafka WORDS` in the home of the broker; it must end with `code`."""

@@ -51,6 +51,11 @@ def test_a_night_reads_its_topic_and_ends_its_broker(site: Site) -> None:
     with site.store() as store:
         rows = store.repetitions(run_name(done))
     assert {(row.query, row.status) for row in rows} == {("q5", "ok")}
+    for row in rows:
+        # q5 reads its topic once; how much faster a consumer alone is, the load decides.
+        assert row.figures["source_rate"] > 0
+        assert row.figures["read_rate"] == row.throughput
+        assert 0 < row.figures["broker_cpu_s"] < 60
 
 
 def test_an_interrupted_night_leaves_no_broker(site: Site, tmp_path: Path) -> None:

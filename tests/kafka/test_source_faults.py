@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from nexmark.engines import Build
 from nexmark.kafka.jars import connector
 from tests.conftest import engine_environment, engines
 from tests.engines.test_results import FULL, NEWEST
-from tests.kafka.conftest import BrokerOfTests, fill
+from tests.kafka.conftest import COMMAND, BrokerOfTests, fill
 from tests.kafka.test_source import LINES
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -30,32 +31,54 @@ RUNS = {
 }
 
 
-@engines(NEWEST, of=FULL)
-def test_a_topic_that_changes_while_it_is_read(
-    engine: str, broker: BrokerOfTests, engine_build: Callable[[str], Build], tmp_path: Path
-) -> None:
-    build = engine_build(engine)
-    runs = []
-    for name, (query, fault, rows) in RUNS.items():
-        topic = f"{name}-{engine}"
+QUICK = {
+    "spark.nexmark.kafka.default.api.timeout.ms": "5000",
+    "spark.nexmark.kafka.request.timeout.ms": "5000",
+}
+"""So that a client soon gives a topic up."""
+
+
+def results_of(
+    broker: BrokerOfTests,
+    build: Build,
+    runs: Mapping[str, tuple[str, str | None, int]],
+    confs: Mapping[str, str],
+) -> dict[str, dict[str, Any]]:
+    """The result of each run of a query over a topic of its own, in one application."""
+    given = []
+    for name, (query, fault, rows) in runs.items():
+        topic = f"{name}-{build.version}"
         fill(broker, topic, EVENTS, PARTITIONS)
         arguments = [
             *("--query", query, "--source", f"kafka:{topic}", "--rows-per-batch", str(rows)),
-            *("--bootstrap-servers", broker.servers, "--result", f"{tmp_path}/{name}.json"),
+            *("--bootstrap-servers", broker.servers, "--result", f"{broker.home}/{topic}.json"),
         ]
-        runs.append({"arguments": arguments, "fault": fault, "topic": topic})
+        given.append({"arguments": arguments, "fault": fault, "topic": topic})
     jars = ",".join(map(str, connector(build.version, print)))
+    (process,) = broker.processes()
+    told = {
+        **{"runs": given, "servers": broker.servers, "lines": EVENTS, "confs": dict(confs)},
+        **{"broker": process, "up": [str(COMMAND), "kafka", "up", "--port", str(broker.port)]},
+    }
     done = subprocess.run(
         [sys.executable, Path(__file__).with_name("topic_runs.py")],
-        input=json.dumps({"runs": runs, "servers": broker.servers, "lines": EVENTS}),
-        env=engine_environment(build) | {"PYSPARK_SUBMIT_ARGS": f"--jars {jars} pyspark-shell"},
+        input=json.dumps(told),
+        env=engine_environment(build)
+        | {"PYSPARK_SUBMIT_ARGS": f"--jars {jars} pyspark-shell", "NEXMARK_HOME": str(broker.home)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    results = map(json.loads, done.stdout.splitlines())
-    found = dict(zip(RUNS, results, strict=True))
+    return dict(zip(runs, map(json.loads, done.stdout.splitlines()), strict=True))
+
+
+@engines(NEWEST, of=FULL)
+def test_a_topic_that_changes_while_it_is_read(
+    engine: str, broker: BrokerOfTests, engine_build: Callable[[str], Build]
+) -> None:
+    build = engine_build(engine)
+    found = results_of(broker, build, RUNS, QUICK)
 
     for name in ("digest", "input_rows", "output_rows", "late_rows"):
         assert found["grow"][name] == found["still"][name]
@@ -65,5 +88,21 @@ def test_a_topic_that_changes_while_it_is_read(
         "truncate": "it was truncated while it was read: partition 1 begins at offset 999, no lon",
     }.items():
         assert found[name].get("exit_code") == 1, name
-        assert found[name]["error"].startswith(f"kafka:{name}-{engine}: {said}")
+        assert found[name]["error"].startswith(f"kafka:{name}-{build.version}: {said}")
         assert "\n" not in found[name]["error"]
+
+
+@pytest.mark.long
+@engines(NEWEST, of=FULL)
+def test_a_broker_that_is_killed_or_stands_still_costs_time_and_no_event(
+    engine: str, broker: BrokerOfTests, engine_build: Callable[[str], Build]
+) -> None:
+    """q8 reads the topic twice, and its windows show an event that is there twice or not at all."""
+    runs = {"quiet": ("q8", None, 500), "pause": ("q8", "pause", 500), "kill": ("q8", "kill", 500)}
+    found = results_of(broker, engine_build(engine), runs, {})
+    for name in ("pause", "kill"):
+        assert "error" not in found[name], found[name]
+        for figure in ("digest", "input_rows", "output_rows", "late_rows"):
+            assert found[name][figure] == found["quiet"][figure], (name, figure)
+    assert found["quiet"]["input_rows"] == len(EVENTS)
+    broker.command("up", "--port", str(broker.port))  # once more changes nothing

@@ -1,14 +1,19 @@
 """Run by a test under an engine, all in one application: queries over topics that change meanwhile.
 
 Reads {"runs": [{"arguments": [...], "fault": NAME or null, "topic": NAME}], "servers": LIST,
-"lines": [...]} from stdin; writes a line of JSON per run: its result or {"error", "exit_code"}.
+"lines": [...], "broker": PID, "up": [COMMAND...], "confs": {...}} from stdin; writes a line of JSON
+per run: its result or {"error", "exit_code"}.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from threading import Timer
 from typing import Any
 
 from confluent_kafka import Producer, TopicPartition
@@ -22,15 +27,27 @@ from nexmark_jobs.run_query import run
 from nexmark_jobs.sources.kafka import KafkaFeed
 
 PARTITIONS = 2
+AWAY_S = 5.0
 
 
 class Topics:
-    """What somebody else does to a topic while it is read."""
+    """What happens to a topic, or to its broker, while it is read."""
 
-    def __init__(self, servers: str, lines: Sequence[str]) -> None:
-        self.settings = {"bootstrap.servers": servers}
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self.settings = {"bootstrap.servers": given["servers"]}
         self.admin = AdminClient(self.settings)
-        self.lines = lines
+        self.lines: Sequence[str] = given["lines"]
+        self.broker, self.up = int(given["broker"]), given["up"]
+
+    def kill(self, topic: str) -> None:
+        """The broker is killed, and started again a few seconds later, while the query goes on."""
+        os.kill(self.broker, signal.SIGKILL)
+        Timer(AWAY_S, lambda: subprocess.run(self.up, check=True, stdout=sys.stderr)).start()
+
+    def pause(self, topic: str) -> None:
+        """The broker answers nobody for some seconds."""
+        os.kill(self.broker, signal.SIGSTOP)
+        Timer(AWAY_S, lambda: os.kill(self.broker, signal.SIGCONT)).start()
 
     def delete(self, topic: str) -> None:
         for done in self.admin.delete_topics([topic]).values():
@@ -69,7 +86,7 @@ def after_a_batch(act: Any) -> None:
 
 def main() -> None:
     given = json.load(sys.stdin)
-    spark = (
+    builder = (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.memory", "1g")
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")  # short runs
@@ -78,12 +95,12 @@ def main() -> None:
         # What a consumer has fetched in advance it reads even if it is gone.
         .config("spark.nexmark.kafka.max.poll.records", "50")
         .config("spark.nexmark.kafka.max.partition.fetch.bytes", "20000")
-        .config("spark.nexmark.kafka.default.api.timeout.ms", "5000")
-        .config("spark.nexmark.kafka.request.timeout.ms", "5000")
-        .getOrCreate()
     )
+    for name, value in given["confs"].items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    topics = Topics(given["servers"], given["lines"])
+    topics = Topics(given)
     for each in given["runs"]:
         if each["fault"]:
             act, topic = getattr(topics, each["fault"]), each["topic"]

@@ -66,7 +66,15 @@ def test_nothing_is_left_when_it_is_interrupted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--query", "q5"), "--query: 'q5' is not known; take q0, q1, q17"),
+        (
+            ("--query", "q5"),
+            "--query: 'q5' is not known; take q0, q1, q2, q10, q13, q14, q17, q21,",
+        ),
+        (("--rate", "2000-500"), "--rate: '2000-500' goes down; write it as 500-16000"),
+        (
+            ("--engine", "spark-3.5.9", "--trigger", "both"),
+            "q0 cannot run in Real-Time Mode on Spark 3.5.9: this Spark has none; it needs",
+        ),
         (("--trigger", "hourly"), "--trigger: 'hourly' is not known; take micro-batch, real-time"),
         (("--rate", "0"), "'0' is not a whole number from 1 to 1000000"),
     ],

@@ -7,7 +7,13 @@ import json
 import pytest
 
 from nexmark.latency.figures import figures
-from nexmark.latency.matching import Matched, OutputRecord, PerAuctionAndDay, PerRow
+from nexmark.latency.matching import (
+    MATCHINGS,
+    Matched,
+    OutputRecord,
+    PerAuctionAndDay,
+    PerRow,
+)
 from nexmark.latency.pacing import PacedEvent, paced
 
 BASE = 1_784_000_000_000  # 2026-07-14 03:33:20 UTC
@@ -32,6 +38,24 @@ def test_each_row_is_of_one_event() -> None:
     events = [bid(0), bid(0), bid(5), bid(9)]
     found = PerRow().match(events, [row(7, 0), row(8, 0), row(8, 5), row(9, 5)])
     assert found == Matched([(BASE, 7), (BASE, 8), (BASE + 5, 3)], missing=1, repeated=1)
+
+
+@pytest.mark.parametrize(
+    ("query", "taken", "left"),
+    [
+        ("q2", {"auction": 1230}, {"auction": 1231}),
+        ("q14", {"price": 1_101_322}, {"price": 1_101_321}),
+        ("q14", {"price": 55_066_079}, {"price": 55_066_080}),
+        ("q21", {"channel": "Google", "url": ""}, {"channel": "c", "url": "x&channel_id="}),
+        ("q21", {"channel": "c", "url": "x&channel_id=7"}, {"channel": "c", "url": "channel_i=7"}),
+    ],
+)
+def test_only_what_a_query_selects_is_waited_for(
+    query: str, taken: dict[str, object], left: dict[str, object]
+) -> None:
+    events = [PacedEvent(BASE, "bid", entity, b"") for entity in (taken, left)]
+    assert MATCHINGS[query].match(events, []).missing == 1
+    assert MATCHINGS[query].match(events[1:], []).missing == 0
 
 
 def test_an_event_is_in_the_first_row_that_counts_it() -> None:
@@ -70,17 +94,29 @@ def test_events_are_moved_to_when_they_are_due() -> None:
     assert (first.kind, second.kind) == ("auction", "bid")
 
 
+SENT = [bid(0), bid(9)]
+
+
 def of(latencies: list[int], missing: int = 0, lag: float = 1.0) -> tuple[str, bool]:
     matched = Matched([(BASE + n, x) for n, x in enumerate(latencies)], missing, 0)
-    found = figures("q0", "micro-batch", 100, matched, [lag] * 10, BASE)
+    found = figures("q0", "micro-batch", 100, matched, [lag] * 10, SENT, BASE)
     return found.invalid, found.keeps_up
 
 
 def test_percentiles_are_of_the_events_after_the_warm_up() -> None:
     matched = Matched([(BASE - 1, 9_000), *((BASE + n, n) for n in range(1, 1001))], 0, 0)
-    found = figures("q0", "micro-batch", 100, matched, [1.0] * 10, BASE)
+    found = figures("q0", "micro-batch", 100, matched, [1.0] * 10, SENT, BASE)
     assert found.percentiles == (500, 900, 990, 999)
     assert (found.longest, found.events) == (1000, 1000)
+    assert (found.sent, found.first_ms, found.last_ms) == (2, BASE, BASE + 9)
+
+
+def test_for_comparisons_the_events_of_a_millisecond_are_spread_over_it() -> None:
+    """Else a median of 0 or 1 ms could not change by a tenth."""
+    matched = Matched([(BASE, 0)] * 60 + [(BASE, 1)] * 40, 0, 0)
+    found = figures("q0", "real-time", 100, matched, [1.0] * 10, SENT, BASE)
+    assert found.percentiles[0] == 0
+    assert (round(found.p50, 3), round(found.p99, 3)) == (0.833, 1.975)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import tempfile
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nexmark.cli.shared_options import Engine, given, whole
+from nexmark.model import grouped
 from nexmark.terminal import columns, say
 from nexmark_jobs.host.leases import write_whole
 from nexmark_jobs.host.processes import OWNER_VARIABLE
@@ -23,9 +25,13 @@ _HEADS = ("query", "trigger", "rate/s", "p50", "p90", "p99", "p99.9", "max", "ev
 
 
 def latency(
-    query: Annotated[str, typer.Option(callback=given, help="q0, q1, q17.")] = "q0",
+    query: Annotated[str, typer.Option(callback=given, help="q0,q17: one or more.")] = "q0",
     rate: Annotated[
-        str, typer.Option(callback=given, help="Events per second: 500,1000.")
+        str,
+        typer.Option(
+            callback=given,
+            help="Events per second: 500,1000; or 500-16000: doubled until a query falls behind.",
+        ),
     ] = "1000",
     trigger: Annotated[
         str, typer.Option(callback=given, help="micro-batch, real-time, or both.")
@@ -52,7 +58,7 @@ def latency(
 
     queries = _listed("--query", query, tuple(MATCHINGS))
     triggers = _listed("--trigger", trigger, _TRIGGERS)
-    rates = [whole(1, 1_000_000)(text) for text in rate.split(",")]
+    rates, until_behind = _rates(rate)
     if out is not None and (out.exists() or not out.parent.is_dir()):
         raise typer.BadParameter(f"--out: {out} is there, or its directory is not; name a new file")
     engines = load().engines
@@ -60,6 +66,7 @@ def latency(
     if name not in engines:
         raise NexmarkError(f"--engine: unknown engine {name!r}; {suggest(name, engines)}")
     build = resolve(engines[name].build, paths.builds_dir(), say=say)
+    _check_real_time(queries, triggers, build.version)
     brokers = broker.of_latencies()
     found: list[LatencyFigures] = []
     try:
@@ -75,14 +82,17 @@ def latency(
                 work,
                 say,
             )
-            for at in rates:
-                for each in queries:
-                    for how in triggers:
-                        found.append(runs.run(each, how, at, seconds, warm_up))
-                        say(_line(found[-1]))
+            for each, how in product(queries, triggers):
+                for at in rates:
+                    found.append(runs.run(each, how, at, seconds, warm_up))
+                    say(_line(found[-1]))
+                    if until_behind and not found[-1].keeps_up:
+                        break
     finally:
         brokers.down()
     print(f"\nSpark {build.version}; milliseconds\n{table(found)}")
+    if until_behind:
+        print(f"\n{sustained(found)}")
     if out is not None:
         told = {"spark_version": build.version, "runs": [asdict(each) for each in found]}
         write_whole(out, json.dumps(told, indent=1) + "\n")
@@ -92,6 +102,41 @@ def latency(
 def table(found: list[LatencyFigures]) -> str:
     """A line for each run."""
     return columns((*_HEADS, "remark"), [_row(each) for each in found])
+
+
+def sustained(found: list[LatencyFigures]) -> str:
+    """For each query and trigger the highest rate that it keeps up with."""
+    lines = []
+    for (query, trigger), runs in grouped(found, lambda each: (each.query, each.trigger)).items():
+        kept = [each.rate for each in runs if each.keeps_up]
+        rate = f"{max(kept):,}/s" if kept else f"below {runs[0].rate:,}/s"
+        more = "" if len(kept) < len(runs) else ", and maybe more"
+        lines.append(f"{query} {trigger}: sustainable rate {rate}{more}")
+    return "\n".join(lines)
+
+
+def _rates(text: str) -> tuple[list[int], bool]:
+    """The rates of `--rate`, and whether to stop where a query falls behind."""
+    number = whole(1, 1_000_000)
+    first, dash, last = text.partition("-")
+    if not dash:
+        return [number(each) for each in text.split(",")], False
+    low, high = number(first), number(last)
+    if low > high:
+        raise typer.BadParameter(f"--rate: {text!r} goes down; write it as 500-16000")
+    return [low * 2**n for n in range((high // low).bit_length())], True
+
+
+def _check_real_time(queries: list[str], triggers: list[str], version: str) -> None:
+    """Refuse, before anything is started, what Spark cannot run in Real-Time Mode."""
+    from nexmark_jobs.real_time import refusal
+
+    for query in queries if "real-time" in triggers else ():
+        if refused := refusal(query, version):
+            raise typer.BadParameter(
+                f"--trigger: {query} cannot run in Real-Time Mode on Spark {version}: "
+                f"{refused.why}; take --trigger micro-batch"
+            )
 
 
 def _row(each: LatencyFigures) -> list[str]:

@@ -23,6 +23,7 @@ from nexmark.config.models import (
     Workload,
 )
 from nexmark.config.notifications import load_notifications
+from nexmark.config.pace import with_sizes
 from nexmark.errors import KeyedError, suggest
 
 _M = TypeVar("_M", bound=BaseModel)
@@ -43,7 +44,7 @@ def load(directory: Path | None = None) -> Config:
     """
     directory = directory or paths.conf_dir()
     workloads_file = read(directory / "workloads.yaml")
-    workloads = dict(_entries(workloads_file, "workloads", Workload))
+    workloads = dict(_workloads(workloads_file))
     engines_file = read(directory / "engines.yaml")
     engines = dict(_entries(engines_file, "engines", Engine))
     clusters = dict(_clusters(read(directory / "clusters.yaml")))
@@ -77,6 +78,16 @@ def profile_path(profile: str, directory: Path | None = None) -> Path:
 def _entries(document: Document, section: str, model: type[_M]) -> Iterator[tuple[str, _M]]:
     for name, value in _section(document, section):
         yield name, document.validated((section, name), model, value)
+
+
+def _workloads(document: Document) -> Iterator[tuple[str, Workload]]:
+    for name, value in _section(document, "workloads"):
+        key = ("workloads", name)
+        try:
+            sized = with_sizes(value)
+        except KeyedError as error:
+            raise document.error((*key, *error.keys), str(error)) from None
+        yield name, document.validated(key, Workload, sized)
 
 
 def _clusters(document: Document) -> Iterator[tuple[str, AnyCluster]]:

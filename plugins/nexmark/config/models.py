@@ -173,7 +173,15 @@ class Workload(Size):
 
     With the source `kafka` a night writes the events to topics of `partitions` partitions first.
     With `compatibility` its nights check whether running queries survive the upgrade.
+    Of the kind `paced`, events are sent at `rate` per second while the query runs, for `warm_up`
+    and then for `seconds` seconds; the other sizes follow from these.
     """
+
+    kind: Literal["bounded", "paced"] = "bounded"
+    rate: Annotated[int, Field(gt=0, le=100_000)] | None = None
+    seconds: Annotated[int, Field(ge=5, le=3600)] | None = None
+    warm_up: Annotated[int, Field(ge=1, le=600)] | None = None
+    trigger: Literal["micro-batch", "real-time"] | None = None
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
     source: Literal["datagen", "kafka"] = "datagen"
@@ -189,6 +197,11 @@ class Workload(Size):
     generator: Annotated[Mapping[str, int], AfterValidator(_known_knobs)] = Field(
         default_factory=dict
     )
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether events are sent at a rate while the query runs."""
+        return self.kind == "paced"
 
     @model_validator(mode="after")
     def _checks(self) -> Workload:
@@ -215,7 +228,8 @@ class Workload(Size):
             raise KeyedError(
                 ("partitions",), "partitions belongs to source: kafka; give both, or neither"
             )
-        for keys, size in (((), self), (("verify",), self.verify)):
+        filled: list[tuple[tuple[str, ...], Size]] = [(("verify",), self.verify)]
+        for keys, size in filled if self.is_paced else [((), self), *filled]:
             for name in ("events", "rows_per_batch"):
                 if self.partitions and getattr(size, name) % self.partitions:
                     raise KeyedError(
@@ -239,7 +253,8 @@ class Gate(Model):
     """
 
     version: Annotated[int, Field(ge=1)]
-    metric: Literal["cpu_s_per_mevent"]
+    metric: Literal["cpu_s_per_mevent", "latency_ms_p50", "latency_ms_p99"]
+    paced_metric: Literal["latency_ms_p50", "latency_ms_p99"] = "latency_ms_p50"
     max_ratio: Ratio
     workloads: Mapping[str, Ratio] = Field(default_factory=dict)
     queries: Mapping[QueryName, Ratio] = Field(default_factory=dict)
@@ -265,6 +280,7 @@ class Gate(Model):
     suite_queries: Annotated[int, Field(ge=5)] = 8
     inform_z: Deviations = 3.5
     inform_change: Change = 0.03
+    source_headroom: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 3.0
     drift_allowance: Deviations = 0.5
     drift_bound: Deviations = 5.0
     canary_unsteady: Change = 0.05

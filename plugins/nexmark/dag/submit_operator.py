@@ -19,6 +19,7 @@ from nexmark.dag.links import LINKS, publish_event_log
 from nexmark.dag.submit_hook import WatchedSubmitHook
 from nexmark.errors import NexmarkError
 from nexmark.night.eta import Watch
+from nexmark.night.kafka_input import note_broker
 from nexmark.night.night_progress import reason, say
 from nexmark.night.private_confs import private_properties
 from nexmark.night.run_directory import claim, note_application, prepare, write_failure
@@ -26,7 +27,7 @@ from nexmark.night.shared_verification import DONE, outcomes, run_together
 from nexmark.night.submission import VERIFY
 from nexmark.secrets import without_secrets
 from nexmark.tasks.context import current_night
-from nexmark.tasks.kafka_topics import kafka_confs
+from nexmark.tasks.kafka_topics import events_beside, kafka_confs
 from nexmark_jobs.ending import VARIABLE, UsageError, exit_code
 
 _EXIT_CODE = "exit-code.txt"
@@ -116,10 +117,16 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         if "heal" in submission:
             self._heal(submission["heal"])
         prepare([Path(directory) for directory in submission["directories"]])
+        night, place = current_night(), Path(submission["directories"][0])
+        timed = "sampled_with" in submission
+        broker = note_broker(night, place, None) if timed else None
         started = time.time()
         try:
             secrets = kafka_confs(submission.get("kafka"))
-            with private_properties(submission, secrets) as self.properties_file:
+            with (
+                events_beside(night, submission),
+                private_properties(submission, secrets) as self.properties_file,
+            ):
                 self._submitted = self._hook_of(submission)
                 self._submitted.submit(self.application)
         except AirflowException as error:
@@ -130,6 +137,8 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             raise
         finally:
             note_application(Path(submission["night"]), submission["label"], started, time.time())
+            if timed:
+                note_broker(night, place, broker)
             publish_event_log(submission)
         for unfinished, finished in submission["renames"]:
             if Path(unfinished).exists():

@@ -26,13 +26,17 @@ _LOOKS = {
     Value.REGRESSION: ("up", "bad", 2, "Slower; measured twice in the same night."),
     Value.SUSPECT: ("question", "bad", 3, "Looks changed, and could not be measured again."),
     Value.WATCH: ("eye", "warn", 4, "A slow drift, or a metric that does not decide has changed."),
+    Value.SOURCE_BOUND: (
+        *("bars", "warn", 5),
+        "The source is hardly faster than the query: it may be what was measured.",
+    ),
     Value.UNCONFIRMED: (
-        *("wave", "calm", 5),
+        *("wave", "calm", 6),
         "Looked changed, and was not when it was measured again the same night.",
     ),
-    Value.FASTER: ("down", "good", 6, "Better, by the same test the other way round."),
-    Value.CALIBRATING: ("dots", "calm", 7, "Nothing to compare with yet, or the noise is unknown."),
-    Value.OK: ("check", "good", 8, "No change that this night could have told from noise."),
+    Value.FASTER: ("down", "good", 7, "Better, by the same test the other way round."),
+    Value.CALIBRATING: ("dots", "calm", 8, "Nothing to compare with yet, or the noise is unknown."),
+    Value.OK: ("check", "good", 9, "No change that this night could have told from noise."),
 }
 _UNJUDGED = Look(NOT_JUDGED, "hole", "calm", 4, "No verdict is recorded (yet).")
 _KNOWN = 20

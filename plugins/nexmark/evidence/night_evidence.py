@@ -22,7 +22,7 @@ from nexmark.evidence.rows import Row, rows_of, suite_of
 from nexmark.evidence.signoffs import SignOffDecision
 from nexmark.evidence.summary import failed, health, summary
 from nexmark.evidence.upgrades import Upgrades, upgrades_of
-from nexmark.model import SUITE, WALL, grouped
+from nexmark.model import CPU, METRICS, SUITE, WALL, Metric, grouped, metric_of
 from nexmark.store import Store, history
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.table_rows import (
@@ -143,6 +143,17 @@ class NightEvidence(CommonEvidence):
     self_tests: SelfTests
     reproduce: Mapping[str, str]
     attributions: Mapping[str, Attribution]
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that decides."""
+        return metric_of(next((line.row.metric for line in self.lines), CPU))
+
+    @property
+    def tabled(self) -> list[Metric]:
+        """The metrics that have a column of their own in this night."""
+        measured = {x for line in self.lines for x, value in line.row.figures.items() if value}
+        return [metric for name, metric in METRICS.items() if name in measured]
 
     @property
     def tonight(self) -> tuple[SelfTestRow, ...]:

@@ -73,7 +73,7 @@ class Arms:
 class PairOfRuns:
     """Both repetitions of a pair; None for one that is not there (a night of one arm has none).
 
-    The figures are CPU-seconds per million events, on the basis of the verdict, of repetitions that
+    The figures are of the metric that decides, on the basis of the verdict, of repetitions that
     count.
     """
 
@@ -147,15 +147,17 @@ def arms_of(
     }
 
 
-def pairs_of(rows: Iterable[RepetitionRow], basis: str | None = None) -> list[PairOfRuns]:
-    """Return the pairs of one query, by stage and number.
+def pairs_of(
+    rows: Iterable[RepetitionRow], basis: str | None = None, metric: str = CPU
+) -> list[PairOfRuns]:
+    """Return the pairs of one query, by stage and number, with the figures of a metric.
 
     Without a ``basis``, the figures are on the one that all repetitions have, as the gate's are.
     """
     own = [row for row in rows if row.arm in ARMS and row.stage in STAGES]
     if basis not in list(Basis):
         basis = one_basis(row.cpu_s_per_mevent_steady for row in own if row.ok)
-    column = metric_of(CPU).column(basis)
+    column = metric_of(metric).column(basis)
     pairs = []
     for (stage, number), runs in sorted(grouped(own, lambda x: (x.stage, x.number)).items()):
         arms = {row.arm: row for row in runs}
@@ -248,8 +250,13 @@ def _counting(rows: Iterable[RepetitionRow]) -> list[RepetitionRow]:
 
 
 def _figure(row: RepetitionRow | None, column: str) -> float | None:
-    value = getattr(row, column) if row is not None and row.status == "ok" else None
+    value = figure_of(row, column) if row is not None and row.status == "ok" else None
     return None if value is None else float(value)
+
+
+def figure_of(row: RepetitionRow, name: str) -> float | None:
+    """Return the figure in a column, or of a metric without one."""
+    return getattr(row, name) if hasattr(row, name) else (row.figures or {}).get(name)
 
 
 def _ratio(candidate: float | None, baseline: float | None) -> float | None:

@@ -21,6 +21,7 @@ from nexmark.evidence.explaining import (
     confs_by_arm,
     plans_of,
 )
+from nexmark.evidence.latencies import ArmLatency, latencies_of
 from nexmark.evidence.looks import Look, look
 from nexmark.evidence.night_evidence import CommonEvidence, builds_of
 from nexmark.evidence.night_hosts import canary_of, host_facts
@@ -38,7 +39,7 @@ from nexmark.evidence.pairs import (
 from nexmark.evidence.reproduce import reproduce
 from nexmark.expectations.reference import reference_sql
 from nexmark.flames import Flames, flames_of
-from nexmark.model import ARMS, CPU, SUITE
+from nexmark.model import ARMS, CPU, SUITE, Metric, metric_of
 from nexmark.store import Store, history
 from nexmark.store.query_history import LevelChange, RatioPoint, lasting_changes, trail
 from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
@@ -75,6 +76,7 @@ class QueryEvidence(CommonEvidence):
     changes: tuple[LevelChange, ...]
     plans: PlansCompared
     conf_differences: tuple[ConfOfArms, ...]
+    latencies: tuple[ArmLatency, ...]
     batches: tuple[BatchMedian, ...]
     cpu: tuple[CpuCurve, ...]
     attribution: Attribution | None
@@ -85,6 +87,11 @@ class QueryEvidence(CommonEvidence):
     def verdict(self) -> VerdictRow | None:
         """The verdict that decides."""
         return next((row for row in self.verdicts if row.decides), None)
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that decides."""
+        return metric_of(self.verdict.metric if self.verdict else CPU)
 
     @property
     def look(self) -> Look:
@@ -116,8 +123,8 @@ def query_evidence(
     if deciding is not None and deciding.baseline_run:
         others = {query: store.repetitions(deciding.baseline_run, [query])}
     arms = arms_of(alone, others).get(query, Arms())
-    pairs = pairs_of(alone, deciding.basis if deciding else None)
     metric = deciding.metric if deciding else CPU
+    pairs = pairs_of(alone, deciding.basis if deciding else None, metric)
     points = trail(store, night, query, metric, NIGHTS)
     before, after = history.neighbours(store, night)
     builds = builds_of(store, night, store.verdicts(night.id))
@@ -141,6 +148,7 @@ def query_evidence(
         host_names=tuple(sorted({host for row in own for host in row.hosts or ()})),
         host_facts=host_facts(night),
         canary=tuple(canary_of(x for x in store.canaries(night.id) if x.group in (query, ""))),
+        latencies=tuple(latencies_of(alone)),
         batches=tuple(batch_medians(alone)),
         cpu=tuple(cpu_curves(store, pairs, arms)),
         attribution=attribution_of(store, night.id, query),

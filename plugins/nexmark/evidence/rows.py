@@ -22,9 +22,10 @@ class Row:
 
     ``wall_s`` and ``cpu_s`` are medians over the ``repetitions`` that count, from the start of the
     query to its last batch; ``cores`` and ``throughput_per_core`` follow from them, so that the row
-    is consistent in itself. ``cpu_s_per_mevent`` is the metric of record on its ``basis`` (steady
-    or application); if there is a verdict, both have its basis. ``ratio`` is ``cpu_s_per_mevent`` /
-    ``baseline``; in a night of pairs it is computed from the pairs, with its 95 % interval ``lo``,
+    is consistent in itself. ``metric`` is the one that decides: ``cpu_s_per_mevent`` on its
+    ``basis`` (steady or application), of the verdict if there is one, or one of the ``figures``.
+    ``baseline`` is of it, and so is ``ratio``; in a night of pairs it is computed from the pairs,
+    with its 95 % interval ``lo``,
     ``hi``. ``mde`` is the smallest slowdown that could have been seen (0.07 is 7 %). ``red``:
     whether the verdict fails the night. ``acceptance``: the id of the acceptance that covers the
     verdict. ``pairs``: how many pairs the verdict has, if it is on pairs. ``result``: right, WRONG,
@@ -32,6 +33,7 @@ class Row:
     """
 
     query: str
+    metric: str = CPU
     repetitions: int = 0
     events: int | None = None
     wall_s: float | None = None
@@ -96,9 +98,11 @@ def _row(
     right = [row for row in repetitions if row.ok]
     verdict = verdicts.get(query)
     own = _on_one_basis(right)
-    judged = verdict is not None and verdict.candidate is not None
+    of_figures = verdict is not None and metric_of(verdict.metric).tabled
+    judged = verdict is not None and verdict.candidate is not None and not of_figures
     return Row(
         query=query,
+        metric=verdict.metric if verdict else CPU,
         repetitions=len(right),
         events=right[0].events if right else None,
         wall_s=median_of(row.wall_s for row in right),

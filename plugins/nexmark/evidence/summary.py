@@ -10,7 +10,7 @@ from textwrap import shorten
 from nexmark.config import paths
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
-from nexmark.model import Value
+from nexmark.model import Value, metric_of
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.table_rows import NightRow, VerdictRow
 
@@ -19,7 +19,10 @@ REASONS = 3
 GROSS = 1.1
 """Told also while the gate is calibrating."""
 NAMED_ALL = frozenset(
-    {Value.INVALID, Value.MISSING, Value.REGRESSION, Value.SUSPECT, Value.WATCH, Value.FASTER}
+    {
+        *(Value.INVALID, Value.MISSING, Value.REGRESSION, Value.SUSPECT, Value.WATCH),
+        *(Value.FASTER, Value.SOURCE_BOUND),
+    }
 )
 WIDTH = 120
 SAID = {
@@ -28,6 +31,7 @@ SAID = {
     Value.REGRESSION: "slower",
     Value.SUSPECT: "suspect",
     Value.WATCH: "to watch",
+    Value.SOURCE_BOUND: "bound by their source",
     Value.UNCONFIRMED: "not confirmed",
     Value.FASTER: "faster",
     Value.OK: "unchanged",
@@ -125,7 +129,9 @@ def _what(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str
         parts.append(f"suite {suite.value}, {suite.reason}")
     elif ratios:
         mean = math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
-        parts.append(f"CPU {mean:.3f} of the baseline (geometric mean of {len(ratios)})")
+        metric = metric_of(next(row.metric for row in rows if row.ratio))
+        what = "CPU" if metric.bases else metric.heading
+        parts.append(f"{what} {mean:.3f} of the baseline (geometric mean of {len(ratios)})")
     return f"NIGHT {'FAILED' if failed(rows, suite) else 'OK'}: {'; '.join(parts)}."
 
 
@@ -173,6 +179,11 @@ def _next(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str
 
 
 def _next_when_green(night: NightRow, rows: Sequence[Row], accept: str) -> str:
+    if bound := _with(rows, Value.SOURCE_BOUND):
+        return (
+            f"Next: give {_names(bound)} a faster source (docs/kafka.md, Headroom): this night "
+            "proves nothing of them."
+        )
     calibrating = _with(rows, Value.CALIBRATING)
     if calibrating and all(row.ratio for row in calibrating):
         if gross := [row for row in calibrating if is_gross(row)]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hdrh.histogram import HdrHistogram
 
 from nexmark.latency.matching import Matched
+from nexmark.latency.pacing import PacedEvent
 
 MAX_LAG_MS = 5.0
 """A run whose producer was later than this, at the 99th percentile, measured the producer."""
@@ -29,11 +31,15 @@ class LatencyFigures:
         query, trigger, rate: what ran; events per second.
         events: how many bids have a latency.
         percentiles: milliseconds at 50, 90, 99 and 99.9 percent.
+        p50, p99: the same, for comparisons: the broker's clock has whole milliseconds, and here the
+            events of one millisecond are spread over it.
         longest: milliseconds.
         lag_p99: how late the producer was, milliseconds.
         keeps_up: whether the latency of the last quarter is near the first quarter's.
         invalid: why the figures cannot be believed; empty if they can.
         histogram: all latencies as HdrHistogram encodes them, in base64; histograms can be added.
+        sent: how many events were sent, the warm-up included.
+        first_ms, from_ms, last_ms: when the first event was due, the first that counts, the last.
     """
 
     query: str
@@ -41,19 +47,31 @@ class LatencyFigures:
     rate: int
     events: int
     percentiles: tuple[int, ...]
+    p50: float
+    p99: float
     longest: int
     lag_p99: float
     keeps_up: bool
     invalid: str
     histogram: str
+    sent: int
+    first_ms: int
+    from_ms: int
+    last_ms: int
 
 
 def figures(
-    query: str, trigger: str, rate: int, matched: Matched, lags: Sequence[float], from_ms: int
+    query: str,
+    trigger: str,
+    rate: int,
+    matched: Matched,
+    lags: Sequence[float],
+    sent: Sequence[PacedEvent],
+    from_ms: int,
 ) -> LatencyFigures:
     """The figures of the events that are due from `from_ms` on.
 
-    `lags`: of the producer, for the same events.
+    `lags`: of the producer, for the same events; `sent`: all events.
     """
     found = sorted((due, latency) for due, latency in matched.latencies if due >= from_ms)
     histogram = HdrHistogram(1, _LONGEST_MS, _DIGITS)
@@ -66,12 +84,29 @@ def figures(
         rate,
         events=len(found),
         percentiles=tuple(histogram.get_value_at_percentile(at) for at in PERCENTILES),
+        p50=_within(found, 0.5),
+        p99=_within(found, 0.99),
         longest=max((latency for _, latency in found), default=0),
         lag_p99=lag,
         keeps_up=_keeps_up([latency for _, latency in found]),
         invalid=_invalid(matched, found, lag),
         histogram=histogram.encode().decode(),
+        sent=len(sent),
+        first_ms=sent[0].due_ms,
+        from_ms=from_ms,
+        last_ms=sent[-1].due_ms,
     )
+
+
+def _within(found: Sequence[tuple[int, int]], part: float) -> float:
+    """The quantile, with the events of one millisecond spread over it."""
+    counts = sorted(Counter(latency for _, latency in found).items())
+    rank, below = part * len(found), 0
+    for latency, count in counts:
+        if below + count >= rank:
+            return latency + (rank - below) / count
+        below += count
+    return 0.0
 
 
 def _invalid(matched: Matched, found: Sequence[tuple[int, int]], lag: float) -> str:

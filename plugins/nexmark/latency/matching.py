@@ -6,8 +6,9 @@ Never the newest `dateTime` of a row: that would hide the events which waited fo
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -44,12 +45,16 @@ class Matching(Protocol):
         """Find the bids among `events` in the output, which is in the order of the topic."""
 
 
+@dataclass(frozen=True)
 class PerRow:
-    """Queries that write a row for each bid, with its `dateTime`."""
+    """Queries that write a row for each bid that they select, with its `dateTime`."""
+
+    selects: Callable[[Mapping[str, Any]], bool] = lambda _: True
 
     def match(self, events: Sequence[PacedEvent], output: Sequence[OutputRecord]) -> Matched:
         """Rows of one millisecond are taken in their order."""
-        wanted = Counter(event.due_ms for event in events if event.kind == "bid")
+        bids = (event for event in events if event.kind == "bid" and self.selects(event.entity))
+        wanted = Counter(event.due_ms for event in bids)
         found: list[tuple[int, int]] = []
         seen: Counter[int] = Counter()
         repeated = 0
@@ -83,5 +88,23 @@ class PerAuctionAndDay:
         return Matched(found, total - len(found), 0)
 
 
-MATCHINGS: dict[str, Matching] = {"q0": PerRow(), "q1": PerRow(), "q17": PerAuctionAndDay()}
+_NAMED = ("apple", "google", "facebook", "baidu")
+_CHANNEL = re.compile("(&|^)channel_id=[^&]+")
+
+
+def _has_channel(bid: Mapping[str, Any]) -> bool:
+    return bid["channel"].lower() in _NAMED or _CHANNEL.search(bid["url"]) is not None
+
+
+MATCHINGS: dict[str, Matching] = {
+    "q0": PerRow(),
+    "q1": PerRow(),
+    "q2": PerRow(lambda bid: bid["auction"] % 123 == 0),
+    "q10": PerRow(),
+    "q13": PerRow(),
+    "q14": PerRow(lambda bid: 1_000_000_000 < 908 * bid["price"] < 50_000_000_000),
+    "q17": PerAuctionAndDay(),
+    "q21": PerRow(_has_channel),
+    "q22": PerRow(),
+}
 """The queries whose latency can be measured."""

@@ -13,19 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from confluent_kafka import Consumer, TopicPartition
-
 from nexmark.config import paths
 from nexmark.engines import Build
-from nexmark.errors import NexmarkError
-from nexmark.kafka.kafka_error import KafkaError
 from nexmark.kafka.topics import KafkaCluster
-from nexmark.latency.figures import LatencyFigures, figures
-from nexmark.latency.matching import MATCHINGS, OutputRecord
-from nexmark.latency.pacing import PacedEvent, paced, send
+from nexmark.latency.figures import LatencyFigures
+from nexmark.latency.measuring import LatencyError, Measuring, Pace
 
 PARTITIONS = 2
-"""Of the input topic; the output has one, so that its order is the brokers' own."""
+"""Of the input topic."""
 
 SLOTS = 4
 """Real-Time Mode needs one for each input partition and one for the shuffle, all at once."""
@@ -36,16 +31,10 @@ _CONFS = {
     "spark.driver.memory": "2g",
     "spark.log.level": "ERROR",
 }
-_AHEAD_MS = 1_500
 _READY_S = 180
 _DUMP_S = 600
-_MAX_DRAIN_S = 120.0
 _STOP_S = 90
 _POLL_S = 0.5
-
-
-class LatencyError(NexmarkError):
-    """A paced run that has no figures; one line with the reason."""
 
 
 @dataclass(frozen=True)
@@ -78,19 +67,14 @@ class PacedRuns:
             KafkaError: The events did not reach the topic.
         """
         lines = self._events(rate, (seconds + warm_up_s) * rate)
+        measuring = Measuring(self.kafka, self.say)
+        name = f"nexmark-paced-{uuid.uuid4().hex[:10]}"
         with (
-            self._topic(PARTITIONS) as source,
-            self._topic(1) as sink,
+            measuring.topics(name, PARTITIONS) as (source, sink),
             self._query(query, trigger, source, sink) as alive,
         ):
-            events = paced(lines, int(time.time() * 1000) + _AHEAD_MS)
-            self.say(f"{query} {trigger}: {len(events):,} events, {rate:,} per second")
-            lags = send(self.kafka, source, PARTITIONS, events)
-            output = self._drained(query, events, sink, alive)
-        from_ms = events[0].due_ms + warm_up_s * 1000
-        late = [lag for event, lag in zip(events, lags, strict=True) if event.due_ms >= from_ms]
-        matched = MATCHINGS[query].match(events, output)
-        return figures(query, trigger, rate, matched, late, from_ms)
+            pace = Pace(query, trigger, rate, warm_up_s, PARTITIONS)
+            return measuring.measure(pace, lines, source, sink, alive)
 
     def _events(self, rate: int, count: int) -> list[str]:
         """Generated events, `rate` of them in a second of event time."""
@@ -129,7 +113,8 @@ class PacedRuns:
             str(paths.repository() / "nexmark_jobs" / "paced_query.py"),
             *("--query", query, "--trigger", trigger, "--source", source, "--sink", sink),
             *("--bootstrap-servers", self.kafka.servers),
-            *("--until", str(place / "stop"), "--result", str(place / "result.json")),
+            *("--started", str(place / "started"), "--until", str(place / "stop")),
+            *("--result", str(place / "result.json")),
         ]
         log = place / "log.txt"
         with log.open("w") as output:
@@ -147,7 +132,7 @@ class PacedRuns:
 
         try:
             deadline = time.monotonic() + _READY_S
-            while "started" not in log.read_text().splitlines():
+            while not (place / "started").exists():
                 alive()
                 if time.monotonic() > deadline:
                     raise LatencyError(f"latency: {query} {trigger}: not started in {_READY_S} s")
@@ -160,58 +145,6 @@ class PacedRuns:
             process.kill()
             process.wait()
             shutil.rmtree(place, ignore_errors=True)
-
-    def _drained(
-        self, query: str, events: list[PacedEvent], sink: str, alive: Callable[[], None]
-    ) -> list[OutputRecord]:
-        """The output: when every bid has its row, or when no more rows come.
-
-        A query on a busy machine may write its first row long after the last event.
-        """
-        deadline = time.monotonic() + _MAX_DRAIN_S
-        output: list[OutputRecord] = []
-        while True:
-            alive()
-            late = time.monotonic() > deadline
-            if self.kafka.offsets(sink, 1)[0][1] > len(output) or late:
-                output = self._output(sink)
-                if late or not MATCHINGS[query].match(events, output).missing:
-                    return output
-            time.sleep(_POLL_S)
-
-    def _output(self, sink: str) -> list[OutputRecord]:
-        """All records of the output, in their order."""
-        ((begin, end),) = self.kafka.offsets(sink, 1)
-        consumer = Consumer({**self.kafka.client(), "group.id": "nexmark"})
-        found: list[OutputRecord] = []
-        try:
-            consumer.assign([TopicPartition(sink, 0, begin)])
-            while len(found) < end - begin:
-                records = consumer.consume(5_000, timeout=10)
-                if not records:
-                    raise KafkaError(f"kafka: {sink} has {end - begin} records, got {len(found)}")
-                for record in records:
-                    value = record.value()
-                    assert isinstance(value, bytes)
-                    key = record.key()
-                    found.append(
-                        OutputRecord.of(
-                            record.timestamp()[1], key if isinstance(key, bytes) else None, value
-                        )
-                    )
-        finally:
-            consumer.close()
-        return found
-
-    @contextlib.contextmanager
-    def _topic(self, partitions: int) -> Iterator[str]:
-        name = f"nexmark-paced-{uuid.uuid4().hex[:10]}"
-        config = {"message.timestamp.type": "LogAppendTime"}
-        self.kafka.create(name, partitions, config)
-        try:
-            yield name
-        finally:
-            self.kafka.delete(name)
 
 
 def environment(build: Build, mark: Mapping[str, str], work: Path) -> dict[str, str]:

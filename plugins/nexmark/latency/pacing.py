@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,6 +18,7 @@ _TIMES = {"person": ("dateTime",), "auction": ("dateTime", "expires"), "bid": ("
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FORMAT = "%Y-%m-%d %H:%M:%S.%f"
 _SPIN_S = 0.002
+_ASK_S = 1.0
 _FLUSH_S = 30
 _PRODUCER = {"acks": "1", "linger.ms": 0, "queue.buffering.max.messages": 1_000_000}
 
@@ -66,9 +67,15 @@ def _text(millis: int) -> str:
 
 
 def send(
-    kafka: KafkaCluster, topic: str, partitions: int, events: Sequence[PacedEvent]
+    kafka: KafkaCluster,
+    topic: str,
+    partitions: int,
+    events: Sequence[PacedEvent],
+    alive: Callable[[], None],
 ) -> list[float]:
     """Send every event when it is due, event n to partition n mod `partitions`.
+
+    `alive` raises if the query that reads them no longer runs; it is asked once a second.
 
     Returns:
         For each event how many milliseconds after it was due it was given to the client.
@@ -77,7 +84,7 @@ def send(
         KafkaError: Not every event has reached the topic.
     """
     producer = Producer({**kafka.client(), **_PRODUCER})
-    lags = []
+    lags, ask = [], time.monotonic() + _ASK_S
     for number, event in enumerate(events):
         due = event.due_ms / 1000
         while (wait := due - time.time()) > 0:
@@ -85,6 +92,9 @@ def send(
             time.sleep(min(wait, _SPIN_S))
         producer.produce(topic, event.line, partition=number % partitions)
         lags.append((time.time() - due) * 1000)
+        if time.monotonic() > ask:
+            alive()
+            ask = time.monotonic() + _ASK_S
     left = producer.flush(_FLUSH_S)
     if left:
         raise KafkaError(f"kafka: {left} of {len(events)} paced events did not reach {topic}")

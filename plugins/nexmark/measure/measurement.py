@@ -44,6 +44,7 @@ class Measurement(RunFacts):
         ``sampler_cores``: what the costliest sampler used.
     Others
         ``figures``: values of the metrics of ``model.METRICS`` that have no field here, by name.
+        ``latency``: of a paced repetition, the latency of every event, as HdrHistogram encodes it.
     """
 
     events: int
@@ -76,6 +77,7 @@ class Measurement(RunFacts):
     other_cores: float | None
     steal_cores: float | None
     figures: Mapping[str, float] = field(default_factory=dict)
+    latency: str | None = None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 On the embedded cluster the night starts a broker of its own, in the state directory of the cluster,
 and ends it; elsewhere it uses the Kafka of the cluster's connection.
 
-    <run directory>/kafka.json     what the applications of the night read
+    <run directory>/kafka.json     what the applications of the night read, and how fast that is
+    <query>/<run>/broker.json      CPU time of the night's broker during an application
     <run directory>/topics/        the events while they are written to the topics
 
 Event n of a topic is event n of the generator, so that the results are the same.
@@ -12,6 +13,7 @@ Event n of a topic is event n of the generator, so that the results are the same
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -19,25 +21,35 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from nexmark.cluster import OWNER_VARIABLE
 from nexmark.cluster.local import LocalCluster
 from nexmark.config import Size, SshCluster
 from nexmark.config.fields import Model
 from nexmark.kafka.jars import connector, connector_files
 from nexmark.kafka.kafka_error import KafkaError
-from nexmark.model import Arm
+from nexmark.model import BROKER_CPU, READ_RATE, SOURCE_RATE, Arm
+from nexmark.night.paced_night import events_of, prefix_of
 from nexmark.night.plan import Deployment, Deployments, Night
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
 
+_BROKER = "broker.json"
+_CONFS = "spark.nexmark.kafka."
 _DUMP_TIMEOUT_S = 3 * 3600
 
 
 class NightKafka(Model):
-    """The Kafka of a night: its bootstrap servers."""
+    """The Kafka of a night: its bootstrap servers.
+
+    Attributes:
+        rates: by topic what a consumer alone reads, records per second.
+    """
 
     servers: str
+    rates: Mapping[str, float] = Field(default_factory=dict)
 
     @classmethod
     def read(cls, night: Night) -> NightKafka:
@@ -92,11 +104,25 @@ def topic_of(night: Night, size: Size) -> str:
 def sizes(night: Night) -> list[Size]:
     """The inputs that the applications of the night read, each once."""
     found: dict[tuple[int, int], Size] = {}
-    for size in (night.workload.verify, night.workload):
+    for size in (night.workload.verify, *_timed(night)):
         found.setdefault((size.events, size.tps), size)
-    if Arm.SLOWED in night.self_test:
-        found.setdefault((night.slowed.events, night.slowed.tps), night.slowed)
     return list(found.values())
+
+
+def _timed(night: Night) -> list[Size]:
+    """The inputs of timed repetitions, where they are in topics before."""
+    if night.workload.is_paced:
+        return []
+    return [night.workload, *([night.slowed] if Arm.SLOWED in night.self_test else [])]
+
+
+def _consumer(night: Night) -> dict[str, str]:
+    """Settings of the queries' consumers that the engine gives."""
+    return {
+        name.removeprefix(_CONFS): value
+        for name, value in night.engine.conf.items()
+        if name.startswith(_CONFS)
+    }
 
 
 def problems(night: Night) -> list[str]:
@@ -123,6 +149,7 @@ def fill_topics(
         KafkaError: The broker does not start, the events cannot be written, or a jar is missing.
     """
     from nexmark.kafka.filling import fill
+    from nexmark.kafka.lone_consumer import read_alone
     from nexmark.kafka.topics import KafkaCluster
 
     for each in {x.spark_version for x in (deployments.candidate, *deployments.baselines.values())}:
@@ -131,7 +158,8 @@ def fill_topics(
         kafka = KafkaCluster(cluster.brokers.up(1, cluster.config.kafka_port, say))
         say(f"Kafka is up at {kafka.servers}")
     assert kafka is not None
-    events = night.directory / "topics"
+    events, rates = night.directory / "topics", {}
+    timed = [topic_of(night, size) for size in _timed(night)]
     try:
         for largest, same in _by_rate(sizes(night)).items():
             _dump(night, deployments.candidate, largest, events)
@@ -146,15 +174,50 @@ def fill_topics(
                     replace=True,
                 )
                 say(str(filled))
+        if night.workload.is_paced:
+            _dump(night, deployments.candidate, night.workload, events_of(night))
+        for topic in timed:
+            rates[topic] = read_alone(
+                kafka, topic, night.workload.partitions or 1, _consumer(night)
+            )
+            say(f"{topic}: a consumer alone reads {rates[topic]:,.0f} records per second")
     finally:
         shutil.rmtree(events, ignore_errors=True)
-    (night.directory / "kafka.json").write_text(NightKafka(servers=kafka.servers).model_dump_json())
+    found = NightKafka(servers=kafka.servers, rates=rates)
+    (night.directory / "kafka.json").write_text(found.model_dump_json())
+
+
+def note_broker(night: Night, directory: Path, before: float | None) -> float | None:
+    """The CPU time of the night's own broker so far; None where it has none.
+
+    With the time `before` an application, note in its `directory` what the broker used meanwhile.
+    """
+    cluster = night.spark_cluster
+    if night.workload.source != "kafka" or not isinstance(cluster, LocalCluster):
+        return None
+    now = cluster.brokers.cpu_s()
+    if before is not None and now >= before:
+        (directory / _BROKER).write_text(json.dumps({"cpu_s": now - before}))
+    return now
+
+
+def source_figures(night: Night, directory: Path, size: Size, read_rate: float) -> dict[str, float]:
+    """The figures of the source of the repetition in `directory`, by the metric."""
+    if night.workload.source != "kafka":
+        return {}
+    alone = NightKafka.read(night).rates.get(topic_of(night, size))
+    found = {} if alone is None else {SOURCE_RATE: alone, READ_RATE: read_rate}
+    noted = directory / _BROKER
+    if noted.exists():
+        found[BROKER_CPU] = json.loads(noted.read_text())["cpu_s"]
+    return found
 
 
 def remove_topics(night: Night, kafka: KafkaCluster) -> None:
     """Remove the topics of the night from a Kafka that goes on."""
     there = {topic.name for topic in kafka.topics()}
-    for topic in {topic_of(night, size) for size in sizes(night)} & there:
+    ours = {topic_of(night, size) for size in sizes(night)} & there
+    for topic in ours | {name for name in there if name.startswith(prefix_of(night))}:
         kafka.delete(topic)
 
 

@@ -40,7 +40,7 @@ from nexmark.engines import (
 )
 from nexmark.errors import NexmarkError
 from nexmark.model import MIN_PAIRS
-from nexmark.night import kafka_input
+from nexmark.night import kafka_input, paced_night
 from nexmark.night.params import NightParams
 from nexmark.night.plan import Night
 from nexmark.secrets import fingerprinted
@@ -67,7 +67,7 @@ def make_night(
     engine_config = pick("engine", engine, config.engines)
     name = asked.workload or engine_config.workload
     workload: Workload = pick("workload", name, config.workloads)
-    gate = _gate(config.gate, workload.name, asked)
+    gate = _gate(config.gate, workload, asked)
     mode = gate.mode
     repetitions = asked.repetitions or (gate.pairs if mode == "paired" else 0)
     if mode != "bounds" and 0 < repetitions < MIN_PAIRS:
@@ -81,13 +81,17 @@ def make_night(
         workload = _verified_more(workload, scale)
     queries = select_queries(asked.queries, workload)
     candidate, against = _candidate(asked), asked.against
-    cluster = asked.cluster or config.cluster_of(engine_config)
+    cluster = pick("cluster", asked.cluster or config.cluster_of(engine_config), config.clusters)
+    if workload.is_paced and isinstance(cluster, EmbeddedCluster):
+        # Slots are threads, and Real-Time Mode needs one for each partition and for the shuffle.
+        slots = max(cluster.executor_cores, (workload.partitions or 1) + 2)
+        cluster = cluster.model_copy(update={"executor_cores": slots})
     return Night(
         dag_id=dag_id,
         run_id=run_id,
         engine=engine_config.model_copy(update={"conf": fingerprinted(engine_config.conf)}),
         workload=workload,
-        cluster=pick("cluster", cluster, config.clusters),
+        cluster=cluster,
         gate=gate,
         mode=mode,
         queries=queries,
@@ -171,10 +175,17 @@ def _candidate(asked: NightParams) -> str:
     return asked.build or asked.candidate or ""
 
 
-def _gate(gate: Gate, workload: str, asked: NightParams) -> Gate:
+def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
     """The gate of a night; a build to compare with is for pairs."""
     against = asked.against
-    mode = asked.mode or ("paired" if against else gate.mode_of(workload))
+    mode = asked.mode or ("paired" if against else gate.mode_of(workload.name))
+    if workload.is_paced:
+        if mode == "bounds":
+            raise NexmarkError(
+                f"mode: workload {workload.name} is paced, and latency is judged by pairs; take "
+                "mode paired"
+            )
+        gate = gate.model_copy(update={"metric": gate.paced_metric})
     if mode == HISTORY_MODE:
         raise NexmarkError(f"mode: {REMEDY}")
     if against and mode != "paired":
@@ -233,6 +244,7 @@ def find_problems(night: Night) -> Iterator[str]:
         for arm in night.arms:
             yield from night.clusters[arm].problems()
     yield from kafka_input.problems(night)
+    yield from paced_night.problems(night)
 
 
 def _build_problem(source: BuildSource) -> str:

@@ -34,7 +34,9 @@ _TOLD = 3
 
 def can_record(night: Night, suspects: Mapping[str, Collection[str]]) -> bool:
     """Whether the suspects of the candidate are recorded; says why not where the JDK cannot."""
-    if not night.gate.flame_graphs or not any(Arm.CANDIDATE in arms for arms in suspects.values()):
+    if night.workload.is_paced or not night.gate.flame_graphs:
+        return False
+    if not any(Arm.CANDIDATE in arms for arms in suspects.values()):
         return False
     problem = night.spark_cluster.recorder_problem()
     if problem:

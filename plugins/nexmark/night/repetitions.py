@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexmark.errors import NexmarkError
-from nexmark.model import Arm
+from nexmark.model import P50, P99, Arm
 from nexmark.night.correctness import Expected, Produced, faults
 from nexmark.night.executor_shares import trouble
+from nexmark.night.kafka_input import source_figures
+from nexmark.night.paced_night import paced_figures
 from nexmark.night.plan import Night
 from nexmark.night.run_directory import has_failure, last_starts, read_failure
 from nexmark.night.runs import Run, group
@@ -25,6 +27,7 @@ from nexmark.night.verification import Verification
 
 if TYPE_CHECKING:
     from nexmark.measure.measurement import Measurement
+    from nexmark.measure.result_file import RunResult
     from nexmark.store import RepetitionRecord, Store
 
 VERIFIED = "the verified result"
@@ -186,9 +189,18 @@ def _measured(
             min_intervals=MIN_INTERVALS,
         )
         wrong = wrong or trouble(night, directory, parsed, samples)
+        size = night.slowed if run.arm == Arm.SLOWED else night.workload
+        figures = source_figures(night, directory, size, read_rate(parsed, measurement))
+        if (pace := paced_figures(directory)) is not None:
+            if pace["invalid"]:
+                raise NexmarkError(pace["invalid"])
+            figures |= {P50: pace["p50"], P99: pace["p99"]}
+        histogram = pace["histogram"] if pace else None
+        measurement = dataclasses.replace(measurement, figures=figures, latency=histogram)
     except NexmarkError as error:
         return RepetitionRecord(night.name, **kept, invalid=wrong or str(error))
-    kept |= event_log_parts(events, result, measurement)
+    if measurement.latency is None:  # else the batches of the result are none of Spark's
+        kept |= event_log_parts(events, result, measurement)
     if run.arm == Arm.SLOWED:
         measurement = _as_if_fewer(measurement, night.workload.events)
     kept["series"] = [SeriesRecord(series, path) for series, path in found]
@@ -205,6 +217,12 @@ def event_log_parts(
         return {"parts": repetition_parts(events, result, measurement)}
     except NexmarkError as error:
         return {"parts_problem": str(error)}
+
+
+def read_rate(result: RunResult, measurement: Measurement) -> float:
+    """Records per second that a query reads from its topic, by all of its scans together."""
+    scans = max(1, result.plan_text.count("StreamingRelation kafka"))
+    return (measurement.steady_throughput or measurement.throughput) * scans
 
 
 def _as_if_fewer(measurement: Measurement, events: int) -> Measurement:

@@ -1,7 +1,8 @@
 """The decision of a person to sign a build off, or not, and why.
 
-A person who approves a red night has to say why. Airflow's form cannot insist on a reason, so an
-approval of a red night without one does not count (`Approval.objection`).
+A person who approves a night that is red, or has a query bound by its source, has to say why.
+Airflow's form cannot insist on a reason, so an approval of such a night without one does not count
+(`Approval.objection`).
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Approval(Model):
         if self.choice != "approved":
             return f"{self.choice}{by}{why}"
         if red and not self.reason:
-            return f"approved{by} without a reason, which a red night needs; clear `approval`"
+            needed = "which a red night needs; so does one bound by its source"
+            return f"approved{by} without a reason, {needed}; clear `approval`"
         return ""
 
 

@@ -12,11 +12,13 @@ from nexmark.config import Size, profile_path
 from nexmark.model import Arm, Stage
 from nexmark.night.jvm import Archive, recorded_options, timed_options, untimed_options
 from nexmark.night.kafka_input import (
+    NightKafka,
     connection_of,
     generator_arguments,
     source_arguments,
     source_confs,
 )
+from nexmark.night.paced_night import paced_arguments
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.private_confs import profile_confs, split
 from nexmark.night.runs import Run, group
@@ -92,7 +94,12 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
     directory = night.query_dir(run.query) / run.name
     deployment = deployments.of(run.cluster_arm, run.query)
     size = night.slowed if run.arm == Arm.SLOWED else night.workload
-    submission = _query(night, deployment, run.query, directory, size, "noop", arm=run.cluster_arm)
+    if night.workload.is_paced:
+        submission = _paced(night, deployment, run, directory)
+    else:
+        submission = _query(
+            night, deployment, run.query, directory, size, "noop", arm=run.cluster_arm
+        )
     events = directory / "events"
     options = recorded_options if run.stage == Stage.PROFILED else timed_options
     archives = {arm.build: _archive(night, arm) for arm in deployments.arms(run.query)}
@@ -140,6 +147,23 @@ def _query(
     return _submission(
         night, deployment, "run_query.py", arguments, name=name, clear=directory, arm=arm
     )
+
+
+def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
+    """The query that runs while its task sends it events; one slot for the shuffle is enough."""
+    servers = NightKafka.read(night).servers
+    submission = _submission(
+        night,
+        deployment,
+        "paced_query.py",
+        paced_arguments(night, run.query, directory, servers),
+        name=f"{run.query} {run.name}",
+        clear=directory,
+        arm=run.cluster_arm,
+    )
+    submission["conf"]["spark.sql.shuffle.partitions"] = "1"
+    submission["paced"] = run.query
+    return submission
 
 
 def _submission(

@@ -9,11 +9,12 @@ from typing import Any
 
 from nexmark.evidence.acknowledged import Acknowledged
 from nexmark.evidence.gate_health import GateHealth
+from nexmark.evidence.latencies import ArmLatency
 from nexmark.evidence.looks import look
 from nexmark.evidence.night_evidence import NightEvidence
 from nexmark.evidence.pairs import STAGES, BatchMedian, CpuCurve, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence
-from nexmark.model import ARMS, grouped
+from nexmark.model import ARMS, Metric, grouped, metric_of
 from nexmark.report import vega_lite as vega
 from nexmark.report.rendering import count, moment
 from nexmark.report.vega_lite import Chart, Spec
@@ -35,8 +36,9 @@ def night_charts(night: NightEvidence) -> list[Chart]:
     ]
     y = vega.field("query:N", sort=None, title=None)
     layers = [vega.one("x"), *vega.estimate("x", {"y": y}, [vega.tip("query", "query")])]
+    name = _short(metric_of(lines[0].metric)) if lines else ""
     chart = Chart(
-        "CPU ratio of each query",
+        f"{name} ratio of each query",
         "With its 95 % interval; a red triangle fails the night.",
         {"data": {"values": data}, "height": {"step": 18}, "layer": layers},
         ("query", "ratio", "from", "to"),
@@ -51,7 +53,12 @@ def query_charts(found: QueryEvidence) -> list[Chart]:
     interval = (verdict.lo, verdict.hi) if verdict else (None, None)
     charts = []
     if any(pair.ratio for pair in found.pairs):
-        charts += [pairs_chart(found.pairs, *interval), arms_chart(found.pairs)]
+        charts += [
+            pairs_chart(found.pairs, *interval, found.metric),
+            arms_chart(found.pairs, found.metric),
+        ]
+    if found.latencies:
+        charts.append(latency_chart(found.latencies))
     if any(point.ratio is not None for point in found.points):
         charts.append(history_chart(found.points, found.changes, found.acks))
     return charts
@@ -68,7 +75,35 @@ def time_charts(found: QueryEvidence) -> list[Chart]:
     return charts
 
 
-def pairs_chart(pairs: Sequence[PairOfRuns], low: float | None, high: float | None) -> Chart:
+def latency_chart(latencies: Sequence[ArmLatency]) -> Chart:
+    """Return the latencies of both arms over the percentiles, on log axes."""
+    points = [
+        {"arm": each.arm, "one_in": round(100 / (100 - at), 4), "ms": max(value, 0.5)}
+        for each in latencies
+        for at, value in each.curve
+    ]
+    spec = vega.lines(points, "one_in", "percentile", "ms", "milliseconds")
+    percents = "100 * (1 - 1 / datum.value)"
+    axis = {"values": [1, 2, 10, 100, 1000, 10_000], "labelExpr": f"format({percents}, '.4~g')"}
+    spec["encoding"]["x"] |= {"scale": vega.LOG, "axis": axis}
+    spec["encoding"]["y"] |= {"scale": vega.LOG}
+    return Chart(
+        "Latency",
+        "From when an event was due to when its row was there, of all repetitions of an arm.",
+        spec,
+        ("arm", "repetitions", "events", "p50 ms", "p90", "p99", "p99.9", "longest"),
+        tuple((x.arm, x.repetitions, x.events, *x.percentiles, x.longest) for x in latencies),
+    )
+
+
+def _short(metric: Metric) -> str:
+    """Return the name of a metric in titles."""
+    return "CPU" if metric.bases else metric.heading
+
+
+def pairs_chart(
+    pairs: Sequence[PairOfRuns], low: float | None, high: float | None, metric: Metric
+) -> Chart:
     """Return candidate / baseline of each pair, over the interval of the verdict."""
     known = [(pair, pair.ratio) for pair in pairs if pair.ratio is not None]
     data = [
@@ -92,14 +127,14 @@ def pairs_chart(pairs: Sequence[PairOfRuns], low: float | None, high: float | No
         f"Candidate by baseline of {count(len(data), 'pair')}; "
         "the band is the 95 % interval of the verdict.",
         vega.layered(data, layers),
-        ("pair", "candidate, CPU s/M events", "baseline", "ratio", "ratio of wall time"),
+        ("pair", f"candidate, {metric.heading}", "baseline", "ratio", "ratio of wall time"),
         tuple(
             (x.label, x.candidate_figure, x.baseline_figure, x.ratio, x.wall_ratio) for x in pairs
         ),
     )
 
 
-def arms_chart(pairs: Sequence[PairOfRuns]) -> Chart:
+def arms_chart(pairs: Sequence[PairOfRuns], metric: Metric) -> Chart:
     """Return both arms of every pair, joined by a line."""
     data = [
         {"pair": pair.label, "arm": arm, "figure": figure}
@@ -108,22 +143,23 @@ def arms_chart(pairs: Sequence[PairOfRuns]) -> Chart:
         if figure is not None
     ]
     order = [pair.label for pair in pairs]
+    unit = metric.unit if metric.bases else metric.heading
     title = "pair (fresh: of the confirmation)"
     place = {
         "x": vega.field("pair:N", sort=order, title=title, axis={"labelAngle": 0, "grid": False}),
-        "y": vega.field("figure:Q", title="CPU-s per million events", scale={"zero": False}),
+        "y": vega.field("figure:Q", title=unit, scale={"zero": False}),
     }
     arms = {"color": vega.arms_by(vega.COLORS), "shape": vega.arms_by(vega.SHAPES)}
-    tips = [vega.tip("arm", "arm"), vega.tip("figure", "CPU s/M events", ".4~g")]
+    tips = [vega.tip("arm", "arm"), vega.tip("figure", metric.heading, ".4~g")]
     layers = [
         vega.layer("line", {**place, "detail": {"field": "pair"}}, color="muted"),
         vega.layer("point", {**place, **arms, "tooltip": tips}, filled=True, size=70, opacity=1),
     ]
     return Chart(
         "Both arms of every pair",
-        "CPU-seconds per million events; the lower the better.",
+        f"{unit}; the lower the better.",
         vega.layered(data, layers),
-        ("pair", "arm", "CPU s/M events"),
+        ("pair", "arm", metric.heading),
         tuple((x["pair"], x["arm"], x["figure"]) for x in data),
     )
 

@@ -72,6 +72,7 @@ def query_json(found: QueryEvidence) -> dict[str, Any]:
         "builds": plain(found.builds),
         "reproduce": found.reproduce,
         "pairs": [_pair(pair) for pair in found.pairs],
+        "latencies": plain(found.latencies),
         "history": plain(found.points),
         "changes": [plain(x.change) | {"build": x.first.build} for x in found.changes],
         "validations": plain(found.validations),

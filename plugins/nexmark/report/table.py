@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nexmark.evidence.night_evidence import Report
 from nexmark.evidence.rows import Row
-from nexmark.model import METRICS
+from nexmark.model import CPU, METRICS, metric_of
 
 HEADINGS = (
     *("Query", "Events Num", "Cores", "Time(s)", "Cores * Time(s)", "Throughput/Cores"),
@@ -34,6 +34,9 @@ def render_table(rows: Sequence[Row]) -> str:
     measured = {name for row in rows for name, value in row.figures.items() if value is not None}
     more = [metric for name, metric in METRICS.items() if name in measured]
     headings = [*HEADINGS[:-1], *(metric.heading for metric in more), HEADINGS[-1]]
+    deciding = metric_of(rows[0].metric if rows else CPU)
+    if not deciding.bases:
+        headings[HEADINGS.index("Baseline")] += f", {deciding.heading}"
     for row, line in zip(rows, cells, strict=True):
         line[-1:-1] = [metric.text(row.figures.get(metric.name)) for metric in more]
     total = _total(rows)

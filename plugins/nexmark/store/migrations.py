@@ -187,6 +187,11 @@ def _compatibility(op: Operations) -> None:
     )
 
 
+def _latency(op: Operations) -> None:
+    """A paced repetition keeps the latencies of all of its events."""
+    op.add_column("repetition", Column("latency", sa.Text))
+
+
 CHANGES: dict[str, Callable[[Operations], None]] = {
     "0002": _paired_nights,
     "0003": _withdrawals,
@@ -196,6 +201,7 @@ CHANGES: dict[str, Callable[[Operations], None]] = {
     "0007": _what_teaches,
     "0008": _figures,
     "0009": _compatibility,
+    "0010": _latency,
 }
 
 

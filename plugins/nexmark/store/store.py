@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from sqlalchemy import delete, tuple_
 
-from nexmark.model import CPU
+from nexmark.model import CPU, Value
 from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
 from nexmark.store.gate_input import read_night
 from nexmark.store.records import Accepted, CanaryRecord, CompatibilityRecord, SelfTestRecord
@@ -170,7 +170,12 @@ class Store(Recorder):
 
         One that does not survive the upgrade can be: later nights are compared with this build.
         """
-        problems = {**self.missing(night.id), **self.wrong(night.id)}
+        bound = {
+            row.query: row.reason
+            for row in self.verdicts(night.id)
+            if row.decides and row.value == Value.SOURCE_BOUND
+        }
+        problems = {**bound, **self.missing(night.id), **self.wrong(night.id)}
         arms = self.arms(night.id)
         for query in queries:
             done = len(arms[query].repetitions) if query in arms else 0

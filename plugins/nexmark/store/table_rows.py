@@ -129,6 +129,7 @@ class RepetitionRow(Base):
     parts_problem: Mapped[str | None] = mapped_column(Text)
 
     figures: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    latency: Mapped[str | None] = mapped_column(Text)
 
     if TYPE_CHECKING:  # the columns of ``Measurement`` are added below
 

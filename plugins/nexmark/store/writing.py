@@ -40,7 +40,10 @@ NOT_SHAPE = frozenset(
     | {"baseline_ports", "history_server", "kafka_port", "kafka"}
 )
 #: What specs of earlier versions lack, and the value that they had nevertheless.
-_LATER = (("source", "datagen"), ("partitions", None))
+_LATER = (
+    *(("source", "datagen"), ("partitions", None), ("kind", "bounded")),
+    *((name, None) for name in ("rate", "seconds", "warm_up", "trigger")),
+)
 
 _REPETITION = ("night_id", "query", "arm", "stage", "number")
 

@@ -23,6 +23,7 @@ from nexmark.guard import command_of_environment
 from nexmark.model import Arm
 from nexmark.night.jobs import deploy_jobs
 from nexmark.night.night_progress import say
+from nexmark.night.paced_night import events_of
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.submission import dump_submission
 from nexmark.night.verification import Verification
@@ -214,6 +215,7 @@ def stop_cluster() -> None:
 
 def _trim(night: Night) -> None:
     shutil.rmtree(night.events_dir, ignore_errors=True)
+    shutil.rmtree(events_of(night), ignore_errors=True)
     for query in night.queries:
         verification = Verification.read(night.query_dir(query))
         if verification is not None and verification.success:

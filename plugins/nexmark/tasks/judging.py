@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from nexmark.config import paths
 from nexmark.config.fields import HISTORY_MODE, REMEDY
 from nexmark.errors import NexmarkError
-from nexmark.model import Arm
+from nexmark.model import Arm, Value
 from nexmark.night.accepted import covered
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
@@ -59,6 +59,7 @@ def _record(night: Night, store: Store, verdicts: Sequence[Verdict | QueryVerdic
 def _judge_by_bounds(night: Night, store: Store) -> list[Verdict]:
     """Compare the medians with the accepted run's medians."""
     from nexmark.verdict import judge as judge_queries
+    from nexmark.verdict.headroom import source_bound
 
     place = (night.engine.name, night.workload.name, night.cluster.name)
     return judge_queries(
@@ -70,6 +71,7 @@ def _judge_by_bounds(night: Night, store: Store) -> list[Verdict]:
         workload=night.workload.name,
         repetitions=night.workload.repetitions,
         missing=store.missing(night.name),
+        source_bound=source_bound(store.paired_night(night.name).measured, night.gate),
     )
 
 
@@ -180,6 +182,8 @@ def verdict() -> None:
     known = [row.query for row in rows if row.decides and row.acceptance_id is not None]
     if known:
         say(f"known and accepted: {', '.join(known)}")
+    if bound := [row.query for row in rows if row.decides and row.value == Value.SOURCE_BOUND]:
+        say(f"no proof of anything, the source may be what was measured: {', '.join(bound)}")
     say(f"the night is green: no regression, no wrong result, all {count} queries there")
 
 

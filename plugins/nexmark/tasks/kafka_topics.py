@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowException
 
 from nexmark.errors import NexmarkError
 from nexmark.night import kafka_input
@@ -24,6 +29,23 @@ def remove_topics(night: Night) -> None:
     if (kafka := _kafka_of(night)) is not None:
         kafka_input.remove_topics(night, kafka)
         say("the topics of this night are removed")
+
+
+@contextlib.contextmanager
+def events_beside(night: Night, submission: Mapping[str, Any]) -> Iterator[None]:
+    """Send events to an application that the context runs, if it is a paced repetition."""
+    if "paced" not in submission:
+        yield
+        return
+    from nexmark.kafka.topics import KafkaCluster
+    from nexmark.night.paced_night import sent_to
+
+    kafka = _kafka_of(night) or KafkaCluster(kafka_input.NightKafka.read(night).servers)
+    try:
+        with sent_to(night, kafka, submission["paced"], Path(submission["directories"][0])):
+            yield
+    except NexmarkError as error:
+        raise AirflowException(str(error)) from None
 
 
 def kafka_confs(connection: str | None) -> dict[str, str]:

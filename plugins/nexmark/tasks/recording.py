@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk.exceptions import AirflowSkipException
 
 from nexmark.config import paths
-from nexmark.model import Arm, Stage
+from nexmark.model import Arm, Stage, metric_of
 from nexmark.night.executor_shares import dropped
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Deployments, Night
@@ -100,6 +100,11 @@ def summary(made: RepetitionRecord, night: Night) -> str:
         f"{label}{again}: {figures.events:,} events in {figures.wall_s:.1f} s, "
         f"{figures.cores:.2f} cores, {figures.cpu_s_per_mevent:.1f} CPU-s per million events "
         f"({figures.basis})"
+        + "".join(
+            f", {metric_of(name).heading} {value:,.1f}"
+            for name, value in figures.figures.items()
+            if metric_of(name).tabled
+        )
         + (f"; no operators: {made.parts_problem}" if made.parts_problem else "")
     )
 

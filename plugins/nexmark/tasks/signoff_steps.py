@@ -20,6 +20,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from nexmark.config import Config, load, paths
 from nexmark.errors import NexmarkError
+from nexmark.model import Value
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.signoff_decision import DECISION_KEY, Approval
@@ -104,7 +105,8 @@ def evidence() -> dict[str, Any]:
     decision = Approval.model_validate(found)
     with open_store(paths.database_url()) as store:
         content = night_evidence(store, store.night(night.name))
-        objection = decision.objection(content.report.failed)
+        bound = any(row.verdict == Value.SOURCE_BOUND for row in content.report.rows)
+        objection = decision.objection(content.report.failed or bound)
         made = SignOffDecision(
             **decision.model_dump(), signed_off=not objection, objection=objection
         )

@@ -82,13 +82,14 @@ def judge(
     workload: str,
     repetitions: int = 1,
     missing: Mapping[str, str] = MappingProxyType({}),
+    source_bound: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Verdict]:
     """Return one verdict per query, in the order expected.
 
     ``candidate`` and ``baseline`` are by query; ``invalid`` has the reason for every query whose
     result is not proven right, ``missing`` the reason where one is known for repetitions that are
-    not there; ``repetitions`` is how many were asked for. A query that was not expected but is
-    there is judged too, after the others.
+    not there; ``source_bound`` why figures may be the source's; ``repetitions`` is how many were
+    asked for. A query that was not expected but is there is judged too, after the others.
     """
     others = {*candidate, *invalid}.difference(expected_queries)
     verdicts = []
@@ -108,7 +109,10 @@ def judge(
             verdicts.append(replace(blank, value=Value.INVALID, reason=invalid[query]))
         else:
             asked = max(repetitions, 1)
-            verdicts.append(_judge_query(blank, ours, theirs, asked, missing.get(query)))
+            made = _judge_query(blank, ours, theirs, asked, missing.get(query))
+            if query in source_bound and made.value is not Value.MISSING:
+                made = replace(made, value=Value.SOURCE_BOUND, reason=source_bound[query])
+            verdicts.append(made)
     return verdicts
 
 

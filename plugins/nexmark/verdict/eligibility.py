@@ -20,6 +20,7 @@ from scipy.special import stdtrit
 from nexmark.config import Gate
 from nexmark.model import MIN_PAIRS, Value, metric_of
 from nexmark.verdict.decision import POWER
+from nexmark.verdict.headroom import source_bound
 from nexmark.verdict.location import EFFICIENCY, hodges_lehmann, interval, spread
 from nexmark.verdict.measured_night import (
     Canary,
@@ -126,6 +127,7 @@ class Grounds:
         """Take the night and the settings."""
         self.night, self.rules = night, rules
         self._grades: dict[str, Grade] = {}
+        self._source_bound = source_bound(night.measured, rules)
 
     def blank(self, query: str, metric: str, value: Value, reason: str) -> QueryVerdict:
         """Return a verdict without numbers."""
@@ -161,7 +163,10 @@ class Grounds:
             return Value.INVALID, host.reason
         if query in self.night.missing and _whole(measured.pairs) < MIN_PAIRS:
             return Value.MISSING, self.night.missing[query]
-        return self._of_pairs(measured.pairs)
+        found = self._of_pairs(measured.pairs)
+        if query in self._source_bound and (found is None or found[0] is Value.CALIBRATING):
+            return Value.SOURCE_BOUND, self._source_bound[query]
+        return found
 
     def with_gaps(self, verdict: QueryVerdict, measured: Measured | None) -> QueryVerdict:
         """Return the verdict; if pairs are incomplete, its reason names the missing repetitions.

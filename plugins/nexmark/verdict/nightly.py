@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nexmark.config import Gate
-from nexmark.model import Value
+from nexmark.model import Value, metric_of
 from nexmark.verdict import paired_verdicts as paired
 from nexmark.verdict.eligibility import Grounds
 from nexmark.verdict.learning import Earlier, Past
@@ -41,6 +41,8 @@ def judge_night(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[Que
     verdicts.sort(key=lambda verdict: places.get(verdict.query, len(places)))
     deciding = list(verdicts)
     for metric in sorted({one.metric for one in night.measured} - {rules.metric}):
+        if not metric_of(metric).judged:
+            continue
         verdicts += _judge(metric, grounds, earlier, deciding)
     return verdicts
 

@@ -36,7 +36,7 @@ def alarmed(value: Value) -> bool | None:
     A SUSPECT of a seeded slowdown is a miss: it was not found. None where there is no verdict, as
     in a night that is INVALID: that test is not counted.
     """
-    if value in (Value.CALIBRATING, Value.INVALID, Value.MISSING):
+    if value in (Value.CALIBRATING, Value.INVALID, Value.MISSING, Value.SOURCE_BOUND):
         return None
     return value is Value.REGRESSION
 

@@ -29,6 +29,7 @@ def measurement(steady: float | None = 10.0, **changes: Any) -> Measurement:
     values = {x.name: _BY_TYPE[str(x.type).split(" |")[0]] for x in fields(Measurement)}
     basis = "application" if steady is None else "steady"
     metric = {
+        "latency": None,
         "basis": basis,
         "cpu_s_per_mevent": 20.0 if steady is None else steady,
         "cpu_s_per_mevent_steady": steady,

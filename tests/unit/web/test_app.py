@@ -130,7 +130,7 @@ def test_a_night_has_a_line_for_every_verdict_the_worst_first(
     names = dict(web_nights.ALL_VALUES.items())
     assert [names[query].value for query in queries] == [
         *("INVALID", "MISSING", "REGRESSION", "SUSPECT", "WATCH"),
-        *("UNCONFIRMED", "FASTER", "CALIBRATING", "OK"),
+        *("SOURCE_BOUND", "UNCONFIRMED", "FASTER", "CALIBRATING", "OK"),
     ]
     for query in web_nights.ALL_VALUES:
         shown(browser, at(run, "query", query))

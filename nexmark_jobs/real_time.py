@@ -1,0 +1,57 @@
+"""Which queries can run in Spark's Real-Time Mode, and what keeps the others from it.
+
+Real-Time Mode takes only some operators, one stateful operator at the most, and update mode. Spark
+4.2 takes no state at all. Where a query cannot run, Spark refuses it with the error class given
+here (`tests/latency/test_real_time.py` asks Spark).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FIRST = (4, 2)
+"""The first Spark whose Python knows the trigger."""
+
+STATELESS = ("q0", "q1", "q2", "q10", "q13", "q14", "q21", "q22")
+"""Run from Spark 4.2 on."""
+
+STATEFUL = ("q7", "q8", "q9", "q12", "q17", "q18", "q19")
+"""Run from Spark 4.3 on."""
+
+_OPERATOR = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a query cannot run in Real-Time Mode: Spark's error class, and what it means."""
+
+    error: str
+    why: str
+
+
+_JOIN = Refusal(_OPERATOR, "it joins two streams")
+_PYTHON = Refusal(_OPERATOR, "it has a Python UDF")
+_STATE = Refusal(_OPERATOR, "it keeps state, which needs Spark 4.3")
+_SESSION = Refusal(
+    "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION", "session windows have no update mode"
+)
+_CHAIN = Refusal("_LEGACY_ERROR_TEMP_3102", "it has several stateful operators in a row")
+_OLD = Refusal("", "this Spark has none; it needs Spark 4.2")
+
+NEVER = {
+    **dict.fromkeys(("q3", "q20", "q23"), _JOIN),
+    **dict.fromkeys(("q4", "q5", "q6", "q15", "q16"), _CHAIN),
+    "q11": _SESSION,
+    "q14_python_udf": _PYTHON,
+}
+"""No Spark runs these."""
+
+
+def refusal(query: str, spark_version: str) -> Refusal | None:
+    """Why a query cannot run in Real-Time Mode on a version of Spark; None if it can."""
+    version = tuple(int(part) for part in spark_version.split(".")[:2])
+    if version < FIRST:
+        return _OLD
+    if query in NEVER:
+        return NEVER[query]
+    return _STATE if query in STATEFUL and version == FIRST else None

@@ -1,0 +1,143 @@
+"""Measures a query that runs: events when they are due, then its rows with the brokers' times."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, TopicPartition
+
+from nexmark.errors import NexmarkError
+from nexmark.kafka.kafka_error import KafkaError
+from nexmark.kafka.topics import KafkaCluster
+from nexmark.latency.figures import LatencyFigures, figures
+from nexmark.latency.matching import MATCHINGS, OutputRecord
+from nexmark.latency.pacing import PacedEvent, paced, send
+
+_AHEAD_MS = 1_500
+_MAX_DRAIN_S = 120.0
+_POLL_S = 0.5
+
+
+class LatencyError(NexmarkError):
+    """A paced run that has no figures; one line with the reason."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What is run: a query, and how its events come.
+
+    Attributes:
+        query, trigger: as `paced_query.py` takes them.
+        rate: events per second.
+        warm_up_s: how long the first events are not counted.
+        partitions: of the input topic. The output has one: its order is the brokers' own.
+    """
+
+    query: str
+    trigger: str
+    rate: int
+    warm_up_s: int
+    partitions: int
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """Measurements with one Kafka.
+
+    Attributes:
+        kafka: the cluster.
+        say: told what happens.
+    """
+
+    kafka: KafkaCluster
+    say: Callable[[str], None] = field(repr=False)
+
+    @contextlib.contextmanager
+    def topics(self, name: str, partitions: int) -> Iterator[tuple[str, str]]:
+        """New topics for the input and the output of a query; the end of the context removes them.
+
+        Raises:
+            KafkaError: The brokers refuse.
+        """
+        with contextlib.ExitStack() as made:
+            found = []
+            for end, count in (("in", partitions), ("out", 1)):
+                topic = f"{name}-{end}"
+                self.kafka.create(topic, count, {"message.timestamp.type": "LogAppendTime"})
+                made.callback(self.kafka.delete, topic)
+                found.append(topic)
+            yield found[0], found[1]
+
+    def measure(
+        self,
+        pace: Pace,
+        lines: Sequence[str],
+        source: str,
+        sink: str,
+        alive: Callable[[], None],
+    ) -> LatencyFigures:
+        """Send recorded events, one a line, to a query that runs, and wait for its rows.
+
+        Args:
+            pace: what runs.
+            lines: the events; their times are moved so that the first is due in a moment.
+            source: the topic that the query reads.
+            sink: the topic that it writes.
+            alive: raises if the query no longer runs.
+
+        Raises:
+            KafkaError: The events did not reach the topic.
+        """
+        events = paced(lines, int(time.time() * 1000) + _AHEAD_MS)
+        self.say(f"{pace.query} {pace.trigger}: {len(events):,} events, {pace.rate:,} per second")
+        lags = send(self.kafka, source, pace.partitions, events, alive)
+        output = self._drained(pace.query, events, sink, alive)
+        from_ms = events[0].due_ms + pace.warm_up_s * 1000
+        late = [lag for event, lag in zip(events, lags, strict=True) if event.due_ms >= from_ms]
+        matched = MATCHINGS[pace.query].match(events, output)
+        return figures(pace.query, pace.trigger, pace.rate, matched, late, events, from_ms)
+
+    def _drained(
+        self, query: str, events: list[PacedEvent], sink: str, alive: Callable[[], None]
+    ) -> list[OutputRecord]:
+        """The output: when every bid has its row, or when no more rows come.
+
+        A query on a busy machine may write its first row long after the last event.
+        """
+        deadline = time.monotonic() + _MAX_DRAIN_S
+        output: list[OutputRecord] = []
+        while True:
+            alive()
+            late = time.monotonic() > deadline
+            if self.kafka.offsets(sink, 1)[0][1] > len(output) or late:
+                output = self._output(sink)
+                if late or not MATCHINGS[query].match(events, output).missing:
+                    return output
+            time.sleep(_POLL_S)
+
+    def _output(self, sink: str) -> list[OutputRecord]:
+        """All records of the output, in their order."""
+        ((begin, end),) = self.kafka.offsets(sink, 1)
+        consumer = Consumer({**self.kafka.client(), "group.id": "nexmark"})
+        found: list[OutputRecord] = []
+        try:
+            consumer.assign([TopicPartition(sink, 0, begin)])
+            while len(found) < end - begin:
+                records = consumer.consume(5_000, timeout=10)
+                if not records:
+                    raise KafkaError(f"kafka: {sink} has {end - begin} records, got {len(found)}")
+                for record in records:
+                    value = record.value()
+                    assert isinstance(value, bytes)
+                    key = record.key()
+                    found.append(
+                        OutputRecord.of(
+                            record.timestamp()[1], key if isinstance(key, bytes) else None, value
+                        )
+                    )
+        finally:
+            consumer.close()
+        return found

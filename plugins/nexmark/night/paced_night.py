@@ -1,0 +1,206 @@
+"""Repetitions of a paced workload: the query runs, and its task sends it events at a rate.
+
+    <run directory>/paced/                 the events, as they are generated
+    <query>/<run>/started  stop            the query runs; it is to end
+    <query>/<run>/job.json                 what the query told at its end
+    <query>/<run>/latency.json             the figures, with the whole histogram
+    <query>/<run>/result.json              as any repetition has one, made of both
+
+The topics of a repetition are its own, and are removed with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nexmark.errors import NexmarkError
+from nexmark.night.night_progress import say
+from nexmark.night.plan import Night
+from nexmark_jobs.real_time import refusal
+
+if TYPE_CHECKING:
+    from nexmark.kafka.topics import KafkaCluster
+
+FIGURES = "latency.json"
+_READY_S = 300.0
+_POLL_S = 0.2
+
+
+def events_of(night: Night) -> Path:
+    """The directory of the events that the repetitions are sent."""
+    return night.directory / "paced"
+
+
+def topics_of(night: Night, label: str) -> str:
+    """What the names of the topics of a repetition begin with."""
+    return f"{prefix_of(night)}{label.replace(' ', '-')}"
+
+
+def prefix_of(night: Night) -> str:
+    """What the names of all topics of repetitions of the night begin with."""
+    return f"nexmark-paced-{hashlib.sha256(night.name.encode()).hexdigest()[:10]}-"
+
+
+def paced_arguments(night: Night, query: str, directory: Path, servers: str) -> list[str]:
+    """The arguments of `paced_query.py` for the repetition in `directory`."""
+    topics = topics_of(night, f"{query} {directory.name}")
+    return [
+        *("--query", query, "--trigger", str(night.workload.trigger)),
+        *("--source", f"{topics}-in", "--sink", f"{topics}-out", "--bootstrap-servers", servers),
+        *("--started", str(directory / "started"), "--until", str(directory / "stop")),
+        *("--conf-profile", night.conf_profile, "--result", str(directory / "job.json")),
+    ]
+
+
+def problems(night: Night) -> list[str]:
+    """What would keep the repetitions of a paced night from being measured."""
+    workload = night.workload
+    if not workload.is_paced:
+        return []
+    from nexmark.latency.matching import MATCHINGS
+
+    found = [
+        f"queries: the latency of {query} cannot be measured; take {', '.join(MATCHINGS)}"
+        for query in night.queries
+        if query not in MATCHINGS
+    ]
+    if workload.trigger == "real-time" and night.candidate.pypi:
+        found += [
+            f"workload {workload.name}: {query} cannot run in Real-Time Mode on Spark "
+            f"{night.candidate.pypi}: {refused.why}; leave it out of queries"
+            for query in night.queries
+            if (refused := refusal(query, night.candidate.pypi))
+        ]
+    slots = night.cluster.executors * night.cluster.executor_cores
+    if (needed := (workload.partitions or 1) + 1) > slots:
+        found.append(
+            f"slots: workload {workload.name} needs {needed} at once, one for each partition and "
+            f"one for the shuffle, and cluster {night.cluster.name} has {slots}; with too few, "
+            "Spark reads some of the partitions never; raise executor_cores"
+        )
+    return found
+
+
+@dataclass
+class _Beside:
+    """The thread that sends events to the query of a repetition."""
+
+    night: Night
+    kafka: KafkaCluster
+    query: str
+    directory: Path
+    ended: threading.Event = field(default_factory=threading.Event)
+    problem: str = ""
+
+    def run(self, source: str, sink: str) -> None:
+        from nexmark.latency.measuring import Measuring, Pace
+
+        workload = self.night.workload
+        pace = Pace(
+            self.query,
+            str(workload.trigger),
+            int(workload.rate or 0),
+            int(workload.warm_up or 0),
+            int(workload.partitions or 1),
+        )
+        try:
+            files = sorted(events_of(self.night).glob("*.json"))
+            lines = [line for file in files for line in file.read_text().splitlines()]
+            self._wait()
+            found = Measuring(self.kafka, say).measure(pace, lines, source, sink, self._alive)
+            (self.directory / FIGURES).write_text(json.dumps(asdict(found)))
+        except NexmarkError as error:
+            self.problem = str(error)
+        except Exception as error:  # a thread has nobody to tell
+            self.problem = f"{type(error).__name__}: {error}"
+        finally:
+            (self.directory / "stop").touch()
+
+    def _wait(self) -> None:
+        from nexmark.latency.measuring import LatencyError
+
+        deadline = time.monotonic() + _READY_S
+        while not (self.directory / "started").exists():
+            self._alive()
+            if time.monotonic() > deadline:
+                raise LatencyError(f"{self.query} did not start within {_READY_S:.0f} s")
+            time.sleep(_POLL_S)
+
+    def _alive(self) -> None:
+        from nexmark.latency.measuring import LatencyError
+
+        if self.ended.is_set():
+            raise LatencyError(f"{self.query} ended before all of its rows were there")
+
+
+@contextlib.contextmanager
+def sent_to(night: Night, kafka: KafkaCluster, query: str, directory: Path) -> Iterator[None]:
+    """Send events to the repetition that the context runs; at its end, its result is written.
+
+    Raises:
+        NexmarkError: It was not measured.
+    """
+    from nexmark.latency.measuring import LatencyError, Measuring
+
+    topics = topics_of(night, f"{query} {directory.name}")
+    beside = _Beside(night, kafka, query, directory)
+    with Measuring(kafka, say).topics(topics, night.workload.partitions or 1) as (source, sink):
+        thread = threading.Thread(target=beside.run, args=(source, sink), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            beside.ended.set()
+            thread.join()
+    if beside.problem:
+        raise LatencyError(f"{query} {directory.name}: {beside.problem}")
+    job = json.loads((directory / "job.json").read_text())
+    figures = json.loads((directory / FIGURES).read_text())
+    result = job | _of_pace(night, figures)
+    (directory / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+def paced_figures(directory: Path) -> Mapping[str, Any] | None:
+    """The figures of the repetition in `directory`; None if it is not a paced one."""
+    try:
+        found: dict[str, Any] = json.loads((directory / FIGURES).read_text())
+    except FileNotFoundError:
+        return None
+    return found
+
+
+def _of_pace(night: Night, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """What was sent, as batches of the length of the warm-up."""
+    step = night.workload.rows_per_batch
+    span = (figures["last_ms"] - figures["first_ms"]) / figures["sent"]
+    starts = range(0, figures["sent"], step)
+    batches = [
+        {
+            **{"id": number, "phase": "data", "input_rows": min(step, figures["sent"] - first)},
+            "start": _instant(figures["first_ms"] + first * span),
+            "end": _instant(figures["first_ms"] + min(first + step, figures["sent"]) * span),
+            "duration_ms": min(step, figures["sent"] - first) * span,
+        }
+        for number, first in enumerate(starts)
+    ]
+    return {
+        "start": batches[0]["start"],
+        "end": batches[-1]["end"],
+        "input_rows": figures["sent"],
+        "output_rows": figures["events"],
+        "digest": None,
+        "batches": batches,
+    }
+
+
+def _instant(millis: float) -> str:
+    return datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="milliseconds")
