@@ -14,12 +14,14 @@ from typer.exceptions import TyperException
 from nexmark.cli import (
     checking,
     compat,
+    damage_verb,
     kafka_verbs,
     latency_verb,
     machine,
     nights,
     recovery_verb,
     results,
+    sizes_verb,
 )
 from nexmark.terminal import INTERRUPTED, ending
 
@@ -38,6 +40,8 @@ _EXPERIMENTS: tuple[Callable[..., Any], ...] = (
     compat.compat,
     latency_verb.latency,
     recovery_verb.recovery,
+    damage_verb.recovery_damage,
+    sizes_verb.recovery_sizes,
 )
 for verb in (*_NIGHTS, *_RESULTS, *_EXPERIMENTS):
     app.command()(verb)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from nexmark.compatibility.application import ApplicationError
+from nexmark.compatibility.application import Application, ApplicationError, Half
 from nexmark.compatibility.cases import Case, Input, Side
-from nexmark.compatibility.check import check, check_plans
-from nexmark.compatibility.classes import Class, Compatibility, Restart
+from nexmark.compatibility.check import check, check_plans, compared
+from nexmark.compatibility.classes import Class, Compatibility, Ending, Restart
 from nexmark.compatibility.matrix import as_json, is_red, matrix
 
 __all__ = [
+    "Application",
     "ApplicationError",
     "Case",
     "Class",
     "Compatibility",
+    "Ending",
+    "Half",
     "Input",
     "Restart",
     "Side",
     "as_json",
     "check",
     "check_plans",
+    "compared",
     "is_red",
     "matrix",
 ]

@@ -85,11 +85,11 @@ def kill_split(
         return split
     began = datetime.fromisoformat(first["timestamp"]).timestamp()
     durations = first["durationMs"]
-    load, replay = (_sum(first, f"rocksdb{name}LatencyMs") for name in ("Load", "ReplayChangeLog"))
+    replay = _sum(first, "rocksdbReplayChangeLogLatencyMs")
     return split | {
         "session_start_s": None if kill.restarted is None else round(began - kill.restarted, 3),
         "planning_s": durations.get("queryPlanning", 0) / _MS,
-        "load_s": None if load is None else load / _MS,
+        "load_s": restore_s(first),
         "replay_s": None if replay is None else replay / _MS,
         "first_commit_s": round(min(after) - began, 3) if after else None,
         "stores_loaded_from_checkpoint": _sum(first, "rocksdbNumLoadedFromDfs"),
@@ -111,6 +111,22 @@ def commit_splits(progress: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
         for batch in progress
         for operator in batch.get("stateOperators", [])
     ]
+
+
+def restore_s(batch: Mapping[str, Any]) -> float | None:
+    """How long state stores loaded in a batch, summed over them; None if the engine is silent."""
+    load = _sum(batch, "rocksdbLoadLatencyMs")
+    return None if load is None else load / _MS
+
+
+def sst_bytes(batch: Mapping[str, Any]) -> int:
+    """Bytes of the SSTs after a batch; of a join, those of the stores with the rows."""
+    return _sum(batch, "rocksdbSstFileSize") or 0
+
+
+def state_rows(batch: Mapping[str, Any]) -> int:
+    """Rows in the state after a batch."""
+    return sum(operator["numRowsTotal"] for operator in batch.get("stateOperators", []))
 
 
 def regular_gap(commits: Mapping[int, float], kills: Sequence[float]) -> float | None:
