@@ -45,25 +45,31 @@ class Launcher:
 
     @contextlib.contextmanager
     def started(
-        self, arguments: Sequence[str], result: Path, job: str = "run_query.py"
+        self,
+        arguments: Sequence[str],
+        result: Path,
+        job: str = "run_query.py",
+        confs: Mapping[str, str] | None = None,
     ) -> Iterator[subprocess.Popen[bytes]]:
         """A process with a group of its own; the context ends it, and removes what it wrote aside.
 
+        `confs` are Spark confs of this process only.
         SIGKILL leaves the local directories of RocksDB behind: they are in `scratch(result)`.
         """
         scratch = self.scratch(result)
         scratch.mkdir()
         options = f"{_JAVA_OPTIONS}{scratch}"
-        confs = {
+        given = {
             **_CONFS,
             "spark.driver.extraJavaOptions": options,
             "spark.executor.extraJavaOptions": options,
             **self.confs,
+            **(confs or {}),
         }
         home = self._home()
         command = [
             *(str(home / "bin" / "spark-submit"), "--master", self.master),
-            *(word for pair in confs.items() for word in ("--conf", "=".join(pair))),
+            *(word for pair in given.items() for word in ("--conf", "=".join(pair))),
             *(str(paths.repository() / "nexmark_jobs" / job), *arguments),
         ]
         with self.log(result).open("wb") as log:

@@ -21,6 +21,7 @@ from nexmark.errors import NexmarkError
 _SOURCE = Path("nexmark_jobs") / "remote_fs" / "SlowFileSystem.java"
 _CLASS = "SlowFileSystem"
 _COMPILE_S = 300
+SEED_CONF = "spark.hadoop.fs.slow.seed"
 FAULTS = {"outage": "seconds", "slow": "times slower", "errors": "percent of the calls"}
 
 
@@ -84,7 +85,6 @@ class RemoteStorage:
             "fs.AbstractFileSystem.slow.impl": f"{_CLASS}$Context",
             "fs.slow.latency.ms": f"{self.latency_ms:g}",
             "fs.slow.mb.per.s": f"{self.mb_per_s:g}",
-            "fs.slow.seed": str(self.seed),
         }
         if self.fault:
             hadoop |= {"fs.slow.fault": str(self.fault), "fs.slow.fault.file": str(fault_file)}
@@ -92,6 +92,7 @@ class RemoteStorage:
             "spark.driver.extraClassPath": classes,
             "spark.executor.extraClassPath": classes,
             **{f"spark.hadoop.{name}": value for name, value in hadoop.items()},
+            SEED_CONF: str(self.seed),
         }
 
 

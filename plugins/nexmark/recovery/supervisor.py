@@ -17,6 +17,7 @@ from nexmark.errors import NexmarkError
 from nexmark.recovery.checkpoint_files import commits, local_stores, moment, size
 from nexmark.recovery.kill_plan import Kill
 from nexmark.recovery.launcher import Launcher, kill_group, last_words, progress
+from nexmark.recovery.remote_storage import SEED_CONF
 from nexmark.recovery.splits import KillRecord
 from nexmark.recovery.trigger import Trigger
 from nexmark_jobs.ending import error_class
@@ -94,7 +95,9 @@ class Supervisor:
         while True:
             result = self.launcher.work / f"attempt-{len(story.attempts)}.json"
             given = [*self.arguments, "--checkpoint", self.url, "--result", str(result)]
-            with self.launcher.started(given, result) as process:
+            # With the seed of the process before, the call that ended that one would fail again.
+            confs = {SEED_CONF: str(seed + len(story.attempts))}
+            with self.launcher.started(given, result, confs=confs) as process:
                 started = time.time()
                 ended = self._follow(process, result, left, story, draws)
             story.attempts.append(Attempt(started, progress(result)))
