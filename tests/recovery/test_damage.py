@@ -53,7 +53,7 @@ ZIP, DELTA, SST = "state/0/1/3.zip", "state/0/1/3.delta", "state/0/1/SSTs/big-3.
     [
         ("offsets truncated", "delta", "offsets/2"),
         ("offsets missing", "delta", "offsets/2"),
-        ("offset one too high", "delta", "offsets/2"),
+        ("offset doubled", "delta", "offsets/2"),
         ("commit half-written", "delta", "commits/2"),
         ("commit empty", "delta", "commits/2"),
         ("commit missing", "delta", "commits/2"),
@@ -88,10 +88,10 @@ def test_every_kind_is_tested() -> None:
     assert {case[0] for case in tested.args[1]} == set(DAMAGES)
 
 
-def test_an_offset_is_changed_by_one(tmp_path: Path) -> None:
+def test_an_offset_is_doubled(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, "delta")
-    damage("offset one too high", root)
-    assert json.loads((root / "offsets" / "2").read_text().split("\n")[-1])["offset"] == 8
+    damage("offset doubled", root)
+    assert json.loads((root / "offsets" / "2").read_text().split("\n")[-1])["offset"] == 14
 
 
 def test_a_checkpoint_without_a_batch_cannot_be_damaged(tmp_path: Path) -> None:

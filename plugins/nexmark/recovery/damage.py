@@ -94,10 +94,10 @@ def _remove(path: Path) -> bool:
 
 
 def _change_offset(path: Path) -> bool:
-    """One more in the number of an offset: what a flipped bit makes of a digit."""
+    """Double an offset: the log can be read, and says what is not so."""
     *lines, last = path.read_text().split("\n")
     told = json.loads(last)
-    told["offset"] += 1
+    told["offset"] *= 2
     path.write_text("\n".join([*lines, json.dumps(told)]))
     return True
 
@@ -137,7 +137,7 @@ def _no_operator_metadata(checkpoint: Path) -> bool:
 DAMAGES: dict[str, Callable[[Path], bool]] = {
     "offsets truncated": _log("offsets", _truncate),
     "offsets missing": _log("offsets", _remove),
-    "offset one too high": _log("offsets", _change_offset),
+    "offset doubled": _log("offsets", _change_offset),
     "commit half-written": _log("commits", _truncate),
     "commit empty": _log("commits", _empty),
     "commit missing": _log("commits", _remove),
