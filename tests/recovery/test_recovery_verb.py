@@ -66,7 +66,9 @@ def test_an_executor_is_lost_with_the_state_on_remote_storage(tmp_path: Path) ->
     assert told["right"] is True
     assert [kill["what"] for kill in told["kills"]] == ["executor"]
     assert told["checkpoint"]["kind"] == "remote"
-    assert not list((out / "checkpoint").rglob("*.crc")), "the checkpoint was not written by the stand-in"
+    assert not list((out / "checkpoint").rglob("*.crc")), (
+        "the checkpoint was not written by the stand-in"
+    )
     assert_nothing_left(home)
 
 

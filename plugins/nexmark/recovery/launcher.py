@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nexmark.config import paths
+import nexmark_jobs
 from nexmark.engines import Build
 from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, owned
 
+_JOBS = Path(nexmark_jobs.__file__).parent
 _EXECUTOR = b"CoarseGrainedExecutorBackend"
 _JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -Djava.io.tmpdir="
 _CONFS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
@@ -70,7 +71,7 @@ class Launcher:
         command = [
             *(str(home / "bin" / "spark-submit"), "--master", self.master),
             *(word for pair in given.items() for word in ("--conf", "=".join(pair))),
-            *(str(paths.repository() / "nexmark_jobs" / job), *arguments),
+            *(str(_JOBS / job), *arguments),
         ]
         with self.log(result).open("wb") as log:
             process = subprocess.Popen(

@@ -13,12 +13,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import nexmark_jobs
 from nexmark.config import paths
 from nexmark.engines import Build
 from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
 
-_SOURCE = Path("nexmark_jobs") / "remote_fs" / "SlowFileSystem.java"
+_SOURCE = Path(nexmark_jobs.__file__).parent / "remote_fs" / "SlowFileSystem.java"
 _CLASS = "SlowFileSystem"
 _COMPILE_S = 300
 SEED_CONF = "spark.hadoop.fs.slow.seed"
@@ -102,8 +103,7 @@ def compiled(build: Build) -> Path:
     Raises:
         RemoteStorageError: There is no compiler, or it refuses the source.
     """
-    source = paths.repository() / _SOURCE
-    digest = hashlib.sha256(build.id.encode() + source.read_bytes()).hexdigest()[:16]
+    digest = hashlib.sha256(build.id.encode() + _SOURCE.read_bytes()).hexdigest()[:16]
     target = paths.home() / "remote-fs" / digest
     if target.is_dir():
         return target
@@ -111,7 +111,7 @@ def compiled(build: Build) -> Path:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".new-") as temporary:
         classes = Path(temporary) / "classes"
         classes.mkdir()
-        _compile(build, source, classes)
+        _compile(build, classes)
         try:
             classes.rename(target)
         except OSError:  # another process was quicker
@@ -119,7 +119,7 @@ def compiled(build: Build) -> Path:
     return target
 
 
-def _compile(build: Build, source: Path, classes: Path) -> None:
+def _compile(build: Build, classes: Path) -> None:
     javac = java_program("javac")
     jars = sorted((build.spark_home / "jars").glob("hadoop-client-api-*.jar"))
     if not javac.exists() or not jars:
@@ -128,8 +128,8 @@ def _compile(build: Build, source: Path, classes: Path) -> None:
             f"--checkpoint remote: {missing}; install a JDK and set JAVA_HOME to it, or use a "
             "build with its Hadoop"
         )
-    command = [str(javac), "-nowarn", "-d", str(classes), "-cp", str(jars[0]), str(source)]
+    command = [str(javac), "-nowarn", "-d", str(classes), "-cp", str(jars[0]), str(_SOURCE)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_S)
     if done.returncode != 0:
         said = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
-        raise RemoteStorageError(f"--checkpoint remote: {source.name}: {said[-300:]}")
+        raise RemoteStorageError(f"--checkpoint remote: {_SOURCE.name}: {said[-300:]}")

@@ -27,7 +27,7 @@ from nexmark.recovery.supervisor import RecoveryError
 DELTAS = 5
 MODES = ("snapshot", "changelog")
 _BATCHES = 3
-"""A restart makes so many: the first one restores, the gap between the last two is regular."""
+"""Batches of a restart: the first one restores, the gap between the last two is regular."""
 _EVENTS = 10**9
 _POLL_S = 0.05
 _RUN_S = 3600.0

@@ -120,7 +120,7 @@ def restore_s(batch: Mapping[str, Any]) -> float | None:
 
 
 def sst_bytes(batch: Mapping[str, Any]) -> int:
-    """Bytes of the SSTs after a batch; of a join, those of the stores with the rows."""
+    """Bytes of the SSTs after a batch; of a join, only of the stores with the rows."""
     return _sum(batch, "rocksdbSstFileSize") or 0
 
 
