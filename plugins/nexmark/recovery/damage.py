@@ -93,12 +93,10 @@ def _remove(path: Path) -> bool:
     return True
 
 
-def _change_offset(path: Path) -> bool:
-    """Double an offset: the log can be read, and says what is not so."""
-    *lines, last = path.read_text().split("\n")
-    told = json.loads(last)
-    told["offset"] *= 2
-    path.write_text("\n".join([*lines, json.dumps(told)]))
+def _stale(path: Path) -> bool:
+    """The content of the batch before, as a replica has it that missed the last write."""
+    number, dot, ending = path.name.partition(".")
+    shutil.copyfile(path.with_name(f"{int(number) - 1}{dot}{ending}"), path)
     return True
 
 
@@ -137,7 +135,7 @@ def _no_operator_metadata(checkpoint: Path) -> bool:
 DAMAGES: dict[str, Callable[[Path], bool]] = {
     "offsets truncated": _log("offsets", _truncate),
     "offsets missing": _log("offsets", _remove),
-    "offset doubled": _log("offsets", _change_offset),
+    "offsets of the batch before": _log("offsets", _stale),
     "commit half-written": _log("commits", _truncate),
     "commit empty": _log("commits", _empty),
     "commit missing": _log("commits", _remove),
@@ -146,6 +144,7 @@ DAMAGES: dict[str, Callable[[Path], bool]] = {
     "state file missing": _state(_remove),
     "state file before it missing": _older_state,
     "state file truncated": _state(_truncate),
+    "state file of the batch before": _state(_stale),
     "state file empty": _state(_empty),
     "state file zeros": _state(_zero),
     "state file byte flipped": _state(_flip),
