@@ -108,7 +108,8 @@ def restarts(
                 for mode, (checkpoint, megabytes) in found.items():
                     for place in ("local", "remote"):
                         restarted = runs.restart(checkpoint, mode, place, megabytes)
-                        say(f"{size} MB, repetition {repetition + 1}: {restarted}")
+                        away = f"away for {restarted.interruption_s:.1f} s"
+                        say(f"{size} MB, repetition {repetition + 1}: {mode}, {place}: {away}")
                         yield restarted
             shutil.rmtree(changed)
 
