@@ -48,3 +48,8 @@ def test_the_prediction_is_by_task_beside_the_text() -> None:
     first, *text = predictions([restarted(20, 2.0), restarted(40, 4.0)], 2)
     assert first[2:4] == ["0.1000", f"{TASK_MB * 0.1:.0f}"]
     assert [row[3] for row in text] == ["10", "1.5"]
+
+
+def test_what_does_not_grow_beyond_its_error_is_not_predicted() -> None:
+    found = [restarted(20, 1.0), restarted(20, 3.0), restarted(40, 1.1), restarted(40, 2.9)]
+    assert predictions(found, 2)[0][3] == "no growth"

@@ -104,11 +104,12 @@ def predictions(found: Sequence[Restarted], tasks: int) -> list[list[str]]:
 
 
 def _line(line: Fit | None) -> tuple[str, str]:
-    """Seconds per MB with twice the standard error, and the prediction."""
+    """Seconds per MB with twice the standard error; the prediction, if it grows with the state."""
     if line is None:
         return "", ""
     error = "" if line.error is None else f" +- {2 * line.error:.4f}"
-    return f"{line.s_per_mb:.4f}{error}", f"{line.at(TASK_MB):.0f}"
+    grows = line.s_per_mb > 2 * (line.error or 0.0)
+    return f"{line.s_per_mb:.4f}{error}", f"{line.at(TASK_MB):.0f}" if grows else "no growth"
 
 
 def _told(values: Sequence[float | None]) -> str:
