@@ -64,7 +64,7 @@ ZIP, DELTA, SST = "state/0/1/3.zip", "state/0/1/3.delta", "state/0/1/SSTs/big-3.
         ("state file before it missing", "delta", "state/0/1/2.delta"),
         ("state file before it missing", "zip", ""),
         ("state file truncated", "zip", ZIP),
-        ("state file of the batch before", "zip", ZIP),
+        ("state files of the batch before", "zip", ZIP),
         ("state file empty", "changelog", "state/0/1/3.changelog"),
         ("state file zeros", "zip", ZIP),
         ("state file byte flipped", "delta", DELTA),
@@ -91,7 +91,7 @@ def test_every_kind_is_tested() -> None:
 
 def test_a_stale_file_has_the_content_of_the_batch_before(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, "zip")
-    damage("state file of the batch before", root)
+    damage("state files of the batch before", root)
     assert (root / ZIP).read_bytes() == (root / "state/0/1/2.zip").read_bytes()
 
 

@@ -36,13 +36,14 @@ def _last(checkpoint: Path) -> int:
     return max(committed)
 
 
+def _state_files(checkpoint: Path, version: int) -> list[Path]:
+    found = (checkpoint / "state").glob(f"*/*/**/{version}.*")
+    return [path for path in found if path.suffix in _ENDINGS]
+
+
 def _state_file(checkpoint: Path, version: int) -> Path | None:
     """The biggest file that the state stores have for a version."""
-    found = [
-        path
-        for path in (checkpoint / "state").glob(f"*/*/**/{version}.*")
-        if path.suffix in _ENDINGS
-    ]
+    found = _state_files(checkpoint, version)
     return max(found, key=lambda path: path.stat().st_size, default=None)
 
 
@@ -116,6 +117,11 @@ def _older_state(checkpoint: Path) -> bool:
     return older is not None and _remove(older)
 
 
+def _stale_state(checkpoint: Path) -> bool:
+    """All stores go back by a batch: where only one does, its rows may not matter any more."""
+    return all([_stale(path) for path in _state_files(checkpoint, _last(checkpoint) + 1)])
+
+
 def _of_sst(do: Callable[[Path], bool]) -> Callable[[Path], bool]:
     def changed(checkpoint: Path) -> bool:
         path = _sst(checkpoint)
@@ -144,7 +150,7 @@ DAMAGES: dict[str, Callable[[Path], bool]] = {
     "state file missing": _state(_remove),
     "state file before it missing": _older_state,
     "state file truncated": _state(_truncate),
-    "state file of the batch before": _state(_stale),
+    "state files of the batch before": _stale_state,
     "state file empty": _state(_empty),
     "state file zeros": _state(_zero),
     "state file byte flipped": _state(_flip),
