@@ -119,7 +119,7 @@ def _older_state(checkpoint: Path) -> bool:
 
 def _stale_state(checkpoint: Path) -> bool:
     """All stores go back by a batch: where only one does, its rows may not matter any more."""
-    return all([_stale(path) for path in _state_files(checkpoint, _last(checkpoint) + 1)])
+    return all(_stale(path) for path in _state_files(checkpoint, _last(checkpoint) + 1))
 
 
 def _of_sst(do: Callable[[Path], bool]) -> Callable[[Path], bool]:
