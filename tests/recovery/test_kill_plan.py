@@ -29,3 +29,8 @@ def test_every_part_of_the_run_has_its_kill() -> None:
 
 def test_every_third_kill_hits_a_restart() -> None:
     assert [kill.of_restart for kill in kill_plan(6, 60, 1)] == [False, False, True] * 2
+
+
+def test_kills_aim_at_uploads_restores_and_restarts() -> None:
+    aims = [kill.aim for kill in kill_plan(6, 60, 1)]
+    assert aims == ["any", "upload", "restore", "any", "upload", "restart"]

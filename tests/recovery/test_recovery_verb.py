@@ -16,6 +16,8 @@ from nexmark.config import paths
 from nexmark_jobs.host.processes import marked
 from tests.waiting import wait_for
 
+MOMENTS = ("start", "restore", "batch", "upload", "commit")
+REMOTE = ("--checkpoint", "remote", "--latency-ms", "5", "--mb-per-s", "50")
 INPUT = ("--events", "6000", "--tps", "100", "--rows-per-batch", "1000")
 
 
@@ -30,7 +32,8 @@ def start(home: Path, *options: str) -> subprocess.Popen[str]:
 
 def assert_nothing_left(home: Path) -> None:
     assert [process.command for process in marked(f"{home}|")] == []
-    assert not list(home.glob("nexmark-recovery-*"))
+    left = {path.name for path in home.iterdir()}
+    assert left <= {"builds", "remote-fs"}, "temporary files, or what RocksDB left behind"
 
 
 @pytest.mark.spark
@@ -44,11 +47,29 @@ def test_a_killed_query_is_right_and_its_costs_are_told(tmp_path: Path) -> None:
     assert told["right"] is True
     assert told["rows"] > 0
     assert [kill["what"] for kill in told["kills"]] == ["driver", "driver"]
-    assert all(kill["moment"] in ("start", "batch", "commit") for kill in told["kills"])
+    assert all(kill["moment"] in MOMENTS for kill in told["kills"])
     assert {line["batch"] for line in told["commit"]} >= {0, 5}
     assert told["checkpoint_bytes"] > 0
     assert "kill 2 of 2: in the" in stderr
     assert (out / "checkpoint").is_dir()
+    assert_nothing_left(home)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_an_executor_is_lost_with_the_state_on_remote_storage(tmp_path: Path) -> None:
+    home, out = tmp_path / "home", tmp_path / "out"
+    given = ("--query", "q20", "--kills", "1", "--kill", "executor", *REMOTE)
+    process = start(home, *given, "--out", str(out), *INPUT)
+    stdout, stderr = process.communicate(timeout=900)
+    assert process.returncode == 0, stderr
+    told = json.loads(stdout)
+    assert told["right"] is True
+    assert [kill["what"] for kill in told["kills"]] == ["executor"]
+    assert told["checkpoint"]["kind"] == "remote"
+    assert not list((out / "checkpoint").rglob("*.crc")), (
+        "the checkpoint was not written by the stand-in"
+    )
     assert_nothing_left(home)
 
 
@@ -85,6 +106,42 @@ def test_a_query_that_is_killed_five_times_is_right(
     assert_nothing_left(home)
 
 
+@pytest.mark.spark
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["spark-4.3.0", "spark-3.5.9"])
+@pytest.mark.parametrize("state", [("rocksdb",), ("rocksdb", "--changelog"), ("hdfs",)])
+@pytest.mark.parametrize("kill", ["executor", "both"])
+def test_a_query_that_loses_executors_is_right(
+    tmp_path: Path, kill: str, state: tuple[str, ...], engine: str
+) -> None:
+    home = tmp_path / "home"
+    given = ("--query", "q20", "--engine", engine, "--state", *state, "--kill", kill, "--kills")
+    process = start(home, *given, "5", *REMOTE, "--out", str(tmp_path / "out"), *INPUT)
+    stdout, stderr = process.communicate(timeout=1800)
+    assert process.returncode == 0, stderr
+    assert json.loads(stdout)["right"] is True
+    assert_nothing_left(home)
+
+
+@pytest.mark.spark
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["spark-4.3.0", "spark-3.5.9"])
+@pytest.mark.parametrize("fault", ["outage:10", "slow:10", "errors:1"])
+def test_a_query_whose_remote_storage_fails_is_right(
+    tmp_path: Path, fault: str, engine: str
+) -> None:
+    home = tmp_path / "home"
+    given = ("--query", "q20", "--engine", engine, "--kills", "1", "--remote-fault", fault)
+    process = start(home, *given, *REMOTE, "--out", str(tmp_path / "out"), *INPUT)
+    stdout, stderr = process.communicate(timeout=1800)
+    assert process.returncode == 0, stderr
+    told = json.loads(stdout)
+    assert told["right"] is True
+    assert told["checkpoint"]["fault"] == fault
+    assert "the fault of the storage begins" in stderr
+    assert_nothing_left(home)
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -92,6 +149,14 @@ def test_a_query_that_is_killed_five_times_is_right(
         (("--query", "q12"), "--query: the result of q12 differs from run to run; give another"),
         (("--query", "q4", "--kills", "-1"), "'-1' is not a whole number from 0 to 100"),
         (("--query", "q4", "--state", "hdfs", "--changelog"), "--changelog: only RocksDB has it"),
+        (
+            ("--query", "q4", "--mb-per-s", "5"),
+            "--mb-per-s: is of remote storage; add --checkpoint",
+        ),
+        (
+            ("--query", "q4", "--checkpoint", "remote", "--remote-fault", "fire"),
+            "--remote-fault: 'fire' is no fault; write outage:SECONDS",
+        ),
         (("--query", "q4", "--engine", "spark-9"), "--engine: unknown engine 'spark-9'; "),
     ],
 )

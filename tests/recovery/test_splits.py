@@ -79,3 +79,12 @@ def test_commits_of_every_batch_and_operator() -> None:
     assert (lines[0]["commit_s"], lines[0]["flush_s"], lines[0]["zip_s"]) == (0.12, 0.04, None)
     assert (lines[0]["uploaded_bytes"], lines[0]["files_copied"]) == (5000, None)
     assert (lines[0]["state_rows"], lines[0]["state_bytes"]) == (7, 700)
+
+
+def test_a_lost_executor_has_no_session_to_start() -> None:
+    kill = KillRecord(15.0, None, batch=3, moment="batch", what="executor", left_behind_bytes=9)
+    before = progress(rocksdbLoadLatencyMs=9000) | {"batchId": 2}
+    told = progress(rocksdbLoadLatencyMs=300)
+    found = kill_split(1, kill, 5.0, COMMITS, [before, told], float("inf"))
+    assert (found["what"], found["session_start_s"], found["load_s"]) == ("executor", None, 0.6)
+    assert found["left_behind_bytes"] == 9

@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 from nexmark.cli import (
     checking,
     compat,
+    damage_verb,
     kafka_verbs,
     latency_verb,
     machine,
@@ -21,6 +22,7 @@ from nexmark.cli import (
     recovery_verb,
     results,
     rollout_verb,
+    sizes_verb,
 )
 from nexmark.terminal import INTERRUPTED, ending
 
@@ -42,6 +44,8 @@ _EXPERIMENTS: tuple[Callable[..., Any], ...] = (
     compat.compat,
     latency_verb.latency,
     recovery_verb.recovery,
+    damage_verb.recovery_damage,
+    sizes_verb.recovery_sizes,
 )
 for verb in (*_NIGHTS, *_RESULTS, *_EXPERIMENTS):
     app.command()(verb)

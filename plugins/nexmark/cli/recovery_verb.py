@@ -5,16 +5,27 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from nexmark.cli.recovery_options import (
+    LATENCY_MS,
+    MB_PER_S,
+    Bandwidth,
+    Latency,
+    check_out,
+    check_query,
+    marked_processes,
+    resolved,
+    tell,
+)
 from nexmark.cli.shared_options import Engine, given, whole
-from nexmark_jobs.host.processes import OWNER_VARIABLE, owner_mark
-from nexmark_jobs.host.processes import main as processes
+
+if TYPE_CHECKING:
+    from nexmark.recovery.remote_storage import RemoteStorage
 
 _BATCHES = 10
-_GRACE_S = 5.0
 
 
 def recovery(
@@ -32,47 +43,63 @@ def recovery(
     changelog: Annotated[
         bool, typer.Option("--changelog", help="RocksDB uploads changes, not snapshots.")
     ] = False,
+    kill: Annotated[
+        Literal["driver", "executor", "both"],
+        typer.Option(help="SIGKILL to the driver, to one of two executors, or to all three."),
+    ] = "driver",
+    checkpoint: Annotated[
+        Literal["local", "remote"], typer.Option(help="The disk, or a stand-in for remote storage.")
+    ] = "local",
+    latency_ms: Latency = None,
+    mb_per_s: Bandwidth = None,
+    remote_fault: Annotated[
+        str | None,
+        typer.Option(
+            callback=given,
+            metavar="KIND:SIZE",
+            help="outage:SECONDS, slow:FACTOR or errors:PERCENT, from the first commit on.",
+        ),
+    ] = None,
     engine: Engine = None,
 ) -> int:
     """Kill a query at random moments, restart it from its checkpoint, and compare its result.
 
-    The driver is killed, with all that belongs to it (SIGKILL). The final table is then in
-    DIR/result, the checkpoint in DIR/checkpoint, and what each kill and commit cost is printed as
-    JSON. 0 if the final table equals the reference, 1 if not.
+    The final table is then in DIR/result, the checkpoint in DIR/checkpoint, and what each kill and
+    commit cost is printed as JSON. 0 if the final table equals the reference, 1 if not.
     """
-    from nexmark.config import load, paths, suggest
-    from nexmark.engines import resolve
-    from nexmark.errors import NexmarkError
     from nexmark.recovery.recovery_run import RecoveryOptions, recover
-    from nexmark_jobs.queries import QUERIES
 
-    if query not in QUERIES:
-        raise typer.BadParameter(f"--query: unknown query {query!r}; {suggest(query, QUERIES)}")
-    if not QUERIES[query].deterministic:
-        raise typer.BadParameter(
-            f"--query: the result of {query} differs from run to run; give another query"
-        )
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise typer.BadParameter(f"--out: {out} is not an empty directory; name a new one")
+    check_query(query)
+    check_out(out)
     if changelog and state != "rocksdb":
         raise typer.BadParameter("--changelog: only RocksDB has it; leave out --state hdfs")
-    engines = load().engines
-    name = engine or next(iter(engines))
-    if name not in engines:
-        raise NexmarkError(f"--engine: unknown engine {name!r}; {suggest(name, engines)}")
-    build = resolve(engines[name].build, paths.builds_dir(), say=_say)
+    remote = _remote(checkpoint, latency_ms, mb_per_s, remote_fault, seed)
     rows = rows_per_batch or max(1, events // _BATCHES)
-    options = RecoveryOptions(query, kills, events, tps, seed, rows, state, changelog)
-    mark = owner_mark(paths.home(), f"recovery {out.absolute()}")
-    try:
-        told = recover(build, options, out.absolute(), {OWNER_VARIABLE: mark}, _say)
-    finally:
-        processes({"do": "end", "mark": mark, "grace_s": _GRACE_S})
+    options = RecoveryOptions(query, kills, events, tps, seed, rows, state, changelog, kill, remote)
+    name, build = resolved(engine)
+    with marked_processes(f"recovery {out.absolute()}") as mark:
+        told = recover(build, options, out.absolute(), mark, tell)
     print(json.dumps({"engine": name, **told}, indent=1))
     if not told["right"]:
         print(f"recovery: {query}: {'; '.join(told['failures'])}"[:500], file=sys.stderr)
     return 0 if told["right"] else 1
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+def _remote(
+    checkpoint: str, latency_ms: int | None, mb_per_s: int | None, fault: str | None, seed: int
+) -> RemoteStorage | None:
+    from nexmark.recovery.remote_storage import Fault, RemoteStorage
+
+    if checkpoint == "local":
+        given = {"--latency-ms": latency_ms, "--mb-per-s": mb_per_s, "--remote-fault": fault}
+        for option, value in given.items():
+            if value is not None:
+                raise typer.BadParameter(f"{option}: is of remote storage; add --checkpoint remote")
+        return None
+    try:
+        parsed = Fault.parse(fault) if fault else None
+    except ValueError as error:
+        raise typer.BadParameter(f"--remote-fault: {error}") from None
+    return RemoteStorage(
+        LATENCY_MS if latency_ms is None else latency_ms, mb_per_s or MB_PER_S, seed, parsed
+    )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from nexmark.compatibility.application import ApplicationError
+from nexmark.compatibility.application import Application, ApplicationError, Half
 from nexmark.compatibility.cases import Case, Input, Side, cases_of, release
-from nexmark.compatibility.check import check, check_plans
-from nexmark.compatibility.classes import RED, Class, Compatibility, Restart
+from nexmark.compatibility.check import check, check_plans, compared
+from nexmark.compatibility.classes import RED, Class, Compatibility, Ending, Restart
 from nexmark.compatibility.matrix import as_json, carried, is_red, matrix
 
 __all__ = [
     "RED",
+    "Application",
     "ApplicationError",
     "Case",
     "Class",
     "Compatibility",
+    "Ending",
+    "Half",
     "Input",
     "Restart",
     "Side",
@@ -22,6 +25,7 @@ __all__ = [
     "cases_of",
     "check",
     "check_plans",
+    "compared",
     "is_red",
     "matrix",
     "release",

@@ -66,6 +66,7 @@ class Application:
         work: a directory of its own; the application writes nowhere else.
         dump: arguments of `dump_events.py`, or None.
         formulations: a file with more formulations, or None.
+        confs: more Spark confs.
     """
 
     build: Build
@@ -73,6 +74,7 @@ class Application:
     work: Path
     dump: list[str] | None = None
     formulations: Path | None = None
+    confs: Mapping[str, str] = field(default_factory=dict)
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def run(self, say: Callable[[str], None]) -> Mapping[str, Mapping[str, Any]]:
@@ -172,6 +174,7 @@ class Application:
             "spark.local.dir": str(temporary),
             "spark.sql.warehouse.dir": str(self.work / "warehouse"),
             "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} -Djava.io.tmpdir={temporary}",
+            **self.confs,
         }
         words = [word for name, value in confs.items() for word in ("--conf", f"{name}={value}")]
         own = {name: x for name, x in os.environ.items() if not name.startswith(_FOREIGN)}

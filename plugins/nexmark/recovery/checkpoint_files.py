@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-Moment = Literal["start", "batch", "commit"]
+Moment = Literal["start", "restore", "batch", "upload", "commit"]
 
 
 def commits(checkpoint: Path) -> dict[int, float]:
@@ -14,24 +14,62 @@ def commits(checkpoint: Path) -> dict[int, float]:
     return _times(checkpoint / "commits")
 
 
-def moment(checkpoint: Path, committed_at_start: int) -> tuple[Moment, int]:
+def moment(
+    checkpoint: Path, committed_at_start: int, scratch: Path | None = None, since: float = 0.0
+) -> tuple[Moment, int]:
     """What a query that was just killed did, and in which batch.
 
-    start: it had not yet planned a batch since it was started; commit: its state stores were
-    writing the version of the batch; batch: all else.
+    start: it had not yet planned a batch since it was started; restore: it loaded state to its
+    local disk, `scratch`, since `since`; upload: files of the batch's state were on their way;
+    commit: a state store had its version of the batch; batch: all else.
     """
     committed = max(commits(checkpoint), default=-1)
     planned = max(_times(checkpoint / "offsets"), default=-1)
+    if scratch is not None and committed >= 0 and is_restoring(scratch, since):
+        return "restore", max(planned, committed)
     if planned <= committed:
         return ("start" if committed == committed_at_start else "batch"), committed + 1
+    if is_uploading(checkpoint, planned):
+        return "upload", planned
     version = planned + 1
     written = (checkpoint / "state").glob(f"*/*/**/{version}.*")
     return ("commit" if any(written) else "batch"), planned
 
 
+def is_uploading(checkpoint: Path, batch: int) -> bool:
+    """Whether files of the state of a batch are on their way.
+
+    A file of this version has a temporary name and content, or an SST is newer than the batch in a
+    store that has no snapshot of this version yet.
+    """
+    state, version = checkpoint / "state", batch + 1
+    if any(_bytes(path) for path in state.glob(f"*/*/**/.{version}.*.tmp")):
+        return True
+    begun = _times(checkpoint / "offsets").get(batch)
+    return begun is not None and any(
+        not (path.parent.parent / f"{version}.zip").exists()
+        for path in state.glob("*/*/**/SSTs/*.sst")
+        if _modified(path) > begun
+    )
+
+
+def is_restoring(scratch: Path, since: float) -> bool:
+    """Whether a RocksDB store made since `since` is not open yet: its state is being loaded."""
+    return any(
+        not any(store.glob("workingDir*/LOCK"))
+        for store in local_stores(scratch)
+        if _modified(store) > since
+    )
+
+
+def local_stores(scratch: Path) -> Iterator[Path]:
+    """The local directories of RocksDB stores below Spark's directory for temporary files."""
+    return scratch.glob("**/StateStoreId*")
+
+
 def size(directory: Path) -> int:
-    """Bytes of all files below a directory."""
-    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+    """Bytes of all files below a directory, where files may come and go."""
+    return sum(_bytes(path) for path in directory.rglob("*") if path.is_file())
 
 
 def gaps(times: Mapping[int, float]) -> dict[int, float]:
@@ -42,8 +80,20 @@ def gaps(times: Mapping[int, float]) -> dict[int, float]:
 def _times(directory: Path) -> dict[int, float]:
     if not directory.is_dir():
         return {}
-    found = {}
-    for path in directory.iterdir():
-        if path.name.isdecimal():
-            found[int(path.name)] = path.stat().st_mtime
-    return found
+    return {
+        int(path.name): _modified(path) for path in directory.iterdir() if path.name.isdecimal()
+    }
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

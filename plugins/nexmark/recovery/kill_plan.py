@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Literal
+
+Aim = Literal["any", "upload", "restart", "restore"]
+_AIMS: tuple[Aim, ...] = ("any", "upload", "restore", "any", "upload", "restart")
 
 
 @dataclass(frozen=True)
@@ -13,13 +17,19 @@ class Kill:
     Attributes:
         after_batch: the batch whose commit it waits for; -1 is the start of the query.
         delay: how long it then waits, in parts of the time from one commit to the next: 0 to 1.
-        of_restart: whether it does not wait for a commit, but hits the restart after the kill
-            before, so that state is being loaded or the session being made.
+        aim: any: nothing else. upload: it waits until state is being uploaded. restart, restore: it
+            waits for no commit, but hits the restart after the kill before, at a random moment or
+            while state is being loaded.
     """
 
     after_batch: int
     delay: float
-    of_restart: bool
+    aim: Aim
+
+    @property
+    def of_restart(self) -> bool:
+        """Whether it hits the restart after the kill before."""
+        return self.aim in ("restart", "restore")
 
 
 def kill_plan(kills: int, batches: int, seed: int) -> list[Kill]:
@@ -33,5 +43,6 @@ def kill_plan(kills: int, batches: int, seed: int) -> list[Kill]:
     for number in range(kills):
         low, high = (batches * part // kills for part in (number, number + 1))
         after = draws.randrange(low, max(high, low + 1)) - 1
-        plan.append(Kill(min(after, batches - 1), draws.random(), of_restart=number % 3 == 2))
+        aim = _AIMS[number % len(_AIMS)]
+        plan.append(Kill(min(after, batches - 1), draws.random(), aim))
     return plan

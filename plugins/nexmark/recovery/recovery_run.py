@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nexmark.config import paths
 from nexmark.engines import Build
 from nexmark.expectations import validate
 from nexmark.recovery.checkpoint_files import commits, size
 from nexmark.recovery.kill_plan import kill_plan
-from nexmark.recovery.splits import KillRecord, commit_splits, kill_split, regular_gap
-from nexmark.recovery.supervisor import Attempt, RecoveryError, Supervisor
+from nexmark.recovery.launcher import CLUSTER, Launcher, last_words
+from nexmark.recovery.remote_storage import RemoteStorage
+from nexmark.recovery.splits import commit_splits, kill_split, regular_gap
+from nexmark.recovery.supervisor import RecoveryError, Story, Supervisor, What
 
 _STORES = "org.apache.spark.sql.execution.streaming.state"
 _PROVIDERS = {
@@ -24,6 +23,7 @@ _PROVIDERS = {
     "rocksdb": f"{_STORES}.RocksDBStateStoreProvider",
 }
 _DUMP_S = 3600
+_FAULT_FILE = "fault"
 _PARTITIONS = 2
 
 
@@ -37,6 +37,8 @@ class RecoveryOptions:
         events, tps, seed, rows_per_batch: the generated input; the seed draws the kills, too.
         state: hdfs or rocksdb, the state store.
         changelog: whether RocksDB uploads changes, in place of snapshots.
+        kill: what a kill kills: driver, executor or both.
+        remote: the storage of the checkpoint; None is the local disk.
     """
 
     query: str
@@ -47,6 +49,8 @@ class RecoveryOptions:
     rows_per_batch: int
     state: str
     changelog: bool
+    kill: What = "driver"
+    remote: RemoteStorage | None = None
 
     @property
     def input(self) -> list[str]:
@@ -56,12 +60,17 @@ class RecoveryOptions:
     @property
     def confs(self) -> dict[str, str]:
         """The Spark confs of the state."""
-        changelog = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-        return {
-            "spark.sql.shuffle.partitions": str(_PARTITIONS),
-            "spark.sql.streaming.stateStore.providerClass": _PROVIDERS[self.state],
-            **({changelog: "true"} if self.changelog else {}),
-        }
+        return state_confs(self.state, changelog=self.changelog)
+
+
+def state_confs(state: str, *, changelog: bool) -> dict[str, str]:
+    """The Spark confs of a state store, and of as few partitions as there are cores."""
+    name = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+    return {
+        "spark.sql.shuffle.partitions": str(_PARTITIONS),
+        "spark.sql.streaming.stateStore.providerClass": _PROVIDERS[state],
+        **({name: "true"} if changelog else {}),
+    }
 
 
 def recover(
@@ -79,74 +88,86 @@ def recover(
     Raises:
         RecoveryError: The query failed by itself.
     """
-    table = out / "result"
+    table, checkpoint = out / "result", out / "checkpoint"
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="nexmark-recovery-") as temporary:
-        work = Path(temporary)
+    with tempfile.TemporaryDirectory(prefix="nexmark-recovery-", ignore_cleanup_errors=True) as new:
+        work = Path(new)
         arguments = [
             *("--query", options.query, *options.input, "--sink", f"parquet:{table}"),
             *("--rows-per-batch", str(options.rows_per_batch)),
         ]
         supervisor = Supervisor(
-            build, options.confs, arguments, out / "checkpoint", table, work, mark, say
+            _launcher(build, options, work, mark),
+            arguments,
+            checkpoint,
+            options.remote.url(checkpoint) if options.remote else str(checkpoint),
+            table,
+            options.kill,
+            work / _FAULT_FILE if options.remote and options.remote.fault else None,
+            say,
         )
         batches = -(-options.events // options.rows_per_batch)
-        plan = kill_plan(options.kills, batches, options.seed)
-        attempts, killed = supervisor.run(plan, options.seed)
+        story = supervisor.run(kill_plan(options.kills, batches, options.seed), options.seed)
         say("comparing the final table with the reference")
-        events = _events(build, options, work, supervisor)
+        events = dumped_events(Launcher(build, {}, work, mark), options.input)
         outcome = validate(options.query, table, events)
-    told = _splits(attempts, killed, commits(out / "checkpoint" / "checkpoint"))
     return {
         "query": options.query,
         "spark_version": build.version,
         "state": options.state,
         "changelog": options.changelog,
-        **told,
-        "checkpoint_bytes": size(out / "checkpoint"),
+        "kill": options.kill,
+        "checkpoint": _as_json(options.remote),
+        **_splits(story, commits(checkpoint / "checkpoint")),
+        "ended_by_itself": story.ends,
+        "checkpoint_bytes": size(checkpoint),
         "right": outcome.success,
         "failures": list(outcome.failures),
         "rows": _rows(table),
     }
 
 
-def _splits(
-    attempts: list[Attempt], killed: list[KillRecord], committed: Mapping[int, float]
-) -> dict[str, Any]:
-    start = attempts[0].started
-    ends = [*(kill.at for kill in killed[1:]), float("inf")]
+def _launcher(
+    build: Build, options: RecoveryOptions, work: Path, mark: Mapping[str, str]
+) -> Launcher:
+    remote = options.remote.confs(build, work / _FAULT_FILE) if options.remote else {}
+    master = "local[2]" if options.kill == "driver" else CLUSTER
+    return Launcher(build, options.confs | remote, work, mark, master)
+
+
+def _as_json(remote: RemoteStorage | None) -> dict[str, Any]:
+    if remote is None:
+        return {"kind": "local"}
+    fault = str(remote.fault) if remote.fault else None
+    return {"kind": "remote", **asdict(remote), "fault": fault}
+
+
+def _splits(story: Story, committed: Mapping[int, float]) -> dict[str, Any]:
+    start = story.attempts[0].started
+    ends = [*(kill.at for kill in story.killed[1:]), float("inf")]
     kills = []
-    for number, (kill, until) in enumerate(zip(killed, ends, strict=False), start=1):
-        after = attempts[number] if number < len(attempts) else None
-        record = KillRecord(kill.at, after.started if after else kill.at, kill.batch, kill.moment)
-        progress = after.progress if after else []
-        kills.append(kill_split(number, record, start, committed, progress, until))
+    for number, (kill, until) in enumerate(zip(story.killed, ends, strict=False), start=1):
+        there = kill.attempt < len(story.attempts)
+        told = story.attempts[kill.attempt].progress if there else []
+        if there and kill.restarted is not None:
+            kill = replace(kill, restarted=story.attempts[kill.attempt].started)
+        kills.append(kill_split(number, kill, start, committed, told, until))
     return {
         "kills": kills,
-        "regular_gap_s": regular_gap(committed, [kill.at for kill in killed]),
-        "commit": [line for each in attempts for line in commit_splits(each.progress)],
+        "regular_gap_s": regular_gap(committed, [kill.at for kill in story.killed]),
+        "commit": [line for each in story.attempts for line in commit_splits(each.progress)],
     }
 
 
-def _events(build: Build, options: RecoveryOptions, work: Path, supervisor: Supervisor) -> Path:
+def dumped_events(launcher: Launcher, given: list[str]) -> Path:
     """The events of the query, for the reference."""
-    target = work / "events"
-    script = str(paths.repository() / "nexmark_jobs" / "dump_events.py")
-    scratch = work / "dump.tmp"
-    scratch.mkdir()
-    done = subprocess.run(
-        [
-            *(str(build.spark_home / "bin" / "spark-submit"), "--master", "local[2]", script),
-            *(*options.input, "--out", str(target), "--format", "parquet"),
-        ],
-        env=supervisor.environment(scratch),
-        capture_output=True,
-        text=True,
-        timeout=_DUMP_S,
-    )
-    shutil.rmtree(scratch, ignore_errors=True)
-    if done.returncode != 0:
-        raise RecoveryError(f"recovery: no events to compare with: {done.stderr.strip()[-300:]}")
+    target, result = launcher.work / "events", launcher.work / "dump"
+    arguments = [*given, "--out", str(target), "--format", "parquet"]
+    with launcher.started(arguments, result, job="dump_events.py") as process:
+        process.wait(timeout=_DUMP_S)
+    if process.returncode != 0:
+        why = last_words(launcher.log(result))
+        raise RecoveryError(f"recovery: no events to compare with: {why[-300:]}")
     return target
 
 

@@ -37,14 +37,20 @@ class KillRecord:
 
     Attributes:
         at: when the process was killed.
-        restarted: when its successor was started.
+        restarted: when its successor was started; None if only an executor was killed.
         batch, moment: what it did; see `checkpoint_files.moment`.
+        what: driver, executor or both.
+        attempt: the number of the process that goes on.
+        left_behind_bytes: what the local state stores had on disk when it was killed.
     """
 
     at: float
-    restarted: float
+    restarted: float | None
     batch: int
     moment: Moment
+    what: str = "driver"
+    attempt: int = 1
+    left_behind_bytes: int = 0
 
 
 def kill_split(
@@ -57,7 +63,7 @@ def kill_split(
 ) -> dict[str, Any]:
     """The cost of a kill; `start` is when the first process was started.
 
-    `progress` is the progress of the restarted process, which the next kill ends at `until`.
+    `progress` is the progress of the process that goes on; the next kill is at `until`.
     """
     after = [at for at in commits.values() if kill.at < at <= until]
     before = [at for at in commits.values() if at <= kill.at]
@@ -65,24 +71,25 @@ def kill_split(
     away = min(after) - max(before) if after and before else None
     split: dict[str, Any] = {
         "number": number,
-        "what": "driver",
+        "what": kill.what,
         "at_s": round(kill.at - start, 3),
         "batch": kill.batch,
         "moment": kill.moment,
         "interruption_s": _less(away, regular),
         **dict.fromkeys(("session_start_s", "planning_s", "load_s", "replay_s"), None),
         **dict.fromkeys(("first_commit_s", "stores_loaded_from_checkpoint"), None),
+        "left_behind_bytes": kill.left_behind_bytes,
     }
-    if not progress:
+    first = next((batch for batch in progress if batch["batchId"] >= kill.batch), None)
+    if first is None:
         return split
-    first = progress[0]
     began = datetime.fromisoformat(first["timestamp"]).timestamp()
     durations = first["durationMs"]
-    load, replay = (_sum(first, f"rocksdb{name}LatencyMs") for name in ("Load", "ReplayChangeLog"))
+    replay = _sum(first, "rocksdbReplayChangeLogLatencyMs")
     return split | {
-        "session_start_s": round(began - kill.restarted, 3),
+        "session_start_s": None if kill.restarted is None else round(began - kill.restarted, 3),
         "planning_s": durations.get("queryPlanning", 0) / _MS,
-        "load_s": None if load is None else load / _MS,
+        "load_s": restore_s(first),
         "replay_s": None if replay is None else replay / _MS,
         "first_commit_s": round(min(after) - began, 3) if after else None,
         "stores_loaded_from_checkpoint": _sum(first, "rocksdbNumLoadedFromDfs"),
@@ -104,6 +111,22 @@ def commit_splits(progress: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
         for batch in progress
         for operator in batch.get("stateOperators", [])
     ]
+
+
+def restore_s(batch: Mapping[str, Any]) -> float | None:
+    """How long state stores loaded in a batch, summed over them; None if the engine is silent."""
+    load = _sum(batch, "rocksdbLoadLatencyMs")
+    return None if load is None else load / _MS
+
+
+def sst_bytes(batch: Mapping[str, Any]) -> int:
+    """Bytes of the SSTs after a batch; of a join, only of the stores with the rows."""
+    return _sum(batch, "rocksdbSstFileSize") or 0
+
+
+def state_rows(batch: Mapping[str, Any]) -> int:
+    """Rows in the state after a batch."""
+    return sum(operator["numRowsTotal"] for operator in batch.get("stateOperators", []))
 
 
 def regular_gap(commits: Mapping[int, float], kills: Sequence[float]) -> float | None:

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import random
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from nexmark.config import paths
-from nexmark.engines import Build
 from nexmark.errors import NexmarkError
-from nexmark.recovery.checkpoint_files import commits, gaps, moment
+from nexmark.recovery.checkpoint_files import commits, local_stores, moment, size
 from nexmark.recovery.kill_plan import Kill
+from nexmark.recovery.launcher import Launcher, kill_group, last_words, progress
+from nexmark.recovery.remote_storage import SEED_CONF
 from nexmark.recovery.splits import KillRecord
+from nexmark.recovery.trigger import Trigger
+from nexmark_jobs.ending import error_class
+
+What = Literal["driver", "executor", "both"]
 
 _POLL_S = 0.02
-_DEFAULT_GAP_S = 1.0
-_RESTART_S = 12.0
-"""A kill of a restart comes at most so long after it: session, plan and state take about this."""
 _RUN_S = 3600.0
-_CONFS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
+_MOST_ENDS = 20
+_WRONG_ARGUMENTS = 2
 
 
 class RecoveryError(NexmarkError):
@@ -42,148 +42,137 @@ class Attempt:
     progress: list[dict[str, Any]]
 
 
+@dataclass
+class Story:
+    """What happened to a query.
+
+    Attributes:
+        attempts: its processes.
+        killed: the kills.
+        ends: where it ended by itself before its end: when, and by which class of error.
+    """
+
+    attempts: list[Attempt] = field(default_factory=list)
+    killed: list[KillRecord] = field(default_factory=list)
+    ends: list[dict[str, Any]] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Supervisor:
     """The supervisor of one query.
 
     Attributes:
-        build: the build that runs it.
-        confs: its Spark confs.
-        arguments: of `run_query.py`, without --result.
-        checkpoint: the directory given as --checkpoint.
+        launcher: starts its processes.
+        arguments: of `run_query.py`, without --result and --checkpoint.
+        checkpoint: the directory of the checkpoint.
+        url: the same, as Spark is to name it.
         table: the directory of the final table, which is there once the query is at its end.
-        work: a directory for logs, results and all that Spark writes beside.
-        mark: the variable that marks its processes.
+        what: what a kill kills.
+        fault_file: written at the first commit, for a fault of the storage; None without one.
         say: told what happens.
     """
 
-    build: Build
-    confs: Mapping[str, str]
+    launcher: Launcher
     arguments: Sequence[str]
     checkpoint: Path
+    url: str
     table: Path
-    work: Path
-    mark: Mapping[str, str]
+    what: What
+    fault_file: Path | None
     say: Callable[[str], None] = field(repr=False)
 
-    def run(self, plan: Sequence[Kill], seed: int) -> tuple[list[Attempt], list[KillRecord]]:
+    def run(self, plan: Sequence[Kill], seed: int) -> Story:
         """Run to the end, with the kills of `plan`; those after the end do not happen.
+
+        A query with a fault of its storage, or with lost executors, may end by itself: it is
+        started again, as a supervisor would.
 
         Raises:
             RecoveryError: The query failed by itself.
         """
         draws = random.Random(seed)
-        attempts: list[Attempt] = []
-        killed: list[KillRecord] = []
-        left = list(plan)
+        story, left = Story(), list(plan)
         while True:
-            kill = left.pop(0) if left else None
-            result = self.work / f"attempt-{len(attempts)}.json"
-            with self._process(result) as process:
+            result = self.launcher.work / f"attempt-{len(story.attempts)}.json"
+            given = [*self.arguments, "--checkpoint", self.url, "--result", str(result)]
+            # With the seed of the process before, the call that ended that one would fail again.
+            confs = {SEED_CONF: str(seed + len(story.attempts))}
+            with self.launcher.started(given, result, confs=confs) as process:
                 started = time.time()
-                committed = max(commits(self._spark()), default=-1)
-                done = self._follow(process, kill, draws)
-            attempts.append(Attempt(started, _progress(result)))
-            if done:
-                if process.returncode != 0:
-                    raise RecoveryError(f"recovery: {self._reason(result)}")
-                return attempts, killed
-            what, batch = moment(self._spark(), committed)
-            at = time.time()
-            killed.append(KillRecord(at, at, batch, what))
-            self.say(f"kill {len(killed)} of {len(plan)}: in the {what} of batch {batch}")
-            if self.table.is_dir():
-                return attempts, killed
+                ended = self._follow(process, result, left, story, draws)
+            story.attempts.append(Attempt(started, progress(result)))
+            if ended and process.returncode != 0:
+                self._note_end(process.returncode, result, story)
+            elif ended or self.table.is_dir():
+                return story
 
     def _follow(
-        self, process: subprocess.Popen[bytes], kill: Kill | None, draws: random.Random
+        self,
+        process: subprocess.Popen[bytes],
+        result: Path,
+        left: list[Kill],
+        story: Story,
+        draws: random.Random,
     ) -> bool:
         """Wait for the end of the process, or kill it; returns whether it ended by itself."""
+        scratch, since = self.launcher.scratch(result), time.time()
+        committed = max(commits(self._spark()), default=-1)
         deadline = time.monotonic() + _RUN_S
-        due = (
-            time.monotonic() + draws.uniform(1.0, _RESTART_S) if kill and kill.of_restart else None
-        )
+        trigger: Trigger | None = None
         while process.poll() is None:
-            if kill and due is None and self._has_committed(kill.after_batch):
-                known = gaps(commits(self._spark()))
-                gap = known[max(known)] if known else _DEFAULT_GAP_S
-                due = time.monotonic() + kill.delay * min(gap, _RESTART_S)
-            if due is not None and time.monotonic() >= due:
-                _kill(process)
-                return False
+            self._break_storage()
+            if left and trigger is None:
+                trigger = Trigger(left[0], self._spark(), scratch, since, draws)
+            if trigger is not None and trigger.is_due() and self._kill(process, draws):
+                at = time.time()
+                left.pop(0)
+                trigger = None
+                what, batch = moment(self._spark(), committed, scratch, since)
+                again = at if self.what != "executor" else None
+                attempt = len(story.attempts) + (again is not None)
+                behind = sum(size(store) for store in local_stores(scratch))
+                story.killed.append(KillRecord(at, again, batch, what, self.what, attempt, behind))
+                number = len(story.killed)
+                self.say(f"kill {number} of {number + len(left)}: in the {what} of batch {batch}")
+                if again is not None:
+                    return False
+                since = at
             if time.monotonic() > deadline:
                 raise RecoveryError(f"recovery: no end after {_RUN_S:.0f} s")
             time.sleep(_POLL_S)
         return True
 
-    def _has_committed(self, batch: int) -> bool:
-        if batch < 0:
-            return any((self._spark() / "offsets").glob("[0-9]*"))
-        return (self._spark() / "commits" / str(batch)).exists()
+    def _kill(self, process: subprocess.Popen[bytes], draws: random.Random) -> bool:
+        """Kill; returns False if there is no executor that could be killed."""
+        if self.what != "executor":
+            kill_group(process)
+            return True
+        executors = self.launcher.executors()
+        if not executors:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(draws.choice(executors).pid, signal.SIGKILL)
+        return True
+
+    def _break_storage(self) -> None:
+        if self.fault_file and not self.fault_file.exists() and commits(self._spark()):
+            self.fault_file.touch()
+            self.say("the fault of the storage begins")
+
+    def _note_end(self, code: int, result: Path, story: Story) -> None:
+        reason = last_words(self.launcher.log(result))
+        expected = self.fault_file is not None or self.what == "executor"
+        if code == _WRONG_ARGUMENTS or not expected or len(story.ends) >= _MOST_ENDS:
+            raise RecoveryError(f"recovery: {reason}")
+        end = {
+            "at_s": round(time.time() - story.attempts[0].started, 3),
+            "batch": max(commits(self._spark()), default=-1) + 1,
+            "error_class": error_class(reason),
+            "reason": reason,
+        }
+        story.ends.append(end)
+        self.say(f"the query ended by itself in batch {end['batch']}: {reason[:200]}")
 
     def _spark(self) -> Path:
         """Where Spark has its checkpoint."""
         return self.checkpoint / "checkpoint"
-
-    @contextlib.contextmanager
-    def _process(self, result: Path) -> Iterator[subprocess.Popen[bytes]]:
-        """A process of the query, in a group of its own, which ends with the context."""
-        scratch = result.with_suffix(".tmp")
-        scratch.mkdir()
-        confs = {
-            **_CONFS,
-            "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -Djava.io.tmpdir={scratch}",
-            **self.confs,
-        }
-        job = str(paths.repository() / "nexmark_jobs" / "run_query.py")
-        command = [
-            *(str(self.build.spark_home / "bin" / "spark-submit"), "--master", "local[2]"),
-            *(word for pair in confs.items() for word in ("--conf", "=".join(pair))),
-            *(job, *self.arguments, "--checkpoint", str(self.checkpoint), "--result", str(result)),
-        ]
-        with result.with_suffix(".log").open("wb") as log:
-            process = subprocess.Popen(
-                command,
-                env=self.environment(scratch),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        try:
-            yield process
-        finally:
-            _kill(process)
-
-    def environment(self, scratch: Path) -> dict[str, str]:
-        """The environment of a process that writes its temporary files to `scratch`."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-        return {
-            **kept,
-            **self.mark,
-            "SPARK_HOME": str(self.build.spark_home),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_LOCAL_DIRS": str(scratch),
-            "TMPDIR": str(scratch),
-            "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": "",
-        }
-
-    def _reason(self, result: Path) -> str:
-        lines = result.with_suffix(".log").read_text(errors="replace").splitlines()
-        told = [line for line in lines if line.startswith("run_query.py: error: ")]
-        return (told or lines or ["the query ended without a word"])[-1]
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL to the whole group, as if the host was lost."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _progress(result: Path) -> list[dict[str, Any]]:
-    """The progress that a process has written; a last line that was cut off is left out."""
-    path = result.with_name(f"{result.name}.progress")
-    lines = path.read_text().split("\n")[:-1] if path.exists() else []
-    return [json.loads(line) for line in lines]

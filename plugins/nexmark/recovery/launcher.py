@@ -1,0 +1,160 @@
+"""Starts processes of a query, and kills them or their executors."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nexmark_jobs
+from nexmark.engines import Build
+from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, owned
+
+_JOBS = Path(nexmark_jobs.__file__).parent
+_EXECUTOR = b"CoarseGrainedExecutorBackend"
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -Djava.io.tmpdir="
+_CONFS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
+#: Two executors with a core each, in processes of their own, with master and workers in the driver.
+CLUSTER = "local-cluster[2,1,1024]"
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """How processes of a query are started.
+
+    Attributes:
+        build: the build that runs them.
+        confs: their Spark confs.
+        work: a directory for logs, results and all that Spark writes beside.
+        mark: the variable that marks the processes.
+        master: local[2], or `CLUSTER`.
+    """
+
+    build: Build
+    confs: Mapping[str, str]
+    work: Path
+    mark: Mapping[str, str]
+    master: str = "local[2]"
+
+    @contextlib.contextmanager
+    def started(
+        self,
+        arguments: Sequence[str],
+        result: Path,
+        job: str = "run_query.py",
+        confs: Mapping[str, str] | None = None,
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """A process with a group of its own; the context ends it, and removes what it wrote aside.
+
+        `confs` are Spark confs of this process only.
+        SIGKILL leaves the local directories of RocksDB behind: they are in `scratch(result)`.
+        """
+        scratch = self.scratch(result)
+        scratch.mkdir()
+        options = f"{_JAVA_OPTIONS}{scratch}"
+        given = {
+            **_CONFS,
+            "spark.driver.extraJavaOptions": options,
+            "spark.executor.extraJavaOptions": options,
+            **self.confs,
+            **(confs or {}),
+        }
+        home = self._home()
+        command = [
+            *(str(home / "bin" / "spark-submit"), "--master", self.master),
+            *(word for pair in given.items() for word in ("--conf", "=".join(pair))),
+            *(str(_JOBS / job), *arguments),
+        ]
+        with self.log(result).open("wb") as log:
+            process = subprocess.Popen(
+                command,
+                env=self._environment(home, scratch),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            yield process
+        finally:
+            kill_group(process)
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    @staticmethod
+    def scratch(result: Path) -> Path:
+        """Where the process with this result file has its temporary files."""
+        return result.with_suffix(".tmp")
+
+    @staticmethod
+    def log(result: Path) -> Path:
+        """The output of the process with this result file."""
+        return result.with_suffix(".log")
+
+    def executors(self) -> list[Process]:
+        """The executors that run now, in processes of their own."""
+        return [
+            process
+            for process in owned(self.mark[OWNER_VARIABLE])
+            if _EXECUTOR in _command_line(process)
+        ]
+
+    def _home(self) -> Path:
+        """SPARK_HOME; a cluster in the driver writes there, so it has one of links."""
+        if self.master != CLUSTER:
+            return self.build.spark_home
+        home = self.work / "spark-home"
+        if not home.is_dir():
+            home.mkdir()
+            for entry in self.build.spark_home.iterdir():
+                if entry.name != "work":
+                    (home / entry.name).symlink_to(entry)
+        return home
+
+    def _environment(self, home: Path, scratch: Path) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
+        return {
+            **kept,
+            **self.mark,
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_DIRS": str(scratch),
+            "TMPDIR": str(scratch),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": "",
+        }
+
+
+def last_words(log: Path) -> str:
+    """Why the process ended, in one line."""
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    told = [line for line in lines if ".py: error: " in line]
+    return (told or lines or ["the query ended without a word"])[-1]
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL to the whole group, as if the host was lost."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def progress(result: Path) -> list[dict[str, Any]]:
+    """The progress that a process has written; a last line that was cut off is left out."""
+    path = result.with_name(f"{result.name}.progress")
+    lines = path.read_text().split("\n")[:-1] if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def _command_line(process: Process) -> bytes:
+    try:
+        return Path(f"/proc/{process.pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

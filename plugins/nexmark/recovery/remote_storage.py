@@ -1,0 +1,135 @@
+"""A stand-in for remote storage: the local disk with latency, bandwidth and faults, for any build.
+
+See `nexmark_jobs/remote_fs/SlowFileSystem.java`. It is compiled where it is used, with the JDK of
+this machine against the Hadoop of the build.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import nexmark_jobs
+from nexmark.config import paths
+from nexmark.engines import Build
+from nexmark.engines.prerequisites import java_program
+from nexmark.errors import NexmarkError
+
+_SOURCE = Path(nexmark_jobs.__file__).parent / "remote_fs" / "SlowFileSystem.java"
+_CLASS = "SlowFileSystem"
+_COMPILE_S = 300
+SEED_CONF = "spark.hadoop.fs.slow.seed"
+FAULTS = {"outage": "seconds", "slow": "times slower", "errors": "percent of the calls"}
+
+
+class RemoteStorageError(NexmarkError):
+    """The stand-in cannot be made; one line with the reason."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong: outage:SECONDS, slow:FACTOR or errors:PERCENT."""
+
+    kind: str
+    size: float
+
+    @classmethod
+    def parse(cls, text: str) -> Fault:
+        """A fault as a person writes it; ValueError with a remedy for any other text."""
+        kind, _, size = text.partition(":")
+        try:
+            found = cls(kind, float(size))
+        except ValueError:
+            found = cls("", 0)
+        highest = 100 if kind == "errors" else 3600
+        if found.kind not in FAULTS or not 0 < found.size <= highest:
+            raise ValueError(
+                f"{text!r} is no fault; write outage:SECONDS, slow:FACTOR or errors:PERCENT, "
+                "e.g. outage:10"
+            )
+        return found
+
+    def __str__(self) -> str:
+        """Return the fault as it is written."""
+        return f"{self.kind}:{self.size:g}"
+
+
+@dataclass(frozen=True)
+class RemoteStorage:
+    """How slow the storage is, and what goes wrong.
+
+    Attributes:
+        latency_ms: the mean latency of a call.
+        mb_per_s: the bandwidth of a process.
+        seed: draws latencies and errors.
+        fault: acts while `fault_file` of the run is there.
+    """
+
+    latency_ms: float
+    mb_per_s: float
+    seed: int = 1
+    fault: Fault | None = None
+
+    def url(self, directory: Path) -> str:
+        """The directory as Spark is to name it."""
+        return f"slow://{directory}"
+
+    def confs(self, build: Build, fault_file: Path) -> dict[str, str]:
+        """The Spark confs with which drivers and executors of the build use it."""
+        classes = str(compiled(build))
+        hadoop = {
+            "fs.slow.impl": _CLASS,
+            "fs.AbstractFileSystem.slow.impl": f"{_CLASS}$Context",
+            "fs.slow.latency.ms": f"{self.latency_ms:g}",
+            "fs.slow.mb.per.s": f"{self.mb_per_s:g}",
+        }
+        if self.fault:
+            hadoop |= {"fs.slow.fault": str(self.fault), "fs.slow.fault.file": str(fault_file)}
+        return {
+            "spark.driver.extraClassPath": classes,
+            "spark.executor.extraClassPath": classes,
+            **{f"spark.hadoop.{name}": value for name, value in hadoop.items()},
+            SEED_CONF: str(self.seed),
+        }
+
+
+def compiled(build: Build) -> Path:
+    """The directory with the classes for a build; compiled once, kept by content.
+
+    Raises:
+        RemoteStorageError: There is no compiler, or it refuses the source.
+    """
+    digest = hashlib.sha256(build.id.encode() + _SOURCE.read_bytes()).hexdigest()[:16]
+    target = paths.home() / "remote-fs" / digest
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".new-") as temporary:
+        classes = Path(temporary) / "classes"
+        classes.mkdir()
+        _compile(build, classes)
+        try:
+            classes.rename(target)
+        except OSError:  # another process was quicker
+            shutil.rmtree(classes)
+    return target
+
+
+def _compile(build: Build, classes: Path) -> None:
+    javac = java_program("javac")
+    jars = sorted((build.spark_home / "jars").glob("hadoop-client-api-*.jar"))
+    if not javac.exists() or not jars:
+        missing = f"there is no {javac}" if jars else f"no Hadoop client in {build.spark_home}/jars"
+        raise RemoteStorageError(
+            f"--checkpoint remote: {missing}; install a JDK and set JAVA_HOME to it, or use a "
+            "build with its Hadoop"
+        )
+    command = [str(javac), "-nowarn", "-d", str(classes), "-cp", str(jars[0]), str(_SOURCE)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_S)
+    if done.returncode != 0:
+        said = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
+        raise RemoteStorageError(f"--checkpoint remote: {_SOURCE.name}: {said[-300:]}")

@@ -1,0 +1,185 @@
+"""Restore against the size of the state: grows a query's state, and restarts it at each size.
+
+The query grows once, with snapshots on the local disk. At each size its checkpoint is copied, and
+every restart goes on with a fresh copy, so all see the same state. For changelogs, the query first
+goes on from the copy with changelogs for `DELTAS` batches: a restart loads the snapshot and replays
+these.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nexmark.engines import Build
+from nexmark.recovery.checkpoint_files import commits, gaps
+from nexmark.recovery.launcher import Launcher, last_words, progress
+from nexmark.recovery.recovery_run import state_confs
+from nexmark.recovery.remote_storage import RemoteStorage
+from nexmark.recovery.splits import restore_s, sst_bytes, state_rows
+from nexmark.recovery.supervisor import RecoveryError
+
+DELTAS = 5
+MODES = ("snapshot", "changelog")
+_BATCHES = 3
+"""Batches of a restart: the first one restores, the gap between the last two is regular."""
+_EVENTS = 10**9
+_POLL_S = 0.05
+_RUN_S = 3600.0
+_MB = 2**20
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """One restart.
+
+    Attributes:
+        mode: snapshot or changelog.
+        place: local or remote.
+        state_mb: the SSTs of the state it found.
+        restore_s: load and replay, summed over state stores; None if the engine does not tell.
+        interruption_s: from its start to its first commit, less the regular gap.
+        commit_s: the longest commit of an operator in its last batch.
+    """
+
+    mode: str
+    place: str
+    state_mb: float
+    restore_s: float | None
+    interruption_s: float
+    commit_s: float
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A query that grows, and its restarts.
+
+    Attributes:
+        query, tps, seed, rows_per_batch: the query and its endless input.
+        repetitions: restarts in each cell of the table.
+        remote: the storage beside the local disk.
+    """
+
+    query: str
+    tps: int
+    seed: int
+    rows_per_batch: int
+    repetitions: int
+    remote: RemoteStorage
+
+    @property
+    def arguments(self) -> list[str]:
+        """The arguments of `run_query.py`, but for the checkpoint and the result."""
+        return [
+            *("--query", self.query, "--events", str(_EVENTS), "--tps", str(self.tps)),
+            *("--seed", str(self.seed), "--rows-per-batch", str(self.rows_per_batch)),
+            *("--sink", "noop", "--digest", "off"),
+        ]
+
+
+def restarts(
+    build: Build,
+    growth: Growth,
+    sizes_mb: list[int],
+    mark: Mapping[str, str],
+    say: Callable[[str], None],
+) -> Iterator[Restarted]:
+    """Restart the query at each size, with snapshots and changelogs, locally and remotely.
+
+    Raises:
+        RecoveryError: The query failed, or its state does not grow.
+    """
+    with tempfile.TemporaryDirectory(prefix="nexmark-sizes-", ignore_cleanup_errors=True) as new:
+        runs = _Runs(build, growth, Path(new), mark)
+        grown = Path(new) / "snapshot"
+        for size in sizes_mb:
+            state_mb, rows = runs.grow(grown, size)
+            say(f"{size} MB: the state has {state_mb:.0f} MB in {rows:,} rows")
+            changed = Path(new) / "changelog"
+            shutil.copytree(grown, changed)
+            more = runs.with_changelogs(changed)
+            found = {"snapshot": (grown, state_mb), "changelog": (changed, state_mb * more / rows)}
+            for repetition in range(growth.repetitions):
+                for mode, (checkpoint, megabytes) in found.items():
+                    for place in ("local", "remote"):
+                        restarted = runs.restart(checkpoint, mode, place, megabytes)
+                        away = f"away for {restarted.interruption_s:.1f} s"
+                        say(f"{size} MB, repetition {repetition + 1}: {mode}, {place}: {away}")
+                        yield restarted
+            shutil.rmtree(changed)
+
+
+@dataclass
+class _Runs:
+    """The runs of one growth; each has a number."""
+
+    build: Build
+    growth: Growth
+    work: Path
+    mark: Mapping[str, str]
+    number: int = 0
+
+    def grow(self, checkpoint: Path, size_mb: int) -> tuple[float, int]:
+        """Run until the SSTs have this size; returns their size and the number of rows."""
+        told = self._run(
+            checkpoint, "snapshot", "local", lambda p: sst_bytes(p[-1]) >= size_mb * _MB
+        )
+        return sst_bytes(told[-1]) / _MB, state_rows(told[-1])
+
+    def with_changelogs(self, checkpoint: Path) -> int:
+        """Run for `DELTAS` batches with changelogs; returns the number of rows."""
+        told = self._run(checkpoint, "changelog", "local", lambda p: len(p) >= DELTAS)
+        return state_rows(told[-1])
+
+    def restart(self, checkpoint: Path, mode: str, place: str, state_mb: float) -> Restarted:
+        """Restart once, in a copy of the checkpoint."""
+        copy = self.work / "copy"
+        shutil.copytree(checkpoint, copy)
+        try:
+            before, started = set(commits(copy / "checkpoint")), time.time()
+            told = self._run(copy, mode, place, lambda p: len(p) >= _BATCHES)
+            made = {n: at for n, at in commits(copy / "checkpoint").items() if n not in before}
+        finally:
+            shutil.rmtree(copy)
+        last = min(made) + _BATCHES - 1
+        operators = told[_BATCHES - 1]["stateOperators"]
+        return Restarted(
+            mode,
+            place,
+            state_mb,
+            restore_s(told[0]),
+            max(0.0, made[min(made)] - started - gaps(made)[last]),
+            max(operator["commitTimeMs"] for operator in operators) / 1000,
+        )
+
+    def _run(
+        self,
+        checkpoint: Path,
+        mode: str,
+        place: str,
+        is_enough: Callable[[list[dict[str, Any]]], bool],
+    ) -> list[dict[str, Any]]:
+        """Run the query until its progress is enough, then kill it (SIGKILL)."""
+        self.number += 1
+        remote = place == "remote"
+        confs = state_confs("rocksdb", changelog=mode == "changelog")
+        if remote:
+            confs |= self.growth.remote.confs(self.build, self.work / "no-fault")
+        result = self.work / f"run-{self.number}.json"
+        launcher = Launcher(self.build, confs, self.work, self.mark)
+        url = self.growth.remote.url(checkpoint) if remote else str(checkpoint)
+        given = [*self.growth.arguments, "--checkpoint", url, "--result", str(result)]
+        deadline = time.monotonic() + _RUN_S
+        with launcher.started(given, result) as process:
+            while not ((told := progress(result)) and is_enough(told)):
+                if process.poll() is not None:
+                    raise RecoveryError(f"recovery: {last_words(launcher.log(result))}")
+                if time.monotonic() > deadline:
+                    raise RecoveryError(f"recovery: not enough after {_RUN_S:.0f} s; see --grow-to")
+                time.sleep(_POLL_S)
+        return told
