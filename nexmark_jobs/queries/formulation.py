@@ -83,11 +83,14 @@ class Formulation:
         name: its unique name.
         build: the result as a streaming frame with exactly the query's columns.
         min_spark: oldest Spark version (major, minor) that can run it.
+        per_batch: if given, the frame is only a part of the result: each micro-batch of it is kept,
+            and this makes the query's rows of the batch.
     """
 
     name: str
     build: Callable[[Streams], DataFrame]
     min_spark: tuple[int, int] = (3, 5)
+    per_batch: Callable[[DataFrame], DataFrame] | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 from nexmark.cli import (
     checking,
     compat,
+    experiment_verb,
     kafka_verbs,
     latency_verb,
     machine,
@@ -36,6 +37,7 @@ _RESULTS: tuple[Callable[..., Any], ...] = (
 )
 _EXPERIMENTS: tuple[Callable[..., Any], ...] = (
     compat.compat,
+    experiment_verb.experiment,
     latency_verb.latency,
     recovery_verb.recovery,
 )

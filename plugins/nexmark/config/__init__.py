@@ -12,8 +12,9 @@ from nexmark.config.clusters import (
     SshCluster,
 )
 from nexmark.config.confs import SparkConf
+from nexmark.config.experiment_models import Experiment, ExperimentArm
 from nexmark.config.fields import KNOWN_QUERIES, STANDARD_QUERIES
-from nexmark.config.load import load, profile_path
+from nexmark.config.load import load, load_experiments, profile_path
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
     BUILD_DAG_ID,
@@ -43,6 +44,8 @@ __all__ = [
     "ConfigError",
     "EmbeddedCluster",
     "Engine",
+    "Experiment",
+    "ExperimentArm",
     "Gate",
     "Machine",
     "Mode",
@@ -52,6 +55,7 @@ __all__ = [
     "SshCluster",
     "Workload",
     "load",
+    "load_experiments",
     "profile_path",
     "suggest",
 ]
