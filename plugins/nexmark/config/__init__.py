@@ -18,6 +18,7 @@ from nexmark.config.load import load, load_experiments, profile_path
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
     BUILD_DAG_ID,
+    EXPERIMENT_DAG_ID,
     SIGNOFF_DAG_ID,
     BuildSource,
     Config,
@@ -33,6 +34,7 @@ from nexmark.errors import ConfigError, suggest
 __all__ = [
     "ACCEPT_DAG_ID",
     "BUILD_DAG_ID",
+    "EXPERIMENT_DAG_ID",
     "KNOWN_QUERIES",
     "LOOPBACK",
     "SIGNOFF_DAG_ID",

@@ -17,6 +17,7 @@ from nexmark.config.experiment_models import Experiment
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
     BUILD_DAG_ID,
+    EXPERIMENT_DAG_ID,
     SIGNOFF_DAG_ID,
     Config,
     Engine,
@@ -33,6 +34,7 @@ RESERVED_DAG_IDS = {
     BUILD_DAG_ID: "a build on demand",
     ACCEPT_DAG_ID: "accept a run",
     SIGNOFF_DAG_ID: "sign a release off",
+    EXPERIMENT_DAG_ID: "measure an experiment",
 }
 
 

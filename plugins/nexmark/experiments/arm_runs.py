@@ -74,6 +74,10 @@ class Trial:
         tps, seed = self.experiment.tps, self.experiment.seed
         return ["--events", str(self.events), "--tps", str(tps), "--seed", str(seed)]
 
+    def place_of(self, arm: str, pair: int) -> Path:
+        """The directory of an application."""
+        return self.applications.work / self.name / f"{pair}-{arm}"
+
     def run(self, arm: str, pair: int) -> ArmRun:
         """Measure an arm; ExperimentError where it fails."""
         place = self._submit(arm, f"{self.name}/{pair}-{arm}", "noop", sampled=True)

@@ -11,7 +11,7 @@ from nexmark.experiments.gains import ArmResult, Crossing, Gain, TrialResult
 from nexmark.experiments.measuring import ExperimentResult
 from nexmark.terminal import columns
 
-_HEADS = (
+HEADS = (
     *("experiment", "query", "rows/batch", "arm", "CPU s/M", "saves", "interval", "wall s"),
     *("state rows", "exchanges", "text", "result"),
 )
@@ -19,7 +19,12 @@ _HEADS = (
 
 def gain_table(results: Sequence[ExperimentResult]) -> str:
     """A line for each arm at each size; ours beside the figure of the text."""
-    return columns(_HEADS, [row for result in results for row in _rows(result)])
+    return columns(HEADS, rows_of(results))
+
+
+def rows_of(results: Sequence[ExperimentResult]) -> list[list[str]]:
+    """The cells of the table, under HEADS."""
+    return [row for result in results for row in _rows(result)]
 
 
 def remarks(results: Sequence[ExperimentResult]) -> list[str]:
