@@ -78,7 +78,7 @@ def short(task_id: str) -> str:
 
 def test_every_engine_has_its_dag_and_none_is_broken(bag: DagBag) -> None:
     assert bag.import_errors == {}
-    others = ["nexmark_accept", "nexmark_build", "nexmark_signoff"]
+    others = ["nexmark_accept", "nexmark_build", "nexmark_experiment", "nexmark_signoff"]
     assert sorted(bag.dags) == sorted([*NIGHTLY, *others])
     assert "nexmark_spark_4_3_0" in NIGHTLY
 

@@ -65,7 +65,7 @@ def measure_experiment(
 def result_of(
     experiment: Experiment, builds: Mapping[str, Build], pairs: int, trials: list[TrialResult]
 ) -> ExperimentResult:
-    """The result of an experiment from those of its trials."""
+    """The result of an experiment from the results of its trials."""
     versions = {arm: build.version for arm, build in builds.items()}
     return ExperimentResult(experiment, versions, pairs, tuple(trials), tuple(crossings(trials)))
 
