@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, Observation
@@ -16,8 +16,10 @@ from nexmark_jobs.sinks.sink import Sink
 class PerBatchSink(Sink):
     """Counts and digests the rows, and keeps none: the noop sink of batches that are kept."""
 
-    def __init__(self, rows_of: Callable[[DataFrame], DataFrame], *, hashed: bool) -> None:
-        """`rows_of` makes the query's rows of a batch; with `hashed`, they are digested."""
+    def __init__(
+        self, rows_of: Callable[[DataFrame], Sequence[DataFrame]], *, hashed: bool
+    ) -> None:
+        """`rows_of` makes the frames of a batch's rows; with `hashed`, they are digested."""
         self._rows_of = rows_of
         self._hashed = hashed
         self._observed: dict[int, dict[str, int | None]] = {}
@@ -28,14 +30,20 @@ class PerBatchSink(Sink):
         def each(batch_rows: DataFrame, batch: int) -> None:
             kept = batch_rows.persist()
             try:
-                found = Observation()
-                rows = digest.observe(self._rows_of(kept), digest=self._hashed, by=found)
-                rows.write.format("noop").mode("overwrite").save()
-                self._observed[batch] = dict(found.get)
+                found = [self._written(rows) for rows in self._rows_of(kept)]
+                names = {name for one in found for name in one}
+                self._observed[batch] = {x: sum(one.get(x) or 0 for one in found) for x in names}
             finally:
                 kept.unpersist()
 
         return writer.foreachBatch(each)
+
+    def _written(self, rows: DataFrame) -> dict[str, int | None]:
+        """Write rows to nowhere; their counts and hashes."""
+        found = Observation()
+        counted = digest.observe(rows, digest=self._hashed, by=found)
+        counted.write.format("noop").mode("overwrite").save()
+        return dict(found.get)
 
     def observed(self, batch: Batch) -> Batch:
         """The batch with the counts and hashes of its rows."""

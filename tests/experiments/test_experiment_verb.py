@@ -23,13 +23,12 @@ ENTRY = f"""experiments:
     question: Does it pay?
     queries: [reused_view]
     sizes: [1000]
-    batches: 3
+    batches: 2
     warmup_batches: 1
     memory: 1g
     arms:
       union: {{formulation: union, {QUICK}}}
       explode: {{formulation: explode, {QUICK}}}
-      kept: {{formulation: kept_batch, {QUICK}}}
     text: {{gain: 20, what: a view is computed once}}
 """
 
@@ -60,7 +59,6 @@ def test_arms_are_equal_right_and_compared(tmp_path: Path) -> None:
     assert [(line[3], line[-1]) for line in lines] == [
         ("union", "right"),
         ("explode", "right"),
-        ("kept", "right"),
     ]
     (told,) = json.loads(out.read_text())["experiments"]
     arms: dict[str, Any] = {arm["arm"]: arm for arm in told["trials"][0]["arms"]}

@@ -41,6 +41,16 @@ def test_formulations_agree_and_differ_by_their_exchanges(
     assert [one["plan"]["exchanges"] for one in found] == EXCHANGES[query]
 
 
+def test_a_kept_batch_is_computed_once(spark: SparkSession, tmp_path: Path) -> None:
+    """If it was computed again for its second consumer, the state's rows would count twice."""
+    rows = []
+    for formulation in ("explode", "kept_batch"):
+        arguments = ["--query", "reused_view", "--formulation", formulation, "--events", "1000"]
+        arguments += ["--rows-per-batch", "1000", "--result", str(tmp_path / "r")]
+        rows.append(run(spark, parse(arguments), quiet=True)["state"]["rows_max"])
+    assert rows[0] == rows[1] > 0
+
+
 @pytest.mark.parametrize("query", ["json_all_fields", "json_two_fields"])
 def test_lines_are_parsed_to_the_rows_that_the_files_hold(
     spark: SparkSession, tmp_path: Path, query: str

@@ -72,7 +72,7 @@ class Experiment(Model):
         Field(min_length=2),
     ]
     sizes: Annotated[tuple[Rows, ...], Field(min_length=1)] = (20_000, 100_000, 300_000)
-    batches: Annotated[int, Field(ge=2, le=1000)] = 6
+    batches: Annotated[int, Field(ge=2, le=1000)] = 5
     warmup_batches: Annotated[int, Field(ge=0)] = 2
     tps: Annotated[int, Field(gt=0, le=BOUNDS["tps"][1])] = 10_000
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1

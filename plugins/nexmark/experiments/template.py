@@ -7,7 +7,7 @@ _TEMPLATE = """\
     question: What does a shuffle in more partitions cost?   # one sentence
     queries: [q5]           # q0 to q23, or of nexmark_jobs/experiments
     sizes: [20_000, 100_000]  # events per micro-batch; the gain is measured at each
-    # batches: 6            # micro-batches of a run
+    # batches: 5            # micro-batches of a run
     # warmup_batches: 2     # of these do not count
     # tps: 10_000           # events per second of event time
     # source: generated     # or json, or parquet: files of the same events

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,8 @@ def table() -> None:
     text, lines = gain_table([found]), remarks([found])
     directory = _directory()
     write_whole(directory / TABLE_JSON, json.dumps(as_json([found]), indent=1) + "\n")
+    for events in (directory / "applications").glob("events-*"):
+        shutil.rmtree(events, ignore_errors=True)
     page = standalone(
         "experiment.html",
         name=found.experiment.name,

@@ -39,7 +39,7 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (HEAD + "    arms: {a: {}}\n", 5, "experiments.x.arms: Dictionary should have at least 2"),
         (HEAD + ARMS + "    size: [1]\n", 6, "unknown key 'size'; did you mean 'sizes'?"),
         (HEAD + ARMS + "    sizes: [2000, 1000]\n", 6, "sizes: are not in ascending order"),
-        (HEAD + ARMS + "    warmup_batches: 6\n", 6, "6 of 6 batches leaves nothing to measure"),
+        (HEAD + ARMS + "    warmup_batches: 5\n", 6, "5 of 5 batches leaves nothing to measure"),
         (HEAD + ARMS + "    source: csv\n", 6, "experiments.x.source: must be 'generated'"),
         (HEAD + ARMS + "    text: {gain: 20}\n", 6, "text.what: the key is missing; add it"),
         (
