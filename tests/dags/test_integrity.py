@@ -301,6 +301,29 @@ class TestSignOff:
             assert name in str(signoff.doc_md)
 
 
+class TestExperiment:
+    @pytest.fixture
+    def dag(self, bag: DagBag) -> DAG:
+        return bag.dags["nexmark_experiment"]
+
+    def test_arms_take_turns_and_the_table_comes_whatever_became_of_them(self, dag: DAG) -> None:
+        measure, table = dag.get_task("measure"), dag.get_task("table")
+        assert measure.max_active_tis_per_dagrun == 1
+        assert {dag.get_task(name).pool for name in dag.task_ids} == {POOL}
+        assert table.trigger_rule == "all_done"
+        assert [task.task_id for task in dag.leaves] == ["table"]
+        assert (table.retries, measure.retries) == (0, 1)
+
+    def test_the_experiment_has_to_be_named(self, dag: DAG) -> None:
+        from airflow.sdk.exceptions import ParamValidationError
+
+        name = dag.params.get_param("name")
+        assert name.resolve("long-window") == "long-window"
+        for wrong in (None, "", "long-windows"):
+            with pytest.raises(ParamValidationError):
+                name.resolve(wrong)
+
+
 def test_notifiers_are_told_where_a_red_night_ends(tmp_path: Path) -> None:
     import shutil
 

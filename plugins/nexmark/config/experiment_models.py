@@ -12,6 +12,7 @@ from nexmark.config.fields import KNOWN_QUERIES, Memory, Model, Positive
 from nexmark.config.models import BuildSource
 from nexmark.errors import KeyedError, suggest
 from nexmark_jobs.knobs import BASE_TIME_MS, BOUNDS, MAX_EVENTS, KnobError, check_span
+from nexmark_jobs.redaction import is_secret
 
 #: Queries that only experiments run; a test holds them equal to `nexmark_jobs.experiments`.
 EXPERIMENT_QUERY_NAMES: tuple[str, ...] = (
@@ -55,6 +56,16 @@ class ExperimentArm(Model):
     rows_per_batch: Rows | None = None
     memory: Memory | None = None
     build: BuildSource | None = None
+
+    @model_validator(mode="after")
+    def _no_secret(self) -> ExperimentArm:
+        for name, value in self.conf.items():
+            if is_secret(name, value):
+                raise KeyedError(
+                    ("conf", name),
+                    f"{name} is a secret, and an experiment's confs are on a command line; remove it",
+                )
+        return self
 
 
 class Experiment(Model):

@@ -11,6 +11,7 @@ from typing import Any
 from nexmark.attribution.explained import Observed, Plan
 from nexmark.config import Experiment
 from nexmark.engines import Build
+from nexmark.errors import NexmarkError
 from nexmark.experiments.local_applications import (
     EVENT_LOG,
     RESULT,
@@ -83,7 +84,7 @@ class Trial:
         place = self._submit(arm, f"{self.name}/{pair}-{arm}", "noop", sampled=True)
         try:
             return arm_run(arm, pair, place, self.experiment.warmup_batches)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, NexmarkError) as error:
             raise ExperimentError(f"{self.name}: {arm}: {error}") from None
 
     def table_of(self, arm: str) -> Path:

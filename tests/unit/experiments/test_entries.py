@@ -57,6 +57,11 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             7,
             "a build needs exactly one of pypi, tarball and directory",
         ),
+        (
+            HEAD + "    arms:\n      a: {}\n      b: {conf: {spark.x.password: y}}\n",
+            7,
+            "experiments.x.arms.b.conf.spark.x.password: spark.x.password is a secret",
+        ),
         ((HEAD + ARMS).replace("  x:", "  new:"), 2, "'new' writes a template"),
     ],
 )
