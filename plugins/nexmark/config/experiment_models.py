@@ -63,7 +63,7 @@ class ExperimentArm(Model):
             if is_secret(name, value):
                 raise KeyedError(
                     ("conf", name),
-                    f"{name} is a secret, and an experiment's confs are on a command line; remove it",
+                    f"{name} is a secret, and these confs are on a command line; remove it",
                 )
         return self
 
