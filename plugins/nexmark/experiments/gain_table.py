@@ -92,7 +92,7 @@ def _remarks(result: ExperimentResult) -> list[str]:
 def _crossing(one: Crossing) -> str:
     low, high = one.between
     way = "pays above" if one.pays_above else "pays below"
-    sure = "" if one.is_certain else "; not certain, an interval has nothing in it"
+    sure = "" if one.is_certain else "; not certain: an interval includes 0"
     return (
         f"{one.query}, {one.arm}: {way} about {_rounded(one.size):,} rows a batch (between "
         f"{low:,} and {high:,}{sure})"
