@@ -23,7 +23,7 @@ ENTRY = f"""experiments:
     question: Does it pay?
     queries: [reused_view]
     sizes: [1000]
-    batches: 2
+    batches: 3
     warmup_batches: 1
     memory: 1g
     arms:

@@ -26,6 +26,7 @@ from nexmark.measure.measurement import Measurement, measure_series
 from nexmark.measure.operator_times import repetition_parts
 from nexmark.measure.result_file import parse_result
 from nexmark.measure.samples import read_samples
+from nexmark.model import Basis
 
 _MIN_INTERVALS = 2
 _NOT_TIMED = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}  # starts faster
@@ -39,6 +40,16 @@ class ArmRun:
     pair: int
     measurement: Measurement
     observed: Observed
+
+    def over_application(self) -> ArmRun:
+        """The same run with the CPU time of its whole life: where there is no steady state."""
+        cpu = self.measurement.cpu_s_per_mevent_application
+        changes: dict[str, Any] = {"basis": Basis.APPLICATION, "cpu_s_per_mevent": cpu}
+        return replace(
+            self,
+            measurement=replace(self.measurement, **changes),
+            observed=replace(self.observed, **changes, events=self.measurement.events, parts=()),
+        )
 
 
 @dataclass(frozen=True)

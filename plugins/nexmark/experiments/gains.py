@@ -12,7 +12,7 @@ from nexmark.attribution.attribute import attribute
 from nexmark.attribution.explained import Attribution
 from nexmark.attribution.ranking import ratio_of
 from nexmark.experiments.arm_runs import ArmRun
-from nexmark.model import MIN_PAIRS, Value
+from nexmark.model import MIN_PAIRS, Basis, Value
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class ArmResult:
 
     Attributes:
         runs: how many there are.
-        cpu_s_per_mevent: CPU-seconds per million events in the steady state.
+        cpu_s_per_mevent: CPU-seconds per million events in the steady state; over the whole
+            application, if a run of the trial is too short to have one.
         wall_s, state_rows, state_bytes, exchanges, stateful_operators: of the whole run.
         digests: of the rows that came out; one, if the runs agree.
         equal: whether they are the rows of the first arm; None where the query's rows may differ.
@@ -110,7 +111,7 @@ def trial_result(
     reference: str | None,
 ) -> TrialResult:
     """Compare the arms of a trial with the first of them."""
-    own = {arm: [run for run in runs if run.arm == arm] for arm in arms}
+    own = {arm: _on_one_basis(runs, arm) for arm in arms}
     first = own[arms[0]]
     wanted = {run.measurement.digest for run in first}
     results = tuple(
@@ -120,6 +121,14 @@ def trial_result(
         for arm in arms
     )
     return TrialResult(query, size, results, reference)
+
+
+def _on_one_basis(runs: Sequence[ArmRun], arm: str) -> list[ArmRun]:
+    """The runs of an arm, on a basis that all runs of the trial have."""
+    mine = [run for run in runs if run.arm == arm]
+    if all(run.measurement.basis == Basis.STEADY for run in runs):
+        return mine
+    return [run.over_application() for run in mine]
 
 
 def _arm(
@@ -156,13 +165,9 @@ def _arm(
 
 
 def _gain(own: Sequence[ArmRun], first: Sequence[ArmRun]) -> Gain | None:
-    """The paired estimate; runs of the same pair and basis are compared."""
-    theirs = {(x.pair, x.measurement.basis): x.measurement.cpu_s_per_mevent for x in first}
-    pairs = [
-        (x.measurement.cpu_s_per_mevent, theirs[key])
-        for x in own
-        if (key := (x.pair, x.measurement.basis)) in theirs
-    ]
+    """The paired estimate."""
+    theirs = {x.pair: x.measurement.cpu_s_per_mevent for x in first}
+    pairs = [(x.measurement.cpu_s_per_mevent, theirs[x.pair]) for x in own if x.pair in theirs]
     change = ratio_of([x for x, _ in pairs], [x for _, x in pairs])
     if change is None or change.lo is None or change.hi is None:
         return None

@@ -70,6 +70,16 @@ def test_a_slow_pair_does_not_count_against_the_other_arm() -> None:
     assert gain_of(trial(runs)).share == 0.0
 
 
+def test_runs_of_different_bases_are_compared_on_the_one_that_all_have() -> None:
+    """A run without a steady state has only the CPU of its whole life: 20 in the builder."""
+    short = measurement(steady=None, digest="d")
+    plan = Plan("scan", "scan", "0")
+    observed = Observed(1, 1, short.basis, 1000, short.cpu_s_per_mevent, short.wall_s, plan)
+    found = trial([run("first", 1, 10.0), ArmRun("second", 1, short, observed)])
+    assert [arm.cpu_s_per_mevent for arm in found.arms] == [20.0, 20.0]
+    assert gain_of(found).share == 0.0
+
+
 def test_the_first_arm_has_no_gain() -> None:
     assert of_gain(1000, 0.8).arms[0].gain is None
 
