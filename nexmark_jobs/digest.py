@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 KIND = "sum64(xxhash64)"
@@ -26,13 +26,13 @@ _HALF = 32
 _MASK = (1 << _HALF) - 1
 
 
-def observe(frame: DataFrame, *, digest: bool) -> DataFrame:
+def observe(frame: DataFrame, *, digest: bool, by: str | Observation = OBSERVATION) -> DataFrame:
     """Count (and with `digest` hash) the rows that `frame` yields, leaving them as they are."""
     if not digest:
-        return frame.observe(OBSERVATION, F.count(F.lit(1)).alias("rows"))
+        return frame.observe(by, F.count(F.lit(1)).alias("rows"))
     hashed = frame.withColumn(_HASH, F.xxhash64(*frame.columns))
     return hashed.observe(
-        OBSERVATION,
+        by,
         F.count(F.lit(1)).alias("rows"),
         F.sum(F.col(_HASH).bitwiseAND(_MASK)).alias("low"),
         F.sum(F.shiftrightunsigned(F.col(_HASH), _HALF)).alias("high"),

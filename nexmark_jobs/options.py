@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nexmark_jobs.ending import UsageError
+from nexmark_jobs.experiments import EXPERIMENT_QUERIES
 from nexmark_jobs.generator import GeneratorConfig
 from nexmark_jobs.generator.generator_options import (
     OneLineParser,
@@ -135,7 +136,12 @@ def _parser() -> argparse.ArgumentParser:
         "and Spark confs are spark-submit's.",
         allow_abbrev=False,
     )
-    parser.add_argument("--query", required=True, metavar="Q", help="q0 to q23, q14_python_udf")
+    parser.add_argument(
+        "--query",
+        required=True,
+        metavar="Q",
+        help="q0 to q23, q14_python_udf, or of experiments/",
+    )
     parser.add_argument(
         "--formulation", metavar="NAME", help="instead of the best one this Spark can run"
     )
@@ -196,9 +202,10 @@ def _batch_number(text: str) -> int:
 
 
 def _query(name: str) -> Query:
-    if name not in QUERIES:
+    found = QUERIES.get(name) or EXPERIMENT_QUERIES.get(name)
+    if found is None:
         raise UsageError(f"--query: unknown query '{name}'; use one of {', '.join(QUERIES)}")
-    return QUERIES[name]
+    return found
 
 
 def _check_formulation(query: Query, name: str | None) -> None:

@@ -34,10 +34,11 @@ from nexmark_jobs.narrator import Narrator
 from nexmark_jobs.options import BoundaryOptions, FilesOptions, KafkaOptions, Options, parse
 from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.progress import batch, is_batch
-from nexmark_jobs.queries import Source, Streams
+from nexmark_jobs.queries import Formulation, Source, Streams
 from nexmark_jobs.result import QueryRun
 from nexmark_jobs.sinks.filesystem import FilesystemSink
 from nexmark_jobs.sinks.parquet import ParquetSink
+from nexmark_jobs.sinks.per_batch import PerBatchSink
 from nexmark_jobs.sinks.sink import NoopSink, Sink
 from nexmark_jobs.sources.datagen import Datagen, DatagenFeed, Feed
 from nexmark_jobs.sources.event_files import open_boundary, open_files
@@ -66,10 +67,10 @@ def run(spark: SparkSession, options: Options, *, quiet: bool = False) -> dict[s
         if not quiet:
             print(_reading(options, feed), flush=True)
         frame = formulation.build(Streams(spark, source))
-        if tuple(frame.columns) != query.columns:
+        if formulation.per_batch is None and tuple(frame.columns) != query.columns:
             raise JobError(f"{query.name}: columns {frame.columns} are not {query.columns}")
         plan = fingerprint(frame)
-        sink = _sink(spark, options, feed)
+        sink = _sink(spark, options, feed, formulation)
         try:
             done = _drive(frame, options, work, sink, feed, quiet=quiet)
             if done.is_complete:
@@ -129,8 +130,12 @@ def _reading(options: Options, feed: Feed) -> str:
     return f"{source}: {feed.events:,} events, {given.rows_per_batch:,} per batch"
 
 
-def _sink(spark: SparkSession, options: Options, feed: Feed) -> Sink:
+def _sink(spark: SparkSession, options: Options, feed: Feed, formulation: Formulation) -> Sink:
     directory = options.sink.directory
+    if formulation.per_batch is not None:
+        if directory is not None:
+            raise UsageError(f"--formulation: {formulation.name} keeps no rows; use --sink noop")
+        return PerBatchSink(formulation.per_batch, hashed=options.digest)
     if directory is None:
         return NoopSink()
     if options.sink.kind == "filesystem":
@@ -148,7 +153,9 @@ def _drive(
     quiet: bool,
 ) -> QueryRun:
     """Start the query, follow it to its last batch or the one asked for, stop it."""
-    writer = digest.observe(frame, digest=options.digest).writeStream
+    is_whole = not isinstance(sink, PerBatchSink)
+    observed = digest.observe(frame, digest=options.digest) if is_whole else frame
+    writer = observed.writeStream
     writer = sink.attach(writer.outputMode(options.query.output_mode))
     writer = writer.option("checkpointLocation", work.child("checkpoint"))
     narrator = Narrator(feed.events)
@@ -161,6 +168,7 @@ def _drive(
                 rows = feed.take(progress)
                 is_data = progress["batchId"] < feed.data_batches
                 finished = batch(progress, "data" if is_data else "end_of_input", rows)
+                finished = sink.observed(finished)
                 done.batches.append(finished)
                 sink.batch_done(finished)
                 line = narrator.line(finished)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -85,11 +85,15 @@ class Formulation:
         name: its unique name.
         build: the result as a streaming frame with exactly the query's columns.
         min_spark: oldest Spark version (major, minor) that can run it.
+        per_batch: if given, the frame is only a part of the result: each micro-batch of it is kept,
+            and this makes frames of it which together are the query's rows of the batch. Each is
+            written by itself.
     """
 
     name: str
     build: Callable[[Streams], DataFrame]
     min_spark: tuple[int, int] = (3, 5)
+    per_batch: Callable[[DataFrame], Sequence[DataFrame]] | None = None
 
 
 @dataclass(frozen=True)

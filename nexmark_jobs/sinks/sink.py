@@ -18,6 +18,10 @@ class Sink:
         """Tell the writer of the query where its rows go."""
         raise NotImplementedError
 
+    def observed(self, batch: Batch) -> Batch:
+        """A finished batch, with what the sink knows of its rows."""
+        return batch
+
     def batch_done(self, batch: Batch) -> None:
         """Act on a finished batch, e.g. on its watermark."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
 from nexmark_jobs import boundary
@@ -63,12 +64,22 @@ class Files(ByKind):
     schema: StructType | str
     sentinels: Sentinels
 
+    def lines(self) -> DataFrame:
+        """The lines of JSON, `value`, as they are, with nothing behind them."""
+        return self._reader().text(self._path)
+
+    def _reader(self) -> DataStreamReader:
+        reader = self.spark.readStream
+        return reader.option("maxFilesPerTrigger", 1) if self.recording.is_in_order else reader
+
+    @property
+    def _path(self) -> str:
+        return _escaped(str(self.recording.directory))
+
     def _entity(self, name: str) -> DataFrame:
-        reader = self.spark.readStream.schema(self.schema)
-        if self.recording.is_in_order:
-            reader = reader.option("maxFilesPerTrigger", 1)
-        path = _escaped(str(self.recording.directory))
-        recorded = reader.parquet(path) if self.recording.is_parquet else reader.json(path)
+        reader = self._reader().schema(self.schema)
+        is_parquet = self.recording.is_parquet
+        recorded = reader.parquet(self._path) if is_parquet else reader.json(self._path)
         events = events_of_kind(recorded, name, numbered=self.recording.numbered)
         return self.sentinels.follow(events, name, numbered=self.recording.numbered)
 

@@ -79,7 +79,7 @@ def short(task_id: str) -> str:
 
 def test_every_engine_has_its_dag_and_none_is_broken(bag: DagBag) -> None:
     assert bag.import_errors == {}
-    others = ["nexmark_accept", "nexmark_build", "nexmark_signoff"]
+    others = ["nexmark_accept", "nexmark_build", "nexmark_experiment", "nexmark_signoff"]
     assert sorted(bag.dags) == sorted([*NIGHTLY, *others])
     assert "nexmark_spark_4_3_0" in NIGHTLY
 
@@ -302,6 +302,29 @@ class TestSignOff:
     def test_the_documentation_tells_of_its_own_tasks(self, signoff: DAG) -> None:
         for name in ("question", "approval", "evidence", "decision", "nexmark verify"):
             assert name in str(signoff.doc_md)
+
+
+class TestExperiment:
+    @pytest.fixture
+    def dag(self, bag: DagBag) -> DAG:
+        return bag.dags["nexmark_experiment"]
+
+    def test_arms_take_turns_and_the_table_comes_whatever_became_of_them(self, dag: DAG) -> None:
+        measure, table = dag.get_task("measure"), dag.get_task("table")
+        assert measure.max_active_tis_per_dagrun == 1
+        assert {dag.get_task(name).pool for name in dag.task_ids} == {POOL}
+        assert table.trigger_rule == "all_done"
+        assert [task.task_id for task in dag.leaves] == ["table"]
+        assert (table.retries, measure.retries) == (0, 1)
+
+    def test_the_experiment_has_to_be_named(self, dag: DAG) -> None:
+        from airflow.sdk.exceptions import ParamValidationError
+
+        name = dag.params.get_param("name")
+        assert name.resolve("long-window") == "long-window"
+        for wrong in (None, "", "long-windows"):
+            with pytest.raises(ParamValidationError):
+                name.resolve(wrong)
 
 
 def test_notifiers_are_told_where_a_red_night_ends(tmp_path: Path) -> None:

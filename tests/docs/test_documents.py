@@ -21,8 +21,9 @@ from pydantic import BaseModel
 
 from nexmark.cli.app import app
 from nexmark.cli.machine import BENCHES
-from nexmark.config import load, paths
+from nexmark.config import load, load_experiments, paths
 from nexmark.config.clusters import EmbeddedCluster, Machine, SshCluster
+from nexmark.config.experiment_models import Experiment, ExperimentArm, ReportedGain
 from nexmark.config.models import BuildSource, Engine, Gate, Size, Snapshots, Workload
 from nexmark.config.notifications import Notification
 
@@ -33,6 +34,7 @@ CONF = sorted((ROOT / "include" / "conf").rglob("*.*"))
 MODELS: dict[str, tuple[type[BaseModel], ...]] = {
     "clusters.yaml": (EmbeddedCluster, SshCluster, Machine),
     "engines.yaml": (Engine, BuildSource, Snapshots),
+    "experiments.yaml": (Experiment, ExperimentArm, ReportedGain),
     "gate.yaml": (Gate,),
     "notifications.yaml": (Notification,),
     "workloads.yaml": (Workload, Size),
@@ -48,12 +50,14 @@ MAKE = re.compile(r"\bmake ((?:[A-Z_]+=\S+ )*)([a-z][a-z-]*)((?: [A-Z_]+=\S+)*)"
 @cache
 def dags() -> list[DAG]:
     """A DAG of each kind."""
+    from nexmark.dag.experiment_graph import build_experiment_dag
     from nexmark.dag.graph import build_accept_dag, build_nightly_dag, build_on_demand_dag
     from nexmark.dag.signoff import build_signoff_dag
 
     config = load()
     nightly = build_nightly_dag(next(iter(config.engines.values())), config)
-    return [nightly, build_on_demand_dag(config), build_signoff_dag(config), build_accept_dag()]
+    others = [build_on_demand_dag(config), build_signoff_dag(config), build_accept_dag()]
+    return [nightly, *others, build_experiment_dag(config, load_experiments())]
 
 
 @cache
@@ -258,7 +262,7 @@ def test_every_variable_of_the_environment_is_read() -> None:
             assert variable in source, (name, variable)
 
 
-@pytest.mark.parametrize("kind", range(4))
+@pytest.mark.parametrize("kind", range(5))
 def test_the_documentation_of_a_dag_names_its_params(kind: int) -> None:
     dag = dags()[kind]
     named = set(re.findall(r"`(\w+)`", str(dag.doc_md)))

@@ -15,6 +15,7 @@ from nexmark.cli import (
     checking,
     compat,
     damage_verb,
+    experiment_verb,
     kafka_verbs,
     latency_verb,
     machine,
@@ -42,6 +43,7 @@ _RESULTS: tuple[Callable[..., Any], ...] = (
 )
 _EXPERIMENTS: tuple[Callable[..., Any], ...] = (
     compat.compat,
+    experiment_verb.experiment,
     latency_verb.latency,
     recovery_verb.recovery,
     damage_verb.recovery_damage,

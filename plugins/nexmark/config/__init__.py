@@ -12,11 +12,13 @@ from nexmark.config.clusters import (
     SshCluster,
 )
 from nexmark.config.confs import SparkConf
+from nexmark.config.experiment_models import Experiment, ExperimentArm
 from nexmark.config.fields import KNOWN_QUERIES, STANDARD_QUERIES
-from nexmark.config.load import load, profile_path
+from nexmark.config.load import load, load_experiments, profile_path
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
     BUILD_DAG_ID,
+    EXPERIMENT_DAG_ID,
     SIGNOFF_DAG_ID,
     BuildSource,
     Config,
@@ -33,6 +35,7 @@ from nexmark.errors import ConfigError, suggest
 __all__ = [
     "ACCEPT_DAG_ID",
     "BUILD_DAG_ID",
+    "EXPERIMENT_DAG_ID",
     "KNOWN_QUERIES",
     "LOOPBACK",
     "SIGNOFF_DAG_ID",
@@ -44,6 +47,8 @@ __all__ = [
     "ConfigError",
     "EmbeddedCluster",
     "Engine",
+    "Experiment",
+    "ExperimentArm",
     "Gate",
     "Machine",
     "Mode",
@@ -54,6 +59,7 @@ __all__ = [
     "SshCluster",
     "Workload",
     "load",
+    "load_experiments",
     "profile_path",
     "suggest",
 ]

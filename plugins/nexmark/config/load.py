@@ -13,9 +13,11 @@ from nexmark.config import paths
 from nexmark.config.clusters import KINDS, AnyCluster
 from nexmark.config.confs import check_conf
 from nexmark.config.document import Document, Key, read, read_text
+from nexmark.config.experiment_models import Experiment
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
     BUILD_DAG_ID,
+    EXPERIMENT_DAG_ID,
     SIGNOFF_DAG_ID,
     Config,
     Engine,
@@ -33,11 +35,12 @@ RESERVED_DAG_IDS = {
     BUILD_DAG_ID: "a build on demand",
     ACCEPT_DAG_ID: "accept a run",
     SIGNOFF_DAG_ID: "sign a release off",
+    EXPERIMENT_DAG_ID: "measure an experiment",
 }
 
 
 def load(directory: Path | None = None) -> Config:
-    """Read and check all files: four make the Config, notifications and profiles are only checked.
+    """Read and check all files: four make the Config, the others are only checked.
 
     `directory` defaults to `paths.conf_dir()`. Raises ConfigError for the first mistake; its text
     is `file:line: key: problem; remedy`.
@@ -58,7 +61,25 @@ def load(directory: Path | None = None) -> Config:
         gate_file.look_up(("workloads", name), "workload", name, workloads)
     check_profiles(directory)
     load_notifications(directory)
+    load_experiments(directory)
     return Config(engines=engines, workloads=workloads, clusters=clusters, gate=gate)
+
+
+def load_experiments(directory: Path | None = None) -> dict[str, Experiment]:
+    """The experiments by name; none where there is no such file.
+
+    Raises ConfigError, as `load` does.
+    """
+    path = (directory or paths.conf_dir()) / "experiments.yaml"
+    if not path.exists():
+        return {}
+    document = read(path)
+    found = {}
+    for name, value in _section(document, "experiments"):
+        key = ("experiments", name)
+        where = str(document.error(key, "")).removesuffix(":")
+        found[name] = document.validated(key, Experiment, {**value, "where": where})
+    return found
 
 
 def load_gate(path: Path | None = None) -> Gate:

@@ -46,6 +46,8 @@ BUILD_DAG_ID = "nexmark_build"
 #: The DAG to accept a night, and the DAG to sign a build off.
 ACCEPT_DAG_ID = "nexmark_accept"
 SIGNOFF_DAG_ID = "nexmark_signoff"
+#: The DAG that measures an experiment.
+EXPERIMENT_DAG_ID = "nexmark_experiment"
 
 QueryName: TypeAlias = Annotated[str, BeforeValidator(_query)]
 Mode: TypeAlias = Literal["bounds", "paired"]

@@ -99,6 +99,35 @@ def _of_engine(name: str, known: Iterable[str]) -> Param:
     return _param(name, enum=[None, *known], description=text)
 
 
+def experiment_params(config: Config, experiments: Iterable[str]) -> dict[str, Param]:
+    """The params of `nexmark_experiment`; the name has no default, it must be given."""
+    names = list(experiments)
+    return {
+        "name": Param(
+            type="string",
+            enum=names,
+            title="Experiment",
+            description="Of include/conf/experiments.yaml.",
+        ),
+        "sizes": Param(
+            None,
+            type=["null", "array"],
+            items={"type": "integer", "minimum": 100},
+            title="Sizes",
+            description="Events per micro-batch; empty: the experiment's own.",
+        ),
+        "pairs": Param(
+            4,
+            type="integer",
+            minimum=1,
+            maximum=100,
+            title="Pairs",
+            description="Runs of each arm at each size.",
+        ),
+        "engine": _one_of("engine", config.engines, config.newest.name),
+    }
+
+
 def accept_params() -> dict[str, Param]:
     """The params of `nexmark_accept`; run and reason have no default, they must be given."""
     return {

@@ -170,6 +170,32 @@ bundle stays. To make the approved build the baseline, run the command from the 
 """
 
 
+_EXPERIMENT = """
+Is an optimisation worth it, and is it right? Measures the arms of one entry of
+`include/conf/experiments.yaml` in turns, each application a task, one at a time on this machine;
+compares the results row for row; and prints what each arm saves against the first one. `table` has
+it in its log, and writes `experiment.html` and `experiment.json` into the run directory.
+`nexmark experiment NAME` does the same without Airflow. More: `docs/try-an-optimisation.md`.
+
+## When it is red
+
+| red task | what it means | what to do |
+|---|---|---|
+| steps | a param, the configuration or a build is wrong | read its log |
+| measure | an application failed | read its log; the table goes on without the arm |
+| table | arms put out other rows, a result is wrong, or an arm failed | read the table in its log |
+
+## Params
+
+`name` (of the experiment), `sizes` (events per micro-batch), `pairs` (runs of each arm), `engine`.
+"""
+
+
+def experiment_doc() -> str:
+    """The `doc_md` of `nexmark_experiment`."""
+    return _EXPERIMENT
+
+
 def nightly_doc(engine: Engine) -> str:
     """The `doc_md` of an engine's DAG."""
     build = f"the Spark build `{engine.build}`"

@@ -1,0 +1,140 @@
+"""The verb that measures experiments: is an optimisation worth it, and is it right?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nexmark.cli.shared_options import Engine, given, whole
+from nexmark.terminal import columns, say
+from nexmark_jobs.host.leases import write_whole
+
+if TYPE_CHECKING:
+    from nexmark.config import Experiment
+    from nexmark.engines import Build
+    from nexmark.experiments.measuring import ExperimentResult
+
+_LEAST_PAIRS, _PAIRS = 1, 4
+
+
+def experiment(
+    name: Annotated[
+        str | None, typer.Argument(callback=given, help="Of experiments.yaml; or new.")
+    ] = None,
+    new_name: Annotated[
+        str | None, typer.Argument(callback=given, help="Of new: the entry to add.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All experiments.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Name them, measure nothing.")] = False,
+    sizes: Annotated[
+        str | None,
+        typer.Option(callback=given, help="Events per micro-batch: 20000,300000."),
+    ] = None,
+    pairs: Annotated[
+        int,
+        typer.Option(parser=whole(_LEAST_PAIRS, 100), metavar="N", help="Runs of each arm."),
+    ] = _PAIRS,
+    engine: Engine = None,
+    out: Annotated[Path | None, typer.Option(help="A new file for all figures, JSON.")] = None,
+) -> int:
+    """Measure the arms of an experiment in turns: what each saves, and whether results are equal.
+
+    `nexmark experiment new NAME` adds a commented entry to experiments.yaml. 0 if all arms were
+    measured and all results are equal and right, 1 if not.
+    """
+    from nexmark.config import load_experiments
+
+    known = load_experiments()
+    if name == "new":
+        return _add(new_name, known)
+    if new_name is not None:
+        raise typer.BadParameter(f"{new_name!r}: one experiment at a time, or --all")
+    if listed:
+        rows = [[one.name, ",".join(one.queries), one.question] for one in known.values()]
+        say(columns(("experiment", "queries", "question"), rows))
+        return 0
+    if out is not None and (out.exists() or not out.parent.is_dir()):
+        raise typer.BadParameter(f"--out: {out} is there, or its directory is not; name a new file")
+    chosen = _chosen(name, known, every=every, sizes=sizes)
+    return _measured([(one, _builds(one, engine)) for one in chosen], pairs, out)
+
+
+def _measured(
+    chosen: Sequence[tuple[Experiment, Mapping[str, Build]]], pairs: int, out: Path | None
+) -> int:
+    from nexmark.experiments.gain_table import as_json, gain_table, remarks
+    from nexmark.experiments.local_applications import local_applications
+    from nexmark.experiments.measuring import check_arms, measure_experiment
+
+    for one, builds in chosen:
+        check_arms(one, builds)
+    results: list[ExperimentResult] = []
+    with local_applications() as applications:
+        for one, builds in chosen:
+            results.append(measure_experiment(one, builds, pairs, applications, say))
+            if out is not None:
+                write_whole(out, json.dumps(as_json(results), indent=1) + "\n")
+    say("\n" + gain_table(results) + "\n\n" + "\n".join(remarks(results)))
+    return 0 if all(result.is_right for result in results) else 1
+
+
+def _chosen(
+    name: str | None, known: Mapping[str, Experiment], *, every: bool, sizes: str | None
+) -> list[Experiment]:
+    from nexmark.errors import suggest
+    from nexmark_jobs.knobs import MAX_EVENTS
+
+    if every == (name is not None):
+        raise typer.BadParameter("give the name of one experiment, or --all; --list names them")
+    if name is not None and name not in known:
+        raise typer.BadParameter(f"{name!r} is no experiment; {suggest(name, known)}")
+    found = list(known.values()) if name is None else [known[name]]
+    if sizes is None:
+        return found
+    number = whole(100, MAX_EVENTS // 1000)
+    wanted = tuple(sorted({number(text.strip()) for text in sizes.split(",")}))
+    return [one.model_copy(update={"sizes": wanted}) for one in found]
+
+
+def _builds(one: Experiment, engine: str | None) -> dict[str, Build]:
+    """The build of each arm: its own, or the engine's."""
+    from nexmark.config import load, paths, suggest
+    from nexmark.engines import java_problem, resolve
+    from nexmark.errors import NexmarkError
+
+    config = load()
+    name = engine or config.newest.name
+    if name not in config.engines:
+        raise NexmarkError(f"--engine: unknown engine {name!r}; {suggest(name, config.engines)}")
+    sources = {arm: each.build or config.engines[name].build for arm, each in one.arms.items()}
+    found = {arm: resolve(each, paths.builds_dir(), say=say) for arm, each in sources.items()}
+    for build in found.values():
+        if problem := java_problem(build.version):
+            raise NexmarkError(f"Spark {build.version}: {problem}")
+    return found
+
+
+def _add(name: str | None, known: Mapping[str, Experiment]) -> int:
+    """Add a template to the file, and load it."""
+    from nexmark.config import load_experiments, paths
+    from nexmark.errors import NexmarkError
+    from nexmark.experiments.template import entry_of
+
+    if name is None:
+        raise typer.BadParameter("new: no name is given; write: nexmark experiment new NAME")
+    if name in known:
+        raise typer.BadParameter(f"new: there is an experiment {name!r}; take another name")
+    path = paths.conf_dir() / "experiments.yaml"
+    before = path.read_text(encoding="utf-8") if path.exists() else "experiments:\n"
+    try:
+        path.write_text(before.rstrip("\n") + "\n\n" + entry_of(name), encoding="utf-8")
+        load_experiments()
+    except NexmarkError:
+        path.write_text(before, encoding="utf-8")
+        raise
+    say(f"added to {path}; edit it, then: nexmark experiment {name}")
+    return 0

@@ -1,0 +1,1 @@
+"""Experiments: the arms of `include/conf/experiments.yaml` in turns, and what each saves."""

@@ -1,0 +1,185 @@
+"""One arm measured once: a fresh application over the input of a size, and its figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nexmark.attribution.explained import Observed, Plan
+from nexmark.config import Experiment
+from nexmark.engines import Build
+from nexmark.errors import NexmarkError
+from nexmark.experiments.local_applications import (
+    EVENT_LOG,
+    RESULT,
+    SAMPLES,
+    ExperimentError,
+    LocalApplications,
+)
+from nexmark.measure.cpu import application_cpu
+from nexmark.measure.event_log_files import EventLogError
+from nexmark.measure.executed_plan import Part
+from nexmark.measure.measurement import Measurement, measure_series
+from nexmark.measure.operator_times import repetition_parts
+from nexmark.measure.result_file import parse_result
+from nexmark.measure.samples import read_samples
+from nexmark.model import Basis
+
+_MIN_INTERVALS = 2
+_NOT_TIMED = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}  # starts faster
+
+
+@dataclass(frozen=True)
+class ArmRun:
+    """The figures of one application of an arm, and what an attribution needs of it."""
+
+    arm: str
+    pair: int
+    measurement: Measurement
+    observed: Observed
+
+    def over_application(self) -> ArmRun:
+        """The same run with the CPU time of its whole life: where there is no steady state."""
+        cpu = self.measurement.cpu_s_per_mevent_application
+        changes: dict[str, Any] = {"basis": Basis.APPLICATION, "cpu_s_per_mevent": cpu}
+        return replace(
+            self,
+            measurement=replace(self.measurement, **changes),
+            observed=replace(self.observed, **changes, events=self.measurement.events, parts=()),
+        )
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One query of an experiment at one size: what all its applications have in common.
+
+    Attributes:
+        experiment: the entry.
+        query: one of its queries.
+        size: events per micro-batch.
+        builds: the build of each arm.
+        applications: what runs them.
+    """
+
+    experiment: Experiment
+    query: str
+    size: int
+    builds: Mapping[str, Build]
+    applications: LocalApplications
+
+    @property
+    def events(self) -> int:
+        """How many events a run reads."""
+        return self.size * self.experiment.batches
+
+    @property
+    def name(self) -> str:
+        """The trial as a directory and as a person reads it."""
+        return f"{self.experiment.name}-{self.query}-{self.size}"
+
+    @property
+    def generated(self) -> list[str]:
+        """The arguments of the generator."""
+        tps, seed = self.experiment.tps, self.experiment.seed
+        return ["--events", str(self.events), "--tps", str(tps), "--seed", str(seed)]
+
+    def place_of(self, arm: str, pair: int) -> Path:
+        """The directory of an application."""
+        return self.applications.work / self.name / f"{pair}-{arm}"
+
+    def run(self, arm: str, pair: int) -> ArmRun:
+        """Measure an arm; ExperimentError where it fails."""
+        place = self._submit(arm, f"{self.name}/{pair}-{arm}", "noop", sampled=True)
+        try:
+            return arm_run(arm, pair, place, self.experiment.warmup_batches)
+        except (OSError, ValueError, NexmarkError) as error:
+            raise ExperimentError(f"{self.name}: {arm}: {error}") from None
+
+    def table_of(self, arm: str) -> Path:
+        """Run an arm for its final table; beside the directory is the result file."""
+        place = self.applications.work / self.name / f"table-{arm}"
+        self._submit(arm, f"{self.name}/table-{arm}", f"parquet:{place}/table", sampled=False)
+        return place
+
+    def dumped(self, kind: str, rows: int) -> Path:
+        """The events in files of `kind`, a file per micro-batch; written once."""
+        entry = self.experiment
+        name = f"events-{self.events}-{entry.tps}-{entry.seed}-{rows}-{kind}"
+        target = self.applications.work / name
+        if not target.is_dir():
+            arguments = [*self.generated, "--out", str(target), "--format", kind]
+            self.applications.run(
+                next(iter(self.builds.values())),
+                "dump_events.py",
+                [*arguments, "--events-per-file", str(rows)],
+                confs=_NOT_TIMED,
+                memory=entry.memory,
+                name=f"{name}.dump",
+            )
+        return target
+
+    def _submit(self, arm: str, name: str, sink: str, *, sampled: bool) -> Path:
+        one = self.experiment.arms[arm]
+        rows, kind = one.rows_per_batch or self.size, self.experiment.kind_of(arm)
+        arguments = ["--query", self.query, "--sink", sink]
+        arguments += ["--formulation", one.formulation] if one.formulation else []
+        if kind == "generated":
+            arguments += [*self.generated, "--rows-per-batch", str(rows)]
+        else:
+            arguments += ["--source", f"files:{self.dumped(kind, rows)}"]
+        partitions = {"spark.sql.shuffle.partitions": str(self.experiment.shuffle_partitions)}
+        return self.applications.run(
+            self.builds[arm],
+            "run_query.py",
+            [*arguments, "--result", str(self.applications.work / name / RESULT)],
+            confs=partitions | ({} if sampled else _NOT_TIMED) | dict(one.conf),
+            memory=one.memory or self.experiment.memory,
+            name=name,
+            sampled=sampled,
+        )
+
+
+def arm_run(arm: str, pair: int, place: Path, warmup_batches: int) -> ArmRun:
+    """The figures of an application from what it and its sampler left in `place`.
+
+    Driver and executor are one process in local mode: its CPU is all that the application used.
+    """
+    path = place / RESULT
+    result = json.loads(path.read_text())
+    run = parse_result(result, str(path))
+    series = application_cpu(read_samples(place / SAMPLES), run.application_id, str(path))
+    if series.driver is None:
+        raise ExperimentError(f"{path}: the sampler has not seen the application; run it again")
+    whole = replace(series.without_driver(), executors=series.driver, executor_count=1)
+    measurement = measure_series(
+        run, [whole], warmup_batches=warmup_batches, min_intervals=_MIN_INTERVALS
+    )
+    return ArmRun(arm, pair, measurement, _observed(pair, place, result, measurement))
+
+
+def _observed(
+    pair: int, place: Path, result: Mapping[str, Any], measurement: Measurement
+) -> Observed:
+    plan = result["plan"]
+    problem: str | None = None
+    parts: tuple[Part, ...] = ()
+    try:
+        parts = tuple(repetition_parts(place / EVENT_LOG, result, measurement))
+    except EventLogError as error:
+        problem = str(error)
+    return Observed(
+        number=pair,
+        stage=1,
+        basis=measurement.basis,
+        events=measurement.steady_events or measurement.events,
+        cpu_s_per_mevent=measurement.cpu_s_per_mevent,
+        wall_s=measurement.wall_s,
+        plan=Plan(plan["text"], plan["skeleton"], plan["skeleton_hash"]),
+        formulation=measurement.formulation,
+        confs=result["confs"],
+        parts=parts,
+        problem=problem,
+    )

@@ -1,0 +1,207 @@
+"""From the runs of all arms to what each arm saves, and the size at which that turns round."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from nexmark.attribution.attribute import attribute
+from nexmark.attribution.explained import Attribution
+from nexmark.attribution.ranking import ratio_of
+from nexmark.experiments.arm_runs import ArmRun
+from nexmark.model import MIN_PAIRS, Basis, Value
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What an arm saves of the first arm's figure: a share, 0.2 is 20 %, with its 95 % interval.
+
+    The estimate is the paired one of the gate. Of four pairs or fewer the interval is the range of
+    their ratios.
+    """
+
+    share: float
+    lo: float
+    hi: float
+    pairs: int
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether there are pairs enough, and the whole interval is on one side of nothing."""
+        return self.pairs >= MIN_PAIRS and (self.lo > 0 or self.hi < 0)
+
+
+@dataclass(frozen=True)
+class ArmResult:
+    """An arm of a trial: medians of its runs, and its gain; the first arm has none.
+
+    Attributes:
+        runs: how many there are.
+        cpu_s_per_mevent: CPU-seconds per million events in the steady state; over the whole
+            application, if a run of the trial is too short to have one.
+        wall_s, state_rows, state_bytes, exchanges, stateful_operators: of the whole run.
+        digests: of the rows that came out; one, if the runs agree.
+        equal: whether they are the rows of the first arm; None where the query's rows may differ.
+        problem: why the arm could not be measured.
+        attribution: what the plan, the confs and the operators have to do with the gain.
+    """
+
+    arm: str
+    runs: int
+    cpu_s_per_mevent: float | None = None
+    wall_s: float | None = None
+    state_rows: int = 0
+    state_bytes: int = 0
+    exchanges: int = 0
+    stateful_operators: int = 0
+    digests: tuple[str, ...] = ()
+    equal: bool | None = None
+    problem: str = ""
+    gain: Gain | None = None
+    attribution: Attribution | None = None
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """All arms of one query at one size, the first arm first.
+
+    ``reference`` is None where the rows were not compared with the reference at this size, "" where
+    they are equal to it, else what is wrong.
+    """
+
+    query: str
+    size: int
+    arms: tuple[ArmResult, ...]
+    reference: str | None = None
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every arm was measured and all that was compared is equal."""
+        bad = any(arm.problem or arm.equal is False for arm in self.arms)
+        return not bad and not self.reference
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where the gain of an arm turns round, in events per micro-batch.
+
+    Worked out on a line between the two sizes around it, over the logarithm of the size.
+    ``is_certain``: both gains have their whole interval on their side.
+    """
+
+    query: str
+    arm: str
+    size: float
+    between: tuple[int, int]
+    is_certain: bool
+    pays_above: bool
+
+
+def trial_result(
+    query: str,
+    size: int,
+    runs: Sequence[ArmRun],
+    arms: Sequence[str],
+    problems: Mapping[str, str],
+    *,
+    comparable: bool,
+    reference: str | None,
+) -> TrialResult:
+    """Compare the arms of a trial with the first of them."""
+    own = {arm: _on_one_basis(runs, arm) for arm in arms}
+    first = own[arms[0]]
+    wanted = {run.measurement.digest for run in first}
+    results = tuple(
+        _arm(query, arm, own[arm], first if arm != arms[0] else [], wanted, comparable)
+        if own[arm] and arm not in problems
+        else ArmResult(arm, len(own[arm]), problem=problems.get(arm, "was not measured"))
+        for arm in arms
+    )
+    return TrialResult(query, size, results, reference)
+
+
+def _on_one_basis(runs: Sequence[ArmRun], arm: str) -> list[ArmRun]:
+    """The runs of an arm, on a basis that all runs of the trial have."""
+    mine = [run for run in runs if run.arm == arm]
+    if all(run.measurement.basis == Basis.STEADY for run in runs):
+        return mine
+    return [run.over_application() for run in mine]
+
+
+def _arm(
+    query: str,
+    arm: str,
+    own: Sequence[ArmRun],
+    first: Sequence[ArmRun],
+    wanted: set[str | None],
+    comparable: bool,
+) -> ArmResult:
+    measured = [run.measurement for run in own]
+    digests = {str(one.digest) for one in measured}
+    gain = _gain(own, first)
+    found = attribute(
+        query,
+        [x.observed for x in own],
+        [x.observed for x in first],
+        verdict=_changed(gain),
+    )
+    return ArmResult(
+        arm=arm,
+        runs=len(own),
+        cpu_s_per_mevent=median(x.cpu_s_per_mevent for x in measured),
+        wall_s=median(x.wall_s for x in measured),
+        state_rows=max(x.state_rows_max for x in measured),
+        state_bytes=max(x.state_bytes_max for x in measured),
+        exchanges=measured[0].exchanges,
+        stateful_operators=measured[0].stateful_operators,
+        digests=tuple(sorted(digests)),
+        equal=(len(digests) == 1 and digests == wanted) if comparable else None,
+        gain=gain,
+        attribution=found,
+    )
+
+
+def _gain(own: Sequence[ArmRun], first: Sequence[ArmRun]) -> Gain | None:
+    """The paired estimate."""
+    theirs = {x.pair: x.measurement.cpu_s_per_mevent for x in first}
+    pairs = [(x.measurement.cpu_s_per_mevent, theirs[x.pair]) for x in own if x.pair in theirs]
+    change = ratio_of([x for x, _ in pairs], [x for _, x in pairs])
+    if change is None or change.lo is None or change.hi is None:
+        return None
+    return Gain(1 - change.ratio, 1 - change.hi, 1 - change.lo, len(pairs))
+
+
+def _changed(gain: Gain | None) -> Value | None:
+    """What the attribution takes the change for; None: it looks at the pairs itself."""
+    if gain is None or not gain.is_certain:
+        return None
+    return Value.FASTER if gain.share > 0 else Value.SUSPECT
+
+
+def crossings(results: Sequence[TrialResult]) -> list[Crossing]:
+    """Where gains turn round between two sizes that follow each other."""
+    gains: dict[tuple[str, str], list[tuple[int, Gain]]] = {}
+    for result in sorted(results, key=lambda x: x.size):
+        for arm in result.arms:
+            if arm.gain is not None:
+                gains.setdefault((result.query, arm.arm), []).append((result.size, arm.gain))
+    return [
+        Crossing(*key, _between(low, high), (low[0], high[0]), _both(low, high), high[1].share > 0)
+        for key, row in gains.items()
+        for low, high in pairwise(row)
+        if (low[1].share > 0) != (high[1].share > 0)
+    ]
+
+
+def _both(low: tuple[int, Gain], high: tuple[int, Gain]) -> bool:
+    return low[1].is_certain and high[1].is_certain
+
+
+def _between(low: tuple[int, Gain], high: tuple[int, Gain]) -> float:
+    """The size at which the line between two gains, as logarithms of ratios, is at nothing."""
+    ends = [math.log1p(-gain.share) for _, gain in (low, high)]
+    share = ends[0] / (ends[0] - ends[1])
+    return float(low[0] * (high[0] / low[0]) ** share)

@@ -1,0 +1,178 @@
+"""Spark applications on this machine, one at a time, each with a CPU sampler beside it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import nexmark_jobs
+from nexmark.engines import Build
+from nexmark.errors import NexmarkError
+from nexmark.interrupts import signalled_with_parent, undisturbed
+from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
+
+SAMPLES, RESULT, EVENT_LOG, LOG = "samples.jsonl", "result.json", "events", "log.txt"
+
+_JOBS = Path(nexmark_jobs.__file__).parent
+_INTERVAL_S = 0.2
+_RUN_S = 3600.0
+_SAMPLER_S = 30.0
+_POLL_S = 0.05
+_FOREIGN = ("SPARK_", "PYSPARK_", "PYTHON")
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_CONFS = {
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.eventLog.compress": "true",
+    "spark.eventLog.compression.codec": "zstd",
+}
+
+
+class ExperimentError(NexmarkError):
+    """An application of an experiment that did not come to its end; one line with the reason."""
+
+
+@dataclass(frozen=True)
+class LocalApplications:
+    """Runs programs of `nexmark_jobs` below a directory of their own.
+
+    Attributes:
+        work: everything that an application writes is in here.
+    """
+
+    work: Path
+
+    @property
+    def _mark(self) -> str:
+        return f"{self.work}|experiment"
+
+    def run(
+        self,
+        build: Build,
+        program: str,
+        arguments: Sequence[str],
+        *,
+        confs: Mapping[str, str],
+        memory: str,
+        name: str,
+        sampled: bool = False,
+    ) -> Path:
+        """Run a program to its end.
+
+        With `sampled`, its samples and event log are beside its result, which it is to write to
+        RESULT.
+
+        Returns:
+            The directory of the application.
+
+        Raises:
+            ExperimentError: It failed; with its last words.
+        """
+        place, scratch = self.work / name, self.work / "tmp"
+        shutil.rmtree(place, ignore_errors=True)  # of a try before this one
+        (place / EVENT_LOG).mkdir(parents=True)
+        scratch.mkdir(exist_ok=True)
+        own = {"spark.driver.memory": memory, **_CONFS, **confs}
+        own[_JAVA_OPTIONS] = f"-Djava.io.tmpdir={scratch} {confs.get(_JAVA_OPTIONS, '')}".strip()
+        if sampled:
+            own |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file:{place}/events"}
+        command = [
+            str(build.spark_home / "bin" / "spark-submit"),
+            *(word for pair in own.items() for word in ("--conf", "=".join(pair))),
+            *(str(_JOBS / program), *arguments),
+        ]
+        environment = self._environment(build, scratch)
+        try:
+            if sampled:
+                self._start_sampler(place)
+            self._to_end(command, environment, place, name)
+        finally:
+            with undisturbed():
+                end(owned(self._mark))
+                shutil.rmtree(scratch, ignore_errors=True)
+        return place
+
+    def _start_sampler(self, place: Path) -> None:
+        """Start the sampler; it runs when this returns."""
+        ready = place / "sampler.pid"
+        process = self._started(
+            [
+                *(sys.executable, str(_JOBS / "cpu_sampler.py"), "--out", str(place / SAMPLES)),
+                *("--pid-file", str(ready), "--interval", str(_INTERVAL_S)),
+                *("--max-seconds", str(_RUN_S)),
+            ],
+            dict(os.environ),
+            place / "sampler.txt",
+        )
+        deadline = time.monotonic() + _SAMPLER_S
+        while not ready.exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise ExperimentError(f"experiment: no CPU sampler: {_last(place / 'sampler.txt')}")
+            time.sleep(_POLL_S)
+
+    def _to_end(
+        self, command: list[str], environment: dict[str, str], place: Path, name: str
+    ) -> None:
+        process = self._started(command, environment, place / LOG)
+        try:
+            code = process.wait(_RUN_S)
+        except subprocess.TimeoutExpired:
+            raise ExperimentError(f"{name}: no end after {_RUN_S:.0f} s") from None
+        if code != 0:
+            raise ExperimentError(f"{name}: {_last(place / LOG)}")
+
+    def _started(
+        self, command: list[str], environment: dict[str, str], log: Path
+    ) -> subprocess.Popen[bytes]:
+        with log.open("wb") as output:
+            return subprocess.Popen(
+                command,
+                cwd=self.work,
+                env={**environment, OWNER_VARIABLE: self._mark},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=signalled_with_parent(signal.SIGTERM),
+            )
+
+    def _environment(self, build: Build, scratch: Path) -> dict[str, str]:
+        kept = {name: x for name, x in os.environ.items() if not name.startswith(_FOREIGN)}
+        return kept | {
+            "SPARK_HOME": str(build.spark_home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_DIRS": str(scratch),
+            "TMPDIR": str(scratch),
+            "PYSPARK_PYTHON": sys.executable,
+        }
+
+
+@contextmanager
+def local_applications(directory: Path | None = None) -> Iterator[LocalApplications]:
+    """Applications in `directory`, or in a temporary one; nothing of that is left behind."""
+    if directory is not None:
+        yield LocalApplications(directory)
+        return
+    work = Path(tempfile.mkdtemp(prefix="nexmark-experiment-"))
+    try:
+        yield LocalApplications(work)
+    finally:
+        with undisturbed():
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def _last(log: Path) -> str:
+    """The last words of a process."""
+    lines = [x.strip() for x in log.read_text(errors="replace").splitlines() if x.strip()]
+    told = [x.partition(": error: ")[2] for x in lines if ".py: error: " in x]
+    return (told or lines or ["it ended without a word"])[-1][-400:]

@@ -1,0 +1,137 @@
+"""The tasks of `nexmark_experiment`: what to measure, one application each, the table."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import get_current_context
+from airflow.sdk.exceptions import AirflowFailException
+
+from nexmark.config import load_experiments, paths
+from nexmark.errors import NexmarkError
+from nexmark.night.run_directory import claim, in_sequence, read_failure, write_failure
+from nexmark.terminal import say
+from nexmark_jobs.host.leases import write_whole
+
+if TYPE_CHECKING:
+    from nexmark.experiments.arm_runs import ArmRun, Trial
+    from nexmark.experiments.measuring import ExperimentResult
+
+TABLE_JSON, TABLE_PAGE = "experiment.json", "experiment.html"
+_STEPS = "steps.json"
+
+
+def steps() -> list[dict[str, Any]]:
+    """What `measure` is mapped over: every arm of every trial as often as there are pairs."""
+    from nexmark.experiments.measuring import check_arms, trial_order
+
+    try:
+        directory = _directory()
+        trials = _trials()
+        check_arms(trials[0].experiment, trials[0].builds)
+    except NexmarkError as error:
+        raise AirflowFailException(str(error)) from None
+    order = [
+        {"trial": number, "pair": pair, "arm": arm}
+        for number, trial in enumerate(trials)
+        for pair, arm in trial_order(trial, _params()["pairs"])
+    ]
+    say(f"{trials[0].experiment.name}: {len(order)} applications")
+    return [{"step": each["submission"]} for each in in_sequence(directory / _STEPS, order)]
+
+
+def measure(step: dict[str, Any]) -> None:
+    """Measure the arm whose turn it is, in a fresh application."""
+    context = get_current_context()
+    mine = claim(Path(step["sequence"]), context["ti"].map_index or 0)
+    trial, arm, pair = _trials()[mine["trial"]], mine["arm"], mine["pair"]
+    label = f"{trial.name}: pair {pair}, {arm}"
+    context["application"] = label  # type: ignore[typeddict-unknown-key]
+    try:
+        one = trial.run(arm, pair).measurement
+    except NexmarkError as error:
+        write_failure(trial.place_of(arm, pair), str(error))
+        raise AirflowFailException(str(error)) from None
+    say(f"{label}: {one.cpu_s_per_mevent:.1f} CPU-s per million events, {one.wall_s:.1f} s")
+
+
+def table() -> None:
+    """Compare results and figures; the table is in the log and in files. Red if results differ."""
+    from nexmark.experiments.gain_table import HEADS, as_json, gain_table, remarks, rows_of
+    from nexmark.experiments.measuring import judge, result_of
+    from nexmark.report.rendering import standalone
+
+    trials, pairs = _trials(), _params()["pairs"]
+    results = []
+    for trial in trials:
+        runs, problems = _runs(trial, pairs)
+        results.append(judge(trial, runs, problems, say))
+    found: ExperimentResult = result_of(trials[0].experiment, trials[0].builds, pairs, results)
+    text, lines = gain_table([found]), remarks([found])
+    directory = _directory()
+    write_whole(directory / TABLE_JSON, json.dumps(as_json([found]), indent=1) + "\n")
+    for events in (directory / "applications").glob("events-*"):
+        shutil.rmtree(events, ignore_errors=True)
+    page = standalone(
+        "experiment.html",
+        name=found.experiment.name,
+        right=found.is_right,
+        pairs=pairs,
+        versions=sorted(set(found.spark_versions.values())),
+        heads=HEADS,
+        rows=rows_of([found]),
+        lines=lines,
+    )
+    write_whole(directory / TABLE_PAGE, page)
+    say("\n".join([text, "", *lines, "", str(directory / TABLE_PAGE)]))
+    if not found.is_right:
+        raise AirflowFailException(f"{found.experiment.name}: not all arms are equal and right")
+
+
+def _runs(trial: Trial, pairs: int) -> tuple[list[ArmRun], dict[str, str]]:
+    """The figures of the applications, and why there are none."""
+    from nexmark.experiments.arm_runs import arm_run
+    from nexmark.experiments.measuring import trial_order
+
+    runs: list[ArmRun] = []
+    problems: dict[str, str] = {}
+    for pair, arm in trial_order(trial, pairs):
+        place = trial.place_of(arm, pair)
+        try:
+            runs.append(arm_run(arm, pair, place, trial.experiment.warmup_batches))
+        except (OSError, NexmarkError):
+            problems[arm] = read_failure(place)
+    return runs, problems
+
+
+def _trials() -> list[Trial]:
+    """All trials of the run."""
+    from nexmark.config import load
+    from nexmark.engines import resolve
+    from nexmark.experiments.local_applications import LocalApplications
+    from nexmark.experiments.measuring import trials_of
+
+    params = _params()
+    entry = load_experiments()[params["name"]]
+    if params["sizes"]:
+        entry = entry.model_copy(update={"sizes": tuple(sorted(set(params["sizes"])))})
+    build = load().engines[params["engine"]].build
+    builds = {
+        arm: resolve(one.build or build, paths.builds_dir(), say=say)
+        for arm, one in entry.arms.items()
+    }
+    work = _directory() / "applications"
+    work.mkdir(parents=True, exist_ok=True)
+    return list(trials_of(entry, builds, LocalApplications(work)))
+
+
+def _directory() -> Path:
+    run = get_current_context()["dag_run"]
+    return paths.run_dir(run.dag_id, run.run_id)
+
+
+def _params() -> dict[str, Any]:
+    return dict(get_current_context()["params"])
