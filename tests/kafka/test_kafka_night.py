@@ -52,9 +52,10 @@ def test_a_night_reads_its_topic_and_ends_its_broker(site: Site) -> None:
         rows = store.repetitions(run_name(done))
     assert {(row.query, row.status) for row in rows} == {("q5", "ok")}
     for row in rows:
-        # q5 reads its topic once; how much faster a consumer alone is, the load decides.
+        # How much faster a consumer alone is than the query, the load decides.
         assert row.figures["source_rate"] > 0
-        assert row.figures["read_rate"] == row.throughput
+        rate = row.steady_throughput or row.throughput
+        assert row.figures["read_rate"] / rate == pytest.approx(1), "q5 scans its topic once"
         assert 0 < row.figures["broker_cpu_s"] < 60
 
 
