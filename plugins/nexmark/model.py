@@ -179,6 +179,25 @@ def median_of(values: Iterable[float | None]) -> float | None:
     return median(known) if known else None
 
 
+@dataclass(frozen=True)
+class Spread:
+    """The median of some values, with the least and the greatest."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Spread:
+        """Return the spread of at least one value."""
+        known = list(values)
+        return cls(median(known), min(known), max(known))
+
+    def __str__(self) -> str:
+        """Return the median, with the range."""
+        return f"{self.median:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
 def of_newest_gate(rows: Iterable[_Row]) -> list[_Row]:
     """Return the verdicts of the newest gate version that judged each night, in their order.
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from nexmark.cli.kafka_bench_table import table
-from nexmark.kafka.benchmark import RATIOS, BenchRow, Spread, ratio
+from nexmark.kafka.benchmark import RATIOS, BenchRow, ratio
 from nexmark.kafka.kafka_error import KafkaError
 from nexmark.kafka.tools import Latencies, Throughput, fetched, percentiles, sent
+from nexmark.model import Spread
 from tests.kafka.conftest import BrokerOfTests
 
 SENT = "300000 records sent, 122199.592668 records/sec (11.65 MB/sec), 411.88 ms avg latency\n"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from nexmark.model import Spread
 from nexmark.recovery.restore_sizes import Restarted
-from nexmark.recovery.size_fit import TASK_MB, Spread, cells, fit, predictions
+from nexmark.recovery.size_fit import TASK_MB, cells, fit, predictions
 
 
 def restarted(mb: float, restore_s: float | None, interruption_s: float = 5.0) -> Restarted:

@@ -16,7 +16,7 @@ from nexmark_jobs.host.leases import write_whole
 if TYPE_CHECKING:
     from nexmark.config import Experiment
     from nexmark.engines import Build
-    from nexmark.experiments.measuring import ExperimentResult
+    from nexmark.experiments.experiment_run import ExperimentResult
 
 _LEAST_PAIRS, _PAIRS = 1, 4
 
@@ -66,9 +66,9 @@ def experiment(
 def _measured(
     chosen: Sequence[tuple[Experiment, Mapping[str, Build]]], pairs: int, out: Path | None
 ) -> int:
+    from nexmark.experiments.experiment_run import check_arms, measure_experiment
     from nexmark.experiments.gain_table import as_json, gain_table, remarks
     from nexmark.experiments.local_applications import local_applications
-    from nexmark.experiments.measuring import check_arms, measure_experiment
 
     for one, builds in chosen:
         check_arms(one, builds)

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from nexmark.attribution.sentences import words
+from nexmark.experiments.experiment_run import ExperimentResult
 from nexmark.experiments.gains import ArmResult, Crossing, Gain, TrialResult
-from nexmark.experiments.measuring import ExperimentResult
 from nexmark.terminal import columns
 
 HEADS = (

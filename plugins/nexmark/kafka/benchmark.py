@@ -17,6 +17,7 @@ from functools import partial
 from nexmark.kafka.kafka_error import KafkaError
 from nexmark.kafka.tools import Latencies, Throughput, Tools, children_cpu_s
 from nexmark.kafka.topics import KafkaCluster
+from nexmark.model import Spread
 
 CONFS: Mapping[str, str] = {"buffer.memory": "67108864", "batch.size": "8196"}
 """The producers' confs in every test; the text's."""
@@ -78,20 +79,6 @@ RATIOS = (
     RateRatio("K7", "K6", 2.78, "three consumers by one", _FOLLOWERS),
     RateRatio("K8", "K2", 1.01, "reading while writing by writing alone", _FOLLOWERS),
 )
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The median of some runs, with the least and the greatest."""
-
-    median: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: list[float]) -> Spread:
-        """The spread of at least one value."""
-        return cls(statistics.median(values), min(values), max(values))
 
 
 @dataclass(frozen=True)

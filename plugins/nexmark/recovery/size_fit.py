@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nexmark.model import Spread
 from nexmark.recovery.restore_sizes import Restarted
 
 #: What Oceanus measured with q20: 57 GB in 8 tasks, restored in 10 s, away for 25 s; with state
@@ -15,24 +16,6 @@ OCEANUS = (
     ("Flink, RocksDB", "remote", "", "10", "", "25"),
     ("Flink, state in remote storage", "remote", "", "1.5", "", "17"),
 )
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The median of some repetitions, with the lowest and the highest of them."""
-
-    median: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
-        """The spread of at least one value."""
-        return cls(statistics.median(values), min(values), max(values))
-
-    def __str__(self) -> str:
-        """Return the median, with the range."""
-        return f"{self.median:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from nexmark_jobs.host.leases import write_whole
 
 if TYPE_CHECKING:
     from nexmark.experiments.arm_runs import ArmRun, Trial
-    from nexmark.experiments.measuring import ExperimentResult
+    from nexmark.experiments.experiment_run import ExperimentResult
 
 TABLE_JSON, TABLE_PAGE = "experiment.json", "experiment.html"
 _STEPS = "steps.json"
@@ -26,7 +26,7 @@ _STEPS = "steps.json"
 
 def steps() -> list[dict[str, Any]]:
     """What `measure` is mapped over: every arm of every trial as often as there are pairs."""
-    from nexmark.experiments.measuring import check_arms, trial_order
+    from nexmark.experiments.experiment_run import check_arms, trial_order
 
     try:
         directory = _directory()
@@ -60,8 +60,8 @@ def measure(step: dict[str, Any]) -> None:
 
 def table() -> None:
     """Compare results and figures; the table is in the log and in files. Red if results differ."""
+    from nexmark.experiments.experiment_run import judge, result_of
     from nexmark.experiments.gain_table import HEADS, as_json, gain_table, remarks, rows_of
-    from nexmark.experiments.measuring import judge, result_of
     from nexmark.report.rendering import standalone
 
     trials, pairs = _trials(), _params()["pairs"]
@@ -94,7 +94,7 @@ def table() -> None:
 def _runs(trial: Trial, pairs: int) -> tuple[list[ArmRun], dict[str, str]]:
     """The figures of the applications, and why there are none."""
     from nexmark.experiments.arm_runs import arm_run
-    from nexmark.experiments.measuring import trial_order
+    from nexmark.experiments.experiment_run import trial_order
 
     runs: list[ArmRun] = []
     problems: dict[str, str] = {}
@@ -111,8 +111,8 @@ def _trials() -> list[Trial]:
     """All trials of the run."""
     from nexmark.config import load
     from nexmark.engines import resolve
+    from nexmark.experiments.experiment_run import trials_of
     from nexmark.experiments.local_applications import LocalApplications
-    from nexmark.experiments.measuring import trials_of
 
     params = _params()
     entry = load_experiments()[params["name"]]
