@@ -290,7 +290,7 @@ def compared(query: str, table: Path, events: Path) -> Restart:
     return Restart(
         Ending.WRONG,
         reason=f"{numbers['unexpected_rows']} of {numbers['rows']} rows are not in the reference"
-        if numbers["unexpected_rows"] is not None
+        if numbers["unexpected_rows"]
         else found.failures[0],
     )
 
