@@ -112,7 +112,7 @@ class Measuring:
         while True:
             alive()
             late = time.monotonic() > deadline
-            if self.kafka.offsets(sink, 1)[0][1] > len(output) or late:
+            if not output or self.kafka.offsets(sink, 1)[0][1] > len(output) or late:
                 output = self._output(sink)
                 if late or not MATCHINGS[query].match(events, output).missing:
                     return output
