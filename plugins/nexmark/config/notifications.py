@@ -68,7 +68,7 @@ def _entry(document: Document, place: int, entry: object) -> Notification:
     key: Key = ("notifications", place)
     if not isinstance(entry, dict) or set(entry) - {"notifier", "kwargs"}:
         raise document.error(key, "expected notifier and kwargs, nothing else; see the comments")
-    where = str(document.error(key, "")).removesuffix(": ")
+    where = str(document.error(key, "")).removesuffix(":")
     lists = json.loads(json.dumps(entry))  # in place of tuples: notifiers expect lists
     return document.validated(key, Notification, {**lists, "where": where})
 

@@ -188,7 +188,8 @@ def _measured(
             warmup_batches=night.workload.warmup_batches,
             min_intervals=MIN_INTERVALS,
         )
-        wrong = wrong or trouble(night, directory, parsed, samples)
+        if stalled := trouble(night, directory, parsed, samples):
+            raise NexmarkError(stalled)
         size = night.slowed if run.arm == Arm.SLOWED else night.workload
         figures = source_figures(night, directory, size, read_rate(parsed, measurement))
         if (pace := paced_figures(directory)) is not None:

@@ -35,6 +35,12 @@ def test_a_notifier_is_made_with_its_kwargs(conf: Path) -> None:
     assert (made.to, made.subject) == (["a@example.org"], "{{ run_id }}")
 
 
+def test_an_error_names_the_place_once(conf: Path) -> None:
+    conf.write_text(f"notifications:\n  - notifier: {SMTP}\n    kwargs: {{}}\n")
+    (entry,) = load_notifications()
+    assert str(entry.error("it is wrong")) == f"{conf}:2: notifications.0: it is wrong"
+
+
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
