@@ -48,13 +48,13 @@ def latency(
     Starts a broker and ends it. 0 if every figure can be believed, 1 if not.
     """
     from nexmark.config import load, paths, suggest
-    from nexmark.engines import resolve
+    from nexmark.engines import local_environment, resolve
     from nexmark.errors import NexmarkError
     from nexmark.kafka import broker
     from nexmark.kafka.jars import connector
     from nexmark.kafka.topics import KafkaCluster
     from nexmark.latency.matching import MATCHINGS
-    from nexmark.latency.paced_run import PacedRuns, environment
+    from nexmark.latency.paced_run import PacedRuns
 
     queries = _listed("--query", query, tuple(MATCHINGS))
     triggers = _listed("--trigger", trigger, _TRIGGERS)
@@ -78,7 +78,7 @@ def latency(
                 build,
                 connector(build.version, say),
                 kafka,
-                environment(build, mark, work),
+                local_environment(build.spark_home, work) | mark,
                 work,
                 say,
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shutil
 import urllib.request
@@ -15,6 +14,7 @@ from typing import Any, TypeAlias
 
 from nexmark.cluster.lease import ClusterError, Lease, LeaseFile
 from nexmark.config import Cluster
+from nexmark.engines import own_environment
 from nexmark.engines.prerequisites import java_program
 from nexmark_jobs.host.leases import locked, write_whole
 
@@ -23,12 +23,6 @@ SAMPLER_MAX_SECONDS = 12 * 3600
 
 _STATUS_TIMEOUT_S = 5
 #: The caller's own settings, which Spark does not inherit.
-_FOREIGN = (
-    *("SPARK_", "PYSPARK_", "PYTHONPATH", "PYTHONHOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR"),
-    *("AIRFLOW_", "NEXMARK_DB", "NEXMARK_AIRFLOW_TOKEN"),  # our secrets
-)
-
-
 #: Confs of the daemons: they open only what the night needs.
 DAEMON_CONFS = {
     "spark.authenticate": "true",
@@ -144,9 +138,8 @@ class SparkCluster(ABC):
 
     def driver_environment(self, spark_home: Path) -> dict[str, str]:
         """The environment of Spark on this machine: the caller's, without its Spark settings."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(_FOREIGN)}
         return {
-            **kept,
+            **own_environment(),
             "SPARK_HOME": str(spark_home),
             "SPARK_CONF_DIR": str(self.conf_dir),
             "SPARK_LOCAL_IP": self.config.driver_address,

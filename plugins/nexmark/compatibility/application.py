@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import nexmark_jobs
-from nexmark.engines import Build
+from nexmark.engines import Build, local_environment
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import signalled_with_parent, undisturbed
 from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
@@ -32,7 +32,6 @@ _CONFS = {
     "spark.log.level": "ERROR",
     "spark.sql.shuffle.partitions": "2",
 }
-_FOREIGN = ("SPARK_", "PYSPARK_", "PYTHON")
 
 
 class ApplicationError(NexmarkError):
@@ -171,20 +170,14 @@ class Application:
         paths = [libraries / "pyspark.zip", *libraries.glob("py4j-*.zip"), _JOBS.parent]
         confs = {
             **_CONFS,
-            "spark.local.dir": str(temporary),
             "spark.sql.warehouse.dir": str(self.work / "warehouse"),
             "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} -Djava.io.tmpdir={temporary}",
             **self.confs,
         }
         words = [word for name, value in confs.items() for word in ("--conf", f"{name}={value}")]
-        own = {name: x for name, x in os.environ.items() if not name.startswith(_FOREIGN)}
-        return own | {
-            "SPARK_HOME": str(home),
-            "SPARK_LOCAL_IP": "127.0.0.1",
+        return local_environment(home, temporary) | {
             "PYSPARK_SUBMIT_ARGS": shlex.join([*words, "pyspark-shell"]),
-            "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
-            "TMPDIR": str(temporary),
         }
 
     def _last_words(self) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nexmark_jobs
-from nexmark.engines import Build
+from nexmark.engines import Build, local_environment
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import signalled_with_parent, undisturbed
 from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
@@ -27,7 +27,6 @@ _INTERVAL_S = 0.2
 _RUN_S = 3600.0
 _SAMPLER_S = 30.0
 _POLL_S = 0.05
-_FOREIGN = ("SPARK_", "PYSPARK_", "PYTHON")
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _CONFS = {
     "spark.master": "local[2]",
@@ -91,7 +90,7 @@ class LocalApplications:
             *(word for pair in own.items() for word in ("--conf", "=".join(pair))),
             *(str(_JOBS / program), *arguments),
         ]
-        environment = self._environment(build, scratch)
+        environment = local_environment(build.spark_home, scratch)
         try:
             if sampled:
                 self._start_sampler(place)
@@ -145,16 +144,6 @@ class LocalApplications:
                 start_new_session=True,
                 preexec_fn=signalled_with_parent(signal.SIGTERM),
             )
-
-    def _environment(self, build: Build, scratch: Path) -> dict[str, str]:
-        kept = {name: x for name, x in os.environ.items() if not name.startswith(_FOREIGN)}
-        return kept | {
-            "SPARK_HOME": str(build.spark_home),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_LOCAL_DIRS": str(scratch),
-            "TMPDIR": str(scratch),
-            "PYSPARK_PYTHON": sys.executable,
-        }
 
 
 @contextmanager

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -145,21 +143,6 @@ class PacedRuns:
             process.kill()
             process.wait()
             shutil.rmtree(place, ignore_errors=True)
-
-
-def environment(build: Build, mark: Mapping[str, str], work: Path) -> dict[str, str]:
-    """The environment of the runs' processes: the caller's, without its Spark settings."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-    return {
-        **kept,
-        **mark,
-        "SPARK_HOME": str(build.spark_home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_LOCAL_DIRS": str(work),
-        "TMPDIR": str(work),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": "",
-    }
 
 
 def _reason(log: Path) -> str:

@@ -8,14 +8,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import nexmark_jobs
-from nexmark.engines import Build
+from nexmark.engines import Build, local_environment
 from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, owned
 
 _JOBS = Path(nexmark_jobs.__file__).parent
@@ -76,7 +75,7 @@ class Launcher:
         with self.log(result).open("wb") as log:
             process = subprocess.Popen(
                 command,
-                env=self._environment(home, scratch),
+                env={**local_environment(home, scratch), **self.mark},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -117,19 +116,6 @@ class Launcher:
                 if entry.name != "work":
                     (home / entry.name).symlink_to(entry)
         return home
-
-    def _environment(self, home: Path, scratch: Path) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-        return {
-            **kept,
-            **self.mark,
-            "SPARK_HOME": str(home),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_LOCAL_DIRS": str(scratch),
-            "TMPDIR": str(scratch),
-            "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": "",
-        }
 
 
 def last_words(log: Path) -> str:
