@@ -92,6 +92,7 @@ def test_the_dags_and_the_pool_are_there(ui: tuple[subprocess.Popen[str], str]) 
     expected = {engine.dag_id for engine in load().engines.values()} | {
         "nexmark_accept",
         "nexmark_build",
+        "nexmark_experiment",
         "nexmark_signoff",
     }
     deadline = time.monotonic() + 120
