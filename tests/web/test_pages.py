@@ -102,7 +102,7 @@ def test_what_needs_attention_is_first_and_it_can_be_sorted(page: Page, ui: Ui) 
     assert names.first.inner_text() == "q3"  # INVALID
     page.get_by_role("link", name="Query", exact=True).click()
     page.wait_for_url("**sort=query")
-    assert names.all_inner_texts() == [f"q{number}" for number in range(9)]
+    assert names.all_inner_texts() == [f"q{number}" for number in range(10)]
     page.get_by_role("link", name="CPU, ratio").click()
     page.wait_for_url("**sort=cpu")
     assert names.first.inner_text() == "q2"
