@@ -2,7 +2,7 @@
 
 Real-Time Mode takes only some operators, one stateful operator at the most, and update mode. Spark
 4.2 takes no state at all. Where a query cannot run, Spark refuses it with the error class given
-here (`tests/latency/test_real_time.py` asks Spark).
+here (`tests/kafka/test_real_time.py` asks Spark).
 """
 
 from __future__ import annotations

@@ -30,8 +30,6 @@ def pytest_runtest_makereport(
 #: Tests that share a Spark session, the test cluster or an Airflow: one process has all of a
 #: directory.
 _TOGETHER = ("cluster", "compat", "generator", "kafka", "nights", "queries", "story")
-#: These use the broker of the tests of Kafka, so they go to its process.
-_WITH_KAFKA = "latency"
 
 
 class _ByRoom(LoadScopeScheduling):
@@ -45,8 +43,6 @@ class _ByRoom(LoadScopeScheduling):
         directory = file.split("/")[1]
         if directory == "engines":
             return nodeid
-        if directory == _WITH_KAFKA:
-            return "kafka"
         return directory if directory in _TOGETHER else file
 
 

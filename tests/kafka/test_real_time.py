@@ -15,10 +15,8 @@ from nexmark.kafka.jars import connector
 from nexmark_jobs.queries import QUERIES
 from nexmark_jobs.real_time import NEVER, STATEFUL, STATELESS, refusal
 from tests.conftest import engine_environment
-from tests.kafka.conftest import BrokerOfTests, broker, fill
+from tests.kafka.conftest import BrokerOfTests, fill
 from tests.kafka.test_source import LINES
-
-__all__ = ["broker"]
 
 
 def test_every_query_is_in_the_table_once() -> None:
