@@ -14,8 +14,8 @@ from nexmark.config import Gate
 from nexmark.model import Value, metric_of
 from nexmark.verdict import paired_verdicts as paired
 from nexmark.verdict.eligibility import Grounds
-from nexmark.verdict.learning import Earlier, Past
 from nexmark.verdict.measured_night import Measured, MeasuredNight, QueryVerdict
+from nexmark.verdict.noise import Earlier, Past
 
 
 def suspects(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[str]:

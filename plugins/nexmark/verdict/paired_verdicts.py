@@ -14,7 +14,6 @@ from nexmark.model import SUITE, Value, metric_of
 from nexmark.verdict.decision import (
     SEEN,
     Decision,
-    Learned,
     Picked,
     decide,
     drift_side,
@@ -23,9 +22,9 @@ from nexmark.verdict.decision import (
     smallest_seen,
 )
 from nexmark.verdict.eligibility import Grounds, one_night_numbers
-from nexmark.verdict.learning import Past
 from nexmark.verdict.location import Array, count_of
 from nexmark.verdict.measured_night import Measured, Pair, QueryVerdict
+from nexmark.verdict.noise import Learned, Past
 from nexmark.verdict.order import MIN_FRESH_PAIRS, clearing_pairs, fresh_pairs
 
 WIDTH = 1.96

@@ -1,15 +1,11 @@
 """Nights as CSV: the replay contract of DESIGN ("Verdict replay"), text in and text out.
 
-Columns: night, query, stage (1|2), pair, arm (candidate|baseline), order, metric, value. Rows may
-have any order. Rows of the query ``canary`` are readings of the host. Their stage, pair, order and
-arm (before|after too) may be empty, and give their order in time. Optional columns: asked (the
-pairs to measure), queries (the queries to run, with spaces between), baseline (the accepted build
-of the query), basis (the part of the run that the figures cover), teaches (0 in every row of a
-night from which later nights learn nothing, else 1 or empty), and host and group of a canary. Other
-columns are ignored.
-
-A text that is not such a table is an error, which names the line. A number that cannot be a
-measurement (NaN, 0, below 0) is a fact of its night, which the gate judges.
+Rows may have any order. Rows of the query ``canary`` are readings of the host; their stage, pair,
+order and arm (before|after too) may be empty, and give their order in time. Optional columns: asked
+(the pairs to measure), queries (to run, with spaces between), baseline (the accepted build), basis,
+teaches (0 in every row of a night that teaches nothing, else 1 or empty), host and group of a
+canary. Other columns are ignored. A text that is not such a table is an error with its line; a
+number that cannot be a measurement (NaN, 0, below 0) is a fact, which the gate judges.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nexmark.model import ARMS, CANARY, JUDGED, SUITE
+from nexmark.model import ARMS, CANARY, JUDGED, SUITE, grouped
 from nexmark.verdict.measured_night import (
     Canary,
     Measured,
@@ -74,14 +70,12 @@ class _Row:
 
 
 def read_nights(lines: Iterable[str]) -> list[MeasuredNight]:
-    """Return the nights of a CSV in order; MalformedError if the text is not such a table.
+    """Return the nights of a CSV; MalformedError if the text is not such a table.
 
-    If the names differ only in numbers (dates, run numbers), the numbers give the order; otherwise
-    the first row of each night does.
+    In the order of the numbers in their names (dates, runs) if they differ in these only, else of
+    their first rows.
     """
-    nights: dict[str, list[_Row]] = {}
-    for row in _rows(lines):
-        nights.setdefault(row.night, []).append(row)
+    nights = grouped(_rows(lines), lambda row: row.night)
     if not nights:
         raise MalformedError(1, "there are no rows; nothing can be judged")
     made = [_night(name, nights[name]) for name in _in_order(list(nights))]
@@ -232,26 +226,24 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def _night(name: str, rows: Sequence[_Row]) -> MeasuredNight:
-    series: dict[tuple[str, str], list[_Row]] = {}
-    for row in rows:
-        if row.query != CANARY:
-            series.setdefault((row.query, row.metric), []).append(row)
+    figures, readings = ([x for x in rows if (x.query == CANARY) == canary] for canary in (0, 1))
+    series = grouped(figures, lambda row: (row.query, row.metric))
     measured = []
     for query, metric in sorted(series, key=lambda key: (_natural(key[0]), key[1])):
         own = series[query, metric]
         stages = [[(x.pair, x.arm, x.value) for x in own if x.stage == stage] for stage in JUDGED]
-        first, fresh = (pairs_of(figures, ARMS) for figures in stages)
+        first, fresh = (pairs_of(stage, ARMS) for stage in stages)
         measured.append(Measured(query, metric, first, fresh, own[-1].basis))
     of_hosts = canaries_of(
         (x.metric, x.host or "", x.group, x.arm, x.value)
-        for x in sorted((row for row in rows if row.of_host), key=_moment)
+        for x in sorted((row for row in readings if row.of_host), key=_moment)
     )
     groups = {canary.group for canary in of_hosts}
     expected = tuple(dict.fromkeys(query for row in rows for query in row.queries))
     return MeasuredNight(
         name,
         tuple(measured),
-        (*_canaries([row for row in rows if not row.of_host]), *of_hosts),
+        (*_canaries([row for row in readings if not row.of_host]), *of_hosts),
         expected=expected,
         asked=max(row.asked for row in rows) or None,
         baseline={row.query: row.baseline for row in rows if row.baseline},
@@ -262,20 +254,14 @@ def _night(name: str, rows: Sequence[_Row]) -> MeasuredNight:
 
 def _canaries(rows: Sequence[_Row]) -> Iterator[Canary]:
     """Return each canary metric twice: the night's first half and second, and pair by pair."""
-    metrics: dict[str, list[_Row]] = {}
-    for row in rows:
-        if row.query == CANARY:
-            metrics.setdefault(row.metric, []).append(row)
-    for metric, unordered in metrics.items():
+    for metric, unordered in grouped(rows, lambda row: row.metric).items():
         ordered = sorted(unordered, key=_moment)
         values = [row.value for row in ordered]
         half = len(values) // 2
         rest = values[half:] if half == 0 else values[-half:]
         yield Canary(metric, tuple(values[:half]), tuple(rest))
-        groups: dict[tuple[int, int], list[float]] = {}
-        for row in ordered:
-            groups.setdefault((row.stage, row.pair), []).append(row.value)
-        ends = [(group[0], group[-1]) for group in groups.values() if len(group) > 1]
+        groups = grouped(ordered, lambda row: (row.stage, row.pair)).values()
+        ends = [(own[0].value, own[-1].value) for own in groups if len(own) > 1]
         if len(groups) > 1 and ends:
             yield Canary(metric, tuple(x for x, _ in ends), tuple(x for _, x in ends))
 
