@@ -11,9 +11,9 @@ from sqlalchemy import delete, tuple_
 
 from nexmark.model import CPU, Value
 from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
+from nexmark.store.connecting import open_engine
 from nexmark.store.gate_input import read_night
 from nexmark.store.records import Accepted, CanaryRecord, CompatibilityRecord, SelfTestRecord
-from nexmark.store.schema import open_engine
 from nexmark.store.store_error import Refused
 from nexmark.store.table_rows import (
     AcceptanceRow,
@@ -34,12 +34,7 @@ MOST_ROWS = 2**31 - 1
 
 
 def open_store(url: str, *, create: bool = True, patience_s: float | None = None) -> Store:
-    """Return the store at a database URL, migrating the database first, or creating it if need be.
-
-    Safe when several processes open it at once. Raises StoreError if the database cannot be
-    reached, is locked for longer than ``patience_s`` (a night's patience if None), has a newer
-    schema, or does not exist and ``create`` is false.
-    """
+    """Return the store at a database URL; as ``open_engine``."""
     return Store(open_engine(url, create=create, patience_s=patience_s))
 
 
@@ -87,8 +82,7 @@ class Store(Recorder):
     ) -> None:
         """Record all verdicts on a run in place of all that this version of the gate had given.
 
-        Verdicts of other versions are kept; where this fails, the old ones stay. ``covered`` has
-        the id of the acceptance that covers the deciding verdict, by query.
+        ``covered`` has the id of the acceptance that covers the deciding verdict, by query.
         """
         with self._writing() as session:
             night = self._known(session, run)
@@ -116,12 +110,11 @@ class Store(Recorder):
         expires: datetime | None = None,
         link: str | None = None,
     ) -> Accepted:
-        """Make a run the baseline of its engine, workload and cluster, query by query.
+        """Make a run (any name that ``find_run`` knows) the baseline of its place, query by query.
 
-        Only queries that were measured and proven right are accepted, all of them unless
-        ``queries`` names some; the baselines of other queries stay. ``run`` may be any name that
-        ``find_run`` knows. At ``expires`` the baseline before counts again; ``link`` is where it
-        was decided. Refused when nothing of it can be accepted.
+        Only queries that were measured and proven right are accepted, of all or of ``queries``;
+        the baselines of others stay. At ``expires`` the baseline before counts again; ``link`` is
+        where it was decided. Refused when nothing of it can be accepted.
         """
         check_words("reason", reason)
         check_words("by", who)
@@ -152,9 +145,9 @@ class Store(Recorder):
         return Accepted(night.id, accepted, left_out)
 
     def withdraw(self, number: int, who: str, reason: str) -> AcceptanceRow:
-        """Take an acceptance back, by its id, from now on; it stays on record, with the reason.
+        """Take an acceptance back, by its id; it stays on record, and the one before counts again.
 
-        The one before it counts again. Refused when there is none, or it was taken back before.
+        Refused when there is none, or it was taken back before.
         """
         check_words("reason", reason)
         check_words("by", who)
@@ -166,10 +159,7 @@ class Store(Recorder):
         return row
 
     def _not_acceptable(self, night: NightRow, queries: Sequence[str]) -> dict[str, str]:
-        """Return why a query of a run cannot be a baseline.
-
-        One that does not survive the upgrade can be: later nights are compared with this build.
-        """
+        """Return why a query cannot be a baseline; not surviving the upgrade is no reason."""
         bound = {
             row.query: row.reason
             for row in self.verdicts(night.id)

@@ -17,7 +17,6 @@ from sqlalchemy.orm import Session
 from nexmark.measure.cpu_series import pack
 from nexmark.measure.measurement import Measurement
 from nexmark.store.connecting import writing
-from nexmark.store.parts import part_rows
 from nexmark.store.reading import Reader
 from nexmark.store.records import NightRecord, RepetitionRecord, ValidationRecord
 from nexmark.store.store_error import StoreError
@@ -26,6 +25,7 @@ from nexmark.store.table_rows import (
     AcceptanceRow,
     BuildRow,
     NightRow,
+    PartRow,
     PlanRow,
     RepetitionRow,
     SeriesRow,
@@ -64,8 +64,7 @@ class Recorder(Reader):
     def record_night(self, record: NightRecord) -> None:
         """Record a run, or bring what is recorded of it up to date.
 
-        StoreError when repetitions are already recorded and the workload or cluster is another
-        one by now: a night is measured on one.
+        StoreError when it has repetitions that were measured on another workload or cluster.
         """
         names = {field.name for field in fields(record)} - {"build", "baseline_builds"}
         night = NightRow(
@@ -89,10 +88,10 @@ class Recorder(Reader):
             session.merge(night)
 
     def record_repetition(self, record: RepetitionRecord) -> None:
-        """Record a repetition; one recorded before under the same number is replaced.
+        """Record a repetition, in place of one under the same number.
 
-        StoreError when the run is unknown, or when it is the accepted baseline of the query and
-        the figures are others: a baseline does not change under the nights compared with it.
+        StoreError when the run is unknown, or is the accepted baseline of the query and the figures
+        are others: a baseline does not change under the nights compared with it.
         """
         row = _row(record)
         with self._writing() as session:
@@ -108,7 +107,7 @@ class Recorder(Reader):
             row.plan_id = self._plan(session, record.result)
             replace_row(session, row, _REPETITION)
             session.flush()
-            session.add_all(part_rows(row.id, record.parts))
+            session.add_all(PartRow(repetition_id=row.id, **asdict(x)) for x in record.parts)
             for item in record.series:
                 own = {"host": item.series.host, "interval_s": item.series.interval_s}
                 own |= {"readings": len(item.series.times), "series": pack(item.series)}
