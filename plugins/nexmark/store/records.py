@@ -28,7 +28,7 @@ class NightRecord:
     """One DAG run; the fields are as in ``NightRow``, specs are the configured objects as JSON.
 
     ``jobs`` is the content hash of the deployed ``nexmark_jobs``, ``repetitions`` how many of each
-    query (pairs, if the night has both arms). ``baseline_builds`` describes those of ``baselines``.
+    query (pairs, if the night has both arms). ``baseline_builds``: the builds in ``baselines``.
     """
 
     dag_id: str
