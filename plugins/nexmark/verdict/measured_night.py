@@ -48,7 +48,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Measured:
-    """One metric of one query in one night: its first pairs, and the fresh ones of the confirmation.
+    """One metric of one query in one night: its first and its fresh pairs.
 
     The ``fresh`` pairs are read only when the gate suspects the query. ``basis`` is the part of the
     run that the figures cover, where there is a choice.
