@@ -31,10 +31,7 @@ _CHANGED = frozenset({Value.REGRESSION, Value.SUSPECT, Value.FASTER})
 
 
 def cpu_side(change: CostChange, verdict: Value | None, pairs: int) -> int:
-    """Return 1 for slower, -1 for faster, 0 for the same speed or for too few ``pairs`` to tell.
-
-    A decision of the gate comes first.
-    """
+    """Return 1 for slower, -1 for faster, 0 for neither; a decision of the gate comes first."""
     if verdict in _SAME:
         return 0
     if verdict in _CHANGED:
@@ -91,12 +88,9 @@ def conf_differences(
     for name in sorted(ours.keys() | theirs.keys()):
         values = ours.get(name, {None}), theirs.get(name, {None})
         if values[0] != values[1] and len(values[0]) == len(values[1]) == 1:
-            found.append(ConfDifference(name, *(_shown(name, next(iter(x))) for x in values)))
+            texts = (None if x is None else shown(name, x) for (x,) in values)
+            found.append(ConfDifference(name, *texts))
     return tuple(found)
-
-
-def _shown(name: str, value: str | None) -> str | None:
-    return None if value is None else shown(name, value)
 
 
 def _confs(arm: Iterable[Observed]) -> dict[str, set[str | None]]:

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 class MeasuredBuilds:
     """Nights that compare builds with a good one on one query, everything else the same.
 
-    Attributes:
-        params: of the DAG `nexmark_build`, but for the build itself.
-        run: runs a night with these params to its end; returns its exit code.
+    `params` are those of the DAG `nexmark_build`, but for the build; `run` runs a night with them.
     """
 
     config: Config

@@ -10,9 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nexmark.airflow_site.build_runs import running_airflow
-from nexmark.bisect.builds import read_builds
 from nexmark.bisect.measured_builds import MeasuredBuilds
-from nexmark.bisect.search import Search, answer, table
+from nexmark.bisect.search import Search, answer, read_builds, table
 from nexmark.cli.night_runner import engine_of, run_night
 from nexmark.config import BUILD_DAG_ID, load
 from nexmark.errors import NexmarkError

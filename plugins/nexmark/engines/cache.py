@@ -31,9 +31,8 @@ def resolve(
 ) -> Build:
     """The build of `source`, fetched into `cache` unless it is there.
 
-    A build that is there is checked before it is handed out: file sizes and times always,
-    every byte with `full_check`. One that fails is fetched again. Two processes that want the
-    same source fetch it once. Raises BuildError; nothing half-made is left where it would be used.
+    What is there is checked first: file sizes and times, every byte with `full_check`; one that
+    fails is fetched again. Two processes fetch the same source once. Raises BuildError.
     """
     if source.directory is not None:
         return _in_place(Path(source.directory).expanduser().resolve(), cache, source, full_check)

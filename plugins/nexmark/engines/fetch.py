@@ -15,7 +15,6 @@ from contextlib import closing
 from datetime import date
 from http.client import HTTPResponse
 from pathlib import Path
-from typing import IO
 
 from nexmark.config import BuildSource, Snapshots
 from nexmark.engines.build import BuildError
@@ -61,32 +60,24 @@ def _installer() -> list[str]:
 
 
 def fetch_tarball(location: str, sha512: str, target: Path, say: Say) -> None:
-    """Unpack the tarball at `location` (path or URL) into the new directory `target`.
-
-    It unpacks nothing before the SHA-512 of the whole file is known to be `sha512`.
-    """
+    """Unpack the tarball at `location` (path or URL) into a new directory, checked by `sha512`."""
     if "://" not in location:
         archive = Path(location).expanduser()
         if not archive.is_file():
             raise BuildError(f"tarball {location}: there is no such file; correct the path")
         _need_space(target, _EXPANSION * archive.stat().st_size)
-        with archive.open("rb") as file:
-            found = hashlib.file_digest(file, "sha512").hexdigest()
-        _check_digest(location, sha512, found)
-        _unpack(archive, location, target)
+        _unpack(archive, location, sha512, target)
         return
     archive = target.with_name(target.name + ".download")
     try:
         say(f"downloading {location}")
-        _check_digest(location, sha512, _download(location, archive))
-        _unpack(archive, location, target)
+        _download(location, archive)
+        _unpack(archive, location, sha512, target)
     finally:
         archive.unlink(missing_ok=True)
 
 
-def _download(url: str, archive: Path) -> str:
-    """Downloads `url` to `archive`; returns its SHA-512."""
-    digest = hashlib.sha512()
+def _download(url: str, archive: Path) -> None:
     try:
         with (
             closing(urllib.request.urlopen(url, timeout=_TIMEOUT_S)) as response,
@@ -94,32 +85,22 @@ def _download(url: str, archive: Path) -> str:
         ):
             expected = int(response.headers.get("Content-Length") or 0)
             _need_space(archive, (1 + _EXPANSION) * expected)
-            received = _copy(response, file, digest.update)
+            shutil.copyfileobj(response, file, _CHUNK)
+            received = file.tell()
     except (OSError, ValueError, urllib.error.URLError) as error:
         raise BuildError(f"tarball {url}: cannot be downloaded: {error}; check the URL") from None
     if expected and received != expected:
         raise BuildError(f"tarball {url}: only {received} of {expected} bytes came; try again")
-    return digest.hexdigest()
 
 
-def _copy(source: IO[bytes], target: IO[bytes], update: Callable[[bytes], None]) -> int:
-    copied = 0
-    while chunk := source.read(_CHUNK):
-        update(chunk)
-        target.write(chunk)
-        copied += len(chunk)
-    return copied
-
-
-def _check_digest(location: str, expected: str, found: str) -> None:
-    if found != expected.lower():
+def _unpack(archive: Path, location: str, sha512: str, target: Path) -> None:
+    with archive.open("rb") as packed:
+        found = hashlib.file_digest(packed, "sha512").hexdigest()
+    if found != sha512.lower():
         raise BuildError(
-            f"tarball {location}: SHA-512 is {found}, but {expected.lower()} was expected; "
+            f"tarball {location}: SHA-512 is {found}, but {sha512.lower()} was expected; "
             "correct sha512, or get the file again"
         )
-
-
-def _unpack(archive: Path, location: str, target: Path) -> None:
     try:
         with tarfile.open(archive, mode="r:*") as tar:
             tar.extractall(target, filter="data")
@@ -148,8 +129,7 @@ class MissingBuild(BuildError):
 def snapshot(snapshots: Snapshots, day: date) -> BuildSource:
     """The build of `day`, with the SHA-512 published beside it; does not fetch it.
 
-    MissingBuild if the tarball or its checksum does not exist, BuildError if this cannot be found
-    out or the checksum is not valid.
+    MissingBuild if it or its checksum does not exist, BuildError if this cannot be found out.
     """
     tarball, checksum = snapshots.of(day)
     try:

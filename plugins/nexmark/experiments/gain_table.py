@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from nexmark.attribution.sentences import words
+from nexmark.attribution.explained import words
 from nexmark.experiments.experiment_run import ExperimentResult
 from nexmark.experiments.gains import ArmResult, Crossing, Gain, TrialResult
 from nexmark.terminal import columns

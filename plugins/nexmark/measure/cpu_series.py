@@ -18,10 +18,9 @@ class CpuSeries:
     """Cumulative CPU-seconds of one application on one host at ``times`` (epoch seconds).
 
     ``executors`` are the JVMs, ``python`` their Python workers, ``driver`` the driver with all its
-    children (None where the driver was not on this host), ``executor_count`` how many executors
-    were seen, at once or one after another. ``executor_ends`` has the times at which an executor
-    was first found to be gone. ``busy`` and ``steal`` cover the whole machine, None where the
-    sampler sees only part of it.
+    children (None where it was not on this host), ``executor_count`` how many executors were seen
+    in all. ``executor_ends``: when one was first found to be gone. ``busy`` and ``steal`` cover the
+    whole machine, None where the sampler sees only part of it.
     """
 
     host: str

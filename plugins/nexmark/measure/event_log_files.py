@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from nexmark.errors import NexmarkError
 
+_PREFIX = b'{"Event":"'
 _ROLLING = "eventlog_v2_"
 _PART = re.compile(r"events_(\d+)_")
 _ZSTD = ".zstd"
@@ -20,11 +23,35 @@ class EventLogError(NexmarkError):
     """An event log cannot be read, or lacks what the caller asked for."""
 
 
-def event_lines(directory: Path, application_id: str | None = None) -> Iterator[bytes]:
-    """Return the events of the one application whose log is in a directory, a line each.
+def read_events(
+    directory: Path,
+    application_id: str | None,
+    handlers: Mapping[bytes, Callable[[Mapping[str, Any]], None]],
+) -> None:
+    """Hand the events of the one application whose log is in a directory to their handlers.
 
-    ``application_id`` chooses one if there are several.
+    ``application_id`` chooses one if there are several; ``handlers`` are by the name of the event.
+    EventLogError, in one line, when there is no log, or when it is cut off or broken.
     """
+    for line in _event_lines(directory, application_id):
+        if not line.startswith(_PREFIX):
+            raise EventLogError(f"{directory}: a line of the event log is no event: {line[:40]!r}")
+        handler = handlers.get(line[len(_PREFIX) : line.find(b'"', len(_PREFIX))])
+        if handler is None:
+            continue
+        try:
+            event = json.loads(line)
+        except ValueError:
+            raise EventLogError(f"{directory}: the event log is cut off in mid-line") from None
+        try:
+            handler(event)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise EventLogError(
+                f"{directory}: an event is not as Spark 3.5 to 4.3 writes it: {error!r}"
+            ) from None
+
+
+def _event_lines(directory: Path, application_id: str | None) -> Iterator[bytes]:
     for path in _files(directory, application_id):
         try:
             yield from _lines(path)
@@ -38,7 +65,9 @@ def _files(directory: Path, application_id: str | None) -> list[Path]:
     except OSError as error:
         raise EventLogError(f"{directory}: no event log: {error.strerror or error}") from None
     if application_id is not None:
-        found = [x for x in found if _application(x) == application_id]
+        found = [
+            x for x in found if x.name.removeprefix(_ROLLING).split(".", 1)[0] == application_id
+        ]
     if len(found) != 1:
         whose = f" of {application_id}" if application_id else ""
         raise EventLogError(f"{directory}: {len(found)} event logs{whose}, one expected")
@@ -49,11 +78,6 @@ def _files(directory: Path, application_id: str | None) -> list[Path]:
     if sorted(parts) != list(range(1, len(parts) + 1)) or not parts:
         raise EventLogError(f"{log}: files of the event log are missing; found {sorted(parts)}")
     return [parts[number] for number in sorted(parts)]
-
-
-def _application(path: Path) -> str:
-    name = path.name.removeprefix(_ROLLING).removesuffix(_IN_PROGRESS)
-    return name.split(".", 1)[0]
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nexmark.attribution.explained import Attribution, ChangeKind
-from nexmark.attribution.sentences import words
+from nexmark.attribution.explained import Attribution, ChangeKind, words
 from nexmark.evidence.acknowledged import Acknowledged
 from nexmark.evidence.night_evidence import NightEvidence
 from nexmark.evidence.pairs import STAGES, PairOfRuns

@@ -22,7 +22,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from nexmark.attribution.sentences import words
+from nexmark.attribution.explained import words
 from nexmark.evidence.looks import legend, look
 from nexmark.report.bars import bar, scale_of
 from nexmark.report.vega_lite import Chart
