@@ -57,15 +57,9 @@ class Half:
 
 @dataclass
 class Application:
-    """What one build is to do, and where.
+    """What one build is to do, and where: it writes nowhere but in `work`.
 
-    Attributes:
-        build: the Spark build.
-        halves: what to run, in this order.
-        work: a directory of its own; the application writes nowhere else.
-        dump: arguments of `dump_events.py`, or None.
-        formulations: a file with more formulations, or None.
-        confs: more Spark confs.
+    `dump` are arguments of `dump_events.py`, `formulations` a file with more formulations.
     """
 
     build: Build
@@ -79,11 +73,8 @@ class Application:
     def run(self, say: Callable[[str], None]) -> Mapping[str, Mapping[str, Any]]:
         """Run the halves; where one ends the application, a second application runs the rest.
 
-        Returns:
-            What became of each half, by its id.
-
-        Raises:
-            ApplicationError: The application does not start, or ends before its first half.
+        Returns what became of each half, by its id. ApplicationError: it does not start, or ends
+        before its first half.
         """
         self.work.mkdir()
         left = list(self.halves)

@@ -13,15 +13,13 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nexmark.compatibility.application import Application, Half
-from nexmark.compatibility.cases import Case, Input, Side
-from nexmark.compatibility.checkpoint import carried_confs, overruled
-from nexmark.compatibility.classes import Compatibility, Ending, Restart
-from nexmark.compatibility.plans import PlanDifference, QueryPlan, compare
+from nexmark.compatibility.classes import Case, Compatibility, Ending, Input, Restart, Side
+from nexmark.compatibility.plans import PlanDifference, QueryPlan, carried_confs, compare, overruled
 from nexmark.interrupts import undisturbed
 
 Say = Callable[[str], None]
@@ -60,11 +58,6 @@ class _Way:
         """The directory of the second half."""
         return self.work / self.name / f"{self.case.query}-{'-to-'.join(self.formulations)}"
 
-    @property
-    def table(self) -> Path:
-        """Where the final table is in the end."""
-        return self.directory / _TABLE
-
     def half(self, part: int, events: Input, *, only_stateful: bool) -> Half:
         """The first half (`part` 0) or the second one (1)."""
         here = self.directory if part else self.begun
@@ -99,22 +92,18 @@ def check(
 ) -> list[Compatibility]:
     """Run each case forward and, with `backward`, also the other way round.
 
-    With `only_stateful`, the queries that keep no state are left out. All files are in a temporary
-    directory, `below` one of the caller's if it has one. Nothing is left on disk, and no process,
-    however this ends.
-
-    Raises:
-        ApplicationError: Spark does not start.
+    `only_stateful`: queries that keep no state are left out. All files are in a temporary directory
+    (`below` one of the caller's), and nothing is left on disk, and no process, however this ends.
+    ApplicationError: Spark does not start.
     """
     with _work_directory(below) as work:
         forward = [_way("forward", case, (first, second), work) for case in cases]
         back = [_way("backward", case, (second, first), work) for case in cases]
         symmetric = first == second
-        back = [
-            way
-            for way in back
-            if backward and not (symmetric and way.case.first == way.case.second)
-        ]
+        if not backward:
+            back = []
+        elif symmetric:
+            back = [way for way in back if way.case.first != way.case.second]
         for way in [*forward, *back]:
             way.begun.mkdir(parents=True, exist_ok=True)
 
@@ -200,11 +189,12 @@ def _run(
     records: dict[str, Mapping[str, Any]] = {}
     for number, (side, halves) in enumerate(joined, start=1):
         here = [half for half in halves if _may_run(half, halves, records)]
+        ids = {half.id for half in here}
         for half in halves:
-            if half not in here:
+            if half.id not in ids:
                 records[half.id] = {"state": _LEFT_OUT, "plan": {}}
         say(f"Spark {side.build.version}: {len(here)} halves of queries, application {number}")
-        waiting = [Half(**{**vars(half), "after": _within(half, here)}) for half in here]
+        waiting = [replace(x, after=x.after if x.after in ids else None) for x in here]
         application = Application(
             side.build, waiting, work / f"application-{number}", dump, events.formulations
         )
@@ -218,10 +208,6 @@ def _may_run(half: Half, halves: list[Half], records: Records) -> bool:
     if half.after is None or half.after in {other.id for other in halves}:
         return True
     return bool(records[half.after]["state"] == "done")
-
-
-def _within(half: Half, halves: list[Half]) -> str | None:
-    return half.after if half.after in {other.id for other in halves} else None
 
 
 def _comparison(
@@ -273,7 +259,7 @@ def _outcome(way: _Way, records: Records, events: Path) -> Restart:
         if record["state"] != "done":
             reason = record.get("reason", "").replace(f"{way.work}/", "")
             return Restart(ending, record.get("error_class", ""), reason)
-    return compared(way.case.query, way.table, events)
+    return compared(way.case.query, way.directory / _TABLE, events)
 
 
 def compared(query: str, table: Path, events: Path) -> Restart:

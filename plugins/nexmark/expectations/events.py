@@ -73,9 +73,7 @@ class Events:
 def open_events(path: Path | str) -> Iterator[Events]:
     """Load the events of a directory (or of one file) into a DuckDB of its own.
 
-    Raises:
-        EventsError: The directory is missing or empty, a file is no event file, or an event is
-            malformed; says where.
+    EventsError that says where one is missing or malformed.
     """
     import duckdb
 
