@@ -145,26 +145,16 @@ def servers(count: int, port: int) -> str:
 
 @dataclass(frozen=True)
 class LocalBrokers:
-    """The brokers in a directory of this machine.
-
-    Attributes:
-        directory: where their files are.
-        mark: the value of NEXMARK_OWNER in their processes.
-    """
+    """The brokers in a `directory` of this machine; `mark` is NEXMARK_OWNER in their processes."""
 
     directory: Path
     mark: str
 
     def up(self, count: int, port: int, say: Callable[[str], None]) -> str:
-        """Start brokers, unless they run, and wait until all answer.
+        """Start brokers, unless they run, wait until all answer, and return the bootstrap servers.
 
-        Storage that a killed broker has left is used again.
-
-        Returns:
-            The bootstrap servers.
-
-        Raises:
-            KafkaError: They cannot be started, or are not ready after 90 s; then none of them runs.
+        Storage that a killed broker has left is used again. KafkaError: they cannot be started, or
+        are not ready after 90 s; then none of them runs.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         with locked(self.directory / "up.lock", _LOCK_TIMEOUT_S):

@@ -28,16 +28,8 @@ def read_alone(kafka: KafkaCluster, topic: str, partitions: int, given: Mapping[
     """Read `topic` again and again for two seconds; returns records per second of the fastest pass.
 
     The fastest, because other load makes a pass slower and nothing makes it faster. A pass ends
-    after two million records.
-
-    Args:
-        kafka: the cluster.
-        topic: a topic that is filled.
-        partitions: of the topic.
-        given: settings of the queries' consumers that are not the usual ones.
-
-    Raises:
-        KafkaError: The broker refuses, or does not send all that it has.
+    after two million records. `given` are settings of the queries' consumers that are not the usual
+    ones. KafkaError: the broker refuses, or does not send all that it has.
     """
     wanted = {**_CRCS, **CONSUMER, **given}
     fetch = {name: wanted[name] for name in _FETCH if name in wanted}

@@ -30,12 +30,10 @@ class TopicStatus:
 
 @dataclass(frozen=True)
 class KafkaCluster:
-    """A Kafka cluster as a client sees it.
+    """A Kafka cluster as a client sees it, by its bootstrap servers.
 
-    Attributes:
-        servers: the bootstrap servers, `HOST:PORT,HOST:PORT`.
-        settings: the client's other settings (librdkafka's names), secrets among them.
-        time_out_s: how long a request may take.
+    `settings` are the client's others (librdkafka's names), secrets among them; `time_out_s` is how
+    long a request may take.
     """
 
     servers: str
@@ -50,11 +48,7 @@ class KafkaCluster:
             return set()
 
     def topics(self) -> list[TopicStatus]:
-        """The topics that users made, by name.
-
-        Raises:
-            KafkaError: No broker answers.
-        """
+        """The topics that users made, by name; KafkaError if no broker answers."""
         try:
             found = self._admin().list_topics(timeout=self.time_out_s).topics
         except KafkaException as error:
@@ -70,9 +64,7 @@ class KafkaCluster:
     ) -> None:
         """Make a topic with `replicas` copies of each partition; -1 is the default of the brokers.
 
-        Raises:
-            TopicExistsError: There is one of this name already.
-            KafkaError: The brokers refuse.
+        TopicExistsError: there is one of this name already. KafkaError: the brokers refuse.
         """
         admin = self._admin()  # a client that is gone cannot answer
         new = NewTopic(name, partitions, replicas, config=dict(config or {}))
@@ -84,20 +76,12 @@ class KafkaCluster:
             raise
 
     def delete(self, name: str) -> None:
-        """Remove a topic.
-
-        Raises:
-            KafkaError: There is none of this name, or the brokers refuse.
-        """
+        """Remove a topic; KafkaError if there is none of this name, or the brokers refuse."""
         admin = self._admin()
         self._wait(admin.delete_topics([name], operation_timeout=self.time_out_s), name)
 
     def offsets(self, name: str, partitions: int) -> list[tuple[int, int]]:
-        """The begin and end offsets of each partition.
-
-        Raises:
-            KafkaError: No broker answers.
-        """
+        """The begin and end offsets of each partition; KafkaError if no broker answers."""
         consumer = Consumer({**self.client(), "group.id": "nexmark"})
         try:
             return [self._range(consumer, TopicPartition(name, each)) for each in range(partitions)]
