@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from nexmark.kafka.kafka_error import KafkaError
+from nexmark.kafka import KafkaError
 from nexmark.kafka.tools import Latencies, Throughput, Tools, children_cpu_s
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.model import Spread

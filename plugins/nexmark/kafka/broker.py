@@ -25,8 +25,8 @@ from pathlib import Path
 from nexmark.config import paths
 from nexmark.engines import disk_problem, java_problem
 from nexmark.engines.prerequisites import java_program
+from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
-from nexmark.kafka.kafka_error import KafkaError
 from nexmark.kafka.topics import KafkaCluster
 from nexmark_jobs.host import processes
 from nexmark_jobs.host.leases import locked

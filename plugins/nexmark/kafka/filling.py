@@ -18,7 +18,7 @@ from typing import Any
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, Producer
 
-from nexmark.kafka.kafka_error import KafkaError, TopicExistsError
+from nexmark.kafka import KafkaError, TopicExistsError
 from nexmark.kafka.topics import KafkaCluster
 
 PARTITIONS = 8

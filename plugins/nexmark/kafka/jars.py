@@ -23,7 +23,7 @@ from xml.sax.saxutils import quoteattr
 from nexmark.config import paths
 from nexmark.engines import disk_problem, java_problem
 from nexmark.engines.prerequisites import java_program
-from nexmark.kafka.kafka_error import KafkaError
+from nexmark.kafka import KafkaError
 from nexmark_jobs.host.leases import locked, write_whole
 
 #: The set of jars of the broker and its tools: Apache Kafka and a log4j binding.

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nexmark.engines.prerequisites import java_program
+from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
-from nexmark.kafka.kafka_error import KafkaError
 
 _PACKAGE = "org.apache.kafka.tools"
 _HEAP = "-Xmx256m"
