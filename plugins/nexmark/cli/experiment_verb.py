@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,7 @@ from nexmark_jobs.host.leases import write_whole
 if TYPE_CHECKING:
     from nexmark.config import Experiment
     from nexmark.engines import Build
+    from nexmark.evidence.experiment_evidence import MeasuredArm
     from nexmark.experiments.experiment_run import ExperimentResult
 
 _LEAST_PAIRS, _PAIRS = 1, 4
@@ -69,11 +71,13 @@ def _measured(
 ) -> int:
     """Measure the experiments; of several, one that fails is named, and the others go on."""
     from nexmark.errors import NexmarkError
+    from nexmark.evidence.experiment_evidence import HEADS, cells, remarks
+    from nexmark.experiments.experiment_rows import as_json
     from nexmark.experiments.experiment_run import applications_of, check_arms, measure_experiment
-    from nexmark.experiments.gain_table import as_json, gain_table, remarks
     from nexmark.experiments.local_applications import local_applications
 
     results: list[ExperimentResult] = []
+    arms: list[MeasuredArm] = []
     failed: dict[str, str] = {}
     countdown = _Countdown({one.name: applications_of(one, pairs) for one in chosen})
     with local_applications() as applications:
@@ -83,6 +87,7 @@ def _measured(
                 check_arms(one, builds)
                 tick = partial(countdown.tick, one.name)
                 results.append(measure_experiment(one, builds, pairs, applications, say, tick))
+                arms += _kept(results[-1])
             except (NexmarkError, OSError, ValueError, KeyError) as error:
                 if len(chosen) == 1:
                     raise
@@ -92,9 +97,20 @@ def _measured(
             if out is not None:
                 text = json.dumps({**as_json(results), "failed": failed}, indent=1)
                 write_whole(out, text + "\n")
-    lines = [*remarks(results), *(f"{name}: failed: {why}" for name, why in failed.items())]
-    say("\n" + gain_table(results) + "\n\n" + "\n".join(lines))
+    lines = [*remarks(arms), *(f"{name}: failed: {why}" for name, why in failed.items())]
+    say("\n" + columns(HEADS, [cells(arm) for arm in arms]) + "\n\n" + "\n".join(lines))
     return 0 if not failed and all(result.is_right for result in results) else 1
+
+
+def _kept(result: ExperimentResult) -> Sequence[MeasuredArm]:
+    """Record a result, write its page, and return its arms."""
+    from nexmark.config import paths
+    from nexmark.experiments.experiment_rows import keep
+
+    run = f"{result.experiment.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    found, page = keep(result, run, paths.home() / "experiments" / run)
+    say(f"{result.experiment.name}: {page}")
+    return found.arms
 
 
 class _Countdown:
