@@ -87,7 +87,7 @@ class Visit:
         )
 
     def experiments(self, run: str | None = None) -> list[ExperimentEvidence]:
-        """Return the measured experiments, or that of ``run``; none for who may not see them."""
+        """Return the measured experiments, or the one of ``run``; none for who may not see them."""
         may_see = self.door.readable(self.user, {EXPERIMENT_DAG_ID})
         return experiments_of(self.store, run) if may_see else []
 
