@@ -212,10 +212,7 @@ def _unread(
 
 
 def _unlike(
-    ours: Observed,
-    theirs: Observed,
-    plans: tuple[Plan | None, Plan | None],
-    change: PlanChange,
+    ours: Observed, theirs: Observed, plans: tuple[Plan | None, Plan | None], change: PlanChange
 ) -> list[str]:
     if ours.formulation != theirs.formulation:
         return [f"the arms ran other formulations: {ours.formulation} and {theirs.formulation}"]

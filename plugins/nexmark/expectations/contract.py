@@ -148,9 +148,7 @@ CONTRACTS: dict[str, Contract] = {
         _contract(10, _BID + "; text: dt hm"),
         _contract(11, _SESSIONS),
         _contract(
-            12,
-            _SESSIONS,
-            fold={"bidder": "bidder", "bid_count": "CAST(sum(bid_count) AS BIGINT)"},
+            12, _SESSIONS, fold={"bidder": "bidder", "bid_count": "CAST(sum(bid_count) AS BIGINT)"}
         ),
         _contract(13, "bigint: auction bidder price; timestamp: dateTime; text: value"),
         _contract(14, _CALCULATION, may_be_empty=_FEW_BIDS),

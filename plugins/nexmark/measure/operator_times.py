@@ -84,9 +84,7 @@ def _of_stage(totals: StageTotals) -> dict[str, float]:
     return {name: round(value, _DECIMALS) for name, value in metrics.items() if value}
 
 
-def _stopwatches(
-    operators: Sequence[Part],
-) -> tuple[dict[int, float], dict[int, tuple[int, ...]]]:
+def _stopwatches(operators: Sequence[Part]) -> tuple[dict[int, float], dict[int, tuple[int, ...]]]:
     """Return the time of each operator that has a stopwatch, and which it covers."""
     below: dict[int, list[Part]] = {}
     for operator in operators:

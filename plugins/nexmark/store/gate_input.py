@@ -39,13 +39,7 @@ from nexmark.store.table_rows import (
     RepetitionRow,
     ValidationRow,
 )
-from nexmark.verdict.measured_night import (
-    Canary,
-    Measured,
-    MeasuredNight,
-    canaries_of,
-    pairs_of,
-)
+from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, canaries_of, pairs_of
 
 _KEY = ("query", "arm", "stage", "number", "status", "reason")
 

@@ -66,11 +66,7 @@ def dag_ids(store: Reader) -> list[str]:
 
 
 def nights(
-    store: Reader,
-    dags: Collection[str],
-    limit: int,
-    offset: int = 0,
-    build: str | None = None,
+    store: Reader, dags: Collection[str], limit: int, offset: int = 0, build: str | None = None
 ) -> Sequence[Row[Any]]:
     """Return the newest nights first, of a candidate build or of all."""
     query = select(*_NIGHT).where(NightRow.dag_id.in_(dags))
