@@ -35,11 +35,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def touch_private(path: Path) -> None:
-    """Makes an empty file for its owner alone if it is missing.
-
-    An existing file below the home is closed to others; elsewhere its owner may have opened it on
-    purpose.
-    """
+    """Makes an empty file for its owner alone; closes an existing one if it is below the home."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE))
     except FileExistsError:

@@ -199,10 +199,7 @@ class Spread:
 
 
 def of_newest_gate(rows: Iterable[_Row]) -> list[_Row]:
-    """Return the verdicts of the newest gate version that judged each night, in their order.
-
-    ``rows`` have a ``night_id`` and a ``gate_version``.
-    """
+    """Return the verdicts of the newest ``gate_version`` of each ``night_id``, in order."""
     known = [(row.night_id, row.gate_version, row) for row in cast("Iterable[Any]", rows)]
     newest: dict[str, int] = {}
     for night, version, _ in known:

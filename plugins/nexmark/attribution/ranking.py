@@ -130,10 +130,7 @@ def comparable(pairs: Pairs) -> list[tuple[Observed, Observed]]:
 
 
 def rank(pairs: Pairs, *, changed: bool) -> tuple[tuple[PartChange, ...], tuple[Wait, ...]]:
-    """Return the parts and the waits of comparable pairs, ranked.
-
-    ``changed``: whether the query as a whole is slower or faster; only then parts have shares.
-    """
+    """Return the parts and waits of comparable pairs, ranked; with shares if it ``changed``."""
     if not pairs:
         return (), ()
     costs = [[pair[arm].cpu_s_per_mevent for pair in pairs] for arm in (0, 1)]

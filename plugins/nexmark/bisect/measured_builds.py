@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeasuredBuilds:
-    """Nights that compare builds with a good one on one query, everything else the same.
-
-    `params` are those of the DAG `nexmark_build`, but for the build; `run` runs a night with them.
-    """
+    """Nights of `nexmark_build` with these `params` that compare builds with a good one."""
 
     config: Config
     engine: str

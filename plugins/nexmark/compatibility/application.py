@@ -57,10 +57,7 @@ class Half:
 
 @dataclass
 class Application:
-    """What one build is to do, and where: it writes nowhere but in `work`.
-
-    `dump` are arguments of `dump_events.py`, `formulations` a file with more formulations.
-    """
+    """What one build is to do, and where; `dump` are arguments of `dump_events.py`."""
 
     build: Build
     halves: list[Half]

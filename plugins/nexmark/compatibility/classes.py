@@ -137,7 +137,7 @@ class Restart:
 class Compatibility:
     """All that was found of one case; `difference` and the endings are None if there are none.
 
-    `confs` are carried by the first side's checkpoint, `ignored` in words: those of a side that a
+    `confs` are carried by the first side's checkpoint, `ignored` in words: confs of a side that a
     checkpoint overrules, or that a query cannot have.
     """
 

@@ -62,11 +62,7 @@ class PlanDifference:
 
 
 def compare(first: QueryPlan, second: QueryPlan, *, same_build: bool) -> PlanDifference:
-    """The difference of two plans.
-
-    Only plans of the `same_build` are compared to the last expression: versions of Spark write
-    expressions differently.
-    """
+    """The difference of two plans; of the `same_build` to the last expression."""
     found = list(_differences(first, second, same_build=same_build))
     if not found:
         return PlanDifference(PlanGrade.SAME, ())

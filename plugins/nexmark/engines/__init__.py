@@ -10,8 +10,7 @@ from nexmark.engines.build import (
     own_environment,
     parse_source,
 )
-from nexmark.engines.cache import resolve
-from nexmark.engines.fetch import MissingBuild, snapshot
+from nexmark.engines.fetch import MissingBuild, resolve, snapshot
 from nexmark.engines.prerequisites import disk_problem, java_majors, java_problem, java_version
 
 __all__ = [

@@ -70,11 +70,7 @@ def invariants(query: str) -> tuple[Check, ...]:
 
 
 def reference_sql(query: str) -> str:
-    """Return the SQL text that defines the result of `query`.
-
-    Naive and readable, over the tables ``person``, ``auction`` and ``bid``, and written from the
-    query's definition alone, never from the Spark formulation it judges.
-    """
+    """Return the SQL of the result of `query`, written from the definition of it alone."""
     return _sql("reference", query)
 
 

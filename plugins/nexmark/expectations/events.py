@@ -71,10 +71,7 @@ class Events:
 
 @contextmanager
 def open_events(path: Path | str) -> Iterator[Events]:
-    """Load the events of a directory (or of one file) into a DuckDB of its own.
-
-    EventsError that says where one is missing or malformed.
-    """
+    """Load events of a directory (or a file) into a DuckDB; EventsError says where one is wrong."""
     import duckdb
 
     path = Path(path)

@@ -54,10 +54,7 @@ class ValidationOutcome:
 
 
 def build_suite(query: str, *, may_be_empty: bool) -> ExpectationSuite:
-    """Return the suite of `query`: what is expected of its evidence frame.
-
-    Unless it `may_be_empty`, an empty reference is refused: comparing nothing proves nothing.
-    """
+    """Return the suite of `query`; an empty reference is refused, unless it `may_be_empty`."""
     gx, types = _great_expectations(), _expectation_types()
     compared = "rows, folded by bidder," if contract(query).fold else "rows"
     listed = ", ".join(map(str, contract(query).columns))
@@ -103,10 +100,7 @@ def evidence_frame(evidence: Evidence) -> pd.DataFrame:
 def judge(
     evidence: Evidence, data_docs_dir: Path | None = None, name: str = ""
 ) -> ValidationOutcome:
-    """Run the query's suite over the evidence; add the result to a Data Docs site, if asked.
-
-    The site of a directory keeps its results under other names; `name` defaults to the query's.
-    """
+    """Run the suite over the evidence; add the result, by `name`, to a Data Docs site, if asked."""
     gx = _great_expectations()
     context = _context(data_docs_dir)
     name = name or evidence.query

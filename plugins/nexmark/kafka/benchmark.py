@@ -101,7 +101,7 @@ class BenchRow:
 class Bench:
     """The benchmark of a Kafka cluster, with Kafka's tools against it.
 
-    `brokers_cpu_s` tells the processor time that the brokers have used so far. A run has so many
+    `brokers_cpu_s` tells the processor time that the brokers have used so far. A run has
     `records`, without the warm-up; of each test one run, and then `runs` that are measured.
     """
 

@@ -151,10 +151,7 @@ def _produce(
 
 
 def _send(producer: Producer, topic: str, partition: int, values: list[bytes]) -> None:
-    """Put events into the producer's queue, in order, as it gets room.
-
-    TimeoutError: none was taken for a long time. KafkaException: the brokers refuse them.
-    """
+    """Queue events in order, as there is room; TimeoutError: there is none, KafkaException."""
     waiting: list[dict[str, Any]] = [{"value": value} for value in values]
     deadline = time.monotonic() + _PATIENCE_S
     while producer.produce_batch(topic, waiting, partition=partition) < len(waiting):

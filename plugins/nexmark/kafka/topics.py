@@ -63,10 +63,7 @@ class KafkaCluster:
         config: Mapping[str, str] | None = None,
         replicas: int = -1,
     ) -> None:
-        """Make a topic with `replicas` copies of each partition; -1 is the default of the brokers.
-
-        TopicExistsError: there is one of this name already. KafkaError: the brokers refuse.
-        """
+        """Make a topic with `replicas` (-1: as brokers do); TopicExistsError, else KafkaError."""
         admin = self._admin()  # a client that is gone cannot answer
         new = NewTopic(name, partitions, replicas, config=dict(config or {}))
         try:

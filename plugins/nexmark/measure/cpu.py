@@ -33,10 +33,7 @@ TREE_ROLES = frozenset({"executor", "driver", "root"})
 
 @dataclass
 class TreeCpu:
-    """Cumulative CPU of one root and its descendants, in clock ticks, one value per tick.
-
-    ``python`` is the part of Python workers and their children, ``main`` all the rest.
-    """
+    """Cumulative clock ticks of a tree, by tick: of Python workers and of all the rest."""
 
     key: ProcessKey
     program: SampledProgram
@@ -197,10 +194,7 @@ class _Ledger:
                 self._in_python[key] = inherited or program.is_python
 
     def _ended(self, number: int, tick: Tick) -> dict[ProcessKey, list[_Ended]]:
-        """Return the processes that are gone, by the living parent that may have waited for them.
-
-        Processes that went together are one: the time of all went up to the first living parent.
-        """
+        """Return the processes that are gone, those together as one, by the first living parent."""
         gone = {key: old for key, old in self._before.items() if key not in tick.processes}
         key_of = {key.pid: key for key in self._before}
         heads: dict[ProcessKey, _Ended] = {}

@@ -49,10 +49,7 @@ class CpuSeries:
         return self.at(values, end) - self.at(values, start)
 
     def at(self, values: Sequence[float], instant: float) -> float:
-        """Return a cumulative series at an instant, on a straight line between two readings.
-
-        MeasurementError when the samples do not reach to the instant.
-        """
+        """Return a cumulative series at an instant; MeasurementError beyond the samples."""
         right = self._bracket(instant)
         left_time, right_time = self.times[right - 1], self.times[right]
         share = (instant - left_time) / (right_time - left_time)

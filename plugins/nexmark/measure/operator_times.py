@@ -1,6 +1,6 @@
 """How the CPU time of a repetition is spread over the operators of its plan.
 
-Exact are the CPU time of all executors, that of each stage's task threads, and of unpacking tasks.
+Exact are the CPU time of all executors, the task threads of each stage, and unpacking tasks.
 Nothing measures the CPU time of an operator: Spark has stopwatches in some of them, but they also
 run while the operator waits for its input. The estimate follows these rules:
 
@@ -41,10 +41,7 @@ _STATEFUL = "time to update [s]"
 
 
 def parts(log: EventLog, cpu_s: float, phases: Mapping[str, float]) -> list[Part]:
-    """Return the parts of a repetition.
-
-    ``cpu_s`` is the CPU time of its executors in the batches of the log, ``phases`` the driver's.
-    """
+    """Return the parts; ``cpu_s`` is of the executors in the batches, ``phases`` of the driver."""
     seconds, covers = _stopwatches(log.operators)
     rests: list[tuple[int | None, float, StageTotals]] = []
     for number, totals in sorted(log.stages.items(), key=lambda x: (x[0] is None, x[0] or 0)):
@@ -131,10 +128,7 @@ def _inside(
 def repetition_parts(
     events: Path, result: Mapping[str, Any], measurement: Measurement
 ) -> list[Part]:
-    """Return the parts of a repetition, of the batches that its metric of record is of.
-
-    ``events`` is the directory of its event log. EventLogError where that cannot be read.
-    """
+    """Return the parts, of the batches of its metric of record; EventLogError without a log."""
     batches: Sequence[Mapping[str, Any]] = result["batches"]
     cpu_s = measurement.cpu_application_s
     if measurement.basis == Basis.STEADY and measurement.steady_cpu_s is not None:

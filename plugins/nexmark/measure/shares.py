@@ -29,20 +29,14 @@ QUIET_CORES = 0.02
 
 @dataclass(frozen=True)
 class ProcessCpu:
-    """Cumulative CPU-seconds of one executor with its Python workers, while it was seen.
-
-    ``times`` in epoch seconds; ``resolution_s`` is the unit of the kernel's count.
-    """
+    """CPU-seconds of an executor with its Python workers; ``resolution_s``: the kernel's unit."""
 
     times: tuple[float, ...]
     cpu_s: tuple[float, ...]
     resolution_s: float
 
     def quiet(self, start: float, end: float) -> list[tuple[float, float]]:
-        """Return the longest spans in which it used next to no CPU.
-
-        In every reading of them less than QUIET_CORES, or one unit of the kernel's clock.
-        """
+        """Return the longest spans in which no reading had more than QUIET_CORES."""
         spans: list[tuple[float, float]] = []
         readings = zip(self.times, self.cpu_s, strict=True)
         for (before, used), (now, total) in pairwise(readings):
@@ -110,10 +104,7 @@ class ExecutorWork:
 
 
 def read_executor_work(directory: Path, application_id: str | None = None) -> list[ExecutorWork]:
-    """Return the executors of the log in a directory, in the order they registered.
-
-    EventLogError, in one line, when there is no log or when it is damaged.
-    """
+    """Return the executors of a log, in the order they registered; EventLogError if damaged."""
     found: dict[str, ExecutorWork] = {}
 
     def added(event: Mapping[str, Any]) -> None:

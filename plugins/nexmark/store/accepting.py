@@ -18,10 +18,7 @@ COUNTS, SUPERSEDED, EXPIRED, WITHDRAWN = "counts", "superseded", "expired", "wit
 
 
 def counting(rows: Iterable[AcceptanceRow], at: datetime) -> dict[str, AcceptanceRow]:
-    """Return by query the newest acceptance that counted at the moment ``at``.
-
-    ``rows`` are the acceptances of one engine, workload and cluster, oldest first.
-    """
+    """Return by query the newest acceptance that counts ``at`` a moment; oldest first."""
     return {row.query: row for row in rows if row.accepted <= at and not row.over(at)}
 
 
@@ -32,10 +29,7 @@ def states(rows: Sequence[AcceptanceRow], at: datetime) -> list[tuple[Acceptance
 
 
 def parse_expiry(text: str, now: datetime) -> datetime | None:
-    """Return the start of a day (2027-01-31, UTC), or ``now`` plus a number of days (30d).
-
-    Returns None for an empty text. Raises Refused for any other text.
-    """
+    """Return the start of a day (2027-01-31, UTC), ``now`` plus days (30d), or None for ""."""
     text = text.strip()
     if not text:
         return None
@@ -58,10 +52,7 @@ def check_request(
     expires: datetime | None,
     now: datetime,
 ) -> None:
-    """Refuse an acceptance that has no reason, names an unknown query, or is over already.
-
-    Also refuse a night that tried a setting: its figures describe the setting, not the build.
-    """
+    """Refuse to accept without a reason, a query that is unknown, until now, or a tried setting."""
     if night.candidate_conf:
         raise Refused(
             f"run {night.id} is no baseline: {confs_of_candidate(night)}; put that into the"

@@ -37,10 +37,7 @@ _WRITES = "nexmark_writes"
 
 
 def connect(url: str, patience_s: float | None = None) -> Engine:
-    """Return an engine on a database URL; nothing is opened yet. StoreError for no such URL.
-
-    ``patience_s``: how long to wait for the lock of another process (``BUSY_TIMEOUT_S``).
-    """
+    """Return an engine on a database URL; nothing is opened yet. StoreError for no such URL."""
     patience_s = BUSY_TIMEOUT_S if patience_s is None else patience_s
     try:
         parsed = make_url(url)

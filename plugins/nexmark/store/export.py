@@ -31,11 +31,7 @@ NAME = "nights.csv"
 
 
 def write_nights(session: Session, directory: Path) -> dict[str, int]:
-    """Write the paired nights and return how many there are, by the name of the file.
-
-    Only comparable nights are judged together. ``nights.csv`` has the nights with the same engine,
-    workload, cluster and shape as the newest night. Every other series has a file of its own.
-    """
+    """Write a file for each series of comparable paired nights; the newest is ``nights.csv``."""
     newest_first = (
         select(NightRow)
         .where(NightRow.mode == Mode.PAIRED)
@@ -142,10 +138,7 @@ Rows = Iterable[Mapping[str, Any]]
 
 
 def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
-    """Write every table and the paired nights into a directory that is not there, or empty.
-
-    Returns the number of rows (of nights) by file. It is there whole or not at all; StoreError.
-    """
+    """Write every table and the paired nights into a new directory, whole or not; rows by file."""
     try:
         with _whole(directory) as temporary:
             written = {
@@ -187,10 +180,7 @@ class ExportedTable:
 
 
 def tables(session: Session) -> Iterator[ExportedTable]:
-    """Return every table, its rows in the order they were recorded.
-
-    ``samples`` are those packed in ``sample_series``: cumulative CPU-seconds at a time (Unix).
-    """
+    """Return every table; ``samples`` are cumulative CPU-seconds, as in ``sample_series``."""
     for table in Base.metadata.sorted_tables:
         columns = {column.name: _type(column) for column in table.columns}
         if table.name == SeriesRow.__tablename__:

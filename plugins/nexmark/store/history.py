@@ -126,10 +126,7 @@ def tallies(store: Reader, runs: Collection[str]) -> dict[str, Tally]:
 
 
 def judged(store: Reader, nights: Sequence[Row[Any]], reds: bool = False) -> list[Judged]:
-    """Return the deciding verdicts of nights (of ``nights``), the oldest night first.
-
-    ``reds``: only the bad ones, and the first one after them on the same query, DAG and place.
-    """
+    """Return the deciding verdicts, oldest first; ``reds``: bad ones, and the first after them."""
     place = [getattr(NightRow, name) for name in PLACE]
     before = func.lag(VerdictRow.bad, type_=Boolean()).over(
         partition_by=(NightRow.dag_id, *place, VerdictRow.query),

@@ -74,10 +74,7 @@ class RatioPoint:
 
 @dataclass(frozen=True)
 class LevelChange:
-    """A lasting change: ``last`` is the night before it, ``first`` the first one of the new level.
-
-    ``change.ratio``: 1.08 is 8 % slower (more).
-    """
+    """A lasting change from the night ``last`` to ``first``; ``change.ratio`` 1.08: 8 % slower."""
 
     last: RatioPoint
     first: RatioPoint
@@ -132,10 +129,7 @@ def read_history(
 
 
 def trail(store: Reader, night: NightRow, query: str, metric: str, limit: int) -> list[RatioPoint]:
-    """Return the last ``limit`` verdicts on a query in comparable nights up to one, oldest first.
-
-    Comparable: the same DAG, engine, workload, cluster, shape and mode, and they teach the gate.
-    """
+    """Return the last ``limit`` verdicts on a query in comparable nights up to one."""
     same = [getattr(NightRow, x) == getattr(night, x) for x in ("dag_id", *PLACE, "shape")]
     taught = NightRow.teaches | (NightRow.id == night.id)
     where = [*same, NightRow.started <= night.started, VerdictRow.mode == night.mode]

@@ -143,10 +143,7 @@ class Reader:
         return self._all(select(NightRow).order_by(*order).limit(limit))
 
     def find_run(self, name: str) -> NightRow:
-        """Return the run a person means: its whole name, or what makes it unique.
-
-        UnknownNight naming the nearest runs when there is none or more than one.
-        """
+        """Return the run of a name, or of what is unique in it; UnknownNight names the nearest."""
         order = (NightRow.started.desc(), NightRow.id)
         with self.reading() as session:
             nights = session.execute(select(NightRow.id, NightRow.run_id).order_by(*order)).all()
@@ -170,10 +167,7 @@ class Reader:
     def repetitions(
         self, run: str, queries: Collection[str] | None = None, leave_out: Sequence[str] = ()
     ) -> list[RepetitionRow]:
-        """Return the repetitions of a run, or of some queries: by query, arm, stage and number.
-
-        ``leave_out`` names columns not to read: most bytes are in ``batch_list`` and ``confs``.
-        """
+        """Return repetitions by query, arm, stage and number, without the columns to leave out."""
         order = ("query", "arm", "stage", "number")
         query = select(RepetitionRow).where(RepetitionRow.night_id == run)
         if queries is not None:
@@ -246,10 +240,7 @@ class Reader:
     def earlier(
         self, run: str, limit: int, queries: Collection[str] | None = None
     ) -> list[list[QueryVerdict]]:
-        """Return the verdicts of the last comparable nights that were judged, oldest first.
-
-        Comparable: the same engine, workload, cluster, shape and mode. ``queries``: on these only.
-        """
+        """Return the verdicts of the last comparable nights that were judged, oldest first."""
         with self.reading() as session:
             return judged.earlier(session, self._known(session, run), limit, queries)
 

@@ -94,10 +94,7 @@ class Store(Recorder):
         *,
         covered: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """Record all verdicts on a run in place of all that this version of the gate had given.
-
-        ``covered`` has the id of the acceptance that covers the deciding verdict, by query.
-        """
+        """Record verdicts in place of this gate version's; ``covered``: acceptances by query."""
         with self._writing() as session:
             night = self._known(session, run)
             paired = any(isinstance(verdict, QueryVerdict) for verdict in verdicts)
@@ -159,10 +156,7 @@ class Store(Recorder):
         return Accepted(night.id, accepted, left_out)
 
     def withdraw(self, number: int, who: str, reason: str) -> AcceptanceRow:
-        """Take an acceptance back, by its id; it stays on record, and the one before counts again.
-
-        Refused when there is none, or it was taken back before.
-        """
+        """Take an acceptance back, by its id; it stays on record. Refused when there is none."""
         check_words("reason", reason)
         check_words("by", who)
         with self._writing() as session:

@@ -150,10 +150,7 @@ for _name, _kind in MEASURED.items():
 
 
 class PartRow(Base):
-    """One operator, stage or other part of a repetition (``measure.executed_plan.Part``).
-
-    Covers the same batches as the metric of record, as the basis of the repetition says.
-    """
+    """An operator, stage or other part of a repetition (``executed_plan.Part``), on its basis."""
 
     __tablename__ = "part"
 
@@ -204,10 +201,7 @@ class ValidationRow(Base):
 
 
 class VerdictRow(Base):
-    """A verdict as it was given, with the version of the gate that gave it.
-
-    Of a paired night ``candidate`` and ``baseline`` are medians over the pairs of ``ratio``.
-    """
+    """A verdict as it was given; of a paired night the figures are medians over its pairs."""
 
     __tablename__ = "verdict"
     __table_args__ = (

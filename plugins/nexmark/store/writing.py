@@ -62,10 +62,7 @@ class Recorder(Reader):
     """Records nights and gives them back; every method that records is one transaction."""
 
     def record_night(self, record: NightRecord) -> None:
-        """Record a run, or bring what is recorded of it up to date.
-
-        StoreError when it has repetitions that were measured on another workload or cluster.
-        """
+        """Record a run, or bring it up to date; StoreError if the workload was another one."""
         names = {field.name for field in fields(record)} - {"build", "baseline_builds"}
         night = NightRow(
             **{name: _plain(getattr(record, name)) for name in names},

@@ -110,10 +110,7 @@ class Bisection:
         return self._builds[int(np.argmin(away))]
 
     def observe(self, build: str, shift: float, deviation: float) -> None:
-        """Take in a log ratio of a build to the good one; the same build may come again.
-
-        KeyError: not one of the builds. ValueError: not finite, or a deviation of 0 or less.
-        """
+        """Take in a log ratio of a build to the good one; ValueError unless it is finite."""
         place = self._place[build]
         if not (np.isfinite(shift) and np.isfinite(deviation) and deviation > 0):
             raise ValueError(f"{build}: {shift} +- {deviation} is no measurement")
@@ -190,10 +187,7 @@ def deviation_of(count: int, nights: Sequence[Pairs], floor: float) -> float:
 def bisection_of(
     builds: Sequence[str], nights: Sequence[Pairs], skipped: Collection[str], floor: float
 ) -> Bisection:
-    """The search as it stands after `nights`; the bad build must be among them.
-
-    The first night of the bad build gives the size of the change; all others are observations.
-    """
+    """The search after `nights`; the first one of the bad build gives the size of the change."""
     first = next(place for place, night in enumerate(nights) if night.build == builds[-1])
     ends = nights[first].ratios
     search = Bisection(builds, shift_of(ends), deviation_of(len(ends), nights, floor))

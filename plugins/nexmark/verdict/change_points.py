@@ -158,10 +158,7 @@ class _Series:
 
 
 def dated_changes(nights: Sequence[Ratio]) -> list[ChangePoint]:
-    """Return the lasting changes in nights, oldest first; ``index`` is into what was given.
-
-    ``before`` and ``after`` are relative to the first baseline of their series.
-    """
+    """Return the lasting changes, oldest first, relative to the first baseline of their series."""
     changes: list[ChangePoint] = []
     for series in _linked(nights):
         indices = list(series.levels)

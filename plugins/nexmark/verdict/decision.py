@@ -72,10 +72,7 @@ SEEN = 0.84
 
 
 def smallest_seen(noise: Noise, pairs: Array, rules: Gate) -> Array:
-    """Return the smallest slowdown (0.07: 7 %) both stages would have found 4 times in 5.
-
-    Assumes as many fresh pairs as the rules ask for; of their two bounds the harder one counts.
-    """
+    """Return the smallest slowdown (0.07: 7 %) that both stages would have found 4 times in 5."""
     fresh = np.maximum(pairs * rules.confirmation, MIN_FRESH_PAIRS)
     one, two, both = noise.of(pairs), noise.of(fresh), noise.of_both(pairs, fresh)
     first = np.maximum(rules.suspect_z * one, np.log1p(rules.suspect_change))
@@ -187,10 +184,7 @@ class Decision:
 def look(
     ratios: Array, history: Learned, rules: Gate, widening: Array
 ) -> tuple[Noise, NDArray[np.bool_], First]:
-    """Run the first stage; queries that are still calibrating are never suspects.
-
-    ``widening`` (..., queries) is the deviation that the hosts add tonight.
-    """
+    """Run the first stage; ``widening`` (..., queries) is the deviation that hosts add tonight."""
     usual = learn(history.shift, history.spread, history.pairs, rules.noise_floor)
     calibrated = usual.nights >= rules.calibration_nights
     noise = usual.tonight(ratios).widened(widening)

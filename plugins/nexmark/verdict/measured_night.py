@@ -61,10 +61,7 @@ class Measured:
     basis: str = ""
 
     def medians(self, fresh: bool, whole: bool = True) -> tuple[float | None, float | None]:
-        """Return the medians of both arms over the fresh pairs, or over the first ones.
-
-        With ``whole``, of the complete pairs, where there are some.
-        """
+        """Return both arms' medians over fresh or first pairs, if ``whole`` of complete ones."""
         pairs = self.fresh if fresh else self.pairs
         used = [pair for pair in pairs if pair.complete or not whole] or pairs
         return median_of(x.candidate for x in used), median_of(x.baseline for x in used)

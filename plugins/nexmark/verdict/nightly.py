@@ -19,10 +19,7 @@ from nexmark.verdict.noise import Earlier, Past
 
 
 def suspects(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[str]:
-    """Return the queries whose change has to be confirmed by fresh pairs, as the night has them.
-
-    Each needs ``fresh_pairs`` of them.
-    """
+    """Return the queries whose change has to be confirmed, each by ``fresh_pairs`` of them."""
     grounds = Grounds(night, rules)
     fit = [one for one in _of_metric(night, rules.metric) if grounds.objection(one) is None]
     return paired.suspects(fit, grounds, Past(earlier, rules.metric, rules.mode)) if fit else []

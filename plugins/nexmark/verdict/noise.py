@@ -127,10 +127,7 @@ def about_own_level(shifts: Array, stretches: NDArray[np.int_]) -> Array:
 
 
 def suite_shifts(shifts: Array) -> Array:
-    """Return the suite's shift of each night, (..., nights): the mean of shifts about own levels.
-
-    NaN where less than ``SHARE`` of the queries has one.
-    """
+    """Return the suite's shift of each night; NaN if less than ``SHARE`` of the queries has one."""
     count = np.sum(~np.isnan(shifts), axis=-2)
     total = np.nansum(shifts, axis=-2)
     enough = count >= np.maximum(SHARE * shifts.shape[-2], 1)

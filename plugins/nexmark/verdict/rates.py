@@ -31,10 +31,7 @@ class Test(StrEnum):
 
 
 def alarmed(value: Value) -> bool | None:
-    """Tell whether the gate alarmed on a self-test: REGRESSION and nothing else, SUSPECT is a miss.
-
-    None where there is no verdict: that test is not counted.
-    """
+    """Tell whether a self-test alarmed: REGRESSION alone, not SUSPECT; None without a verdict."""
     if value in (Value.CALIBRATING, Value.INVALID, Value.MISSING, Value.SOURCE_BOUND):
         return None
     return value is Value.REGRESSION
