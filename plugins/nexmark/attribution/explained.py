@@ -243,12 +243,9 @@ def _telling(part: PartChange) -> str:
             and abs(ratio - 1) > _TELLING
             and (ratio > 1) == (part.contribution > 0)
         ):
-            return f"{metric.name.removesuffix(' [s]')} {_by(ratio)}"
+            by = f"x {ratio:.1f}" if ratio >= 2 else f"{ratio - 1:+.0%}"
+            return f"{metric.name.removesuffix(' [s]')} {by}"
     return ""
-
-
-def _by(ratio: float) -> str:
-    return f"x {ratio:.1f}" if ratio >= 2 else f"{ratio - 1:+.0%}"
 
 
 def _waits(attribution: Attribution) -> str:

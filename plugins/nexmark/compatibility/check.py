@@ -97,8 +97,9 @@ def check(
     ApplicationError: Spark does not start.
     """
     with _work_directory(below) as work:
-        forward = [_way("forward", case, (first, second), work) for case in cases]
-        back = [_way("backward", case, (second, first), work) for case in cases]
+        sides = first, second
+        forward = [_Way("forward", x, sides, (x.first, x.second), work) for x in cases]
+        back = [_Way("backward", x, sides[::-1], (x.second, x.first), work) for x in cases]
         symmetric = first == second
         if not backward:
             back = []
@@ -165,13 +166,6 @@ def check_plans(
         ]
 
 
-def _way(name: str, case: Case, sides: tuple[Side, Side], work: Path) -> _Way:
-    formulations = (case.first, case.second)
-    if name == "backward":
-        formulations = (case.second, case.first)
-    return _Way(name, case, sides, formulations, work)
-
-
 def _run(
     steps: Sequence[tuple[Side, list[Half]]],
     work: Path,
@@ -188,7 +182,12 @@ def _run(
             joined.append((side, list(halves)))
     records: dict[str, Mapping[str, Any]] = {}
     for number, (side, halves) in enumerate(joined, start=1):
-        here = [half for half in halves if _may_run(half, halves, records)]
+        every = {half.id for half in halves}
+        here = [
+            half
+            for half in halves
+            if half.after is None or half.after in every or records[half.after]["state"] == "done"
+        ]
         ids = {half.id for half in here}
         for half in halves:
             if half.id not in ids:
@@ -201,13 +200,6 @@ def _run(
         records |= application.run(say) if here else {}
         dump = None
     return records
-
-
-def _may_run(half: Half, halves: list[Half], records: Records) -> bool:
-    """Whether the half before this one was done, or is to be run by the same application."""
-    if half.after is None or half.after in {other.id for other in halves}:
-        return True
-    return bool(records[half.after]["state"] == "done")
 
 
 def _comparison(

@@ -138,7 +138,8 @@ class Bench:
         clients = 3 if test.id in ("K4", "K7") else 1
         with self._topic(test.replicas) as topic:
             if test.id in ("K6", "K7"):
-                self._fill(topic)
+                with self.tools.producer(topic, self.records, RECORD_BYTES, "1") as filled:
+                    filled()
                 return self._together(partial(self.tools.consumer, topic, self.records), clients)
             if test.id == "K8":
                 return self._beside(topic)
@@ -150,10 +151,6 @@ class Bench:
         """A producer that warms up with as many records as are measured."""
         warm = self.records
         return self.tools.producer(topic, warm + self.records, RECORD_BYTES, acks, warm_up=warm)
-
-    def _fill(self, topic: str) -> None:
-        with self.tools.producer(topic, self.records, RECORD_BYTES, "1") as filled:
-            filled()
 
     def _together(
         self,

@@ -312,19 +312,17 @@ class LocalBrokers:
 
 def of_this_machine() -> LocalBrokers:
     """The brokers that `nexmark kafka` starts."""
-    mark = owner_mark(paths.home(), "kafka brokers")  # no cluster has this name
-    return LocalBrokers(paths.home() / "kafka", mark)
+    return LocalBrokers(paths.home() / "kafka", owner_mark(paths.home(), "kafka brokers"))
 
 
 def of_benchmarks() -> LocalBrokers:
     """The brokers that `nexmark kafka bench` starts."""
-    return LocalBrokers(paths.home() / "kafka" / "bench", owner_mark(paths.home(), "kafka bench"))
+    return LocalBrokers(paths.home() / "kafka/bench", owner_mark(paths.home(), "kafka bench"))
 
 
 def of_latencies() -> LocalBrokers:
     """The broker that `nexmark latency` starts."""
-    mark = owner_mark(paths.home(), "kafka latency")
-    return LocalBrokers(paths.home() / "kafka" / "latency", mark)
+    return LocalBrokers(paths.home() / "kafka/latency", owner_mark(paths.home(), "kafka latency"))
 
 
 def _check_machine(directory: Path, brokers: list[Broker]) -> None:

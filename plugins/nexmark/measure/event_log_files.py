@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def read_events(
     ``application_id`` chooses one if there are several; ``handlers`` are by the name of the event.
     EventLogError, in one line, when there is no log, or when it is cut off or broken.
     """
-    for line in _event_lines(directory, application_id):
+    for line in chain.from_iterable(map(_lines, _files(directory, application_id))):
         if not line.startswith(_PREFIX):
             raise EventLogError(f"{directory}: a line of the event log is no event: {line[:40]!r}")
         handler = handlers.get(line[len(_PREFIX) : line.find(b'"', len(_PREFIX))])
@@ -49,14 +50,6 @@ def read_events(
             raise EventLogError(
                 f"{directory}: an event is not as Spark 3.5 to 4.3 writes it: {error!r}"
             ) from None
-
-
-def _event_lines(directory: Path, application_id: str | None) -> Iterator[bytes]:
-    for path in _files(directory, application_id):
-        try:
-            yield from _lines(path)
-        except OSError as error:
-            raise EventLogError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def _files(directory: Path, application_id: str | None) -> list[Path]:
@@ -89,12 +82,14 @@ def _lines(path: Path) -> Iterator[bytes]:
             f"{path}: only plain and zstd event logs are read; set"
             " spark.eventLog.compression.codec=zstd"
         )
-    with path.open("rb") as stream:
-        if not name.endswith(_ZSTD):
-            yield from stream
-            return
-        reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
-        try:
+    try:
+        with path.open("rb") as stream:
+            if not name.endswith(_ZSTD):
+                yield from stream
+                return
+            reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
             yield from io.BufferedReader(reader)
-        except zstandard.ZstdError as error:
-            raise EventLogError(f"{path}: is no whole zstd file: {error}") from None
+    except zstandard.ZstdError as error:
+        raise EventLogError(f"{path}: is no whole zstd file: {error}") from None
+    except OSError as error:
+        raise EventLogError(f"{path}: cannot be read: {error.strerror or error}") from None

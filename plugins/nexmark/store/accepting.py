@@ -25,7 +25,12 @@ def counting(rows: Iterable[AcceptanceRow], at: datetime) -> dict[str, Acceptanc
 def states(rows: Sequence[AcceptanceRow], at: datetime) -> list[tuple[AcceptanceRow, str]]:
     """Return each acceptance with its state, in the given order."""
     newest = {_place(row): row.id for row in rows if not row.over(at)}
-    return [(row, _state(row, at, newest.get(_place(row)) == row.id)) for row in rows]
+    found = []
+    for row in rows:
+        state = COUNTS if newest.get(_place(row)) == row.id else SUPERSEDED
+        state = EXPIRED if row.expired(at) else state
+        found.append((row, WITHDRAWN if row.withdrawn(at) else state))
+    return found
 
 
 def parse_expiry(text: str, now: datetime) -> datetime | None:
@@ -90,14 +95,6 @@ def check_withdrawal(row: AcceptanceRow | None, number: int, reason: str) -> Non
         )
     if not reason.strip():
         raise Refused(f"acceptance {number}: a withdrawal needs a reason; say why: REASON=...")
-
-
-def _state(row: AcceptanceRow, at: datetime, newest: bool) -> str:
-    if row.withdrawn(at):
-        return WITHDRAWN
-    if row.expired(at):
-        return EXPIRED
-    return COUNTS if newest else SUPERSEDED
 
 
 def _place(row: AcceptanceRow) -> tuple[str, str, str, str]:

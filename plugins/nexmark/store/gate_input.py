@@ -92,7 +92,11 @@ def read_night(
             **(broken_by_upgrade(session, night.id, wanted) if arms == ARMS else {}),
             **_invalid(rows, validations, arms),
         },
-        missing=_missing(rows),
+        missing={
+            row.query: f"{row.name}: {row.reason}"
+            for row in reversed(rows)
+            if (row.status, row.stage) == (Status.FAILED, Stage.FIRST)
+        },
         baseline={query: str(build) for query, build in (night.baselines or {}).items()},
         groups={query: query for query in wanted if query in with_canary},
         teaches=night.teaches,
@@ -181,11 +185,6 @@ def broken_by_upgrade(session: Session, run: str, queries: Iterable[str]) -> dic
     return {row.query: f"{row.outcome}: {row.reason}" for row in session.execute(query)}
 
 
-def _missing(rows: Sequence[_Repeated]) -> dict[str, str]:
-    failed = [row for row in rows if row.status == Status.FAILED and row.stage == Stage.FIRST]
-    return {row.query: f"{row.name}: {row.reason}" for row in reversed(failed)}
-
-
 def _canaries(session: Session, run: str) -> tuple[Canary, ...]:
     query = select(CanaryRow).where(CanaryRow.night_id == run)
     return canaries_of(
@@ -228,7 +227,8 @@ def read_observed(
     order = (RepetitionRow.stage, RepetitionRow.number)
     rows = session.execute(select(*columns).where(*where).order_by(*order)).all()
     parts = read_parts(session, [row.id for row in rows])
-    plans = _plans(session, {row.plan_id for row in rows if row.plan_id})
+    wanted = select(PlanRow).where(PlanRow.id.in_({row.plan_id for row in rows if row.plan_id}))
+    plans = {x.id: Plan(x.text, x.skeleton, x.skeleton_hash) for x in session.scalars(wanted)}
     found: dict[str, list[Observed]] = {arm: [] for arm in arms}
     for row in rows:
         events = row.steady_events if row.basis == Basis.STEADY else row.events
@@ -244,11 +244,3 @@ def read_observed(
             )
             found[row.arm].append(one)
     return found
-
-
-def _plans(session: Session, identities: Iterable[str]) -> dict[str, Plan]:
-    statement = select(PlanRow).where(PlanRow.id.in_(list(identities)))
-    return {
-        row.id: Plan(row.text, row.skeleton, row.skeleton_hash)
-        for row in session.scalars(statement)
-    }

@@ -95,7 +95,8 @@ class Recorder(Reader):
             self._known(session, record.run)
             before = session.scalar(select(RepetitionRow).where(*_where(row, _REPETITION)))
             if self._is_baseline(session, record.run, record.query):
-                if before is not None and _same(before, row):
+                figures = ("status", *Measurement.__dataclass_fields__)
+                if before and all(getattr(before, x) == getattr(row, x) for x in figures):
                     return
                 raise StoreError(
                     f"run {record.run} is an accepted baseline of {record.query} and is not"
@@ -182,8 +183,3 @@ def _row(record: RepetitionRecord) -> RepetitionRow:
         batch_list=record.result.get("batches"),
         confs=record.result.get("confs"),
     )
-
-
-def _same(before: RepetitionRow, after: RepetitionRow) -> bool:
-    names = ["status", *Measurement.__dataclass_fields__]
-    return all(getattr(before, name) == getattr(after, name) for name in names)

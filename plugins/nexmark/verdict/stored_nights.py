@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from nexmark.model import ARMS, CANARY, JUDGED, SUITE, grouped
 from nexmark.verdict.measured_night import (
@@ -29,7 +30,9 @@ from nexmark.verdict.measured_night import (
 COLUMNS = ("night", "query", "stage", "pair", "arm", "order", "metric", "value")
 OUT = ("night", "query", "metric", "verdict", "ratio", "lo", "hi", "mde", "gate_version")
 OPTIONAL = ("asked", "queries", "baseline", "basis", "teaches", "host", "group")
+STAGES, NO_STAGE = {"1": 1, "2": 2}, {"": 0, "0": 0}
 TEACHES = {"": True, "1": True, "0": False}
+Known = TypeVar("Known")
 CANARY_ARMS = ("", "before", "after", *ARMS)
 REMEMBERED = 7
 """A query that ran in at least one of the last nights is expected; this is their number."""
@@ -138,42 +141,32 @@ def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
     if text["query"] == SUITE:
         raise MalformedError(line, f"query {SUITE!r}: the name is the gate's own; rename the query")
     canary = text["query"] == CANARY
-    arms = CANARY_ARMS if canary else ARMS
-    if text["arm"] not in arms:
-        known = " or ".join(arm for arm in arms if arm)
-        raise MalformedError(line, f"arm {text['arm']!r} is not known; it is {known}")
+    arms = {str(arm): str(arm) for arm in (CANARY_ARMS if canary else ARMS)}
     return _Row(
         line,
         text["night"],
         text["query"],
-        _stage(text["stage"], line, canary),
+        _one_of("stage", text["stage"], line, STAGES | (NO_STAGE if canary else {}), "1 or 2"),
         _whole("pair", text["pair"], line, canary),
-        text["arm"],
-        _order(text["order"]),
+        _one_of("arm", text["arm"], line, arms, " or ".join(filter(None, arms))),
+        # The place in time as far as it is a number; only canaries need it.
+        float(text["order"]) if re.fullmatch(r"[0-9]{1,15}([.][0-9]+)?", text["order"]) else 0.0,
         text["metric"],
         _value(text["value"], line),
         _whole("asked", text.get("asked", ""), line, may_be_empty=True),
         tuple(text.get("queries", "").split()),
         text.get("baseline", ""),
         text.get("basis", ""),
-        _teaches(text.get("teaches", ""), line),
+        _one_of("teaches", text.get("teaches", ""), line, TEACHES, "0, 1 or empty"),
         text.get("host"),
         text.get("group", ""),
     )
 
 
-def _stage(text: str, line: int, canary: bool) -> int:
-    if text in ("1", "2"):
-        return int(text)
-    if canary and text in ("", "0"):
-        return 0
-    raise MalformedError(line, f"stage {text!r} is not known; it is 1 or 2")
-
-
-def _teaches(text: str, line: int) -> bool:
-    if text not in TEACHES:
-        raise MalformedError(line, f"teaches {text!r} is not known; it is 0, 1 or empty")
-    return TEACHES[text]
+def _one_of(column: str, text: str, line: int, values: Mapping[str, Known], known: str) -> Known:
+    if text not in values:
+        raise MalformedError(line, f"{column} {text!r} is not known; it is {known}")
+    return values[text]
 
 
 def _whole(column: str, text: str, line: int, may_be_empty: bool) -> int:
@@ -182,11 +175,6 @@ def _whole(column: str, text: str, line: int, may_be_empty: bool) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text):
         raise MalformedError(line, f"{column} {text!r} is not a whole number")
     return int(text)
-
-
-def _order(text: str) -> float:
-    """Return the place in time as far as it is a number; only canaries need it."""
-    return float(text) if re.fullmatch(r"[0-9]{1,15}([.][0-9]+)?", text) else 0.0
 
 
 def _value(text: str, line: int) -> float:
