@@ -140,7 +140,7 @@ def snapshot(snapshots: Snapshots, day: date) -> BuildSource:
     tarball, checksum = snapshots.of(day)
     try:
         sha512 = _sha512(checksum, _read(checksum))
-        _look_for(tarball)
+        _open(tarball, "HEAD").close()
     except FileNotFoundError as error:
         raise MissingBuild(f"no build for {day}: {error} is not there") from None
     except (OSError, ValueError) as error:
@@ -152,37 +152,24 @@ def snapshot(snapshots: Snapshots, day: date) -> BuildSource:
 
 
 def _read(location: str) -> str:
-    if "://" in location:
-        with closing(_open(location)) as response:
-            content = response.read(_CHECKSUM_BYTES)
-    else:
-        path = Path(location).expanduser()
-        if not path.is_file():
-            raise FileNotFoundError(location)
-        with path.open("rb") as file:
-            content = file.read(_CHECKSUM_BYTES)
-    return content.decode("utf-8", errors="replace")
+    with closing(_open(location)) as response:
+        return response.read(_CHECKSUM_BYTES).decode("utf-8", errors="replace")
 
 
-def _look_for(location: str) -> None:
-    if "://" in location:
-        _open(location, "HEAD").close()
-    elif not Path(location).expanduser().is_file():
-        raise FileNotFoundError(location)
-
-
-def _open(url: str, method: str = "GET") -> HTTPResponse:
-    """The response; FileNotFoundError if the server has no such file."""
+def _open(location: str, method: str = "GET") -> HTTPResponse:
+    """The response for a path or URL; FileNotFoundError if there is no such file."""
+    is_url = "://" in location
+    url = location if is_url else Path(location).expanduser().absolute().as_uri()
     try:
         request = urllib.request.Request(url, method=method)
         response: HTTPResponse = urllib.request.urlopen(request, timeout=_LOOK_TIMEOUT_S)
     except urllib.error.HTTPError as error:
         if error.code in _NOT_THERE:
-            raise FileNotFoundError(url) from None
+            raise FileNotFoundError(location) from None
         raise
     except urllib.error.URLError as error:
-        if isinstance(error.reason, FileNotFoundError):  # file://
-            raise FileNotFoundError(url) from None
+        if isinstance(error.reason, FileNotFoundError | IsADirectoryError):  # file://
+            raise FileNotFoundError(location) from None
         raise
     return response
 

@@ -344,12 +344,17 @@ def _log_option(files: Path) -> str:
     return f"-Dlog4j2.configurationFile={files / 'log4j2.properties'}"
 
 
+def _proc(process: Process, file: str) -> str:
+    """What the kernel says of a process; "" if it has ended meanwhile."""
+    try:
+        return Path(f"/proc/{process.pid}/{file}").read_text()
+    except OSError:
+        return ""
+
+
 def _number(process: Process) -> int | None:
     """The number of the broker that a process is."""
-    try:
-        words = Path(f"/proc/{process.pid}/cmdline").read_text().split("\0")
-    except OSError:  # ended meanwhile
-        return None
+    words = _proc(process, "cmdline").split("\0")
     return next((int(x.removeprefix(_NUMBER)) for x in words if x.startswith(_NUMBER)), None)
 
 
@@ -362,17 +367,9 @@ def _read(file: Path, count: int) -> Broker:
 
 
 def _cpu_s(process: Process) -> float:
-    try:
-        text = Path(f"/proc/{process.pid}/stat").read_text()
-    except OSError:  # ended meanwhile
-        return 0
-    user, system = text.rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    user_and_system = _proc(process, "stat").rpartition(")")[2].split()[11:13]
+    return sum(map(int, user_and_system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _resident(process: Process) -> int:
-    try:
-        pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
-    except OSError:  # ended meanwhile
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return sum(map(int, _proc(process, "statm").split()[1:2])) * os.sysconf("SC_PAGE_SIZE")

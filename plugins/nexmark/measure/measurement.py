@@ -142,7 +142,7 @@ def measure_series(
         sampling_interval_s=max(x.interval_s for x in series),
         sampler_cores=max((x.sampler_cores for x in series if x.sampler_cores), default=None),
         other_cores=_other_cores(run, series),
-        steal_cores=_machine_cores(run, series, [x.steal for x in series]),
+        steal_cores=_machine_cores(run, series, "steal"),
     )
 
 
@@ -215,20 +215,16 @@ def _cpu(series: Sequence[CpuSeries], start: float, end: float) -> float:
     return sum(x.between(x.executors, start, end) + x.between(x.python, start, end) for x in series)
 
 
-def _machine_cores(
-    run: RunResult, series: Sequence[CpuSeries], totals: Sequence[Sequence[float] | None]
-) -> float | None:
-    cores = 0.0
-    for x, total in zip(series, totals, strict=True):
-        if total is None:
-            return None
-        cores += x.between(total, run.start, run.end) / (run.end - run.start)
-    return cores
+def _machine_cores(run: RunResult, series: Sequence[CpuSeries], what: str) -> float | None:
+    totals = [(x, getattr(x, what)) for x in series]
+    if any(total is None for _, total in totals):
+        return None
+    return sum(x.between(y, run.start, run.end) / (run.end - run.start) for x, y in totals)
 
 
 def _other_cores(run: RunResult, series: Sequence[CpuSeries]) -> float | None:
     """Return the cores that the hosts spent on other things than this application."""
-    busy = _machine_cores(run, series, [x.busy for x in series])
+    busy = _machine_cores(run, series, "busy")
     if busy is None:
         return None
     ours = _cpu(series, run.start, run.end)

@@ -11,16 +11,15 @@ SHA256SUMS       as `sha256sum -c` reads it
 from __future__ import annotations
 
 import json
-import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nexmark.evidence.night_evidence import NightEvidence
 from nexmark.evidence.signoffs import EVIDENCE, HTML, SUMS, digest, seal
+from nexmark.home import whole_directory
 from nexmark.report.evidence_files import night_html, write_alarms, write_report
 from nexmark.report.evidence_json import night_json
 from nexmark.report.rendering import environment
@@ -47,11 +46,11 @@ def write_bundle(directory: Path, copy: Path, evidence: NightEvidence, store: St
     content = night_json(evidence)
     made = _place(directory, content)
     if not made.exists():
-        with _whole(made) as temporary:
+        with whole_directory(made) as temporary:
             _fill(temporary, evidence, content, store)
     kept = copy.with_name(copy.name + made.name.removeprefix(directory.name))
     if not kept.exists():
-        with _whole(kept) as temporary:
+        with whole_directory(kept) as temporary:
             shutil.copytree(made, temporary, dirs_exist_ok=True)
     return Bundle(made, kept, seal(made))
 
@@ -98,17 +97,3 @@ def _fill(
     (directory / SUMS).write_text("".join(lines), encoding="utf-8")
     for path in (*files, directory / SUMS):
         path.chmod(READ_ONLY)
-
-
-@contextmanager
-def _whole(directory: Path) -> Iterator[Path]:
-    """A temporary directory beside it that becomes it in the end; it is there whole or not."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    temporary = directory.with_name(f".{directory.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
-    try:
-        yield temporary
-        temporary.replace(directory)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

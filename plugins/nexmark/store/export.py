@@ -5,10 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +15,7 @@ from sqlalchemy import JSON, Boolean, Column, Float, Integer, select
 from sqlalchemy.orm import Session
 
 from nexmark.config.paths import safe_name
+from nexmark.home import whole_directory
 from nexmark.measure.cpu_series import unpack
 from nexmark.model import CANARY, COMPARABLE, CPU, Arm, Mode, Stage, grouped
 from nexmark.store.gate_input import read_night
@@ -139,8 +137,11 @@ Rows = Iterable[Mapping[str, Any]]
 
 def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
     """Write every table and the paired nights into a new directory, whole or not; rows by file."""
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        what = "is not empty" if directory.is_dir() else "is a file"
+        raise StoreError(f"cannot export to {directory}: it {what}; give another OUT")
     try:
-        with _whole(directory) as temporary:
+        with whole_directory(directory.resolve()) as temporary:
             written = {
                 f"{table.name}.{form}": _WRITERS[form](table, temporary / f"{table.name}.{form}")
                 for table in tables(session)
@@ -150,24 +151,6 @@ def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
         raise StoreError(
             f"cannot export to {directory}: {error.strerror or error}; give another OUT"
         ) from error
-
-
-@contextmanager
-def _whole(directory: Path) -> Iterator[Path]:
-    """Let a directory be filled under a temporary name beside it; renamed at the end."""
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        what = "is not empty" if directory.is_dir() else "is a file"
-        raise StoreError(f"cannot export to {directory}: it {what}; give another OUT")
-    target = directory.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
-    try:
-        yield temporary
-        temporary.replace(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 @dataclass(frozen=True)

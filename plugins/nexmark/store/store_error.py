@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
+from typing import NamedTuple
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -60,22 +60,19 @@ def _locking(files: Iterable[Path]) -> list[int]:
     inodes = {str(x.st_ino) for x in facts}
     locks = [lock for line in _lines(PROC / "locks") if (lock := _lock(line))]
     # Some file systems (overlay, btrfs) show another device there than the files have.
-    found = [x for x in locks if x.file in names] or [x for x in locks if x.inode in inodes]
+    found = [x for x in locks if x.file in names] or [
+        x for x in locks if x.file.rpartition(":")[2] in inodes
+    ]
     writing = {x.pid for x in found if x.writes}
     return sorted(writing or {x.pid for x in found} - {os.getpid()})
 
 
-@dataclass(frozen=True)
-class _Lock:
+class _Lock(NamedTuple):
     """A lock that somebody has on a ``file`` (device:inode)."""
 
     pid: int
     file: str
     writes: bool
-
-    @property
-    def inode(self) -> str:
-        return self.file.rpartition(":")[2]
 
 
 def _lock(line: str) -> _Lock | None:

@@ -167,23 +167,17 @@ class Grounds:
 
     def with_gaps(self, verdict: QueryVerdict, measured: Measured | None) -> QueryVerdict:
         """Return the verdict; if pairs are incomplete, its reason names the missing repetitions."""
-        gaps = self._gaps(measured) if measured else []
-        if not measured or not gaps:
+        if measured is None:
             return verdict
-        whole, asked = _whole(measured.pairs), self._asked(measured)
+        pairs, asked = measured.pairs, max(self.night.asked or 0, len(measured.pairs))
+        gaps = [f"{pair.gap} {pair.number}" for pair in pairs if not pair.complete]
+        gaps += [f"{asked - len(pairs)} whole"] if asked > len(pairs) else []
+        if not gaps:
+            return verdict
         why = self.night.missing.get(measured.query, "")
-        why = f" ({why})" if why else ""
-        missing = f"missing: {', '.join(gaps)}{why}"
-        return replace(verdict, reason=f"{whole} of {asked} pairs: {verdict.reason}; {missing}")
-
-    def _gaps(self, measured: Measured) -> list[str]:
-        """Return the gaps in the first pairs: missing arms of a pair by name, and missing pairs."""
-        gaps = [f"{pair.gap} {pair.number}" for pair in measured.pairs if not pair.complete]
-        absent = self._asked(measured) - len(measured.pairs)
-        return [*gaps, f"{absent} whole"] if absent > 0 else gaps
-
-    def _asked(self, measured: Measured) -> int:
-        return max(self.night.asked or 0, len(measured.pairs))
+        missing = f"missing: {', '.join(gaps)}" + (f" ({why})" if why else "")
+        reason = f"{_whole(pairs)} of {asked} pairs: {verdict.reason}; {missing}"
+        return replace(verdict, reason=reason)
 
     def grade(self, query: str) -> Grade:
         """Return the grade of the host while a query ran."""
