@@ -17,7 +17,7 @@ from nexmark.attribution.explained import (
     Plan,
     PlanChange,
 )
-from nexmark.attribution.ranking import comparable, rank, ratio_of
+from nexmark.attribution.ranking import Pairs, comparable, rank, ratio_of
 from nexmark.model import Value
 from nexmark.secrets import shown
 
@@ -201,9 +201,7 @@ def _plan(arm: Iterable[Observed]) -> Plan | None:
     return Counter(plans).most_common(1)[0][0] if plans else None
 
 
-def _unread(
-    pairs: Sequence[tuple[Observed, Observed]], compared: Sequence[tuple[Observed, Observed]]
-) -> list[str]:
+def _unread(pairs: Pairs, compared: Pairs) -> list[str]:
     if len(compared) == len(pairs):
         return []
     problems = [x.problem for pair in pairs for x in pair if x.problem]

@@ -88,8 +88,7 @@ def _operators(candidate: Sequence[Part], baseline: Sequence[Part]) -> list[Alig
     found: list[Aligned] = []
     for code, i1, i2, j1, j2 in matcher.get_opcodes():
         if code == "equal":
-            pairs = zip(ours[j1:j2], theirs[i1:i2], strict=True)
-            found += [Aligned(x, y) for x, y in pairs]
+            found += map(Aligned, ours[j1:j2], theirs[i1:i2])
         else:
             found += [Aligned(None, x) for x in theirs[i1:i2]]
             found += [Aligned(x, None) for x in ours[j1:j2]]

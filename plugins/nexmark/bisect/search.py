@@ -98,10 +98,9 @@ _INTERVAL = 1.96
 
 def percent(size: float, deviation: float) -> str:
     """A log ratio as a person reads it, with its 95 % interval."""
-    low, high = size - _INTERVAL * deviation, size + _INTERVAL * deviation
-    way = "slower" if size >= 0 else "faster"
-    sign = 1 if size >= 0 else -1
-    ends = sorted(sign * 100 * math.expm1(end) for end in (low, high))
+    sign, way = (1, "slower") if size >= 0 else (-1, "faster")
+    bounds = (size - _INTERVAL * deviation, size + _INTERVAL * deviation)
+    ends = sorted(sign * 100 * math.expm1(bound) for bound in bounds)
     return f"{abs(100 * math.expm1(size)):.1f} % {way} ({ends[0]:.1f} to {ends[1]:.1f} %)"
 
 
@@ -129,26 +128,20 @@ def answer(query: str, search: Search, state: Bisection) -> str:
     """The first bad build, or what is known of it."""
     size = f"{query} is {percent(*state.size)} from it on"
     spent = f"{len(search.nights)} nights, {search.pairs} pairs"
-    found = state.found
-    likely = state.posterior
-    if len(found) == 1:
-        return f"first bad build: {found[0]}, with {_chance(likely[found[0]])}; {size}; {spent}"
-    if found:
-        together = sum(likely[build] for build in found)
+    builds = state.found or state.credible
+    chance = min(100 * sum(state.posterior[build] for build in builds), 99.9)
+    which = f"{', '.join(builds)}, with {chance:.1f} %"
+    if len(state.found) == 1:
+        return f"first bad build: {which}; {size}; {spent}"
+    if state.found:
         return (
-            f"first bad build: one of {', '.join(found)}, with {_chance(together)}: those before "
-            f"the last could not be measured; {size}; {spent}"
+            f"first bad build: one of {which}: those before the last could not be measured; "
+            f"{size}; {spent}"
         )
-    known = state.credible
-    together = sum(likely[build] for build in known)
     return (
-        f"first bad build: not found; one of {', '.join(known)}, with {_chance(together)}; "
-        f"{size}; {spent}; run it again with more --measurements"
+        f"first bad build: not found; one of {which}; {size}; {spent}; "
+        "run it again with more --measurements"
     )
-
-
-def _chance(probability: float) -> str:
-    return f"{min(100 * probability, 99.9):.1f} %"
 
 
 def read_builds(good: str, bad: str, between: str) -> list[str]:

@@ -122,13 +122,10 @@ class Manifest:
         different = sorted(set(now) ^ set(self.files))
         for path, stat in now.items():
             record = self.files.get(path)
-            if record is None:
-                continue
+            same = record and (record.size, record.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
             if full:
-                same = record.sha256 == _sha256(root / path)
-            else:
-                same = (record.size, record.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
-            if not same:
+                same = record and record.sha256 == _sha256(root / path)
+            if record and not same:
                 different.append(path)
         return different
 

@@ -7,7 +7,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from nexmark.measure.samples import MeasurementError
@@ -94,11 +94,8 @@ def _steps(values: Sequence[float] | None) -> list[int] | None:
     """Return the differences in milliseconds; they are small and repeat themselves."""
     if values is None:
         return None
-    millis = [round(value * _MILLIS) for value in values]
-    return [after - before for before, after in zip([0, *millis], millis, strict=False)]
+    return [y - x for x, y in pairwise([0, *(round(value * _MILLIS) for value in values)])]
 
 
 def _sums(steps: Sequence[int] | None) -> tuple[float, ...] | None:
-    if steps is None:
-        return None
-    return tuple(total / _MILLIS for total in accumulate(steps))
+    return None if steps is None else tuple(total / _MILLIS for total in accumulate(steps))

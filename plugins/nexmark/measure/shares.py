@@ -40,9 +40,8 @@ class ProcessCpu:
         spans: list[tuple[float, float]] = []
         readings = zip(self.times, self.cpu_s, strict=True)
         for (before, used), (now, total) in pairwise(readings):
-            if before < start or now > end:
-                continue
-            if total - used > max(QUIET_CORES * (now - before), 1.01 * self.resolution_s):
+            least = max(QUIET_CORES * (now - before), 1.01 * self.resolution_s)
+            if before < start or now > end or total - used > least:
                 continue
             if spans and spans[-1][1] == before:
                 spans[-1] = (spans[-1][0], now)

@@ -65,9 +65,7 @@ def check_request(
         )
     if not reason.strip():
         raise Refused(f"run {night.id}: an acceptance needs a reason; say why: REASON=...")
-    if expires is not None and expires.tzinfo is None:
-        expires = expires.astimezone()
-    if expires is not None and expires <= now:
+    if expires is not None and expires.astimezone() <= now:
         raise Refused(
             f"run {night.id}: an acceptance until {expires:%Y-%m-%d %H:%M} is over already;"
             " give a later day"

@@ -127,12 +127,12 @@ def _repetitions(
 def _validations(
     session: Session, run: str, arms: Iterable[str], queries: Sequence[str] | None
 ) -> Sequence[Row[Any]]:
-    names = ("query", "arm", "success", "failures")
-    columns = [getattr(ValidationRow, name) for name in names]
-    query = select(*columns).where(ValidationRow.night_id == run, ValidationRow.arm.in_(arms))
+    row = ValidationRow
+    query = select(row.query, row.arm, row.success, row.failures)
+    query = query.where(row.night_id == run, row.arm.in_(arms))
     if queries is not None:
-        query = query.where(ValidationRow.query.in_(queries))
-    return session.execute(query.order_by(ValidationRow.query, ValidationRow.arm.desc())).all()
+        query = query.where(row.query.in_(queries))
+    return session.execute(query.order_by(row.query, row.arm.desc())).all()
 
 
 def _measured(

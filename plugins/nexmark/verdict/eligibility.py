@@ -132,13 +132,7 @@ class Grounds:
     def blank(self, query: str, metric: str, value: Value, reason: str) -> QueryVerdict:
         """Return a verdict without numbers."""
         return QueryVerdict(
-            night=self.night.name,
-            query=query,
-            metric=metric,
-            value=value,
-            reason=reason,
-            mode=self.rules.mode,
-            gate_version=self.rules.version,
+            *(self.night.name, query, metric, value, reason, self.rules.mode, self.rules.version),
             decides=metric == self.rules.metric,
             baseline=self.night.baseline.get(query, ""),
         )
