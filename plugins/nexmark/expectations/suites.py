@@ -25,7 +25,6 @@ from nexmark.expectations.outputs import load_output
 from nexmark_jobs import boundary
 
 if TYPE_CHECKING:
-    import pandas as pd
     from great_expectations import ExpectationSuite
     from great_expectations.data_context.data_context.abstract_data_context import (
         AbstractDataContext,
@@ -82,25 +81,12 @@ def build_suite(query: str, *, may_be_empty: bool) -> ExpectationSuite:
     return suite
 
 
-def evidence_frame(evidence: Evidence) -> pd.DataFrame:
-    """Return the evidence as the one-row frame that the suite judges."""
-    import pandas as pd
-
-    row = {
-        "rows": evidence.rows,
-        "compared_rows": evidence.compared_rows,
-        "reference_rows": evidence.reference_rows,
-        "schema": evidence.schema_finding,
-        "difference": evidence.difference_finding,
-        **evidence.invariant_findings,
-    }
-    return pd.DataFrame([row], dtype=object)
-
-
 def judge(
     evidence: Evidence, data_docs_dir: Path | None = None, name: str = ""
 ) -> ValidationOutcome:
     """Run the suite over the evidence; add the result, by `name`, to a Data Docs site, if asked."""
+    import pandas as pd
+
     gx = _great_expectations()
     context = _context(data_docs_dir)
     name = name or evidence.query
@@ -120,8 +106,16 @@ def judge(
             actions=[gx.checkpoint.UpdateDataDocsAction(name="docs")] if data_docs_dir else [],
         )
     )
+    row = {
+        "rows": evidence.rows,
+        "compared_rows": evidence.compared_rows,
+        "reference_rows": evidence.reference_rows,
+        "schema": evidence.schema_finding,
+        "difference": evidence.difference_finding,
+        **evidence.invariant_findings,
+    }
     result = checkpoint.run(
-        batch_parameters={"dataframe": evidence_frame(evidence)},
+        batch_parameters={"dataframe": pd.DataFrame([row], dtype=object)},
         run_id=gx.RunIdentifier(run_name=name),
     )
     (validation,) = result.run_results.values()

@@ -128,11 +128,6 @@ def make_file(engine: Engine) -> None:
         touch_private(path)
 
 
-def is_there(engine: Engine) -> bool:
-    """Tell whether an SQLite file is there, without making it; a server may always have one."""
-    return engine.dialect.name != SQLITE or Path(engine.url.database or "/").exists()
-
-
 SCHEMA = "0011"
 """The newest revision in ``migrations``; a test holds the two together."""
 POLL_S = 0.02
@@ -153,7 +148,7 @@ def open_engine(url: str, *, create: bool = True, patience_s: float | None = Non
     try:
         if create:
             make_file(engine)
-        elif not is_there(engine):
+        elif engine.dialect.name == SQLITE and not Path(engine.url.database or "/").exists():
             raise no_results(engine)
         with _alone(engine, patience_s), engine.connect() as connection:
             if not create and _revision(connection) is None:

@@ -113,11 +113,6 @@ SUITE_CLIP = 3.0
 """No query counts for more of its noise units than this: a spiked one is not the suite."""
 
 
-def clipped_mean(shift: Array, noise: Array, judged: NDArray[np.bool_]) -> Array:
-    """Return the mean shift of the queries with each kept within ``SUITE_CLIP`` noise units."""
-    return mean_shift(np.clip(shift, -SUITE_CLIP * noise, SUITE_CLIP * noise), judged)
-
-
 def mean_shift(shift: Array, judged: NDArray[np.bool_]) -> Array:
     """Return the mean log ratio (log of the geometric mean) over queries not judged already."""
     known = ~np.isnan(shift)
@@ -200,7 +195,7 @@ def decide(ratios: Array, history: Learned, fresh: Fresh, rules: Gate, widening:
     confirmed[second.picked] = first.side[second.picked] * second.confirmed
     known = np.where(calibrated, first.shift, np.nan)
     own = np.where(np.isnan(known), np.nan, first.noise)
-    shift = clipped_mean(known, own, confirmed != 0)
+    shift = mean_shift(np.clip(known, -SUITE_CLIP * own, SUITE_CLIP * own), confirmed != 0)
     deviation = suite_noise(own, history.suite)
     return Decision(
         *(noise, calibrated, first, second, confirmed),

@@ -63,12 +63,6 @@ class Grade:
     apart: float = 0.0
     """By how much the canary was further apart than usual: a log ratio, 0 for a steady host."""
 
-    def withholds(self, metric: str) -> bool:
-        """Tell whether a metric gets no verdict."""
-        if self.steadiness is Steadiness.UNSTEADY:
-            return metric_of(metric).waits
-        return self.steadiness is Steadiness.BROKEN
-
 
 def grade(canaries: Sequence[Canary], rules: Gate) -> Grade:
     """Return the worst grade of any reading; steady when there is none to say otherwise."""
@@ -150,7 +144,8 @@ class Grounds:
         if query in self.night.invalid:
             return Value.INVALID, self.night.invalid[query]
         host = self.grade(query)
-        if host.withholds(measured.metric):
+        unsteady = host.steadiness is Steadiness.UNSTEADY and metric_of(measured.metric).waits
+        if unsteady or host.steadiness is Steadiness.BROKEN:
             return Value.INVALID, host.reason
         if query in self.night.missing and _whole(measured.pairs) < MIN_PAIRS:
             return Value.MISSING, self.night.missing[query]
