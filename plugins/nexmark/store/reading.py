@@ -75,25 +75,16 @@ class Reader:
         arms = {run: self.arms(run) for run in set(newest.values())}
         return {query: arms[run][query] for query, run in newest.items() if query in arms[run]}
 
-    def arms(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, BoundsArm]:
+    def arms(self, run: str) -> dict[str, BoundsArm]:
         """Return the figures of the right first repetitions of a run by query, to be judged."""
-        night = self.night(run)
-        rows = (
-            x for x in self.repetitions(run) if x.arm == arm and x.ok and x.stage == Stage.FIRST
-        )
-        return {
-            query: BoundsArm(
-                run,
-                night.shape,
-                tuple(
-                    BoundsRepetition(
-                        x.number, x.cpu_s_per_mevent_steady, x.cpu_s_per_mevent_application
-                    )
-                    for x in own
-                ),
-            )
-            for query, own in grouped(rows, lambda x: x.query).items()
+        night, wanted = self.night(run), (Arm.CANDIDATE, Stage.FIRST, Status.OK)
+        right = [x for x in self.repetitions(run) if (x.arm, x.stage, x.status) == wanted]
+        names = ("number", "cpu_s_per_mevent_steady", "cpu_s_per_mevent_application")
+        figures = {
+            query: tuple(BoundsRepetition(*(getattr(x, name) for name in names)) for x in own)
+            for query, own in grouped(right, lambda x: x.query).items()
         }
+        return {query: BoundsArm(run, night.shape, own) for query, own in figures.items()}
 
     def compatibility(self, run: str) -> list[CompatibilityRow]:
         """Return whether running queries survive, in the order they were checked."""
@@ -104,12 +95,11 @@ class Reader:
         rows = select(ExperimentRow).order_by(ExperimentRow.id)
         return self._all(rows if run is None else rows.where(ExperimentRow.run == run))
 
-    def invalid(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, str]:
+    def invalid(self, run: str) -> dict[str, str]:
         """Return why a query is wrong, or would not survive the upgrade, by query."""
         with self.reading() as session:
-            night = self._known(session, run)
-            broken = broken_by_upgrade(session, run, night.queries)
-        return {**(broken if arm == Arm.CANDIDATE else {}), **self.wrong(run, arm)}
+            broken = broken_by_upgrade(session, run, self._known(session, run).queries)
+        return {**broken, **self.wrong(run)}
 
     def wrong(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, str]:
         """Return why a query that was run is not proven right, by query; others are right."""
@@ -126,10 +116,10 @@ class Reader:
                 reasons.setdefault(row.query, "its result was not verified")
         return reasons
 
-    def missing(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, str]:
+    def missing(self, run: str) -> dict[str, str]:
         """Return why there is no measurement where a first repetition failed, by query."""
-        rows = [x for x in self.repetitions(run) if x.arm == arm and x.stage == Stage.FIRST]
-        failed = [x for x in rows if x.status == Status.FAILED]
+        wanted = (Arm.CANDIDATE, Stage.FIRST, Status.FAILED)
+        failed = [x for x in self.repetitions(run) if (x.arm, x.stage, x.status) == wanted]
         return {x.query: f"repetition {x.number}: {x.reason}" for x in reversed(failed)}
 
     def night(self, run: str) -> NightRow:
