@@ -192,6 +192,18 @@ def _latency(op: Operations) -> None:
     op.add_column("repetition", Column("latency", sa.Text))
 
 
+def _broker_bench(op: Operations) -> None:
+    """The figures of brokers are kept."""
+    op.create_table(
+        "broker_bench",
+        Column("id", sa.Integer, nullable=False),
+        Column("cluster", sa.Text, nullable=False),
+        Column("measured", sa.DateTime(timezone=True), nullable=False),
+        Column("figures", sa.JSON, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_broker_bench"),
+    )
+
+
 CHANGES: dict[str, Callable[[Operations], None]] = {
     "0002": _paired_nights,
     "0003": _withdrawals,
@@ -202,6 +214,7 @@ CHANGES: dict[str, Callable[[Operations], None]] = {
     "0008": _figures,
     "0009": _compatibility,
     "0010": _latency,
+    "0011": _broker_bench,
 }
 
 

@@ -26,6 +26,7 @@ MENU = (
     ("compare", "/compare", "Compare"),
     ("signoffs", "/signoffs", "Sign-off"),
     ("gate", "/gate", "Gate health"),
+    ("kafka", "/kafka", "Kafka"),
     ("acks", "/acks", "Acks"),
 )
 TITLES = {
