@@ -9,10 +9,11 @@ classes and compiling them. Two things halve it:
 - *C1 only* in applications that are not timed: for a run of seconds the optimising compiler costs
   more than it gives.
 
-Executors of timed repetitions get no option at all, with two exceptions. Those that are recorded for
-flame graphs run with the flight recorder of the JDK, and count for nothing else. With the profile
-`quick`, whose figures are mostly the start of the JVM, they use the archive as well. The options are Spark's
-`defaultJavaOptions`, to which `extraJavaOptions` of a profile or an engine are added.
+Executors of timed repetitions get no option at all, with two exceptions. Those that are recorded
+for flame graphs run with the flight recorder of the JDK, and count for nothing else. With the
+profile `quick`, whose figures are mostly the start of the JVM, they use the archive as well. The
+options are Spark's `defaultJavaOptions`, to which `extraJavaOptions` of a profile or an engine are
+added.
 """
 
 from __future__ import annotations
