@@ -149,7 +149,7 @@ def slowed(asked: Asked, p50: float) -> dict[str, str]:
     delay = asked.later * p50
     if asked.trigger == "real-time":
         return {_FLUSH: str(_FLUSH_MS + round(2 * delay))}
-    return {EVERY: f"{round(p50 / 1.5 + 2 * delay)} ms"}
+    return {EVERY: f"{round(p50 / 1.5 + 2 * delay)} milliseconds"}
 
 
 def comparisons(runs: Runs, arms: tuple[str, str], rules: Gate) -> Iterator[MeasuredNight]:

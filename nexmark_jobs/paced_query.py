@@ -46,7 +46,7 @@ TRIGGERS = ("micro-batch", "real-time")
 """Spark's default trigger, and Real-Time Mode (Spark 4.2)."""
 
 EVERY = "spark.nexmark.batch_every"
-"""A Spark conf: the interval at which micro-batches begin, e.g. `300 ms`; to make rows later."""
+"""A Spark conf: the interval at which micro-batches begin, e.g. `1 second`: to make rows later."""
 
 _REAL_TIME = "5 minutes"
 """How often Real-Time Mode ends a batch: not while a measurement runs."""

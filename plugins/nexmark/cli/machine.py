@@ -25,6 +25,7 @@ BENCHES = {
     "flight-recorder": "CPU time of the JDK's flight recorder",
     "gate": "what the gate finds and how often it is wrong",
     "latency": "whether the gate sees rows that come later, and is silent where nothing changed",
+    "kafka-source": "events per CPU-second from Kafka, beside the generator",
     "detection": "real regressions on real Spark, and what the gate says",
     "bisection": "how often bisection names the right build, and its cost",
     "web": "server time of every page at 400 nights",
