@@ -118,7 +118,7 @@ def recover(
         "changelog": options.changelog,
         "kill": options.kill,
         "checkpoint": _as_json(options.remote),
-        **_splits(story, commits(checkpoint / "checkpoint")),
+        **splits_of(story, commits(checkpoint / "checkpoint")),
         "ended_by_itself": story.ends,
         "checkpoint_bytes": size(checkpoint),
         "right": outcome.success,
@@ -142,7 +142,8 @@ def _as_json(remote: RemoteStorage | None) -> dict[str, Any]:
     return {"kind": "remote", **asdict(remote), "fault": fault}
 
 
-def _splits(story: Story, committed: Mapping[int, float]) -> dict[str, Any]:
+def splits_of(story: Story, committed: Mapping[int, float], pace_s: float = 0.0) -> dict[str, Any]:
+    """What the kills and the commits of a query cost; `committed` is when each batch was."""
     start = story.attempts[0].started
     ends = [*(kill.at for kill in story.killed[1:]), float("inf")]
     kills = []
@@ -151,7 +152,7 @@ def _splits(story: Story, committed: Mapping[int, float]) -> dict[str, Any]:
         told = story.attempts[kill.attempt].progress if there else []
         if there and kill.restarted is not None:
             kill = replace(kill, restarted=story.attempts[kill.attempt].started)
-        kills.append(kill_split(number, kill, start, committed, told, until))
+        kills.append(kill_split(number, kill, start, committed, told, until, pace_s))
     return {
         "kills": kills,
         "regular_gap_s": regular_gap(committed, [kill.at for kill in story.killed]),
