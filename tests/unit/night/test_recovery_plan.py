@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,8 @@ from nexmark.night.baselines import _self_test
 from nexmark.night.plan import Deployment, Night
 from nexmark.night.planning import make_night
 from nexmark.recovery import remote_storage
+from nexmark_jobs.host.processes import OWNER_VARIABLE, owned, owner_mark
+from tests.waiting import wait_for
 
 DEPLOYMENT = Deployment(
     **{"build": "b", "spark_version": "4.3.0", "spark_home": "/spark", "source": "pypi:4.3.0"},
@@ -110,3 +115,20 @@ def test_a_wrong_table_has_no_figures(tmp_path: Path) -> None:
     with pytest.raises(NexmarkError, match="after a kill: 3 rows are missing"):
         figures(tmp_path, told() | {"failures": ["3 rows are missing"]})
     assert recovery_night.recovery_figures(tmp_path / "other") == {}
+
+
+def test_what_spark_submit_started_is_killed_whatever_it_is_by_now(tmp_path: Path) -> None:
+    mark, result = owner_mark(tmp_path, "local"), tmp_path / "attempt-0.json"
+    child = [sys.executable, "-c", "import time; time.sleep(60)", str(result)]
+    command = [sys.executable, "-c", f"import subprocess; subprocess.run({child})", str(result)]
+    environment = {**os.environ, OWNER_VARIABLE: mark}
+    running = recovery_night._Submitted(
+        lambda: subprocess.run(command, env=environment, check=True),
+        *(mark, result, tmp_path / "last-words.log"),
+    )
+    wait_for(lambda: len(owned(mark)) == 2, within_s=30)
+    assert running.poll() is None
+    running.kill()
+    assert running.poll() == 1
+    assert "SIGKILL" in (tmp_path / "last-words.log").read_text()
+    assert owned(mark) == []
