@@ -36,6 +36,7 @@ from nexmark.store.store_error import Refused, StoreError
 from nexmark.store.table_base import Base
 from nexmark.store.table_rows import (
     AcceptanceRow,
+    BrokerBenchRow,
     BuildRow,
     CanaryRow,
     CompatibilityRow,
@@ -64,7 +65,7 @@ NOT_SHAPE = frozenset(
 #: What specs of earlier versions lack, and the value that they had nevertheless.
 _LATER = (
     *(("source", "datagen"), ("partitions", None), ("kind", "bounded")),
-    *((name, None) for name in ("rate", "seconds", "warm_up", "trigger")),
+    *((name, None) for name in ("rate", "seconds", "warm_up", "trigger", "recovery")),
 )
 
 _REPETITION = ("night_id", "query", "arm", "stage", "number")
@@ -189,6 +190,11 @@ class Store(Reader):
         with self._writing() as session:
             night = self._known(session, run)
             night.grade, night.grade_reason = grade, reason or None
+
+    def record_broker_bench(self, cluster: str, figures: Mapping[str, Any]) -> None:
+        """Record what the benchmark of a Kafka found."""
+        with self._writing() as session:
+            session.add(BrokerBenchRow(cluster=cluster, measured=now(), figures=dict(figures)))
 
     def record_compatibility(self, run: str, records: Sequence[CompatibilityRecord]) -> None:
         """Record whether running queries survive, in place of all that was recorded before."""
