@@ -140,23 +140,20 @@ def check_plans(
     """Compare the plans of each case; nothing is run. See `check`."""
     with _work_directory() as work:
 
-        def halves(side: Side, number: int) -> list[Half]:
-            chosen = [(case, (case.first, case.second)[number]) for case in cases]
-            return [
-                Half(
-                    f"{case}, plan {number + 1}",
-                    [
-                        *("--query", case.query, "--formulation", formulation),
-                        *("--result", f"{work}/result.json", *events.run_arguments),
-                    ],
-                    side.confs,
-                    only_plan=True,
-                    only_stateful=only_stateful,
-                )
-                for case, formulation in chosen
-            ]
+        def plan(case: Case, number: int) -> Half:
+            side, formulation = ((first, case.first), (second, case.second))[number]
+            return Half(
+                f"{case}, plan {number + 1}",
+                [
+                    *("--query", case.query, "--formulation", formulation),
+                    *("--result", f"{work}/result.json", *events.run_arguments),
+                ],
+                side.confs,
+                only_plan=True,
+                only_stateful=only_stateful,
+            )
 
-        steps = [(first, halves(first, 0)), (second, halves(second, 1))]
+        steps = [(side, [plan(x, at) for x in cases]) for at, side in enumerate((first, second))]
         records = _run(steps, work, None, events, say)
         pairs = [(case, records[f"{case}, plan 1"], records[f"{case}, plan 2"]) for case in cases]
         return [

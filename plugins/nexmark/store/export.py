@@ -1,4 +1,10 @@
-"""The whole results database as files: CSV, or Parquet by way of DuckDB, which reads JSON lines."""
+"""The whole results database as files: CSV, or Parquet by way of DuckDB, which reads JSON lines.
+
+And the paired nights as CSV for ``python -m nexmark.verdict --nights``, which judges them again:
+measurements only, no acceptances, no settings of the gate. A query that is not proven right has one
+more pair whose value is nan, so that the replay finds it INVALID too. A missing repetition has no
+row. A night that taught the gate nothing has 0 in the column ``teaches``.
+"""
 
 from __future__ import annotations
 
