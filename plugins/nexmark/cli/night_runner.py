@@ -28,7 +28,7 @@ from nexmark.airflow_site.airflow_home import (
     ui_mark,
 )
 from nexmark.cluster import ClusterError, Lease, Process, SparkCluster, identify
-from nexmark.config import Config, Engine, SshCluster, paths
+from nexmark.config import Config, SshCluster, paths
 from nexmark.dag.notifying import notifiers
 from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
@@ -37,16 +37,11 @@ from nexmark.home import full_disk, make_home
 from nexmark.interrupts import signalled_with_parent, undisturbed
 from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.night.plan import Night
-from nexmark.night.planning import find_problems, make_night, pick, with_snapshot
+from nexmark.night.planning import find_problems, make_night, with_snapshot
 from nexmark.terminal import INTERRUPTED, Terminal, say
 from nexmark_jobs.host.processes import end, owned
 
 _POLL_S = 0.2
-
-
-def engine_of(config: Config, name: str | None) -> Engine:
-    """The engine that is asked for, the newest for none; NexmarkError if there is none."""
-    return pick("engine", name, config.engines) if name else config.newest
 
 
 def run_night(

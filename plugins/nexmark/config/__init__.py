@@ -29,6 +29,7 @@ from nexmark.config.models import (
     Snapshots,
     Span,
     Workload,
+    pick,
 )
 from nexmark.errors import ConfigError, suggest
 
@@ -60,6 +61,7 @@ __all__ = [
     "Workload",
     "load",
     "load_experiments",
+    "pick",
     "profile_path",
     "suggest",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -21,7 +21,7 @@ from nexmark.config.fields import (
     check_tarball,
     known_mode,
 )
-from nexmark.errors import KeyedError, suggest
+from nexmark.errors import KeyedError, NexmarkError, suggest
 from nexmark.model import ARMS
 from nexmark_jobs.knobs import (
     BASE_TIME_MS,
@@ -33,6 +33,8 @@ from nexmark_jobs.knobs import (
     check_span,
     knobs,
 )
+
+_T = TypeVar("_T")
 
 
 def _query(value: object) -> object:
@@ -322,6 +324,13 @@ class Gate(Model):
         return self.queries.get(query, self.workloads.get(workload, self.max_ratio))
 
 
+def pick(section: str, name: str, known: Mapping[str, _T]) -> _T:
+    """The entry `name` of `known`; NexmarkError with the nearest name if there is none."""
+    if name not in known:
+        raise NexmarkError(f"{section}: unknown {section} {name!r}; {suggest(name, known)}")
+    return known[name]
+
+
 class Config(Model):
     """Everything in `include/conf`, by name, in the order of the files."""
 
@@ -335,6 +344,10 @@ class Config(Model):
         """The engine with the highest version in its name."""
         versions = {name: [int(n) for n in re.findall(r"\d+", name)] for name in self.engines}
         return self.engines[max(versions, key=lambda name: versions[name])]
+
+    def engine(self, name: str | None) -> Engine:
+        """The engine of a name, the newest for none; NexmarkError for a name that is not there."""
+        return pick("engine", name, self.engines) if name else self.newest
 
     @property
     def all_clusters(self) -> list[AnyCluster]:

@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -25,6 +25,7 @@ from nexmark.config import (
     SparkConf,
     Workload,
     paths,
+    pick,
     suggest,
 )
 from nexmark.config.document import place_of, problem_of
@@ -45,8 +46,6 @@ from nexmark.night.params import NightParams
 from nexmark.night.plan import Night
 from nexmark.secrets import fingerprinted
 from nexmark_jobs.redaction import is_secret
-
-_T = TypeVar("_T")
 
 #: What these DAGs run is what a person tries.
 TRIALS = frozenset({BUILD_DAG_ID, SIGNOFF_DAG_ID})
@@ -222,13 +221,6 @@ def query_names(value: str | Sequence[str] | None) -> tuple[str, ...]:
     if "" in names:
         raise NexmarkError(f"queries: an empty name in {value!r}; write them like q1,q5")
     return names
-
-
-def pick(section: str, name: str, known: Mapping[str, _T]) -> _T:
-    """The entry `name` of `known`; NexmarkError with the nearest name if there is none."""
-    if name not in known:
-        raise NexmarkError(f"{section}: unknown {section} {name!r}; {suggest(name, known)}")
-    return known[name]
 
 
 def find_problems(night: Night) -> Iterator[str]:
