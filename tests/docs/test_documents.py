@@ -50,8 +50,12 @@ MAKE = re.compile(r"\bmake ((?:[A-Z_]+=\S+ )*)([a-z][a-z-]*)((?: [A-Z_]+=\S+)*)"
 @cache
 def dags() -> list[DAG]:
     """A DAG of each kind."""
-    from nexmark.dag.experiment_graph import build_experiment_dag
-    from nexmark.dag.graph import build_accept_dag, build_nightly_dag, build_on_demand_dag
+    from nexmark.dag.graph import (
+        build_accept_dag,
+        build_experiment_dag,
+        build_nightly_dag,
+        build_on_demand_dag,
+    )
     from nexmark.dag.signoff import build_signoff_dag
 
     config = load()

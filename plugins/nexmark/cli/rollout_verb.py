@@ -90,8 +90,7 @@ def _begun(
     from nexmark.config import BUILD_DAG_ID, load, pick
     from nexmark.engines import parse_source
     from nexmark.night.planning import make_night, spark_confs
-    from nexmark.rollout.stages import parse_stages
-    from nexmark.rollout.state import Rollout, RolloutStage, file_of
+    from nexmark.rollout.state import Rollout, RolloutStage, file_of, parse_stages
 
     build, against, stages = arms
     if build is None and not conf:

@@ -39,7 +39,7 @@ from nexmark.cluster.base import (
     properties,
     silent,
 )
-from nexmark.cluster.hosts.programs import program_command, program_input, program_result
+from nexmark.cluster.hosts.host import program_command, program_input, program_result
 from nexmark.cluster.hosts.samplers import executor_of, pattern_of, wait_until_whole
 from nexmark.cluster.lease import ClusterError, Lease
 from nexmark.config import EmbeddedCluster

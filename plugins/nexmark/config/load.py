@@ -1,4 +1,7 @@
-"""`include/conf/*.yaml` -> `Config`."""
+"""The sizes of a paced workload, which follow from its rate: its warm-up is a batch.
+
+`include/conf/*.yaml` -> `Config`.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,39 @@ from nexmark.config.models import (
     Workload,
 )
 from nexmark.config.notifications import load_notifications
-from nexmark.config.pace import with_sizes
 from nexmark.errors import KeyedError, suggest
+
+_KEYS = ("rate", "seconds", "warm_up", "trigger")
+_SIZES = ("events", "tps", "rows_per_batch", "warmup_batches")
+_VERIFY = {"events": 20_000, "tps": 1_000, "rows_per_batch": 10_000}
+
+
+def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A workload as it is written, with the sizes that it need not have if it is paced.
+
+    Raises:
+        KeyedError: A key is missing, or is of the other kind.
+    """
+    if given.get("kind") != "paced":
+        for key in _KEYS:
+            if key in given:
+                raise KeyedError((key,), f"{key} belongs to kind: paced; remove it")
+        return dict(given)
+    for key in (*_KEYS, "partitions"):
+        if key not in given:
+            raise KeyedError((key,), f"a paced workload needs {key}; add it")
+    for key in _SIZES:
+        if key in given:
+            raise KeyedError((key,), f"{key} follows from rate, seconds and warm_up; remove it")
+    if given.get("source") != "kafka":
+        raise KeyedError(("source",), "a paced workload reads Kafka; write source: kafka")
+    rate, seconds, warm_up = (given[key] for key in _KEYS[:3])
+    if all(isinstance(each, int) and each > 0 for each in (rate, seconds, warm_up)):
+        sizes = ((seconds + warm_up) * rate, rate, warm_up * rate, 1)
+    else:  # which the fields refuse
+        sizes = (2, 1, 1, 1)
+    return {"verify": _VERIFY, **given, **dict(zip(_SIZES, sizes, strict=True))}
+
 
 _M = TypeVar("_M", bound=BaseModel)
 

@@ -17,6 +17,10 @@ takes a failure for an absence: it looks for every repetition that was planned.
 
 Every task that touches the cluster, or looks at its hosts, is in the pool: where nights of several
 DAGs wait for one cluster, none disturbs a repetition of another.
+
+The graph of `nexmark_experiment`: every arm in its turn, each a task, and the table.
+
+steps >> measure (mapped: a fresh application for each arm of each pair) >> table
 """
 
 from __future__ import annotations
@@ -31,17 +35,29 @@ from airflow.sdk.definitions.mappedoperator import OperatorPartial
 from airflow.sdk.definitions.param import ParamsDict
 
 from nexmark.airflow_site.airflow_home import POOL
-from nexmark.config import ACCEPT_DAG_ID, BUILD_DAG_ID, Config, Engine
-from nexmark.dag.dag_params import accept_params, nightly_params, on_demand_params
-from nexmark.dag.documentation import accept_doc, nightly_doc, on_demand_doc
+from nexmark.config import (
+    ACCEPT_DAG_ID,
+    BUILD_DAG_ID,
+    EXPERIMENT_DAG_ID,
+    Config,
+    Engine,
+    Experiment,
+)
+from nexmark.dag.dag_params import (
+    accept_params,
+    experiment_params,
+    nightly_params,
+    on_demand_params,
+)
+from nexmark.dag.documentation import accept_doc, experiment_doc, nightly_doc, on_demand_doc
 from nexmark.dag.notifying import notifiers, notify
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.night.night_progress import tell_failure, tell_retry
 from nexmark.night.runs import CONFIRMATION, run_order
-from nexmark.tasks import confirmation, judging, query, sampling, upgrading
+from nexmark.tasks import confirmation, experiment_steps, judging, query, sampling, upgrading
 from nexmark.tasks import infrastructure as clusters
 from nexmark.tasks.preflight import preflight
-from nexmark.tasks.recording import record
+from nexmark.tasks.query import record
 
 START_DATE = datetime(2026, 1, 1, tzinfo=UTC)
 RETRY_DELAY = timedelta(seconds=10)
@@ -217,3 +233,27 @@ def _submit_each(task_id: str, minutes: int) -> OperatorPartial:
         map_index_template="{{ application }}",
         **_SUBMIT_OPTIONS,
     )
+
+
+def build_experiment_dag(config: Config, experiments: dict[str, Experiment]) -> DAG:
+    """The DAG that measures one of `experiments`."""
+    with dag_of(
+        EXPERIMENT_DAG_ID,
+        "Nexmark: an experiment",
+        "Measure the arms of an experiment in turns, compare their results and their CPU time",
+        experiment_doc(),
+        "experiment",
+        params=experiment_params(config, experiments),
+    ) as dag:
+        steps = task_of("steps", 10, pool=POOL, retries=1)(experiment_steps.steps)()
+        measured = task_of(
+            "measure",
+            60,
+            pool=POOL,
+            retries=1,
+            max_active_tis_per_dagrun=1,
+            map_index_template="{{ application }}",
+        )(experiment_steps.measure).expand_kwargs(steps)
+        table = task_of("table", 60, pool=POOL, trigger_rule="all_done")(experiment_steps.table)()
+        steps >> measured >> table
+    return dag

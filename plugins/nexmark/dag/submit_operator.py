@@ -1,4 +1,7 @@
-"""The SparkSubmit operator of a night."""
+"""The provider's spark-submit hook, whose log tells how far the night is.
+
+The SparkSubmit operator of a night.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import (
     AirflowException,
@@ -16,24 +20,54 @@ from airflow.sdk.exceptions import (
 )
 
 from nexmark.dag.links import LINKS, publish_event_log
-from nexmark.dag.submit_hook import WatchedSubmitHook
 from nexmark.errors import NexmarkError
 from nexmark.night.eta import Watch
 from nexmark.night.kafka_input import note_broker
 from nexmark.night.night_progress import reason, say
 from nexmark.night.private_confs import private_properties
 from nexmark.night.run_directory import claim, note_application, prepare, write_failure
-from nexmark.night.shared_verification import DONE, outcomes, run_together
 from nexmark.night.submission import VERIFY
+from nexmark.night.verification import DONE, outcomes, run_together
 from nexmark.secrets import without_secrets
-from nexmark.tasks.context import current_night
+from nexmark.tasks import current_night
 from nexmark.tasks.kafka_topics import events_beside, kafka_confs
 from nexmark_jobs.ending import VARIABLE, UsageError, exit_code
 
-_EXIT_CODE = "exit-code.txt"
-
 if TYPE_CHECKING:
     from airflow.sdk import Context
+    from airflow.sdk.types import Logger
+
+
+class WatchedSubmitHook(SparkSubmitHook):
+    """The provider's hook; what an application prints goes by a watch on its way into the log."""
+
+    def __init__(self, watch: Watch, **arguments: Any) -> None:
+        """`arguments` are the provider's."""
+        self._watch = watch
+        super().__init__(**arguments)
+
+    @property
+    def log(self) -> Logger:
+        """The logger of the hook, which gets every line of spark-submit's output."""
+        return _WatchedLog(super().log, self._watch)
+
+
+class _WatchedLog:
+    """A logger whose lines of progress say where in the night they are."""
+
+    def __init__(self, log: Logger, watch: Watch) -> None:
+        self._log = log
+        self._watch = watch
+
+    def info(self, event: str, *args: Any, **kwargs: Any) -> None:
+        """Log a line."""
+        self._log.info(self._watch.line(event), *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+
+_EXIT_CODE = "exit-code.txt"
 
 
 class NexmarkSubmitOperator(SparkSubmitOperator):
@@ -75,7 +109,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         self.running = submission
         self._keep_links(context)
         if "recorded" not in submission:
-            from nexmark.night.executor_shares import measure_again
+            from nexmark.night.sampled import measure_again
 
             self._run(context, submission)
             if measure_again(current_night(), submission):

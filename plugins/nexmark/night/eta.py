@@ -11,15 +11,14 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from pathlib import Path
 from statistics import mean
-from typing import Any
 
 from nexmark.model import Arm
 from nexmark.night.night_progress import say_for_now
 from nexmark.night.plan import Night
+from nexmark.night.run_directory import spans
 from nexmark.night.runs import CONFIRMATION, first_runs, position, run_order, runs_of
 from nexmark.secrets import without_secrets
 from nexmark_jobs import narrator
@@ -39,10 +38,9 @@ class Watch:
         self._night = night
         self._clock = clock
         self._query, _, self._run = label.partition(" ")
-        known = self._query in night.queries
-        self._name = (
-            f"{position(night, self._query)} {_words(night, self._run)}" if known else label
-        )
+        self._name = label
+        if self._query in night.queries:
+            self._name = f"{position(night, self._query)} {_words(night, self._run)}"
         self._plan = _planned(night)
         self._earlier = _earlier(night, self._plan)
         self._start = clock()
@@ -78,7 +76,7 @@ class Watch:
             return None
         elapsed = self._clock() - self._start
         whole = elapsed + told.left_s
-        before = _spans(self._night.directory)
+        before = spans(self._night.directory)
         earlier = self._earlier
         rest = self._plan[self._plan.index(label) + 1 :]
         if earlier:
@@ -89,46 +87,23 @@ class Watch:
             return told.left_s + left * min(max(now / then, 0.5), 2.0)
         own = [end - start for x, (start, end) in before.items() if x in self._plan and x != label]
         each = mean([*own, whole])
-        gaps = _gaps([before[x] for x in self._plan if x in before and x != label])
+        ordered = sorted(before[x] for x in self._plan if x in before and x != label)
+        gaps = [max(0.0, start - end) for (_, end), (start, _) in pairwise(ordered)]
         return told.left_s + len(rest) * (each + (mean(gaps) if gaps else _USUAL_GAP_S))
-
-
-def _spans(directory: Path) -> dict[str, tuple[float, float]]:
-    """Start and end of each application that has ended, by its label; epoch seconds."""
-    try:
-        lines = (directory / "applications.jsonl").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return {}
-    found = map(json.loads, lines)
-    return {each["label"]: (float(each["start"]), float(each["end"])) for each in found}
-
-
-def _gaps(spans: Sequence[tuple[float, float]]) -> list[float]:
-    """Seconds between the end of each application and the start of the next."""
-    ordered = sorted(spans)
-    return [max(0.0, start - end) for (_, end), (start, _) in pairwise(ordered)]
 
 
 def _earlier(night: Night, plan: Sequence[str]) -> dict[str, tuple[float, float]] | None:
     """The newest earlier night of the same workload and cluster that ran all of a plan."""
-    others = sorted(
-        night.directory.parent.glob("*/night.json"),
-        key=lambda path: path.stat().st_mtime,
-        reverse=True,
-    )
+    plans = night.directory.parent.glob("*/night.json")
+    others = sorted(plans, key=lambda path: path.stat().st_mtime, reverse=True)
+    ours = json.loads(night.model_dump_json())
     for path in others[:_EARLIER_NIGHTS]:
-        if path.parent == night.directory:
-            continue
-        spans = _spans(path.parent)
-        if set(plan) <= spans.keys() and _place(json.loads(path.read_text())) == _place(
-            json.loads(night.model_dump_json())
-        ):
-            return spans
+        ran = {} if path.parent == night.directory else spans(path.parent)
+        if set(plan) <= ran.keys():
+            theirs = json.loads(path.read_text())
+            if all(theirs.get(key) == ours[key] for key in ("workload", "cluster")):
+                return ran
     return None
-
-
-def _place(plan: Mapping[str, Any]) -> tuple[Any, Any]:
-    return plan.get("workload"), plan.get("cluster")
 
 
 def duration(seconds: float) -> str:

@@ -105,13 +105,8 @@ class _Beside:
         from nexmark.latency.measuring import Measuring, Pace
 
         workload = self.night.workload
-        pace = Pace(
-            self.query,
-            str(workload.trigger),
-            int(workload.rate or 0),
-            int(workload.warm_up or 0),
-            int(workload.partitions or 1),
-        )
+        numbers = (workload.rate or 0, workload.warm_up or 0, workload.partitions or 1)
+        pace = Pace(self.query, str(workload.trigger), *numbers)
         try:
             files = sorted(events_of(self.night).glob("*.json"))
             lines = [line for file in files for line in file.read_text().splitlines()]
@@ -171,34 +166,26 @@ def sent_to(night: Night, kafka: KafkaCluster, query: str, directory: Path) -> I
 
 def paced_figures(directory: Path) -> Mapping[str, Any] | None:
     """The figures of the repetition in `directory`; None if it is not a paced one."""
-    try:
-        found: dict[str, Any] = json.loads((directory / FIGURES).read_text())
-    except FileNotFoundError:
-        return None
-    return found
+    path = directory / FIGURES
+    return dict(json.loads(path.read_text())) if path.exists() else None
 
 
 def _of_pace(night: Night, figures: Mapping[str, Any]) -> dict[str, Any]:
     """What was sent, as batches of the length of the warm-up."""
-    step = night.workload.rows_per_batch
-    span = (figures["last_ms"] - figures["first_ms"]) / figures["sent"]
-    starts = range(0, figures["sent"], step)
+    step, sent, begin = night.workload.rows_per_batch, figures["sent"], figures["first_ms"]
+    span = (figures["last_ms"] - begin) / sent
     batches = [
         {
-            **{"id": number, "phase": "data", "input_rows": min(step, figures["sent"] - first)},
-            "start": _instant(figures["first_ms"] + first * span),
-            "end": _instant(figures["first_ms"] + min(first + step, figures["sent"]) * span),
-            "duration_ms": min(step, figures["sent"] - first) * span,
+            **{"id": number, "phase": "data", "input_rows": min(step, sent - first)},
+            "start": _instant(begin + first * span),
+            "end": _instant(begin + min(first + step, sent) * span),
+            "duration_ms": min(step, sent - first) * span,
         }
-        for number, first in enumerate(starts)
+        for number, first in enumerate(range(0, sent, step))
     ]
     return {
-        "start": batches[0]["start"],
-        "end": batches[-1]["end"],
-        "input_rows": figures["sent"],
-        "output_rows": figures["events"],
-        "digest": None,
-        "batches": batches,
+        **{"start": batches[0]["start"], "end": batches[-1]["end"], "batches": batches},
+        **{"input_rows": sent, "output_rows": figures["events"], "digest": None},
     }
 
 

@@ -39,13 +39,13 @@ def private_properties(
     """
     shared = Path(submission["properties_file"])
     text = shared.read_text(encoding="utf-8")
-    _hide(properties(text).items())
+    _hide(properties(text))
     planned: Mapping[str, str] = submission["secret_confs"]
     if not planned and not of_connection:
         yield str(shared)
         return
     confs = {**(of_connection or {}), **_secrets(submission["engine"], planned)}
-    _hide(confs.items())
+    _hide(confs)
     lines = "".join(f"{name}={_value(value)}\n" for name, value in confs.items())
     private = Path(submission["private"]) / f"{submission['label'].replace(' ', '-')}.conf"
     try:
@@ -85,11 +85,11 @@ def _secrets(engine: str, planned: Mapping[str, str]) -> dict[str, str]:
     return confs
 
 
-def _hide(confs: Any) -> None:
+def _hide(confs: Mapping[str, str]) -> None:
     """Let no message and no log of this task show the secrets among `confs`."""
     from airflow.sdk.log import mask_secret
 
-    values = [value for name, value in confs if is_secret(name, value)]
+    values = [value for name, value in confs.items() if is_secret(name, value)]
     remember(values)
     for value in values:
         mask_secret(value)

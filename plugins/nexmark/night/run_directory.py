@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from nexmark.home import write_text
+
 _FAILURE = "failure.txt"
 _APPLICATIONS = "applications.jsonl"
 
@@ -31,9 +33,7 @@ def claim(path: Path, instance: int) -> dict[str, Any]:
     file = _claims(path)
     claims: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
     position = claims.setdefault(str(instance), len(claims))
-    temporary = file.with_suffix(".tmp")
-    temporary.write_text(json.dumps(claims))
-    temporary.replace(file)
+    write_text(file, json.dumps(claims))
     submission: dict[str, Any] = json.loads(path.read_text())[position]
     return submission
 
@@ -59,13 +59,13 @@ def overhead(night: Path) -> tuple[float, int]:
     return float(span - sum(each["end"] - each["start"] for each in ran)), timed
 
 
-def last_starts(night: Path) -> dict[str, float]:
-    """When each application of a night was last started, by its label; in epoch seconds."""
+def spans(night: Path) -> dict[str, tuple[float, float]]:
+    """When each application was last started, and ended, by its label; in epoch seconds."""
     try:
         ran = _applications(night)
     except FileNotFoundError:
         return {}
-    return {each["label"]: float(each["start"]) for each in ran}
+    return {each["label"]: (float(each["start"]), float(each["end"])) for each in ran}
 
 
 def _applications(night: Path) -> list[dict[str, Any]]:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import DownstreamTasksSkipped
 
-from nexmark.config import paths
-from nexmark.model import Arm, Stage
+from nexmark.model import Arm, Stage, grouped
 from nexmark.night import profiling
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
@@ -31,9 +30,9 @@ from nexmark.night.runs import (
     runs_of,
 )
 from nexmark.night.submission import repetition_submission
-from nexmark.tasks.canaries import canary_records
-from nexmark.tasks.context import current_night
-from nexmark.tasks.recording import summary
+from nexmark.tasks import current_night, results
+from nexmark.tasks.query import summary
+from nexmark.tasks.sampling import canary_records
 
 if TYPE_CHECKING:
     from nexmark.store import Store
@@ -46,12 +45,10 @@ def draw_flames() -> None:
 
 def suspects() -> list[dict[str, Any]]:
     """What SparkSubmit is given for each fresh repetition; skips what follows if there is none."""
-    from nexmark.store import open_store
-
     night = current_night()
     plan: list[Run] = []
     if night.mode == "paired" and night.against:
-        with open_store(paths.database_url()) as store:
+        with results() as store:
             found = suspect_arms(night, store)
         recorded = profiling.can_record(night, found)
         for query, arms in found.items():
@@ -89,17 +86,13 @@ def suspect_arms(night: Night, store: Store) -> dict[str, list[str]]:
 
 def record_confirmation() -> None:
     """Record every fresh repetition that was planned."""
-    from nexmark.store import open_store
-
     night = current_night()
+    # Apart: what was recorded has no say in which results are right.
     runs = runs_of(night, CONFIRMATION)
-    with open_store(paths.database_url()) as store:
+    apart = grouped(runs, lambda run: (run.query, run.stage == Stage.PROFILED))
+    with results() as store:
         store.record_canary(night.name, canary_records(night, CONFIRMATION))
-        for query, recorded in dict.fromkeys(
-            (run.query, run.stage == Stage.PROFILED) for run in runs
-        ):
-            # Apart: what was recorded has no say in which results are right.
-            own = [x for x in runs if (x.query, x.stage == Stage.PROFILED) == (query, recorded)]
+        for own in apart.values():
             for made in repetition_records(night, own, store):
                 store.record_repetition(made)
-                say(f"{position(night, query)} {summary(made, night)}")
+                say(f"{position(night, made.query)} {summary(made, night)}")

@@ -16,7 +16,7 @@ from nexmark.config import Cluster, SshCluster, load
 from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
 from nexmark.home import make_home
-from nexmark.night.baselines import with_baselines
+from nexmark.night.accepted import with_baselines
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.planning import find_problems, java_of, make_night, with_snapshot

@@ -1,30 +1,36 @@
-"""Which queries run, and the tasks of one: plan and expectations (`recording` has the last)."""
+"""Which queries run, and the tasks of one: plan, expectations, record."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
+    AirflowSkipException,
     DownstreamTasksSkipped,
 )
 
 from nexmark.config import KNOWN_QUERIES
+from nexmark.model import Arm, Stage, metric_of
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
+from nexmark.night.repetitions import repetition_records
 from nexmark.night.run_directory import clear_failure, in_sequence, write_failure
-from nexmark.night.runs import first_runs
-from nexmark.night.shared_verification import plan_together
+from nexmark.night.runs import Run, first_runs, position
+from nexmark.night.sampled import dropped
 from nexmark.night.submission import repetition_submission, verify_sink, verify_submission
-from nexmark.night.verification import Verification
-from nexmark.tasks.context import current_night
+from nexmark.night.verification import Verification, plan_together
+from nexmark.tasks import current_night, results
 from nexmark.tasks.infrastructure import heal
+from nexmark.tasks.sampling import canary_records
 
 if TYPE_CHECKING:
     from nexmark.expectations import ValidationOutcome
+    from nexmark.store import RepetitionRecord
+
 
 #: The XCom of `plan` with the verification run; its return value are the repetitions.
 VERIFY_KEY = "verify"
@@ -39,8 +45,10 @@ def select() -> None:
     night = current_night()
     together = plan_together(night, Deployments.read(night).candidate)
     get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=together)
+    others = set(KNOWN_QUERIES) - set(night.queries)
     names = [str(name) for name in get_current_context()["dag"].task_ids]
-    skipped = [name for name in names if _is_skipped(name, night.queries)]
+    split = [(name, *name.rpartition(".")) for name in names]
+    skipped = [name for name, group, _, task in split if group in others and task != "record"]
     if skipped:
         raise DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
 
@@ -109,6 +117,44 @@ def _verification(check: Callable[[], ValidationOutcome]) -> Verification:
     )
 
 
-def _is_skipped(task_id: str, queries: Sequence[str]) -> bool:
-    query, _, task = task_id.rpartition(".")
-    return query in KNOWN_QUERIES and query not in queries and task != "record"
+def record(query: str) -> None:
+    """Measure and record every planned repetition of `query`: right, wrong, or not there."""
+    from nexmark.store import ValidationRecord
+
+    night = current_night()
+    if query not in night.queries:
+        raise AirflowSkipException(f"{query} is not among the queries of this night")
+    verification = Verification.read(night.query_dir(query))
+    with results() as store:
+        if verification is not None:
+            store.record_validation(ValidationRecord(night.name, query, **dict(verification)))
+        store.record_canary(night.name, canary_records(night, query))
+        for made in repetition_records(night, first_runs(night, query), store):
+            store.record_repetition(made)
+            say(f"{position(night, query)} {summary(made, night)}")
+
+
+def summary(made: RepetitionRecord, night: Night) -> str:
+    """One line on a repetition."""
+    arm = "" if made.arm == Arm.CANDIDATE else f" ({made.arm})"
+    stages: dict[int, str] = {Stage.FIRST: f"/{night.workload.repetitions}", Stage.FRESH: ", fresh"}
+    of = stages.get(made.stage, ", recorded")
+    label = f"repetition {made.number}{of}{arm}"
+    run = Run(query=made.query, number=made.number, arm=made.arm, stage=made.stage)
+    was_dropped = dropped(night.query_dir(made.query) / run.name) is not None
+    again = " (measured again)" if was_dropped else ""
+    if problem := made.failed or made.invalid:
+        return f"{label}{again}: {made.status.upper()}: {problem}"
+    figures = made.measurement
+    assert figures is not None
+    return (
+        f"{label}{again}: {figures.events:,} events in {figures.wall_s:.1f} s, "
+        f"{figures.cores:.2f} cores, {figures.cpu_s_per_mevent:.1f} CPU-s per million events "
+        f"({figures.basis})"
+        + "".join(
+            f", {metric_of(name).heading} {value:,.1f}"
+            for name, value in figures.figures.items()
+            if metric_of(name).tabled
+        )
+        + (f"; no operators: {made.parts_problem}" if made.parts_problem else "")
+    )

@@ -32,7 +32,7 @@ from nexmark.night.runs import (
 )
 from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
-from nexmark.tasks import confirmation, recording
+from nexmark.tasks import confirmation, infrastructure
 from tests.unit.tasks.in_task import in_task_of
 
 EXECUTOR, DRIVER = "spark.executor.defaultJavaOptions", "spark.driver.defaultJavaOptions"
@@ -66,7 +66,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deployments: Deployme
     made = made.model_copy(update={"mode": "paired", "against": {"q5": made.candidate}})
     made.write()
     deployments.write(made)
-    recording.record_night(made, deployments)
+    infrastructure.record_night(made, deployments)
     in_task_of(made, monkeypatch)
     return made
 

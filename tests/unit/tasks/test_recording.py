@@ -18,7 +18,8 @@ from nexmark.night.run_directory import claim, in_sequence, note_application, wr
 from nexmark.night.runs import first_runs
 from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
-from nexmark.tasks import judging, recording
+from nexmark.tasks import infrastructure, judging
+from nexmark.tasks import query as recording
 from tests.unit.tasks.in_task import in_task_of
 
 DIGEST = "35735f44c13a92bf"
@@ -51,7 +52,7 @@ def begin(run_id: str, monkeypatch: pytest.MonkeyPatch, **params: Any) -> Night:
     night.write()
     deployments = Deployments(candidate=deployment)
     deployments.write(night)
-    recording.record_night(night, deployments)
+    infrastructure.record_night(night, deployments)
     in_task_of(night, monkeypatch)
     return night
 
