@@ -1,7 +1,4 @@
-"""The question to a person: sign the build off, or not, and why.
-
-The graph of the sign-off: the graph of a night, with a person's decision at its end.
-"""
+"""The sign-off: the graph of a night, with the question to a person at its end."""
 
 from __future__ import annotations
 
@@ -15,8 +12,7 @@ from airflow.sdk.definitions.param import ParamsDict
 from nexmark.airflow_site.airflow_home import POOL
 from nexmark.config import SIGNOFF_DAG_ID, Config
 from nexmark.dag.dag_params import SIGNOFF_DAYS, signoff_params
-from nexmark.dag.documentation import signoff_doc
-from nexmark.dag.graph import dag_of, task_of, wire_night
+from nexmark.dag.graph import dag_of, task_of, text_of, wire_night
 from nexmark.dag.notifying import careful, notifiers, notify
 from nexmark.night.runs import run_order
 from nexmark.tasks import signoff_steps as signoff
@@ -50,9 +46,8 @@ class SignOffOperator(ApprovalOperator):
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """Keep the decision, then end as it says."""
-        context["ti"].xcom_push(
-            key=DECISION_KEY, value=Approval.of(event, self.APPROVE).model_dump()
-        )
+        decision = Approval.of(event, self.APPROVE).model_dump()
+        context["ti"].xcom_push(key=DECISION_KEY, value=decision)
         return super().execute_complete(context, event)
 
 
@@ -67,7 +62,7 @@ def build_signoff_dag(config: Config) -> DAG:
         SIGNOFF_DAG_ID,
         "Nexmark: sign a release off",
         "Measure a build against the last release, and let a person decide on it",
-        signoff_doc(),
+        text_of("signoff"),
         "signoff",
         max_active_runs=_AT_ONCE,
     ) as dag:

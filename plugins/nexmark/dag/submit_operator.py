@@ -25,11 +25,14 @@ from nexmark.night.eta import Watch
 from nexmark.night.kafka_input import note_broker
 from nexmark.night.night_progress import reason, say
 from nexmark.night.private_confs import private_properties
+from nexmark.night.profiling import fetch
 from nexmark.night.run_directory import claim, note_application, prepare, write_failure
+from nexmark.night.sampled import measure_again
 from nexmark.night.submission import VERIFY
 from nexmark.night.verification import DONE, outcomes, run_together
 from nexmark.secrets import without_secrets
 from nexmark.tasks import current_night
+from nexmark.tasks.infrastructure import heal
 from nexmark.tasks.kafka_topics import events_beside, kafka_confs
 from nexmark_jobs.ending import VARIABLE, UsageError, exit_code
 
@@ -79,9 +82,6 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
 
     A mapped task has `in_sequence` instead: Airflow starts mapped instances in any order, but the
     arms of a query have to take turns. So the instance that starts next runs the next submission.
-
-    The operator passes the submission to the provider's hook itself: it uses only the public
-    arguments and template fields of SparkSubmitOperator.
     """
 
     operator_extra_links = LINKS
@@ -109,14 +109,10 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         self.running = submission
         self._keep_links(context)
         if "recorded" not in submission:
-            from nexmark.night.sampled import measure_again
-
             self._run(context, submission)
             if measure_again(current_night(), submission):
                 self._run(context, submission)
             return
-        from nexmark.night.profiling import fetch
-
         try:
             self._run(context, submission)
             fetch(current_night(), submission)
@@ -140,7 +136,6 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         return found == DONE
 
     def _run(self, context: Context, submission: dict[str, Any]) -> None:
-        """Run the application to its end."""
         context["application"] = submission["label"]  # type: ignore[typeddict-unknown-key]
         for field in ("application", "application_args", "name"):
             setattr(self, field, submission[field])
@@ -149,7 +144,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         ended.unlink(missing_ok=True)
         self.env_vars = {**submission["env_vars"], VARIABLE: str(ended)}
         if "heal" in submission:
-            self._heal(submission["heal"])
+            heal(current_night(), submission["heal"])  # no task before this one has done so
         prepare([Path(directory) for directory in submission["directories"]])
         night, place = current_night(), Path(submission["directories"][0])
         timed = "sampled_with" in submission
@@ -165,7 +160,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
                 self._submitted.submit(self.application)
         except AirflowException as error:
             error.args = (without_secrets(str(error)),)
-            write_failure(Path(submission["directories"][0]), reason(str(error)))
+            write_failure(place, reason(str(error)))
             if exit_code(ended) == UsageError.exit_code:  # no retry will mend it
                 raise AirflowFailException(str(error)) from None
             raise
@@ -205,10 +200,3 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             url = link.get_link(self, ti_key=instance)  # type: ignore[arg-type]
             if url:
                 instance.xcom_push(key=link.xcom_key, value=url)
-
-    @staticmethod
-    def _heal(query: str) -> None:
-        """Make the clusters that `query` needs whole: no task before this one has done so."""
-        from nexmark.tasks.infrastructure import heal
-
-        heal(current_night(), query)

@@ -26,7 +26,7 @@ from nexmark.report.evidence_files import night_html
 from nexmark.report.evidence_json import night_json
 from nexmark.store import Store, open_store
 from nexmark.tasks import judging, upgrading
-from nexmark.tasks.query import record_night
+from nexmark.tasks.infrastructure import record_night
 from tests.unit.store.night_builder import record_pair, validate
 from tests.unit.tasks.in_task import in_task_of
 
