@@ -22,7 +22,6 @@ from nexmark_jobs.host.leases import locked, write_whole
 SAMPLER_MAX_SECONDS = 12 * 3600
 
 _STATUS_TIMEOUT_S = 5
-#: The caller's own settings, which Spark does not inherit.
 #: Confs of the daemons: they open only what the night needs.
 DAEMON_CONFS = {
     "spark.authenticate": "true",
@@ -306,6 +305,20 @@ class SparkCluster(ABC):
                 f"not {self.config.workers} with {self.config.worker_cores}"
             )
         return ""
+
+    def master_arguments(self, address: str) -> list[str]:
+        """The arguments of the master's program."""
+        port, ui = self.config.master_port, self.config.master_ui_port
+        return ["--host", address, "--port", str(port), "--webui-port", str(ui)]
+
+    def worker_arguments(self, address: str, cores: int, memory: str, work: str) -> list[str]:
+        """The arguments of a worker's program; `work` is its directory."""
+        port, ui = self.config.worker_port, self.config.worker_ui_port
+        return [
+            *("--host", address, "--port", str(port), "--webui-port", str(ui)),
+            *("--cores", str(cores), "--memory", memory, "--work-dir", work),
+            self.config.master_url,
+        ]
 
     def _master_is_alone(self) -> bool:
         """Whether the master answers and waits for its workers."""

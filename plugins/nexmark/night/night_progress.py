@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from nexmark.home import remedied
 from nexmark.secrets import without_secrets
+from nexmark.terminal import MOMENTARY
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
 #: A file that `nexmark run` shows while the night runs; not set under a scheduler.
 PROGRESS_VARIABLE = "NEXMARK_PROGRESS"
-#: Before a line of that file that is only of the moment: the next one takes its place.
-MOMENTARY = "\x1f"
 
 _JOBS = ("run_query.py:", "verify_queries.py:", "dump_events.py:")
 

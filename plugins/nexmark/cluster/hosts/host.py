@@ -1,13 +1,9 @@
-"""Runs a program of `nexmark_jobs.host` on a host without this package.
-
-The command is a small constant loader. It reads one line of JSON with the sources and the request
-from its standard input, so they do not appear in the host's list of processes. The program reads
-the rest of the standard input.
-
-One host of a cluster: commands, programs and files, over SSH.
+"""One host of a cluster: commands, programs and files, over SSH.
 
 Every command is bounded on the host (`timeout`) and here, and every failure is one line that names
-the host.
+the host. A program of `nexmark_jobs.host` runs there without this package: the command is a small
+constant loader that reads one line of JSON with the sources and the request from its standard
+input, so they do not appear in the host's list of processes. The program reads the rest.
 """
 
 from __future__ import annotations
@@ -19,8 +15,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nexmark.cluster.hosts.ssh import (
@@ -93,19 +90,6 @@ class Host:
         self.python = python
         self._connected: paramiko.SSHClient | None = None
 
-    def __enter__(self) -> Host:
-        """The host itself; its connection is closed at the end."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the connection."""
-        self.close()
-
     def close(self) -> None:
         """Close the connection; the next command opens it again."""
         if self._connected:
@@ -134,15 +118,10 @@ class Host:
         data: Iterable[bytes] = (),
     ) -> dict[str, Any]:
         """Run a program of `nexmark_jobs.host`; `data` follows the request on its input."""
-        what = program.__name__.rpartition(".")[2]
+        what, command = program.__name__.rpartition(".")[2], program_command(self.python)
         output = bytearray()
-        self._execute(
-            program_command(self.python),
-            what,
-            timeout_s,
-            _after(program_input(program, request), data),
-            output.extend,
-        )
+        sent = chain([program_input(program, request)], data)
+        self._execute(command, what, timeout_s, sent, output.extend)
         try:
             return program_result(bytes(output))
         except ValueError:
@@ -251,11 +230,6 @@ def on_all(
 
     with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
         return dict(zip((host.name for host in hosts), pool.map(attempt, hosts), strict=True))
-
-
-def _after(first: bytes, rest: Iterable[bytes]) -> Iterable[bytes]:
-    yield first
-    yield from rest
 
 
 def _converse(
