@@ -1,7 +1,4 @@
-"""Airflow's REST API: the one way in which its state is read and changed from outside a DAG run.
-
-Nights in an Airflow that runs already, by its REST API: for a scheduler of one's own.
-"""
+"""Airflow by its REST API: the server of our own, and one elsewhere that is asked for nights."""
 
 from __future__ import annotations
 
@@ -21,10 +18,15 @@ from nexmark.errors import NexmarkError
 from nexmark.terminal import say
 
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, BUSY = 401, 403, 404, 409, 503
+#: The states of a DAG run that has ended.
+ENDED = ("success", "failed")
 _TIMEOUT_S = 60
 _PAGE = 100
 #: SQLite beside a scheduler: an API server that finds it locked says so, and nothing is changed.
 _BUSY_TRIES, _BUSY_WAIT_S = 5, 1.0
+TOKEN = "NEXMARK_AIRFLOW_TOKEN"
+#: A server that restarts is asked again for so long.
+_PATIENCE_S = 120
 
 
 class ApiError(NexmarkError):
@@ -138,12 +140,6 @@ def _detail(error: urllib.error.HTTPError) -> str:
     return " ".join(text.split())[:300]
 
 
-TOKEN = "NEXMARK_AIRFLOW_TOKEN"
-#: A server that restarts is asked again for so long.
-_PATIENCE_S = 120
-_ENDED = ("success", "failed")
-
-
 @dataclass
 class RunningAirflow(AirflowApi):
     """An Airflow with the DAG `nexmark_build`, the results database and home of this process."""
@@ -158,19 +154,19 @@ class RunningAirflow(AirflowApi):
     def night(self, params: Mapping[str, Any]) -> int:
         """Run a night of `nexmark_build` to its end; 0 if it is green, else 1."""
         body = {"logical_date": None, "conf": dict(params)}
-        name = str(self.ask(f"dags/{BUILD_DAG_ID}/dagRuns", body)["dag_run_id"])
-        say(f"{self.url}/dags/{BUILD_DAG_ID}/runs/{urllib.parse.quote(name)}")
-        path = f"dags/{BUILD_DAG_ID}/dagRuns/{urllib.parse.quote(name)}"
+        path = f"dags/{BUILD_DAG_ID}/dagRuns"
+        name = urllib.parse.quote(str(self.ask(path, body)["dag_run_id"]))
+        say(f"{self.url}/dags/{BUILD_DAG_ID}/runs/{name}")
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             time.sleep(self.poll_s)
             try:
-                state = self.ask(path)["state"]
+                state = self.ask(f"{path}/{name}")["state"]
             except NexmarkError:
                 if time.monotonic() > deadline:
                     raise
                 continue
-            if state in _ENDED:
+            if state in ENDED:
                 return int(state == "failed")
             deadline = time.monotonic() + _PATIENCE_S
 

@@ -1,7 +1,4 @@
-"""Runs in Airflow that nobody works on any more: found and ended by its REST API.
-
-Airflow's side of a backfill, by its REST API, and what came of each of its dates.
-"""
+"""Runs in Airflow, by its REST API: those of a backfill, and those that nobody works on."""
 
 from __future__ import annotations
 
@@ -10,9 +7,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from nexmark.airflow_site.api import CONFLICT, NOT_FOUND, AirflowApi, ApiError, quote
+from nexmark.airflow_site.api import CONFLICT, ENDED, NOT_FOUND, AirflowApi, ApiError, quote
 from nexmark.cluster import Lease, open_cluster
 from nexmark.config import Config, paths
 from nexmark.errors import NexmarkError
@@ -79,7 +76,6 @@ def end_run(api: AirflowApi, dag_id: str, run_id: str) -> None:
         api.ask(run, {"state": "failed"}, "PATCH")
 
 
-_ENDED = ("success", "failed")
 _BACKFILL = "backfill"
 
 
@@ -95,7 +91,7 @@ class DagRun:
     @property
     def ended(self) -> bool:
         """Whether nothing more will come of it."""
-        return bool(self.left_out) or self.state in _ENDED
+        return bool(self.left_out) or self.state in ENDED
 
 
 @dataclass(frozen=True)
@@ -108,8 +104,7 @@ class Backfill:
     left_out: Mapping[datetime, DagRun]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What came of a date: `state` is green, red, no build, or why there was no night."""
 
     day: date
@@ -142,7 +137,7 @@ def create(
             moment.date(),
             str(run["dag_run_id"]),
             str(run["state"]),
-            "already exists" if run["state"] in _ENDED else "in flight",
+            "already exists" if run["state"] in ENDED else "in flight",
         )
         for moment, run in before.items()
         if moment not in planned and (moment in scheduled or run["run_type"] != "manual")
@@ -158,10 +153,8 @@ def runs(api: AirflowApi, backfill: Backfill) -> list[DagRun]:
         return []
     days = backfill.moments[0].date(), backfill.moments[-1].date()
     found = _runs(api, backfill.dag_id, days)
-    return [
-        backfill.left_out.get(moment) or _run(moment, found.get(moment))
-        for moment in backfill.moments
-    ]
+    rows = ((moment, found.get(moment)) for moment in backfill.moments)
+    return [backfill.left_out.get(moment) or _run(moment, row) for moment, row in rows]
 
 
 def close(api: AirflowApi, backfill: int, dag_id: str) -> None:
@@ -233,7 +226,7 @@ def _outcome(store: Store, name: str, run: DagRun, recorded: set[str]) -> Outcom
 
 def table(rows: Sequence[Outcome]) -> str:
     """The outcomes for people."""
-    texts = [(row.day.isoformat(), row.build, row.state, row.verdicts) for row in rows]
+    texts = [(row.day.isoformat(), *row[1:4]) for row in rows]
     return columns(("date", "build", "state", "verdicts"), texts)
 
 

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import IO, Any
 
 from nexmark.airflow_site.airflow_home import (
@@ -54,10 +53,10 @@ def run_night(
     """Run a DAG on an engine, with `params` and the date `day` (today).
 
     Returns:
-        0 if it is green, 1 if it is red, 130 if interrupted.
+        0 if it is green, 1 if it is red, 130 if interrupted. No build of the date is no failure.
 
-
-    NexmarkError when the night cannot be begun. No build of the date is no failure.
+    Raises:
+        NexmarkError: The night cannot be begun.
     """
     moment = _moment(day)
     night = make_night(config, engine, dag_id, "", params)
@@ -67,7 +66,11 @@ def run_night(
         say(f"{error}; there is nothing to run")
         return 0
     wait_for_guardians(say)
-    problems = [*find_problems(night), *_in_use(night.spark_cluster), *_scheduler_runs()]
+    problems = [*find_problems(night), *_in_use(night.spark_cluster)]
+    if owned(ui_mark()):  # its scheduler would run the tasks of this night a second time
+        problems.append(
+            "`nexmark ui` is running; trigger the DAG there, or end it and run this again"
+        )
     if problems:
         raise NexmarkError(problems[0])
     environment = airflow_environment(config)
@@ -109,13 +112,6 @@ def _in_use(cluster: SparkCluster) -> list[str]:
     return [f"cluster {cluster.config.name}: in use by {other}; wait until it has ended, or end it"]
 
 
-def _scheduler_runs() -> list[str]:
-    """The scheduler of `nexmark ui` would run the tasks of this night a second time."""
-    if not owned(ui_mark()):
-        return []
-    return ["`nexmark ui` is running; trigger the DAG there, or end it and run this again"]
-
-
 def _run(
     night: Night, environment: dict[str, str], conf: Mapping[str, Any], moment: datetime
 ) -> int:
@@ -151,7 +147,9 @@ def _run(
         terminal.show_all(progress)
         terminal.clear()
     if child.returncode != 0:
-        _explain(log)
+        text = log.read_text(errors="replace")
+        if "[DAG TEST]" not in text:  # it ended before it could say anything itself
+            print(*[x for x in text.splitlines() if x.strip()][-5:], sep="\n", file=sys.stderr)
         if problem := full_disk(paths.home()):
             print(problem, file=sys.stderr)
     say(f"log of the night: {log}")
@@ -196,11 +194,3 @@ def clear_cluster(cluster: SparkCluster) -> None:
         if remote:
             say(str(error))
         # else another night has the cluster; it is not ours to end
-
-
-def _explain(log: Path) -> None:
-    """What Airflow said last, where the night ended before it could say anything itself."""
-    text = log.read_text(errors="replace")
-    if "[DAG TEST]" not in text:
-        lines = [line for line in text.splitlines() if line.strip()]
-        print(*lines[-5:], sep="\n", file=sys.stderr)

@@ -19,7 +19,7 @@ _STARTUP = re.compile(r"spark\.(?:auth|rpc|network|ssl|port\.).*|spark\..*\.port
 _KEPT_BACK = re.compile(r"spark\.authenticate\.secret|spark\.ssl.*Password.*")
 
 
-def command_line_problem(name: str, value: str) -> str:
+def _shown_problem(name: str, value: str) -> str:
     """Why a Spark conf cannot be given without showing a secret on a command line, or ''."""
     if not is_secret(name, value):
         return ""
@@ -81,8 +81,7 @@ _POSITIVE = frozenset(
 
 def check_conf(key: str, value: str) -> None:
     """Raise KeyedError for a conf that is none, that the benchmark sets, or without a value."""
-    problem = _key_problem(key) or _value_problem(key, value) or command_line_problem(key, value)
-    if problem:
+    if problem := _problem(key, value):
         raise KeyedError((key,), problem)
 
 
@@ -91,26 +90,19 @@ def is_reserved(key: str) -> bool:
     return any(key == name or key.startswith(f"{name}.") for name in RESERVED_CONFS)
 
 
-def _key_problem(key: str) -> str:
+def _problem(key: str, value: str) -> str:
     if not _NAME.fullmatch(key):
         return f"{key!r} is not a Spark conf; names start with 'spark.'"
     if is_reserved(key):
         return f"{key} is set by the benchmark itself; remove it here"
-    return ""
-
-
-def _value_problem(key: str, value: str) -> str:
     if not value.strip():
         return f"{key} has no value; write one, or remove it"
     if not value.isprintable():
         return f"the value of {key} has a line break or another control character; write one line"
-    if key in _POSITIVE and not _is_count(value.strip()):
+    number = value.strip() if key in _POSITIVE else "1"
+    if not re.fullmatch(r"[0-9]{1,10}", number) or not 1 <= int(number) <= _MAX_INT:
         return f"{key} is {value!r}, not a number from 1 to {_MAX_INT}; correct it"
-    return ""
-
-
-def _is_count(text: str) -> bool:
-    return bool(re.fullmatch(r"[0-9]{1,10}", text)) and 1 <= int(text) <= _MAX_INT
+    return _shown_problem(key, value)
 
 
 def _plain(value: object) -> object:

@@ -1,16 +1,11 @@
-"""The sizes of a paced workload, which follow from its rate: its warm-up is a batch.
-
-`include/conf/*.yaml` -> `Config`.
-"""
+"""`include/conf/*.yaml` and the Spark profiles -> `Config`; the first mistake is a ConfigError."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
-
-from pydantic import BaseModel
+from typing import Any, cast
 
 from nexmark.config import paths
 from nexmark.config.clusters import KINDS, AnyCluster
@@ -62,14 +57,10 @@ def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"verify": _VERIFY, **given, **dict(zip(_SIZES, sizes, strict=True))}
 
 
-_M = TypeVar("_M", bound=BaseModel)
-
 #: Ids of the DAGs that do not belong to an engine, each with its purpose.
-RESERVED_DAG_IDS = {
-    BUILD_DAG_ID: "a build on demand",
-    ACCEPT_DAG_ID: "accept a run",
-    SIGNOFF_DAG_ID: "sign a release off",
-    EXPERIMENT_DAG_ID: "measure an experiment",
+_RESERVED = {
+    **{BUILD_DAG_ID: "a build on demand", ACCEPT_DAG_ID: "accept a run"},
+    **{SIGNOFF_DAG_ID: "sign a release off", EXPERIMENT_DAG_ID: "measure an experiment"},
 }
 
 
@@ -83,17 +74,21 @@ def load(directory: Path | None = None) -> Config:
     workloads_file = read(directory / "workloads.yaml")
     workloads = dict(_workloads(workloads_file))
     engines_file = read(directory / "engines.yaml")
-    engines = dict(_entries(engines_file, "engines", Engine))
+    engines = {
+        name: engines_file.validated(("engines", name), Engine, value)
+        for name, value in _section(engines_file, "engines")
+    }
     clusters = dict(_clusters(read(directory / "clusters.yaml")))
     gate_file = read(directory / "gate.yaml")
     gate = gate_file.validated((), Gate, gate_file.data)
     _check_engines(engines_file, engines, workloads, clusters, directory)
-    for name, workload in workloads.items():
+    for name, one in workloads.items():
         key = ("workloads", name, "conf_profile")
-        _check_profile(workloads_file, key, workload.conf_profile, directory)
+        _check_profile(workloads_file, key, one.conf_profile, directory)
     for name in gate.workloads:
         gate_file.look_up(("workloads", name), "workload", name, workloads)
-    check_profiles(directory)
+    for path in sorted((directory / "spark").glob("*.conf")):
+        read_profile(path)
     load_notifications(directory)
     load_experiments(directory)
     return Config(engines=engines, workloads=workloads, clusters=clusters, gate=gate)
@@ -128,11 +123,6 @@ def load_gate(path: Path | None = None) -> Gate:
 def profile_path(profile: str, directory: Path | None = None) -> Path:
     """The Spark properties file of a conf profile, e.g. `include/conf/spark/default.conf`."""
     return (directory or paths.conf_dir()) / "spark" / f"{profile}.conf"
-
-
-def _entries(document: Document, section: str, model: type[_M]) -> Iterator[tuple[str, _M]]:
-    for name, value in _section(document, section):
-        yield name, document.validated((section, name), model, value)
 
 
 def _workloads(document: Document) -> Iterator[tuple[str, Workload]]:
@@ -179,7 +169,7 @@ def _check_engines(
     clusters: Mapping[str, AnyCluster],
     directory: Path,
 ) -> None:
-    dag_ids = dict(RESERVED_DAG_IDS)
+    dag_ids = dict(_RESERVED)
     for name, engine in engines.items():
         key = ("engines", name)
         document.look_up((*key, "workload"), "workload", engine.workload, workloads)
@@ -205,12 +195,6 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
-def check_profiles(directory: Path) -> None:
-    """Read all profiles of a configuration; ConfigError for the first thing that is wrong."""
-    for path in sorted((directory / "spark").glob("*.conf")):
-        read_profile(path)
-
-
 def read_profile(path: Path) -> Mapping[str, str]:
     """The confs of a profile.
 
@@ -219,10 +203,7 @@ def read_profile(path: Path) -> Mapping[str, str]:
     """
     lines: dict[str, int] = {}
     confs: dict[str, str] = {}
-    for number, text in _logical_lines(read_text(path)):
-        found = _ENTRY.fullmatch(text)
-        assert found is not None
-        key, value = _unescaped(found[1]), _unescaped(found[2])
+    for number, key, value in conf_entries(read_text(path)):
         here = Document(path, {}, {(key,): number})
         if key in confs:
             raise here.error((key,), f"is there twice (first on line {lines[key]}); remove one")
@@ -233,6 +214,14 @@ def read_profile(path: Path) -> Mapping[str, str]:
         confs[key] = value
         lines[key] = number
     return confs
+
+
+def conf_entries(text: str) -> Iterator[tuple[int, str, str]]:
+    """Line, key and value of the entries of a properties file, as Java reads it."""
+    for number, line in _logical_lines(text):
+        found = _ENTRY.fullmatch(line)
+        assert found is not None
+        yield number, _unescaped(found[1]), _unescaped(found[2])
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -253,10 +242,9 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _unescaped(text: str) -> str:
     """`text` without its backslashes."""
-    return _ESCAPE.sub(lambda found: _character(found[1]), text)
 
+    def character(found: re.Match[str]) -> str:
+        escape = found[1]
+        return chr(int(escape[1:], 16)) if len(escape) > 1 else _ESCAPED.get(escape, escape)
 
-def _character(escape: str) -> str:
-    if len(escape) > 1:
-        return chr(int(escape[1:], 16))
-    return _ESCAPED.get(escape, escape)
+    return _ESCAPE.sub(character, text)

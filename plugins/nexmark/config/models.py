@@ -74,11 +74,8 @@ class BuildSource(Model):
     def _one_kind(self) -> BuildSource:
         kinds = [k for k in ("pypi", "tarball", "directory") if getattr(self, k) is not None]
         if len(kinds) != 1:
-            found = " and ".join(kinds) or "none"
-            raise ValueError(
-                "a build needs exactly one of pypi, tarball and directory, "
-                f"there is {found}; keep one"
-            )
+            needed = "a build needs exactly one of pypi, tarball and directory"
+            raise ValueError(f"{needed}, there is {' and '.join(kinds) or 'none'}; keep one")
         if (self.tarball is None) != (self.sha512 is None):
             raise ValueError("tarball and sha512 belong together; add the one that is missing")
         return self
@@ -120,10 +117,11 @@ class Snapshots(Model):
     def of(self, day: date) -> tuple[str, str]:
         """Where the tarball of `day` is, and the file with its SHA-512."""
         dates = {"ds": day.isoformat(), "ds_nodash": day.strftime("%Y%m%d")}
-        tarball, sha512 = (
-            _DATE.sub(lambda found: dates[found[1]], text) for text in (self.tarball, self.sha512)
-        )
-        return tarball, sha512
+
+        def dated(text: str) -> str:
+            return _DATE.sub(lambda found: dates[found[1]], text)
+
+        return dated(self.tarball), dated(self.sha512)
 
 
 class Engine(Model):

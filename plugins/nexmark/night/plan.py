@@ -49,7 +49,7 @@ class Night(Model):
             versions can have history, which is read and not judged.
         against: by query the build to compare with in this night, if there is one.
         accepted: by query the id of the build in `against`, if it is the accepted build.
-        teaches: whether the gate learns from it (`checks.teaches`).
+        teaches: whether the gate learns from it (`planning.teaches`).
         compatibility: the size at which the baseline and the candidate go on from each other's
             checkpoints; None: they do not.
         self_test: by arm (control, slowed) the query by which the gate itself is tested.

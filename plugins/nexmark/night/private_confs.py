@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.config import load, profile_path
+from nexmark.config.load import conf_entries
 from nexmark.errors import NexmarkError
 from nexmark.home import write_private
 from nexmark.secrets import fingerprinted, remember
@@ -56,14 +57,8 @@ def private_properties(
 
 
 def properties(text: str) -> dict[str, str]:
-    """The confs in the text of a properties file, one a line: a name, then `=`, `:` or a space."""
-    confs = {}
-    for line in text.splitlines():
-        words = line.strip()
-        if words and words[0] not in "#!":
-            name = words.split("=")[0].split(":")[0].split()[0]
-            confs[name] = words[len(name) :].strip().removeprefix("=").removeprefix(":").strip()
-    return confs
+    """The confs in the text of a properties file."""
+    return {name: value for _, name, value in conf_entries(text)}
 
 
 def profile_confs(profile: str) -> dict[str, str]:

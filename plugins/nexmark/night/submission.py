@@ -75,7 +75,7 @@ class Archive:
         java = _java(os.environ.get("JAVA_HOME"), os.environ.get("PATH"))
         text = repr((java, str(night.spark_cluster.conf_dir), str(home), jars))
         name = f"{deployment.spark_version}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsa"
-        return cls(paths.archives_dir() / name, night.cluster.name)
+        return cls(paths.home() / "archives" / name, night.cluster.name)
 
     @property
     def unfinished(self) -> Path:

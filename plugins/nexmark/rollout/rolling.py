@@ -1,6 +1,6 @@
-"""What a night says of a stage: the verdicts of the gate, and whether running queries survive.
+"""The stages in turn: each measured by a night, up to the first red one; and going on after it.
 
-The stages in turn: each measured by a night, up to the first red one; and going on after it.
+What a night says of a stage: the verdicts of the gate, and whether running queries survive.
 """
 
 from __future__ import annotations
@@ -34,21 +34,10 @@ def judged(store: Store, stage: RolloutStage, run: str) -> RolloutStage:
     red = report.failed or any(step.red for step in steps)
     key = RunKey.parse(run)
     page = paths.run_dir(key.dag_id, key.run_id) / "report" / "evidence.html"
-    return stage.model_copy(
-        update={
-            "night": run,
-            "evidence": str(page),
-            "steps": tuple(steps),
-            "state": "red" if red else "green",
-            "why": _why(report.lines, steps) if red else "",
-        }
-    )
-
-
-def _why(lines: tuple[str, ...], steps: list[QueryStep]) -> str:
-    """What stopped the stage; where that is no query, what the night says."""
-    named = [f"{step.query} {step.red}" for step in steps if step.red]
-    return " | ".join(named) or lines[0]
+    named = " | ".join(f"{step.query} {step.red}" for step in steps if step.red)
+    why = (named or report.lines[0]) if red else ""
+    found = {"night": run, "evidence": str(page), "steps": tuple(steps), "why": why}
+    return stage.model_copy(update={**found, "state": "red" if red else "green"})
 
 
 def _step(row: Row, survives: CompatibilityRow | None) -> QueryStep:
@@ -59,15 +48,8 @@ def _step(row: Row, survives: CompatibilityRow | None) -> QueryStep:
     if survives is not None:
         names = ("outcome", "forward", "backward")
         found = {name: getattr(survives, name) for name in names} | {"carried": survives.reason}
-    return QueryStep(
-        query=row.query,
-        verdict=row.verdict,
-        ratio=row.ratio,
-        lo=row.lo,
-        hi=row.hi,
-        red=red,
-        **found,
-    )
+    same = {name: getattr(row, name) for name in ("query", "verdict", "ratio", "lo", "hi")}
+    return QueryStep(**same, red=red, **found)
 
 
 #: Runs a night of some queries to its end; returns the name of its run.

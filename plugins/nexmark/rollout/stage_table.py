@@ -39,28 +39,14 @@ def _all(rollout: Rollout) -> list[list[str]]:
 
 def _rows(number: int, stage: RolloutStage) -> list[list[str]]:
     waiting = [QueryStep(query=query) for query in stage.queries]
-    return [
-        [
-            str(number),
-            step.query,
-            _state(stage, step),
-            gain(step),
-            step.verdict or "-",
-            step.outcome or "-",
-            step.forward or "-",
-            step.backward or "-",
-        ]
-        for step in stage.steps or waiting
-    ]
-
-
-def _state(stage: RolloutStage, step: QueryStep) -> str:
-    """Of a stage that was measured, each query has its own."""
-    if not stage.steps:
-        return stage.state
-    if step.red:
-        return "accepted" if stage.accepted else "red"
-    return "green"
+    rows = []
+    for step in stage.steps or waiting:
+        state = "green" if stage.steps else stage.state
+        if step.red:
+            state = "accepted" if stage.accepted else "red"
+        found = (step.verdict, step.outcome, step.forward, step.backward)
+        rows.append([str(number), step.query, state, gain(step), *(x or "-" for x in found)])
+    return rows
 
 
 def gain(step: QueryStep) -> str:

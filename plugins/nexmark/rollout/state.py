@@ -1,8 +1,6 @@
 """A rollout as far as it has come: a file, so that another command can go on with it.
 
-<home>/rollouts/<name>.json
-
-The stages of a rollout as a person writes them: `q0,q1; q2-q8; all`.
+<home>/rollouts/<name>.json; a person writes its stages as `q0,q1; q2-q8; all`.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from nexmark.config import load_experiments, paths
 from nexmark.errors import NexmarkError
 from nexmark.night.run_directory import claim, in_sequence, read_failure, write_failure
+from nexmark.tasks import failing
 from nexmark.terminal import say
 from nexmark_jobs.host.leases import write_whole
 
@@ -28,12 +29,9 @@ def steps() -> list[dict[str, Any]]:
     """What `measure` is mapped over: every arm of every trial as often as there are pairs."""
     from nexmark.experiments.experiment_run import check_arms, trial_order
 
-    try:
-        directory = _directory()
-        trials = _trials()
+    with failing(NexmarkError, AirflowFailException):
+        directory, trials = _directory(), _trials()
         check_arms(trials[0].experiment, trials[0].builds)
-    except NexmarkError as error:
-        raise AirflowFailException(str(error)) from None
     order = [
         {"trial": number, "pair": pair, "arm": arm}
         for number, trial in enumerate(trials)
@@ -65,27 +63,17 @@ def table() -> None:
     from nexmark.report.rendering import standalone
 
     trials, pairs = _trials(), _params()["pairs"]
-    results = []
-    for trial in trials:
-        runs, problems = _runs(trial, pairs)
-        results.append(judge(trial, runs, problems, say))
+    results = [judge(trial, *_runs(trial, pairs), say) for trial in trials]
     found: ExperimentResult = result_of(trials[0].experiment, trials[0].builds, pairs, results)
     text, lines = gain_table([found]), remarks([found])
     directory = _directory()
     write_whole(directory / TABLE_JSON, json.dumps(as_json([found]), indent=1) + "\n")
     for events in (directory / "applications").glob("events-*"):
         shutil.rmtree(events, ignore_errors=True)
-    page = standalone(
-        "experiment.html",
-        name=found.experiment.name,
-        right=found.is_right,
-        pairs=pairs,
-        versions=sorted(set(found.spark_versions.values())),
-        heads=HEADS,
-        rows=rows_of([found]),
-        lines=lines,
-    )
-    write_whole(directory / TABLE_PAGE, page)
+    versions = sorted(set(found.spark_versions.values()))
+    shown = {"heads": HEADS, "rows": rows_of([found]), "lines": lines, "versions": versions}
+    told = {"name": found.experiment.name, "right": found.is_right, "pairs": pairs}
+    write_whole(directory / TABLE_PAGE, standalone("experiment.html", **told, **shown))
     say("\n".join([text, "", *lines, "", str(directory / TABLE_PAGE)]))
     if not found.is_right:
         raise AirflowFailException(f"{found.experiment.name}: not all arms are equal and right")
@@ -119,10 +107,8 @@ def _trials() -> list[Trial]:
     if params["sizes"]:
         entry = entry.model_copy(update={"sizes": tuple(sorted(set(params["sizes"])))})
     build = load().engines[params["engine"]].build
-    builds = {
-        arm: resolve(one.build or build, paths.builds_dir(), say=say)
-        for arm, one in entry.arms.items()
-    }
+    sources = {arm: one.build or build for arm, one in entry.arms.items()}
+    builds = {arm: resolve(x, paths.builds_dir(), say=say) for arm, x in sources.items()}
     work = _directory() / "applications"
     work.mkdir(parents=True, exist_ok=True)
     return list(trials_of(entry, builds, LocalApplications(work)))

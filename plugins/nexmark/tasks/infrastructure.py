@@ -59,7 +59,7 @@ def reap() -> None:
 def deploy() -> None:
     """Bring the builds and the jobs to where they run from; writes the Deployments."""
     night = current_night()
-    jobs, jobs_home = deploy_jobs(paths.jobs_dir())
+    jobs, jobs_home = deploy_jobs(paths.home() / "jobs")
 
     def deployed(source: BuildSource) -> Deployment:
         build = _build(source)
