@@ -68,9 +68,8 @@ def run_night(
     wait_for_guardians(say)
     problems = [*find_problems(night), *_in_use(night.spark_cluster)]
     if owned(ui_mark()):  # its scheduler would run the tasks of this night a second time
-        problems.append(
-            "`nexmark ui` is running; trigger the DAG there, or end it and run this again"
-        )
+        remedy = "trigger the DAG there, or end it and run this again"
+        problems.append(f"`nexmark ui` is running; {remedy}")
     if problems:
         raise NexmarkError(problems[0])
     environment = airflow_environment(config)

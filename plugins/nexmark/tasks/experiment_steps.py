@@ -71,7 +71,12 @@ def table() -> None:
     for events in (directory / "applications").glob("events-*"):
         shutil.rmtree(events, ignore_errors=True)
     versions = sorted(set(found.spark_versions.values()))
-    shown = {"heads": HEADS, "rows": rows_of([found]), "lines": lines, "versions": versions}
+    shown: dict[str, Any] = {
+        "heads": HEADS,
+        "rows": rows_of([found]),
+        "lines": lines,
+        "versions": versions,
+    }
     told = {"name": found.experiment.name, "right": found.is_right, "pairs": pairs}
     write_whole(directory / TABLE_PAGE, standalone("experiment.html", **told, **shown))
     say("\n".join([text, "", *lines, "", str(directory / TABLE_PAGE)]))
