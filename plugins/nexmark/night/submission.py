@@ -9,9 +9,11 @@ classes and compiling them. Two JVM options halve it, without touching what is m
 - *C1 only* in applications that are not timed: for a run of seconds the optimising compiler costs
   more than it gives.
 
-Executors of timed repetitions get no option at all, but those that are recorded for flame graphs:
-they run with the flight recorder of the JDK, and count for nothing else. The options are Spark's
-`defaultJavaOptions`, to which `extraJavaOptions` of a profile or an engine are added.
+Executors of timed repetitions get no option at all, with two exceptions. Those that are recorded
+for flame graphs run with the flight recorder of the JDK, and count for nothing else. With the
+profile `quick`, whose figures are mostly the start of the JVM, they use the archive as well. The
+options are Spark's `defaultJavaOptions`, to which `extraJavaOptions` of a profile or an engine are
+added.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ from nexmark_jobs.redaction import KEY_VARIABLE, SPARK_REGEX
 
 #: The run of a query whose rows are compared with the reference.
 VERIFY = "verify"
+#: The profile of runs of seconds.
+QUICK = "quick"
 #: Queries that test a sink: their verification run writes with that sink.
 SINKS = {"q10": "filesystem"}
 _C1 = "-XX:TieredStopAtLevel=1"
@@ -109,10 +113,12 @@ def _untimed(
     return submission
 
 
-def _timed_options(archive: Archive | None) -> dict[str, str]:
+def _timed_options(archive: Archive | None, *, quick_executors: bool = False) -> dict[str, str]:
     """Confs of a timed repetition. `archive` is None unless all arms have one: a fair start."""
-    options = archive.use() if archive else []
-    return {_DRIVER: " ".join(options)} if options else {}
+    options = " ".join(archive.use()) if archive else ""
+    if not options:
+        return {}
+    return {_DRIVER: options} | ({_EXECUTOR: options} if quick_executors else {})
 
 
 def recorded_options(archive: Archive | None) -> dict[str, str]:
@@ -164,10 +170,15 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
         arm = run.cluster_arm
         submission = _query(night, deployment, run.query, directory, size, "noop", arm=arm)
     events = directory / "events"
-    options = recorded_options if run.stage == Stage.PROFILED else _timed_options
     archives = {arm.build: Archive.of(night, arm) for arm in deployments.arms(run.query)}
     fair = all(archive.use() for archive in archives.values())
-    submission["conf"] |= options(archives[deployment.build] if fair else None)
+    archive = archives[deployment.build] if fair else None
+    if run.stage == Stage.PROFILED:
+        submission["conf"] |= recorded_options(archive)
+    else:
+        here = night.cluster.kind == "embedded"
+        quick = here and night.workload.conf_profile == QUICK
+        submission["conf"] |= _timed_options(archive, quick_executors=quick)
     submission["conf"] |= {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
