@@ -23,9 +23,8 @@ from nexmark.cli.app import app
 from nexmark.cli.machine import BENCHES
 from nexmark.config import load, load_experiments, paths
 from nexmark.config.clusters import EmbeddedCluster, Machine, SshCluster
-from nexmark.config.experiment_models import Experiment, ExperimentArm, ReportedGain
+from nexmark.config.experiment_models import Experiment, ExperimentArm, Notification, ReportedGain
 from nexmark.config.models import BuildSource, Engine, Gate, Size, Snapshots, Workload
-from nexmark.config.notifications import Notification
 
 ROOT = paths.repository()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -122,7 +122,7 @@ class _Countdown:
 
     def tick(self, name: str) -> str:
         """An application of `name` has ended; the place in the whole, in words."""
-        from nexmark.night.eta import duration
+        from nexmark.night.night_progress import duration
 
         self._left[name] -= 1
         self._done += 1

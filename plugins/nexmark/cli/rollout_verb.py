@@ -47,8 +47,7 @@ def rollout(
     1 if a stage is red (then it stops, and says whether the way back is right) or cannot be run;
     2 for bad arguments.
     """
-    from nexmark.rollout.rolling import resumed
-    from nexmark.rollout.stage_table import table, write_page
+    from nexmark.rollout.rolling import resumed, table, write_page
     from nexmark.rollout.state import Rollout
 
     try:

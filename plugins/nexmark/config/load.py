@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from nexmark.config import paths
 from nexmark.config.clusters import KINDS, AnyCluster
-from nexmark.config.confs import check_conf
 from nexmark.config.document import Document, Key, read, read_text
-from nexmark.config.experiment_models import Experiment
+from nexmark.config.experiment_models import Experiment, load_notifications
+from nexmark.config.fields import check_conf
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
     BUILD_DAG_ID,
@@ -22,7 +22,6 @@ from nexmark.config.models import (
     Gate,
     Workload,
 )
-from nexmark.config.notifications import load_notifications
 from nexmark.errors import KeyedError, suggest
 
 _KEYS = ("rate", "seconds", "warm_up", "trigger")

@@ -10,16 +10,17 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from nexmark.config.clusters import AnyCluster
-from nexmark.config.confs import SparkConf, no_secret_in_address
 from nexmark.config.fields import (
     KNOWN_QUERIES,
     STANDARD_QUERIES,
     Model,
     Positive,
     Schedule,
+    SparkConf,
     Tarball,
     check_tarball,
     known_mode,
+    no_secret_in_address,
 )
 from nexmark.errors import KeyedError, NexmarkError, suggest
 from nexmark.model import ARMS

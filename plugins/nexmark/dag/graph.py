@@ -49,8 +49,8 @@ from nexmark.dag.dag_params import (
 from nexmark.dag.notifying import notifiers, notify
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.night.night_progress import tell_failure, tell_retry
-from nexmark.night.runs import CONFIRMATION, run_order
-from nexmark.tasks import confirmation, experiment_steps, judging, query, sampling, upgrading
+from nexmark.night.run_directory import CONFIRMATION, run_order
+from nexmark.tasks import experiment_steps, judging, query, sampling, upgrading
 from nexmark.tasks import infrastructure as clusters
 from nexmark.tasks.preflight import preflight
 from nexmark.tasks.query import record
@@ -205,11 +205,11 @@ def _confirmation(before: Any) -> Any:
     """The tasks that measure suspects again, after `before`; returns the last of them."""
     with TaskGroup(CONFIRMATION, tooltip="What looks changed is measured again"):
         done = {"trigger_rule": "all_done"}
-        suspects = task_of("suspects", 15, pool=POOL, retries=1, **done)(confirmation.suspects)()
+        suspects = task_of("suspects", 15, pool=POOL, retries=1, **done)(query.suspects)()
         start, stop = _samplers(CONFIRMATION)
         fresh = _submit_each("fresh", 120).expand_kwargs(suspects)
-        last = task_of("record", 15, retries=2, **done)(confirmation.record_confirmation)()
-        flames = task_of("flames", 30, **done)(confirmation.draw_flames)()
+        last = task_of("record", 15, retries=2, **done)(query.record_confirmation)()
+        flames = task_of("flames", 30, **done)(query.draw_flames)()
         before >> suspects >> start >> fresh >> stop >> last >> flames
         fresh >> last
     return flames

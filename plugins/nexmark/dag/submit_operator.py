@@ -21,9 +21,8 @@ from airflow.sdk.exceptions import (
 
 from nexmark.dag.links import LINKS, publish_event_log
 from nexmark.errors import NexmarkError
-from nexmark.night.eta import Watch
 from nexmark.night.kafka_input import note_broker
-from nexmark.night.night_progress import reason, say
+from nexmark.night.night_progress import Watch, reason, say
 from nexmark.night.private_confs import private_properties
 from nexmark.night.profiling import fetch
 from nexmark.night.run_directory import claim, note_application, prepare, write_failure

@@ -17,8 +17,7 @@ from nexmark.model import Arm, Stage
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.repetitions import measured, result_of
-from nexmark.night.run_directory import read_failure
-from nexmark.night.runs import CONFIRMATION, Run, runs_of
+from nexmark.night.run_directory import CONFIRMATION, Run, read_failure, runs_of
 from nexmark.night.sampled import Samples, clock_offset_s
 
 if TYPE_CHECKING:

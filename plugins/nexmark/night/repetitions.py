@@ -32,8 +32,7 @@ from nexmark.model import JUDGED, P50, P99, Arm
 from nexmark.night.kafka_input import source_figures
 from nexmark.night.paced_night import paced_figures
 from nexmark.night.plan import Night
-from nexmark.night.run_directory import has_failure, read_failure, spans
-from nexmark.night.runs import Run, group
+from nexmark.night.run_directory import Run, group, has_failure, read_failure, spans
 from nexmark.night.sampled import Samples, trouble
 from nexmark.night.verification import Verification
 

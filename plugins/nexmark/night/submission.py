@@ -42,7 +42,7 @@ from nexmark.night.kafka_input import (
 from nexmark.night.paced_night import paced_arguments
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.private_confs import profile_confs, split
-from nexmark.night.runs import Run, group
+from nexmark.night.run_directory import Run, group
 from nexmark.secrets import key_path
 from nexmark_jobs.redaction import KEY_VARIABLE, SPARK_REGEX
 

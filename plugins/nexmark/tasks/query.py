@@ -1,4 +1,11 @@
-"""Which queries run, and the tasks of one: plan, expectations, record."""
+"""Which queries run, the tasks of one, and those that measure suspects again.
+
+    suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record >> flames
+
+Behind its fresh pairs a suspect of the candidate runs once more per arm with the flight recorder,
+for flame graphs. Only suspects pay for it. The seeded slowdown goes through it too, since what is
+tested is the whole gate.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +21,24 @@ from airflow.sdk.exceptions import (
 )
 
 from nexmark.config import KNOWN_QUERIES
-from nexmark.model import Arm, Stage, metric_of
+from nexmark.model import Arm, Stage, grouped, metric_of
+from nexmark.night import profiling
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
 from nexmark.night.repetitions import repetition_records
-from nexmark.night.run_directory import clear_failure, in_sequence, write_failure
-from nexmark.night.runs import Run, first_runs, position
+from nexmark.night.run_directory import (
+    CONFIRMATION,
+    Run,
+    clear_failure,
+    first_runs,
+    fresh_runs,
+    in_sequence,
+    plan_confirmation,
+    position,
+    recorded_runs,
+    runs_of,
+    write_failure,
+)
 from nexmark.night.sampled import dropped
 from nexmark.night.submission import repetition_submission, verify_sink, verify_submission
 from nexmark.night.verification import Verification, plan_together
@@ -29,7 +48,7 @@ from nexmark.tasks.sampling import canary_records
 
 if TYPE_CHECKING:
     from nexmark.expectations import ValidationOutcome
-    from nexmark.store import RepetitionRecord
+    from nexmark.store import RepetitionRecord, Store
 
 
 #: The XCom of `plan` with the verification run; its return value are the repetitions.
@@ -158,3 +177,63 @@ def summary(made: RepetitionRecord, night: Night) -> str:
         )
         + (f"; no operators: {made.parts_problem}" if made.parts_problem else "")
     )
+
+
+def draw_flames() -> None:
+    """Make the flame graphs of every query that was recorded."""
+    profiling.draw_flames(current_night())
+
+
+def suspects() -> list[dict[str, Any]]:
+    """What SparkSubmit is given for each fresh repetition; skips what follows if there is none."""
+    night = current_night()
+    plan: list[Run] = []
+    if night.mode == "paired" and night.against:
+        with results() as store:
+            found = suspect_arms(night, store)
+        recorded = profiling.can_record(night, found)
+        for query, arms in found.items():
+            say(f"{query}: looks changed ({', '.join(arms)}), is measured again")
+            plan += fresh_runs(night, query, [*arms, Arm.BASELINE])
+            if recorded and Arm.CANDIDATE in arms:
+                plan += recorded_runs(night, query)
+    plan_confirmation(night, plan)
+    if not plan:
+        names = [str(name) for name in get_current_context()["dag"].task_ids]
+        skipped = [name for name in names if name.startswith(f"{CONFIRMATION}.")]
+        skipped.remove(f"{CONFIRMATION}.suspects")
+        raise DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
+    deployments = Deployments.read(night)
+    submissions = [
+        repetition_submission(night, deployments, run) | {"heal": run.query} for run in plan
+    ]
+    return in_sequence(night.query_dir(CONFIRMATION) / "sequence.json", submissions)
+
+
+def suspect_arms(night: Night, store: Store) -> dict[str, list[str]]:
+    """The arms of each query that look other than the baseline."""
+    from nexmark.verdict.nightly import suspects as suspect_queries
+
+    earlier = store.earlier(night.name, night.gate.remembered)
+    found: dict[str, list[str]] = {}
+    for query in suspect_queries(store.paired_night(night.name), earlier, night.gate):
+        found.setdefault(query, []).append(Arm.CANDIDATE)
+    for arm, query in night.self_test.items():
+        tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
+        if suspect_queries(tested, earlier, night.gate):
+            found.setdefault(query, []).append(arm)
+    return found
+
+
+def record_confirmation() -> None:
+    """Record every fresh repetition that was planned."""
+    night = current_night()
+    # Apart: what was recorded has no say in which results are right.
+    runs = runs_of(night, CONFIRMATION)
+    apart = grouped(runs, lambda run: (run.query, run.stage == Stage.PROFILED))
+    with results() as store:
+        store.record_canary(night.name, canary_records(night, CONFIRMATION))
+        for own in apart.values():
+            for made in repetition_records(night, own, store):
+                store.record_repetition(made)
+                say(f"{position(night, made.query)} {summary(made, night)}")

@@ -20,8 +20,7 @@ from nexmark.cluster import ClusterError
 from nexmark.cluster.base import SAMPLER_MAX_SECONDS
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
-from nexmark.night.run_directory import write_failure
-from nexmark.night.runs import runs_of
+from nexmark.night.run_directory import runs_of, write_failure
 from nexmark.night.sampled import samples_path
 from nexmark.tasks import current_night, failing
 from nexmark_jobs.host.processes import end, identify, owned, start_detached

@@ -14,8 +14,13 @@ from nexmark.dag.graph import build_nightly_dag, build_on_demand_dag
 from nexmark.dag.signoff import build_signoff_dag
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
-from nexmark.night.run_directory import claim, in_sequence, note_application, write_failure
-from nexmark.night.runs import first_runs
+from nexmark.night.run_directory import (
+    claim,
+    first_runs,
+    in_sequence,
+    note_application,
+    write_failure,
+)
 from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
 from nexmark.tasks import infrastructure, judging

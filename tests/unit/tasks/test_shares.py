@@ -17,7 +17,7 @@ from nexmark.night import sampled as shares
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
 from nexmark.night.repetitions import repetition_records
-from nexmark.night.runs import Run
+from nexmark.night.run_directory import Run
 from nexmark.night.submission import repetition_submission
 from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
