@@ -69,7 +69,6 @@ def _measured(
     chosen: Sequence[Experiment], engine: str | None, pairs: int, out: Path | None
 ) -> int:
     """Measure the experiments; of several, one that fails is named, and the others go on."""
-    from nexmark.errors import NexmarkError
     from nexmark.evidence.experiment_evidence import HEADS, cells, remarks
     from nexmark.experiments.experiment_rows import as_json
     from nexmark.experiments.experiment_run import applications_of, check_arms, measure_experiment
@@ -87,7 +86,7 @@ def _measured(
                 tick = partial(countdown.tick, one.name)
                 results.append(measure_experiment(one, builds, pairs, applications, say, tick))
                 arms += _kept(results[-1])
-            except (NexmarkError, OSError, ValueError, KeyError) as error:
+            except Exception as error:  # whatever it is, the others go on
                 if len(chosen) == 1:
                     raise
                 failed[one.name] = f"{type(error).__name__}: {error}"

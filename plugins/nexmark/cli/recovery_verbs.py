@@ -19,6 +19,8 @@ from nexmark.cli.shared_options import (
     Seed,
     build_of,
     check_new,
+    confs,
+    confs_of,
     known_query,
     number_option,
     on_stderr,
@@ -44,6 +46,15 @@ Latency = Annotated[
 ]
 Bandwidth = Annotated[
     int | None, number_option(1, 100_000, "MB", f"Of remote storage (default: {_MB_PER_S}).")
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf",
+        callback=confs,
+        metavar="NAME=VALUE",
+        help="A Spark conf of the query. Repeat for more.",
+    ),
 ]
 
 
@@ -77,6 +88,8 @@ def recovery(
             metavar="KIND:SIZE",
         ),
     ] = None,
+    pace: Annotated[int, number_option(0, 3600, "S", "A batch is due every S seconds.")] = 0,
+    conf: Conf = None,
     engine: Engine = None,
 ) -> int:
     """Kill a query at random moments, restart it from its checkpoint, and compare its result.
@@ -93,7 +106,11 @@ def recovery(
         raise typer.BadParameter("--changelog: only RocksDB has it; leave out --state hdfs")
     remote = _remote(checkpoint, latency_ms, mb_per_s, remote_fault, seed)
     rows = rows_per_batch or max(1, events // _BATCHES)
-    options = RecoveryOptions(query, kills, events, tps, seed, rows, state, changelog, kill, remote)
+    options = RecoveryOptions(
+        *(query, kills, events, tps, seed, rows, state, changelog, kill, remote),
+        pace_s=pace,
+        conf=confs_of(conf),
+    )
     name, build = build_of(engine, on_stderr)
     with _marked_processes(f"recovery {out.absolute()}") as mark:
         told = recover(build, options, out.absolute(), mark, on_stderr)
@@ -121,9 +138,9 @@ def recovery_damage(
     wrongly. 1 if it answered wrongly anywhere.
     """
     from nexmark.compatibility import Input
+    from nexmark.compatibility.damage_run import PLACES, run_damaged
     from nexmark.errors import suggest
     from nexmark.recovery.damage import DAMAGES
-    from nexmark.recovery.damage_run import PLACES, run_damaged
 
     _check_query(query)
     kinds = damage or list(DAMAGES)
@@ -164,6 +181,7 @@ def recovery_sizes(
     rows_per_batch: Annotated[int, number_option(1, 10**9, "B")] = 100_000,
     latency_ms: Latency = None,
     mb_per_s: Bandwidth = None,
+    conf: Conf = None,
     engine: Engine = None,
     out: Out = None,
 ) -> int:
@@ -181,7 +199,7 @@ def recovery_sizes(
     check_new(out)
     name, build = build_of(engine, on_stderr)
     remote = _storage(latency_ms, mb_per_s, seed)
-    growth = Growth(query, tps, seed, rows_per_batch, repetitions, remote)
+    growth = Growth(query, tps, seed, rows_per_batch, repetitions, remote, confs_of(conf))
     with _marked_processes(f"recovery-sizes {query}") as mark:
         found = list(restarts(build, growth, sizes, mark, on_stderr))
     costs = ("restore s", "interruption s", "commit s")

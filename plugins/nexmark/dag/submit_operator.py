@@ -6,7 +6,7 @@ The SparkSubmit operator of a night.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,14 +23,16 @@ from nexmark.dag.links import LINKS, publish_event_log
 from nexmark.errors import NexmarkError
 from nexmark.night.kafka_input import note_broker
 from nexmark.night.night_progress import Watch, reason, say
+from nexmark.night.plan import Night
 from nexmark.night.private_confs import private_properties
 from nexmark.night.profiling import fetch
+from nexmark.night.recovery_night import recovered
 from nexmark.night.run_directory import claim, note_application, prepare, write_failure
 from nexmark.night.sampled import measure_again
 from nexmark.night.submission import VERIFY
 from nexmark.night.verification import DONE, outcomes, run_together
 from nexmark.secrets import without_secrets
-from nexmark.tasks import current_night
+from nexmark.tasks import current_night, failing
 from nexmark.tasks.infrastructure import heal
 from nexmark.tasks.kafka_topics import events_beside, kafka_confs
 from nexmark_jobs.ending import VARIABLE, UsageError, exit_code
@@ -155,8 +157,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
                 events_beside(night, submission),
                 private_properties(submission, secrets) as self.properties_file,
             ):
-                self._submitted = self._hook_of(submission)
-                self._submitted.submit(self.application)
+                self._submit(night, submission)
         except AirflowException as error:
             error.args = (without_secrets(str(error)),)
             write_failure(place, reason(str(error)))
@@ -172,6 +173,24 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             if Path(unfinished).exists():
                 Path(unfinished).replace(finished)
         say(f"{submission['label']}: done in {time.time() - started:.1f} s")
+
+    def _submit(self, night: Night, submission: Mapping[str, Any]) -> None:
+        """Run the application, with its kills if it is to have some."""
+        ready = partial(self._ready, submission)
+        if "killed" not in submission:
+            ready(submission["application_args"], {})()
+            return
+        with failing(NexmarkError):
+            recovered(night, submission, ready)
+
+    def _ready(
+        self, submission: Mapping[str, Any], arguments: Sequence[str], confs: Mapping[str, str]
+    ) -> Callable[[], object]:
+        """A hook that is connected, with all but the submission of the application done."""
+        self.application_args = list(arguments)
+        self.conf = {**submission["conf"], **confs}
+        self._submitted = self._hook_of(submission)
+        return partial(self._submitted.submit, self.application)
 
     def on_kill(self) -> None:
         """Kill the application that runs."""

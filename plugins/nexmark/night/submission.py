@@ -42,6 +42,7 @@ from nexmark.night.kafka_input import (
 from nexmark.night.paced_night import paced_arguments
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.private_confs import profile_confs, split
+from nexmark.night.recovery_night import kept_dir, recovery_arguments, recovery_confs
 from nexmark.night.run_directory import Run, group
 from nexmark.secrets import key_path
 from nexmark_jobs.redaction import KEY_VARIABLE, SPARK_REGEX
@@ -166,12 +167,14 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
     size = night.slowed if run.arm == Arm.SLOWED else night.workload
     if night.workload.is_paced:
         submission = _paced(night, deployment, run, directory)
+    elif night.workload.recovery:
+        submission = _killed(night, deployment, run, directory)
     else:
         arm = run.cluster_arm
         submission = _query(night, deployment, run.query, directory, size, "noop", arm=arm)
     events = directory / "events"
     archives = {arm.build: Archive.of(night, arm) for arm in deployments.arms(run.query)}
-    fair = all(archive.use() for archive in archives.values())
+    fair = all(archive.use() for archive in archives.values()) and not night.workload.recovery
     archive = archives[deployment.build] if fair else None
     if run.stage == Stage.PROFILED:
         submission["conf"] |= recorded_options(archive)
@@ -229,6 +232,19 @@ def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> d
     submission["conf"]["spark.sql.shuffle.partitions"] = "1"
     submission["paced"] = run.query
     return submission
+
+
+def _killed(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
+    """The query that its task kills and starts again."""
+    kept = str(kept_dir(night, run.query, run.name))
+    arguments = recovery_arguments(night, run.query, run.name)
+    name, arm = f"{run.query} {run.name}", run.cluster_arm
+    submission = _submission(
+        night, deployment, "run_query.py", arguments, name=name, clear=directory, arm=arm
+    )
+    submission["conf"] = recovery_confs(night, deployment) | submission["conf"]
+    submission["directories"].append(kept)
+    return submission | {"killed": run.query, "kept": kept, "arm": arm}
 
 
 def _submission(
