@@ -290,6 +290,12 @@ class SparkCluster(ABC):
             return f"it runs {running}, not {spark.name}"
         return self.trouble()
 
+    def left_behind(self, answer: Mapping[str, Any]) -> str:
+        """What to do about processes that did not end, or ''; `answer` is of `processes`."""
+        pids = " ".join(str(process["pid"]) for process in answer["left"])
+        remedy = f"look at them with ps, then: kill -9 {pids}"
+        return f"processes {pids} did not end; {remedy}" if pids else ""
+
     def trouble(self) -> str:
         """The reason why no application can run properly now, or ''."""
         try:

@@ -207,12 +207,8 @@ class LocalCluster(SparkCluster):
         """Ends all processes of this cluster and removes its scratch space; keeps the lease."""
         request = {"do": "end", "mark": self.mark, "grace_s": _END_GRACE_S}
         answer = processes.main(request)
-        if answer["left"]:
-            pids = " ".join(str(process["pid"]) for process in answer["left"])
-            raise ClusterError(
-                f"cluster {self.config.name}: processes {pids} did not end; "
-                f"look at them with ps, then: kill -9 {pids}"
-            )
+        if left := self.left_behind(answer):
+            raise ClusterError(f"cluster {self.config.name}: {left}")
         shutil.rmtree(self.scratch, ignore_errors=True)
         self._running.unlink(missing_ok=True)
         return [f"{process['pid']} {process['command']}" for process in answer["ended"]]

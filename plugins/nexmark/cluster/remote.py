@@ -371,12 +371,8 @@ class RemoteCluster(SparkCluster):
             with contextlib.suppress(HostError):  # never started there
                 host.fetch(self._log(host.name), logs / Path(self._log(host.name)).name)
         host.call(files, {"remove": [self.work, self.local]}, timeout_s=3 * _CALL_S)
-        if answer["left"]:
-            pids = " ".join(str(process["pid"]) for process in answer["left"])
-            raise HostError(
-                f"host {host.name}: processes {pids} did not end; look at them with ps, "
-                f"then: kill -9 {pids}"
-            )
+        if left := self.left_behind(answer):
+            raise HostError(f"host {host.name}: {left}")
         return [f"{process['pid']} {process['command']}" for process in answer["ended"]]
 
 

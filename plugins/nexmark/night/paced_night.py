@@ -102,7 +102,7 @@ class _Beside:
     problem: str = ""
 
     def run(self, source: str, sink: str) -> None:
-        from nexmark.latency.measuring import Measuring, Pace
+        from nexmark.latency.measuring import LatencyError, Measuring, Pace
 
         workload = self.night.workload
         numbers = (workload.rate or 0, workload.warm_up or 0, workload.partitions or 1)
@@ -110,7 +110,12 @@ class _Beside:
         try:
             files = sorted(events_of(self.night).glob("*.json"))
             lines = [line for file in files for line in file.read_text().splitlines()]
-            self._wait()
+            deadline = time.monotonic() + _READY_S
+            while not (self.directory / "started").exists():
+                self._alive()
+                if time.monotonic() > deadline:
+                    raise LatencyError(f"{self.query} did not start within {_READY_S:.0f} s")
+                time.sleep(_POLL_S)
             found = Measuring(self.kafka, say).measure(pace, lines, source, sink, self._alive)
             (self.directory / FIGURES).write_text(json.dumps(asdict(found)))
         except NexmarkError as error:
@@ -119,16 +124,6 @@ class _Beside:
             self.problem = f"{type(error).__name__}: {error}"
         finally:
             (self.directory / "stop").touch()
-
-    def _wait(self) -> None:
-        from nexmark.latency.measuring import LatencyError
-
-        deadline = time.monotonic() + _READY_S
-        while not (self.directory / "started").exists():
-            self._alive()
-            if time.monotonic() > deadline:
-                raise LatencyError(f"{self.query} did not start within {_READY_S:.0f} s")
-            time.sleep(_POLL_S)
 
     def _alive(self) -> None:
         from nexmark.latency.measuring import LatencyError

@@ -70,10 +70,8 @@ def make_night(
     mode = gate.mode
     repetitions = asked.repetitions or (gate.pairs if mode == "paired" else 0)
     if mode != "bounds" and 0 < repetitions < MIN_PAIRS:
-        raise NexmarkError(
-            f"repetitions: {repetitions} are too few for a verdict in mode {mode}; "
-            f"give at least {MIN_PAIRS}, or mode bounds"
-        )
+        few = f"repetitions: {repetitions} are too few for a verdict in mode {mode}"
+        raise NexmarkError(f"{few}; give at least {MIN_PAIRS}, or mode bounds")
     if repetitions:
         workload = workload.model_copy(update={"repetitions": repetitions})
     if scale := asked.verify_scale:
@@ -85,6 +83,7 @@ def make_night(
         # Slots are threads, and Real-Time Mode needs one for each partition and for the shuffle.
         slots = max(cluster.executor_cores, (workload.partitions or 1) + 2)
         cluster = cluster.model_copy(update={"executor_cores": slots})
+    span = workload.compatibility or (Span() if asked.compatibility else None)
     return Night(
         dag_id=dag_id,
         run_id=run_id,
@@ -97,7 +96,7 @@ def make_night(
         candidate=parse_source(candidate) if candidate else engine_config.build,
         candidate_conf=spark_confs(asked.candidate_conf),
         teaches=teaches(dag_id, asked),
-        compatibility=_compatibility(workload, asked),
+        compatibility=span if asked.compatibility is not False else None,
         against=dict.fromkeys(queries, parse_source(against)) if against else {},
     )
 
@@ -110,13 +109,6 @@ def teaches(dag_id: str, asked: NightParams) -> bool:
     """
     chosen = (_candidate(asked), asked.candidate_conf, asked.against)
     return dag_id not in TRIALS and not any(chosen)
-
-
-def _compatibility(workload: Workload, asked: NightParams) -> Span | None:
-    """The size of the check: the workload's; where only a person asks for it, the usual one."""
-    if asked.compatibility is None:
-        return workload.compatibility
-    return (workload.compatibility or Span()) if asked.compatibility else None
 
 
 def spark_confs(value: Mapping[str, Any] | None) -> dict[str, str]:
@@ -229,9 +221,8 @@ def find_problems(night: Night) -> Iterator[str]:
     Preflight checks the hosts that are reached by SSH, because it has the connections.
     """
     builds = dict.fromkeys([night.candidate, *night.against.values()])
-    yield from filter(None, map(_build_problem, builds))
-    yield from filter(None, dict.fromkeys(java_problem(_major(build)) for build in builds))
-    yield from filter(None, [disk_problem(paths.home(), RUN_BYTES)])
+    found = [*map(_build_problem, builds), *(java_problem(_major(build)) for build in builds)]
+    yield from filter(None, dict.fromkeys([*found, disk_problem(paths.home(), RUN_BYTES)]))
     if isinstance(night.cluster, EmbeddedCluster):
         for arm in night.arms:
             yield from night.clusters[arm].problems()

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nexmark.errors import NexmarkError
 from nexmark.model import Arm, Stage
@@ -72,8 +71,7 @@ def draw_flames(night: Night) -> None:
             say(f"{query}:   no method has changed by more than the chance of sampling")
 
 
-@dataclass(frozen=True)
-class _Recorded:
+class _Recorded(NamedTuple):
     """A recorded repetition as it was measured; `window` is its steady state, if it has one."""
 
     run: Run

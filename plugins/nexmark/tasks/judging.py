@@ -18,7 +18,7 @@ them in it:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,7 +39,6 @@ from nexmark.tasks import current_night, failing, results
 
 if TYPE_CHECKING:
     from nexmark.evidence.night_evidence import Report
-    from nexmark.evidence.rows import Row
     from nexmark.store import Store
     from nexmark.verdict import Verdict
     from nexmark.verdict.measured_night import QueryVerdict
@@ -55,33 +54,31 @@ def emit(report: Report) -> None:
     night = report.night
     place = {"dag_id": night.dag_id, "workload": night.workload, "cluster": night.cluster}
     tags = {**place, "engine": night.engine}
-    for name, value in _of_night(report):
+    of_night: dict[str, float | None] = {
+        "red": report.failed,
+        "red_queries": sum(row.red for row in report.rows),
+        "wrong": sum(row.result == "WRONG" for row in report.rows),
+        "grade": GRADES.get(night.grade or ""),
+    }
+    for name, value in of_night.items():
         _gauge(f"night.{name}", value, [*place.values(), "night", name], tags)
     for row in report.rows:
-        for name, value in _of_query(row):
+        of_query: dict[str, float | None] = {
+            "ratio": row.ratio,
+            "cpu_s_per_mevent": row.cpu_s_per_mevent,
+            "red": row.red,
+        }
+        for name, value in of_query.items():
             parts = [*place.values(), row.query, name]
             _gauge(f"query.{name}", value, parts, {**tags, "query": row.query})
 
 
-def _of_night(report: Report) -> Iterator[tuple[str, float]]:
-    yield "red", float(report.failed)
-    yield "red_queries", float(sum(row.red for row in report.rows))
-    yield "wrong", float(sum(row.result == "WRONG" for row in report.rows))
-    if (grade := report.night.grade or "") in GRADES:
-        yield "grade", float(GRADES[grade])
-
-
-def _of_query(row: Row) -> Iterator[tuple[str, float]]:
-    if row.ratio is not None:
-        yield "ratio", row.ratio
-    if row.cpu_s_per_mevent is not None:
-        yield "cpu_s_per_mevent", row.cpu_s_per_mevent
-    yield "red", float(row.red)
-
-
-def _gauge(name: str, value: float, parts: list[str], tags: Mapping[str, str]) -> None:
+def _gauge(name: str, value: float | None, parts: list[str], tags: Mapping[str, str]) -> None:
     from airflow.sdk.configuration import conf
 
+    if value is None:
+        return
+    value = float(value)
     stats.gauge(f"{PREFIX}.{name}", value, tags=dict(tags))
     if conf.getboolean("metrics", "legacy_names_on"):
         stats.gauge(".".join([PREFIX, *(_UNSAFE.sub("_", part) for part in parts)]), value)
