@@ -129,12 +129,15 @@ def bench(
 ) -> None:
     """Measure the brokers themselves, with Kafka's own tools, beside the figures of 2014.
 
-    Starts three brokers and ends them; with --bootstrap-servers it measures brokers that run.
+    Starts three brokers and ends them; with --bootstrap-servers it measures brokers that run. The
+    figures are kept in the results database; the page Kafka has the newest of each Kafka.
     """
+    from nexmark.config import paths
     from nexmark.kafka import broker
     from nexmark.kafka.benchmark import CONFS, TESTS, Bench
     from nexmark.kafka.tools import Tools
     from nexmark.kafka.topics import KafkaCluster
+    from nexmark.store import open_store
 
     wanted = tests.replace(" ", "").upper().split(",") if tests else list(TESTS)
     for test in wanted:
@@ -153,14 +156,25 @@ def bench(
         if own:
             own.down()
     print(f"\n{table(measured, is_shared=own is not None)}")
+    figures = as_json(measured, is_shared=own is not None)
+    figures |= {"records": records, "runs": runs}
+    with open_store(paths.database_url()) as store:
+        store.record_broker_bench("three brokers of this machine" if own else servers, figures)
     if out is not None:
-        ratios = [
-            {"ratio": f"{each.over}/{each.under}", "value": value, "text": each.text}
-            for each, value in _ratios(measured)
-        ]
-        tests_run = [asdict(row) for row in measured]
-        told = {"is_shared": own is not None, "tests": tests_run, "ratios": ratios}
-        write_whole(out, json.dumps(told, indent=1) + "\n")
+        write_whole(out, json.dumps(figures, indent=1) + "\n")
+
+
+def as_json(rows: Sequence[BenchRow], *, is_shared: bool) -> dict[str, Any]:
+    """The figures of tests and ratios, to be kept."""
+    from nexmark.kafka.benchmark import TESTS
+
+    found = []
+    for each, value in _ratios(rows):
+        name, _, _, says = _ratio(each, value, is_shared)
+        found.append({"ratio": name, "value": value, "text": each.text, "says": says})
+    tests = [asdict(row) | {"text": TESTS[row.id.split()[0]].text} for row in rows]
+    what = {row.id: TESTS[row.id.split()[0]].what for row in rows}
+    return {"is_shared": is_shared, "tests": tests, "what": what, "ratios": found}
 
 
 def table(rows: Sequence[BenchRow], *, is_shared: bool) -> str:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, HTTPException
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from nexmark.config import KNOWN_QUERIES
+from nexmark.evidence.broker_figures import broker_figures
 from nexmark.evidence.build_comparison import build_lines, compare_builds
 from nexmark.evidence.gate_health import gate_health
 from nexmark.evidence.night_evidence import SORTS, night_evidence
@@ -197,6 +198,12 @@ def gate(visit: Visiting) -> Response:
     """Show how good the gate is."""
     page = gate_health(visit.store, visit.dags)
     return visit.page("gate.html", "gate", page=page, chart=verdicts_chart(page))
+
+
+@router.get("/kafka")
+def kafka(visit: Visiting) -> Response:
+    """Show what the brokers can do."""
+    return visit.page("kafka.html", "kafka", found=broker_figures(visit.store))
 
 
 def query_of(task: str) -> str | None:
