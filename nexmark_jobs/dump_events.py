@@ -24,12 +24,11 @@ from pathlib import Path
 if __name__ == "__main__":  # spark-submit puts this file's own directory first
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from nexmark_jobs import generator
-from nexmark_jobs.ending import JobError, UsageError, end, one_line
+from nexmark_jobs.ending import UsageError, command, end
 from nexmark_jobs.generator import GeneratorConfig
 from nexmark_jobs.generator.generator_options import (
     OneLineParser,
@@ -37,7 +36,8 @@ from nexmark_jobs.generator.generator_options import (
     count,
     generator_config,
 )
-from nexmark_jobs.sinks.sink import Staging
+from nexmark_jobs.session import spark_application
+from nexmark_jobs.sinks import Staging
 
 _ENTITIES = ("person", "auction", "bid")
 _JSON_OPTIONS = {
@@ -165,23 +165,12 @@ def _stamp(directory: Path) -> None:
         os.utime(path, (latest - age, latest - age))
 
 
-def main(arguments: list[str]) -> int:
+@command("dump_events.py")
+def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
-    spark = None
-    try:
-        options = parse(arguments)
-        spark = SparkSession.builder.appName("nexmark dump_events").getOrCreate()
+    options = parse(arguments)
+    with spark_application("nexmark dump_events") as spark:
         dump(spark, options)
-    except JobError as error:
-        print(f"dump_events.py: error: {error}", file=sys.stderr)
-        return error.exit_code
-    except (PySparkException, OSError) as error:
-        print(f"dump_events.py: error: {one_line(error)}", file=sys.stderr)
-        return 1
-    finally:
-        if spark is not None:
-            spark.stop()
-    return 0
 
 
 if __name__ == "__main__":

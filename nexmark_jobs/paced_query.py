@@ -25,22 +25,20 @@ from typing import Any
 if __name__ == "__main__":  # spark-submit puts this file's own directory first
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from nexmark_jobs import result
-from nexmark_jobs.ending import JobError, UsageError, end, one_line
+from nexmark_jobs.ending import JobError, UsageError, command, end, one_line
 from nexmark_jobs.generator.generator_options import OneLineParser
 from nexmark_jobs.plan_fingerprint import Fingerprint, fingerprint
 from nexmark_jobs.progress import batch, is_batch
 from nexmark_jobs.queries import QUERIES, Query, Streams
 from nexmark_jobs.real_time import refusal
+from nexmark_jobs.session import WorkDirectory, spark_application, stop, work_directory
 from nexmark_jobs.sources.event_files import ByKind, entities
 from nexmark_jobs.sources.kafka import is_wanted, parsed
 from nexmark_jobs.sources.kafka_topic import Brokers
-from nexmark_jobs.stopping import stop
-from nexmark_jobs.workdir import WorkDirectory, work_directory
 
 TRIGGERS = ("micro-batch", "real-time")
 """Spark's default trigger, and Real-Time Mode (Spark 4.2)."""
@@ -176,12 +174,11 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def main(arguments: Sequence[str]) -> int:
+@command("paced_query.py")
+def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
-    spark = None
-    try:
-        given = parse(arguments)
-        spark = SparkSession.builder.appName(f"nexmark {given.query} paced").getOrCreate()
+    given = parse(arguments)
+    with spark_application(f"nexmark {given.query} paced") as spark:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         with work_directory(spark, given.query) as work:
             running, told = start(spark, given, work)
@@ -192,16 +189,6 @@ def main(arguments: Sequence[str]) -> int:
             finally:
                 stop(spark, running)
         result.write(told, given.result)
-    except JobError as error:
-        print(f"paced_query.py: error: {error}", file=sys.stderr)
-        return error.exit_code
-    except (PySparkException, OSError) as error:
-        print(f"paced_query.py: error: {one_line(error)}", file=sys.stderr)
-        return 1
-    finally:
-        if spark is not None:
-            spark.stop()
-    return 0
 
 
 if __name__ == "__main__":

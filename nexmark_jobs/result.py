@@ -12,10 +12,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from nexmark_jobs import digest
 from nexmark_jobs.options import DatagenOptions, FilesOptions, Options
 from nexmark_jobs.plan_fingerprint import Fingerprint
-from nexmark_jobs.progress import Batch
+from nexmark_jobs.progress import DIGEST_KIND, Batch, combine
 from nexmark_jobs.queries import Formulation, Source
 from nexmark_jobs.redaction import SPARK_REGEX, fingerprint, key_of_environment, redacted
 from nexmark_jobs.sources.kafka import Kafka
@@ -83,8 +82,8 @@ def describe(
         "end": _instant(run.batches[-1].end),
         "input_rows": run.input_rows,
         "output_rows": sum(metrics.get("rows") or 0 for metrics in observed),
-        "digest": digest.combine(observed) if options.digest else None,
-        "digest_kind": digest.KIND if options.digest else None,
+        "digest": combine(observed) if options.digest else None,
+        "digest_kind": DIGEST_KIND if options.digest else None,
         "batches": [_batch(batch) for batch in run.batches],
         "state": state(run.batches),
         "late_rows": sum(batch.late_rows for batch in run.batches),

@@ -24,27 +24,28 @@ from typing import Any
 if __name__ == "__main__":  # spark-submit puts this file's own directory first
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from nexmark_jobs import digest, result
-from nexmark_jobs.ending import JobError, QueryFailedError, UsageError, end, one_line
+from nexmark_jobs import result
+from nexmark_jobs.ending import JobError, QueryFailedError, UsageError, command, end
 from nexmark_jobs.narrator import Narrator
 from nexmark_jobs.options import BoundaryOptions, FilesOptions, KafkaOptions, Options, parse
 from nexmark_jobs.plan_fingerprint import fingerprint
-from nexmark_jobs.progress import batch, is_batch
+from nexmark_jobs.progress import batch, is_batch, observe
 from nexmark_jobs.queries import Formulation, Source, Streams
 from nexmark_jobs.result import QueryRun
-from nexmark_jobs.sinks.filesystem import FilesystemSink
-from nexmark_jobs.sinks.parquet import ParquetSink
-from nexmark_jobs.sinks.per_batch import PerBatchSink
-from nexmark_jobs.sinks.sink import NoopSink, Sink
+from nexmark_jobs.session import (
+    WorkDirectory,
+    kept_directory,
+    spark_application,
+    stop,
+    work_directory,
+)
+from nexmark_jobs.sinks import FilesystemSink, ParquetSink, PerBatchSink, Sink
 from nexmark_jobs.sources.datagen import Datagen, DatagenFeed, Feed
 from nexmark_jobs.sources.event_files import open_boundary, open_files
 from nexmark_jobs.sources.kafka import Kafka, open_kafka
-from nexmark_jobs.stopping import stop
-from nexmark_jobs.workdir import WorkDirectory, kept_directory, work_directory
 
 _POLL_S = 0.05
 _BOUNDARY_PARTITIONS = 2
@@ -137,7 +138,7 @@ def _sink(spark: SparkSession, options: Options, feed: Feed, formulation: Formul
             raise UsageError(f"--formulation: {formulation.name} keeps no rows; use --sink noop")
         return PerBatchSink(formulation.per_batch, hashed=options.digest)
     if directory is None:
-        return NoopSink()
+        return Sink()
     if options.sink.kind == "filesystem":
         return FilesystemSink(directory, feed.last_batch)
     return ParquetSink(spark, options.query, directory, feed.last_batch, options.checkpoint)
@@ -154,7 +155,7 @@ def _drive(
 ) -> QueryRun:
     """Start the query, follow it to its last batch or the one asked for, stop it."""
     is_whole = not isinstance(sink, PerBatchSink)
-    observed = digest.observe(frame, digest=options.digest) if is_whole else frame
+    observed = observe(frame, digest=options.digest) if is_whole else frame
     writer = observed.writeStream
     writer = sink.attach(writer.outputMode(options.query.output_mode))
     writer = writer.option("checkpointLocation", work.child("checkpoint"))
@@ -235,23 +236,12 @@ def _run_over_boundary(spark: SparkSession, options: Options) -> None:
         raise JobError(f"over the boundary events: {error}") from None
 
 
-def main(arguments: list[str]) -> int:
+@command("run_query.py")
+def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
-    spark = None
-    try:
-        options = parse(arguments)
-        spark = SparkSession.builder.appName(f"nexmark {options.query.name}").getOrCreate()
+    options = parse(arguments)
+    with spark_application(f"nexmark {options.query.name}") as spark:
         complete(spark, options)
-    except JobError as error:
-        print(f"run_query.py: error: {error}", file=sys.stderr)
-        return error.exit_code
-    except (PySparkException, OSError) as error:
-        print(f"run_query.py: error: {one_line(error)}", file=sys.stderr)
-        return 1
-    finally:
-        if spark is not None:
-            spark.stop()
-    return 0
 
 
 if __name__ == "__main__":

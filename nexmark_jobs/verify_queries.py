@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,10 @@ if __name__ == "__main__":  # spark-submit puts this file's own directory first
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from nexmark_jobs.ending import JobError, UsageError, end, one_line
+from nexmark_jobs.ending import JobError, UsageError, command, end, one_line
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import complete
+from nexmark_jobs.session import spark_application
 
 
 def verify(spark: SparkSession, queries: list[dict[str, Any]], log: Path) -> int:
@@ -37,55 +39,55 @@ def verify(spark: SparkSession, queries: list[dict[str, Any]], log: Path) -> int
     for number, each in enumerate(queries, start=1):
         name = str(each["query"])
         print(f"{name} ({number} of {len(queries)})", flush=True)
-        _note(log, name, "begun")
+        note(log, query=name, state="begun", reason="")
+        state, reason = "done", ""
         try:
             complete(spark.newSession(), parse(each["arguments"]))
         except (JobError, PySparkException, OSError) as error:
             failed += 1
-            print(f"{name}: failed: {one_line(error)}", flush=True)
-            _note(log, name, "failed", one_line(error))
-        else:
-            _note(log, name, "done")
+            state, reason = "failed", one_line(error)
+            print(f"{name}: failed: {reason}", flush=True)
         finally:
             spark.catalog.clearCache()
+        note(log, query=name, state=state, reason=reason)
     return failed
 
 
-def _note(log: Path, query: str, state: str, reason: str = "") -> None:
+def note(log: Path, **line: Any) -> None:
+    """Append a line to a log."""
     with log.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"query": query, "state": state, "reason": reason}) + "\n")
+        file.write(json.dumps(line) + "\n")
 
 
-def _plan(path: Path) -> list[dict[str, Any]]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--plan {path}: {error}; give a JSON file") from None
-    keys = {"query", "arguments"}
-    if not isinstance(found, list) or not all(keys <= each.keys() for each in found):
-        raise UsageError(f"--plan {path}: is not a list of objects with query and arguments")
-    return found
-
-
-def main(arguments: list[str]) -> int:
-    """Run as a command; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="verify_queries.py", description=__doc__)
+def plan_and_log(
+    program: str, about: str | None, arguments: list[str], is_plan: Callable[[Any], bool], what: str
+) -> tuple[Any, Path]:
+    """The content of the file `--plan`, which `is_plan`, and the path `--log`; else UsageError."""
+    parser = argparse.ArgumentParser(prog=program, description=about)
     parser.add_argument("--plan", type=Path, required=True, metavar="FILE")
     parser.add_argument("--log", type=Path, required=True, metavar="FILE")
     given = parser.parse_args(arguments)
-    spark = None
     try:
-        queries = _plan(given.plan)
-        spark = SparkSession.builder.appName("nexmark verification").getOrCreate()
-        failed = verify(spark, queries, given.log)
+        plan = json.loads(given.plan.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--plan {given.plan}: {error}; give a JSON file") from None
+    if not is_plan(plan):
+        raise UsageError(f"--plan {given.plan}: is {what}")
+    return plan, given.log
+
+
+def _is_plan(found: Any) -> bool:
+    return isinstance(found, list) and all({"query", "arguments"} <= x.keys() for x in found)
+
+
+@command("verify_queries.py")
+def main(arguments: list[str]) -> None:
+    """Run as a command; returns the exit code."""
+    what = "not a list of objects with query and arguments"
+    queries, log = plan_and_log("verify_queries.py", __doc__, arguments, _is_plan, what)
+    with spark_application("nexmark verification") as spark:
+        failed = verify(spark, queries, log)
         print(f"{len(queries) - failed} of {len(queries)} queries ran to their end", flush=True)
-    except (JobError, PySparkException, OSError) as error:
-        print(f"verify_queries.py: error: {one_line(error)}", file=sys.stderr)
-        return error.exit_code if isinstance(error, JobError) else 1
-    finally:
-        if spark is not None:
-            spark.stop()
-    return 0
 
 
 if __name__ == "__main__":

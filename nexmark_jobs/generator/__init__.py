@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from nexmark_jobs.generator.auctions import auctions
 from nexmark_jobs.generator.bids import bids
-from nexmark_jobs.generator.config import GeneratorConfig
 from nexmark_jobs.generator.persons import persons
 from nexmark_jobs.generator.timeline import SENTINEL_TIME
+from nexmark_jobs.knobs import GeneratorConfig
 
 __all__ = ["SENTINEL_TIME", "GeneratorConfig", "auctions", "bids", "persons"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.generator.config import GeneratorConfig
 from nexmark_jobs.generator.draws import (
     below,
     div,
@@ -22,6 +21,7 @@ from nexmark_jobs.generator.strings import (
     text_constant,
 )
 from nexmark_jobs.generator.timeline import Kind, events_of, time_ms
+from nexmark_jobs.knobs import GeneratorConfig
 
 _FIXED_SIZE = 8 + 40
 _ITEM_NAME_LENGTH = 20

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.generator.config import GeneratorConfig
 from nexmark_jobs.generator.draws import (
     below,
     div,
@@ -20,6 +19,7 @@ from nexmark_jobs.generator.draws import (
 )
 from nexmark_jobs.generator.strings import ConstantStream, filler, filler_constant, one_of
 from nexmark_jobs.generator.timeline import Kind, events_of
+from nexmark_jobs.knobs import GeneratorConfig
 
 HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 

@@ -8,7 +8,7 @@ import hashlib
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from nexmark_jobs.generator.config import GeneratorConfig
+from nexmark_jobs.knobs import GeneratorConfig
 
 _MASK32 = 0xFFFF_FFFF
 

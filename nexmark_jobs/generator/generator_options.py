@@ -8,9 +8,7 @@ from dataclasses import fields
 from typing import NoReturn
 
 from nexmark_jobs.ending import UsageError
-from nexmark_jobs.generator.config import GeneratorConfig
-from nexmark_jobs.generator.timeline import check_span
-from nexmark_jobs.knobs import MAX_EVENTS, OWN_ARGUMENTS, KnobError, knobs
+from nexmark_jobs.knobs import MAX_EVENTS, OWN_ARGUMENTS, GeneratorConfig, KnobError, knobs
 
 _SHOWN = 40
 
@@ -90,7 +88,7 @@ def generator_config(seed: int, tps: int, knobs: Sequence[str], events: int) -> 
         where = f"--{error.name}" if error.name in OWN_ARGUMENTS else f"--generator: {error.name}"
         raise UsageError(f"{where}: {error.problem}; give a value within these bounds") from None
     try:
-        check_span(events, config)
+        config.check_span(events)
     except KnobError as error:
         raise UsageError(f"--{error}") from None
     return config

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.generator.config import GeneratorConfig
 from nexmark_jobs.generator.draws import below, draw, high, low
 from nexmark_jobs.generator.strings import (
     filler,
@@ -15,6 +14,7 @@ from nexmark_jobs.generator.strings import (
     text_constant,
 )
 from nexmark_jobs.generator.timeline import Kind, events_of
+from nexmark_jobs.knobs import GeneratorConfig
 
 FIRST_NAMES = (
     "Peter",

@@ -5,7 +5,7 @@
            DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS dt, DATE_FORMAT(dateTime, 'HH:mm') AS hm
     FROM bid
 
-The filesystem sink (`sinks/filesystem.py`) makes the directories dt=../hm=.. and marks each as
+The filesystem sink (`sinks.FilesystemSink`) makes the directories dt=../hm=.. and marks each as
 committed; to any other sink dt and hm are columns. No deviation.
 """
 

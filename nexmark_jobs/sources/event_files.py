@@ -16,9 +16,9 @@ from pyspark.sql.types import StructType
 from nexmark_jobs import boundary
 from nexmark_jobs.ending import JobError, UsageError
 from nexmark_jobs.generator import SENTINEL_TIME
-from nexmark_jobs.sources.datagen import has_closed_all
+from nexmark_jobs.session import WorkDirectory
+from nexmark_jobs.sources.datagen import Feed, has_closed_all
 from nexmark_jobs.sources.recorded_events import FIELDS, KINDS, Recording
-from nexmark_jobs.workdir import WorkDirectory
 
 _SENTINELS = "sentinels"
 _MOST = 10
@@ -128,28 +128,14 @@ class Sentinels:
         return False
 
 
-class FilesFeed:
+class FilesFeed(Feed):
     """The batches of recorded events, and the sentinels behind them."""
 
     def __init__(self, events: Sequence[int], sentinels: Sentinels) -> None:
         """Follow a query; `events` has the number of events of each batch."""
+        super().__init__(sum(events), len(events), None if sentinels else len(events) - 1)
         self._events = tuple(events)
         self._sentinels = sentinels
-
-    @property
-    def events(self) -> int:
-        """Number of events in the input, without sentinels."""
-        return sum(self._events)
-
-    @property
-    def data_batches(self) -> int:
-        """Number of batches with events; later batches mark the end of the input."""
-        return len(self._events)
-
-    @property
-    def last_batch(self) -> int | None:
-        """Number of the last batch, where that is known beforehand."""
-        return None if self._sentinels else self.data_batches - 1
 
     def take(self, progress: Mapping[str, Any]) -> int:
         """Number of events in the batch just finished; 0 from the end of the input on."""

@@ -19,6 +19,9 @@ from pyspark.sql import functions as F
 
 from nexmark_jobs.ending import JobError, QueryFailedError, UsageError
 from nexmark_jobs.options import KafkaOptions
+from nexmark_jobs.session import WorkDirectory
+from nexmark_jobs.sources import CONSUMER
+from nexmark_jobs.sources.datagen import Feed
 from nexmark_jobs.sources.event_files import (
     ByKind,
     Sentinels,
@@ -27,10 +30,8 @@ from nexmark_jobs.sources.event_files import (
     is_event,
     json_schema,
 )
-from nexmark_jobs.sources.kafka_consumer import CONSUMER
 from nexmark_jobs.sources.kafka_topic import Brokers, Topic, UnknownTopicError
 from nexmark_jobs.sources.recorded_events import FIELDS, KINDS
-from nexmark_jobs.workdir import WorkDirectory
 
 _NO_EVENT = "nexmark: no event at"
 _LOST = re.compile(r"DATA_LOSS|some data may have been|OffsetOutOfRange|Cannot fetch offset", re.I)
@@ -179,29 +180,18 @@ def open_kafka(
     return source, KafkaFeed(source)
 
 
-class KafkaFeed:
-    """The batches of a topic, and the sentinels behind them: every scan reads it in step."""
+class KafkaFeed(Feed):
+    """The batches of a topic, and the sentinels behind them: every scan reads it in step.
+
+    There is a huge number of data batches until the last of them is done. The last batch is not
+    known: a topic that grows has more.
+    """
 
     def __init__(self, source: Kafka) -> None:
         """Follow a query that reads `source`."""
+        super().__init__(source.topic.records, sys.maxsize, None)
         self._source = source
         self._topic = source.topic
-        self._data_batches = sys.maxsize
-
-    @property
-    def events(self) -> int:
-        """Number of events in the input, without sentinels."""
-        return self._topic.records
-
-    @property
-    def data_batches(self) -> int:
-        """Number of batches with events; a huge one until the last of them is done."""
-        return self._data_batches
-
-    @property
-    def last_batch(self) -> None:
-        """Unknown: a topic that grows has more batches."""
-        return None
 
     def take(self, progress: Mapping[str, Any]) -> int:
         """Number of events in the batch just finished; 0 from the end of the input on.
@@ -223,8 +213,8 @@ class KafkaFeed:
                 f"{self._source}: batch {batch} ends at {ends[0]} in one scan and at "
                 f"{next(x for x in ends if x != ends[0])} in another; run again"
             )
-        if self._data_batches == sys.maxsize and all(map(self._at_end, ends)):
-            self._data_batches = batch + 1
+        if self.data_batches == sys.maxsize and all(map(self._at_end, ends)):
+            self.data_batches = batch + 1
         return self._events_before(ends[0]) - self._events_before(starts[0])
 
     def finished(self, progress: Mapping[str, Any]) -> bool:
@@ -233,7 +223,7 @@ class KafkaFeed:
         Raises:
             JobError: The topic is no longer the one that the run began with.
         """
-        if progress["batchId"] < self._data_batches - 1:
+        if progress["batchId"] < self.data_batches - 1:
             return False
         if not self._source.sentinels.closed_all(progress):
             return False
