@@ -87,17 +87,10 @@ def start(
     if given.trigger != TRIGGERS[0]:
         check_real_time(spark, query, len(brokers.topic(given.source).ends), plan)
     told = {
-        "schema_version": result.SCHEMA_VERSION,
-        "query": query.name,
-        "formulation": formulation.name,
-        "output_mode": "update",
-        "build": spark.conf.get(result.BUILD, None),
-        "spark_version": spark.version,
+        **result.head(spark, query.name, formulation, "update"),
         "conf_profile": given.conf_profile,
-        "application_id": spark.sparkContext.applicationId,
         "trigger": given.trigger,
         "plan": asdict(plan),
-        "confs": result.confs(spark),
         "kafka": brokers.versions(),
     }
     options = {f"kafka.{key}": value for key, value in brokers.options.items()}
@@ -162,15 +155,16 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         UsageError: One is missing or unknown.
     """
     parser = OneLineParser(prog="paced_query.py", description=__doc__, allow_abbrev=False)
-    parser.add_argument("--query", required=True, choices=tuple(QUERIES))
-    parser.add_argument("--bootstrap-servers", required=True, metavar="LIST")
-    parser.add_argument("--source", required=True, metavar="TOPIC")
-    parser.add_argument("--sink", required=True, metavar="TOPIC")
-    parser.add_argument("--trigger", choices=TRIGGERS, default=TRIGGERS[0])
-    parser.add_argument("--until", type=Path, required=True, metavar="FILE", help="stop if it is")
-    parser.add_argument("--started", type=Path, required=True, metavar="FILE", help="made then")
-    parser.add_argument("--conf-profile", default="default", metavar="NAME")
-    parser.add_argument("--result", type=Path, required=True, metavar="FILE.json")
+    add = parser.add_argument
+    add("--query", required=True, choices=tuple(QUERIES))
+    add("--bootstrap-servers", required=True, metavar="LIST")
+    add("--source", required=True, metavar="TOPIC")
+    add("--sink", required=True, metavar="TOPIC")
+    add("--trigger", choices=TRIGGERS, default=TRIGGERS[0])
+    add("--until", type=Path, required=True, metavar="FILE", help="stop if it is")
+    add("--started", type=Path, required=True, metavar="FILE", help="made then")
+    add("--conf-profile", default="default", metavar="NAME")
+    add("--result", type=Path, required=True, metavar="FILE.json")
     return parser.parse_args(arguments)
 
 

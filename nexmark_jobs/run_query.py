@@ -30,7 +30,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from nexmark_jobs import result
 from nexmark_jobs.ending import JobError, QueryFailedError, UsageError, command, end
 from nexmark_jobs.narrator import Narrator
-from nexmark_jobs.options import BoundaryOptions, FilesOptions, KafkaOptions, Options, parse
+from nexmark_jobs.options import BoundaryOptions, KafkaOptions, Options, parse
 from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.progress import batch, is_batch, observe
 from nexmark_jobs.queries import Formulation, Source, Streams
@@ -46,6 +46,7 @@ from nexmark_jobs.sinks import FilesystemSink, ParquetSink, PerBatchSink, Sink
 from nexmark_jobs.sources.datagen import Datagen, DatagenFeed, Feed
 from nexmark_jobs.sources.event_files import open_boundary, open_files
 from nexmark_jobs.sources.kafka import Kafka, open_kafka
+from nexmark_jobs.sources.recorded_events import Recording
 
 _POLL_S = 0.05
 _BOUNDARY_PARTITIONS = 2
@@ -104,8 +105,8 @@ def _work(spark: SparkSession, options: Options) -> AbstractContextManager[WorkD
 def _open(spark: SparkSession, options: Options, work: WorkDirectory) -> tuple[Source, Feed]:
     given = options.source
     end_of_input = options.query.needs_end_of_input
-    if isinstance(given, FilesOptions):
-        return open_files(spark, given.recording, work, end_of_input=end_of_input)
+    if isinstance(given, Recording):
+        return open_files(spark, given, work, end_of_input=end_of_input)
     if isinstance(given, BoundaryOptions):
         return open_boundary(spark, work, end_of_input=end_of_input)
     if isinstance(given, KafkaOptions):
@@ -117,14 +118,10 @@ def _open(spark: SparkSession, options: Options, work: WorkDirectory) -> tuple[S
 def _reading(options: Options, feed: Feed) -> str:
     """What is read and how it is cut into batches, in one line."""
     given = options.source
-    if isinstance(given, FilesOptions):
-        files = len(given.recording.files)
-        how = (
-            "one per batch"
-            if given.recording.is_in_order
-            else "all in one batch: they were not last modified in the order of their names"
-        )
-        return f"{given.recording.directory}: {files} files, {how}"
+    if isinstance(given, Recording):
+        how = "all in one batch: they were not last modified in the order of their names"
+        how = "one per batch" if given.is_in_order else how
+        return f"{given.directory}: {len(given.files)} files, {how}"
     if isinstance(given, BoundaryOptions):
         return "boundary events"
     source = f"kafka:{given.topic}" if isinstance(given, KafkaOptions) else "generator"
@@ -145,13 +142,7 @@ def _sink(spark: SparkSession, options: Options, feed: Feed, formulation: Formul
 
 
 def _drive(
-    frame: DataFrame,
-    options: Options,
-    work: WorkDirectory,
-    sink: Sink,
-    feed: Feed,
-    *,
-    quiet: bool,
+    frame: DataFrame, options: Options, work: WorkDirectory, sink: Sink, feed: Feed, *, quiet: bool
 ) -> QueryRun:
     """Start the query, follow it to its last batch or the one asked for, stop it."""
     is_whole = not isinstance(sink, PerBatchSink)
@@ -222,18 +213,14 @@ def complete(spark: SparkSession, options: Options) -> None:
     """
     done = run(spark, options)
     if options.boundary is not None:
-        _run_over_boundary(spark, options.over_boundary(options.boundary))
+        # As many partitions as a cluster has cost more than a few hundred events.
+        spark.conf.set("spark.sql.shuffle.partitions", _BOUNDARY_PARTITIONS)
+        try:
+            run(spark, options.over_boundary(options.boundary))
+        except JobError as error:
+            raise JobError(f"over the boundary events: {error}") from None
     if options.result is not None:
         result.write(done, options.result)
-
-
-def _run_over_boundary(spark: SparkSession, options: Options) -> None:
-    """Run in two partitions: as many as a cluster has cost more than a few hundred events."""
-    spark.conf.set("spark.sql.shuffle.partitions", _BOUNDARY_PARTITIONS)
-    try:
-        run(spark, options)
-    except JobError as error:
-        raise JobError(f"over the boundary events: {error}") from None
 
 
 @command("run_query.py")

@@ -85,18 +85,16 @@ def _sellers(counted: DataFrame) -> DataFrame:
 
 
 DISTINCT_BIDDERS = Query(
-    name="distinct_bidders",
-    title="bidders of an auction in a window",
-    columns=("auction", "window_start", "bidders"),
-    formulations=(Formulation("deduplicated", deduplicated), Formulation("collected", collected)),
+    "distinct_bidders",
+    ("auction", "window_start", "bidders"),
+    (Formulation("deduplicated", deduplicated), Formulation("collected", collected)),
     needs_end_of_input=True,
 )
 
 NEW_SELLERS = Query(
-    name="new_sellers",
-    title="auctions of new persons in a window",
-    columns=("seller", "window_start", "auctions"),
-    formulations=(
+    "new_sellers",
+    ("seller", "window_start", "auctions"),
+    (
         Formulation("joined_by_seller", joined_by_seller),
         Formulation("joined_by_window", joined_by_window),
     ),

@@ -60,10 +60,9 @@ def _named(joined: DataFrame) -> DataFrame:
 
 
 QUERY = Query(
-    name="joined_counts",
-    title="two aggregations joined by their keys",
-    columns=("auction", "window_start", "bids", "highest"),
-    formulations=(
+    "joined_counts",
+    ("auction", "window_start", "bids", "highest"),
+    (
         Formulation("shuffled", shuffled),
         Formulation("one_stage", one_stage),
         Formulation("one_aggregation", one_aggregation),

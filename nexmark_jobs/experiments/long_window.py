@@ -55,9 +55,8 @@ def _named(counted: DataFrame) -> DataFrame:
 
 
 QUERY = Query(
-    name="long_window",
-    title="a long window that slides",
-    columns=("slot", "window_start", "window_end", "bids", "total"),
-    formulations=(Formulation("windows", windows), Formulation("panes", panes)),
+    "long_window",
+    ("slot", "window_start", "window_end", "bids", "total"),
+    (Formulation("windows", windows), Formulation("panes", panes)),
     needs_end_of_input=True,
 )

@@ -61,10 +61,9 @@ def _columns(kind: str) -> list[Column]:
 
 
 QUERY = Query(
-    name="reused_view",
-    title="two consumers of a view",
-    columns=("auction", "window_start", "kind", "amount"),
-    formulations=(
+    "reused_view",
+    ("auction", "window_start", "kind", "amount"),
+    (
         Formulation("union", union),
         Formulation("explode", explode),
         Formulation("kept_batch", view, per_batch=each),

@@ -20,9 +20,4 @@ def projection(streams: Streams) -> DataFrame:
     return streams.plain_bids.select(*COLUMNS)
 
 
-QUERY = Query(
-    name="q0",
-    title="pass through",
-    columns=COLUMNS,
-    formulations=(Formulation("projection", projection),),
-)
+QUERY = Query("q0", COLUMNS, (Formulation("projection", projection),))

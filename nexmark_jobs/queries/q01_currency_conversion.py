@@ -29,8 +29,7 @@ def projection(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q1",
-    title="currency conversion",
-    columns=("auction", "bidder", "price", "dateTime", "extra"),
-    formulations=(Formulation("projection", projection),),
+    "q1",
+    ("auction", "bidder", "price", "dateTime", "extra"),
+    (Formulation("projection", projection),),
 )

@@ -23,9 +23,4 @@ def filtered(streams: Streams) -> DataFrame:
     return bids.select("auction", "price", *streams.carried)
 
 
-QUERY = Query(
-    name="q2",
-    title="selection",
-    columns=("auction", "price"),
-    formulations=(Formulation("filter", filtered),),
-)
+QUERY = Query("q2", ("auction", "price"), (Formulation("filter", filtered),))

@@ -29,9 +29,4 @@ def join(streams: Streams) -> DataFrame:
     return joined.select("name", "city", "state", "id")
 
 
-QUERY = Query(
-    name="q3",
-    title="local item suggestion",
-    columns=("name", "city", "state", "id"),
-    formulations=(Formulation("join", join),),
-)
+QUERY = Query("q3", ("name", "city", "state", "id"), (Formulation("join", join),))

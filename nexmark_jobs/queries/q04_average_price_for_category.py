@@ -38,9 +38,5 @@ def union(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q4",
-    title="average price for a category",
-    columns=("category", "avg_price"),
-    formulations=(Formulation("union", union),),
-    needs_end_of_input=True,
+    "q4", ("category", "avg_price"), (Formulation("union", union),), needs_end_of_input=True
 )

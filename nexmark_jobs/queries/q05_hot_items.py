@@ -69,9 +69,8 @@ def _hottest(counts: DataFrame) -> DataFrame:
 
 
 QUERY = Query(
-    name="q5",
-    title="hot items",
-    columns=("auction", "num", "window_start", "window_end"),
-    formulations=(Formulation("panes", panes), Formulation("windows", windows)),
+    "q5",
+    ("auction", "num", "window_start", "window_end"),
+    (Formulation("panes", panes), Formulation("windows", windows)),
     needs_end_of_input=True,
 )

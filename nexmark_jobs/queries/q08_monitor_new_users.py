@@ -63,9 +63,8 @@ def join(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q8",
-    title="monitor new users",
-    columns=("id", "name", "window_start"),
-    formulations=(Formulation("union", union), Formulation("join", join)),
+    "q8",
+    ("id", "name", "window_start"),
+    (Formulation("union", union), Formulation("join", join)),
     needs_end_of_input=True,
 )

@@ -28,9 +28,4 @@ def projection(streams: Streams) -> DataFrame:
     )
 
 
-QUERY = Query(
-    name="q10",
-    title="log to file system",
-    columns=(*COLUMNS, "dt", "hm"),
-    formulations=(Formulation("projection", projection),),
-)
+QUERY = Query("q10", (*COLUMNS, "dt", "hm"), (Formulation("projection", projection),))

@@ -33,9 +33,8 @@ def session_window(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q11",
-    title="user sessions",
-    columns=("bidder", "bid_count", "starttime", "endtime"),
-    formulations=(Formulation("session_window", session_window),),
+    "q11",
+    ("bidder", "bid_count", "starttime", "endtime"),
+    (Formulation("session_window", session_window),),
     needs_end_of_input=True,
 )

@@ -34,10 +34,9 @@ def current_timestamp(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q12",
-    title="processing time windows",
-    columns=("bidder", "bid_count", "starttime", "endtime"),
-    formulations=(Formulation("current_timestamp", current_timestamp),),
+    "q12",
+    ("bidder", "bid_count", "starttime", "endtime"),
+    (Formulation("current_timestamp", current_timestamp),),
     output_mode="update",
     key=("bidder", "starttime"),
     deterministic=False,

@@ -30,8 +30,7 @@ def broadcast_join(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q13",
-    title="bounded side input join",
-    columns=("auction", "bidder", "price", "dateTime", "value"),
-    formulations=(Formulation("broadcast_join", broadcast_join),),
+    "q13",
+    ("auction", "bidder", "price", "dateTime", "value"),
+    (Formulation("broadcast_join", broadcast_join),),
 )

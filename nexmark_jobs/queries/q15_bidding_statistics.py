@@ -29,10 +29,4 @@ def words(streams: Streams) -> DataFrame:
     return daily_statistics(streams).select("day", *STATISTICS)
 
 
-QUERY = Query(
-    name="q15",
-    title="bidding statistics report",
-    columns=("day", *STATISTICS),
-    formulations=(Formulation("words", words),),
-    needs_end_of_input=True,
-)
+QUERY = Query("q15", ("day", *STATISTICS), (Formulation("words", words),), needs_end_of_input=True)

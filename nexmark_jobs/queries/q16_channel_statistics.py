@@ -27,9 +27,8 @@ def words(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q16",
-    title="channel statistics report",
-    columns=("channel", "day", "minute", *STATISTICS),
-    formulations=(Formulation("words", words),),
+    "q16",
+    ("channel", "day", "minute", *STATISTICS),
+    (Formulation("words", words),),
     needs_end_of_input=True,
 )

@@ -33,10 +33,5 @@ def max_struct(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q18",
-    title="find last bid",
-    columns=COLUMNS,
-    formulations=(Formulation("max_struct", max_struct),),
-    output_mode="update",
-    key=_KEY,
+    "q18", COLUMNS, (Formulation("max_struct", max_struct),), output_mode="update", key=_KEY
 )

@@ -55,13 +55,9 @@ def _ranked(bids: DataFrame, top: Column) -> DataFrame:
 
 
 QUERY = Query(
-    name="q19",
-    title="auction top 10 price",
-    columns=(*COLUMNS, "rank_number"),
-    formulations=(
-        Formulation("max_by_k", max_by_k, min_spark=(4, 3)),
-        Formulation("sorted_list", sorted_list),
-    ),
+    "q19",
+    (*COLUMNS, "rank_number"),
+    (Formulation("max_by_k", max_by_k, min_spark=(4, 3)), Formulation("sorted_list", sorted_list)),
     output_mode="update",
     key=(_KEY, "rank_number"),
 )

@@ -40,8 +40,5 @@ def regexp(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q21",
-    title="add channel id",
-    columns=("auction", "bidder", "price", "channel", "channel_id"),
-    formulations=(Formulation("regexp", regexp),),
+    "q21", ("auction", "bidder", "price", "channel", "channel_id"), (Formulation("regexp", regexp),)
 )

@@ -33,8 +33,7 @@ def split(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q22",
-    title="get URL directories",
-    columns=("auction", "bidder", "price", "channel", "dir1", "dir2", "dir3"),
-    formulations=(Formulation("split", split),),
+    "q22",
+    ("auction", "bidder", "price", "channel", "dir1", "dir2", "dir3"),
+    (Formulation("split", split),),
 )

@@ -43,16 +43,7 @@ _CONSUMER = {f"kafka.{name}": value for name, value in CONSUMER.items()}
 
 @dataclass(frozen=True)
 class Kafka(ByKind):
-    """The three streams of a topic.
-
-    Attributes:
-        spark: the session.
-        brokers: where the topic is.
-        topic: the topic as it was when the run began.
-        rows_per_batch: events per micro-batch.
-        numbered: whether events have numbers.
-        sentinels: what follows the events.
-    """
+    """The three streams of a topic as it was when the run began, and what follows its events."""
 
     spark: SparkSession
     brokers: Brokers
@@ -99,7 +90,8 @@ class Kafka(ByKind):
         partitions = len(self.topic.ends)
         spare = self.topic.records % partitions or partitions // 2
         reader = reader.option("maxOffsetsPerTrigger", self.rows_per_batch + spare)
-        end = F.get(_longs(self.topic.ends), F.col("partition"))
+        ends = F.array(*(F.lit(number).cast("bigint") for number in self.topic.ends))
+        end = F.get(ends, F.col("partition"))
         # Counted here, because in a query that reads files as well Spark 3.5 counts no rows.
         counted = reader.load().observe(
             f"{_SCAN}{next(self._scans)}", F.count("*").alias("records")
@@ -165,8 +157,7 @@ def open_kafka(
 ) -> tuple[Kafka, KafkaFeed]:
     """Streams and feed of a topic; sentinels go below `work` if `end_of_input`.
 
-    Raises:
-        UsageError: The topic is unknown or empty, cannot be reached, or Spark lacks jars.
+    UsageError if the topic is unknown or empty, cannot be reached, or Spark lacks jars.
     """
     brokers = Brokers(spark, given.servers)
     topic = brokers.topic(given.topic)
@@ -196,8 +187,7 @@ class KafkaFeed(Feed):
     def take(self, progress: Mapping[str, Any]) -> int:
         """Number of events in the batch just finished; 0 from the end of the input on.
 
-        Raises:
-            JobError: Records are missing or late, or the scans are not in step.
+        JobError if records are missing or late, or the scans are not in step.
         """
         scans = [s for s in progress["sources"] if s["description"].startswith("KafkaV2")]
         starts, ends, latest = (
@@ -218,14 +208,9 @@ class KafkaFeed(Feed):
         return self._events_before(ends[0]) - self._events_before(starts[0])
 
     def finished(self, progress: Mapping[str, Any]) -> bool:
-        """Whether the batch just finished was the last one.
-
-        Raises:
-            JobError: The topic is no longer the one that the run began with.
-        """
-        if progress["batchId"] < self.data_batches - 1:
-            return False
-        if not self._source.sentinels.closed_all(progress):
+        """Whether the batch just finished was the last one; JobError for another topic by now."""
+        is_last = progress["batchId"] >= self.data_batches - 1
+        if not is_last or not self._source.sentinels.closed_all(progress):
             return False
         self._source.check_unchanged()
         return True
@@ -277,10 +262,6 @@ def _offsets(topic: str, offsets: Sequence[int]) -> str:
     return json.dumps({topic: {str(partition): at for partition, at in enumerate(offsets)}})
 
 
-def _longs(numbers: Sequence[int]) -> Column:
-    return F.array(*(F.lit(number).cast("bigint") for number in numbers))
-
-
 def parsed(records: DataFrame, **more: Column) -> DataFrame:
     """Partition and offset of the records, their events' columns, and `more`."""
     others = {"partition": F.col("partition"), "offset": F.col("offset"), **more}
@@ -319,14 +300,12 @@ def problems(records: DataFrame, *, numbered: bool) -> DataFrame:
 
 
 def _problem(*, numbered: bool) -> Column:
+    is_known = F.col("event_type").between(0, 2)
     found = [
         (F.col("value").isNull(), "without a value"),
         (F.col("value").rlike(r"^\s*$"), "empty"),
         (F.col("raw").isNull() | F.col("raw._corrupt_record").isNotNull(), "not a JSON object"),
-        (
-            ~F.coalesce(F.col("event_type").between(0, 2), F.lit(False)),
-            "without an event_type of 0, 1 or 2",
-        ),
+        (~F.coalesce(is_known, F.lit(False)), "without an event_type of 0, 1 or 2"),
     ]
     for place, name in enumerate(KINDS):
         is_kind = F.col("event_type") == place

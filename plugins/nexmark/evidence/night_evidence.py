@@ -9,29 +9,26 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nexmark.attribution.explained import Attribution
-from nexmark.evidence.acknowledged import Acknowledged, acks_for
-from nexmark.evidence.alarms import alarm_lines
-from nexmark.evidence.explaining import attribution_lines, attributions, confs_by_arm
-from nexmark.evidence.gate_health import SelfTests, self_tests_of
-from nexmark.evidence.looks import Look, look
-from nexmark.evidence.night_hosts import CanaryMedian, NightHost, canary_of, host_facts, hosts_of
-from nexmark.evidence.night_list import GREEN, OPEN, RED
+from nexmark.evidence.alarms import Acknowledged, acks_for, alarm_lines
+from nexmark.evidence.explaining import attribution_lines, attributions, confs_by_arm, reproduce
+from nexmark.evidence.gate_health import (
+    CanaryMedian,
+    NightHost,
+    SelfTests,
+    canary_of,
+    host_facts,
+    hosts_of,
+    self_tests_of,
+)
+from nexmark.evidence.night_list import GREEN, NOT_JUDGED, RED, Look, look
 from nexmark.evidence.pairs import STAGES, Arms, arms_of
-from nexmark.evidence.reproduce import reproduce
 from nexmark.evidence.rows import Row, rows_of, suite_of
 from nexmark.evidence.signoffs import SignOffDecision
-from nexmark.evidence.summary import failed, health, summary
-from nexmark.evidence.upgrades import Upgrades, upgrades_of
+from nexmark.evidence.summary import Upgrades, failed, health, summary, upgrades_of
 from nexmark.model import CPU, METRICS, SUITE, WALL, Metric, grouped, metric_of
 from nexmark.store import Store, history
 from nexmark.store.accepting import confs_of_candidate
-from nexmark.store.table_rows import (
-    NightRow,
-    RepetitionRow,
-    SelfTestRow,
-    ValidationRow,
-    VerdictRow,
-)
+from nexmark.store.table_rows import NightRow, RepetitionRow, SelfTestRow, ValidationRow, VerdictRow
 
 NOTABLE = 0.02
 """A smaller difference in state is not shown."""
@@ -172,9 +169,7 @@ class NightEvidence(CommonEvidence):
         return same and not self.night.candidate_conf
 
 
-def _largest(
-    value: Callable[[QueryLine], float | None],
-) -> Callable[[QueryLine], tuple[Any, ...]]:
+def _largest(value: Callable[[QueryLine], float | None]) -> Callable[[QueryLine], tuple[Any, ...]]:
     return lambda line: (value(line) is None, -(value(line) or 0), line.place)
 
 
@@ -196,11 +191,7 @@ def make_report(store: Store, run: str) -> Report:
 
 
 def _report(
-    store: Store,
-    night: NightRow,
-    rows: Sequence[Row],
-    suite: VerdictRow | None,
-    tests: SelfTests,
+    store: Store, night: NightRow, rows: Sequence[Row], suite: VerdictRow | None, tests: SelfTests
 ) -> Report:
     upgrades = upgrades_of(store, night)
     what, why, after = summary(night, rows, suite, upgrades.red)
@@ -230,7 +221,7 @@ def night_evidence(
         night=night,
         report=report,
         decision=decision,
-        colour=(RED if report.failed else GREEN) if judged else OPEN,
+        colour=(RED if report.failed else GREEN) if judged else NOT_JUDGED,
         what=what[:1].upper() + what[1:],
         why=why.removeprefix("Why: "),
         todo=todo.removeprefix("Next: "),

@@ -28,10 +28,7 @@ from nexmark.home import write_text
 
 SCHEMA_VERSION = 1
 _GRAPHS = ("baseline", "candidate", "difference")
-_BASES = {
-    "steady": "in the steady state",
-    "application": "over the whole life of the executors",
-}
+_BASES = {"steady": "in the steady state", "application": "over the whole life of the executors"}
 
 
 @dataclass(frozen=True)

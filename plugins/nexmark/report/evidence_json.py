@@ -6,7 +6,7 @@ from typing import Any
 
 from nexmark.attribution.explained import Attribution, ChangeKind
 from nexmark.attribution.sentences import words
-from nexmark.evidence.acknowledged import Acknowledged
+from nexmark.evidence.alarms import Acknowledged
 from nexmark.evidence.night_evidence import NightEvidence
 from nexmark.evidence.pairs import STAGES, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence

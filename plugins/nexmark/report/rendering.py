@@ -23,7 +23,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from nexmark.attribution.sentences import words
-from nexmark.evidence.looks import legend, look
+from nexmark.evidence.night_list import legend, look
 from nexmark.report.bars import bar, scale_of
 from nexmark.report.vega_lite import Chart
 from nexmark.secrets import without_any_secret, without_secrets

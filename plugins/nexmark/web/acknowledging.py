@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from nexmark.config import ACCEPT_DAG_ID
-from nexmark.evidence.acknowledged import acks_of
+from nexmark.evidence.alarms import acks_of
 from nexmark.report.rendering import part
 from nexmark.store.accepting import parse_expiry
 from nexmark.web.pages import DONE
@@ -55,12 +55,7 @@ def accept(
 
 
 @router.post("/acks/{number}/withdraw")
-def withdraw(
-    visit: Visiting,
-    number: int,
-    token: Text,
-    reason: Text = "",
-) -> Response:
+def withdraw(visit: Visiting, number: int, token: Text, reason: Text = "") -> Response:
     """Take an acceptance back, in the name of the visitor."""
     _check(visit, token)
     if number not in {ack.row.id for ack in acks_of(visit.store, visit.dags)}:

@@ -12,8 +12,7 @@ from nexmark.config import KNOWN_QUERIES
 from nexmark.evidence.build_comparison import build_lines, compare_builds
 from nexmark.evidence.gate_health import gate_health
 from nexmark.evidence.night_evidence import SORTS, night_evidence
-from nexmark.evidence.night_list import nights_page
-from nexmark.evidence.overview import overview
+from nexmark.evidence.night_list import nights_page, overview
 from nexmark.evidence.query_evidence import alarm_file, query_evidence
 from nexmark.evidence.signoffs import evidence_file, signoff_page, signoffs_of
 from nexmark.flames import flames_of
