@@ -78,7 +78,7 @@ class GeneratorConfig:
     avg_person_byte_size: _Bytes = 200  # size to which a person's `extra` fills it
     avg_auction_byte_size: _Bytes = 500
     avg_bid_byte_size: _Bytes = 100
-    # Events are permuted within groups of so many. 1 keeps their order. Not a multiple of 953.
+    # Events are permuted within groups of this size. 1 keeps their order. Not a multiple of 953.
     out_of_order_group_size: _Any = 1
 
     def __post_init__(self) -> None:

@@ -20,7 +20,7 @@ AUCTION = (
     *("itemName", "description", "initialBid", "reserve", "auction_dateTime", "expires"),
     *("seller", "category", "auction_extra"),
 )
-"""An auction's columns beside those of a bid, as q20 and q23 name them."""
+"""An auction's columns beside a bid's, as q20 and q23 name them."""
 
 
 class Source(Protocol):

@@ -203,16 +203,8 @@ def hosts_of(rows: Iterable[Any]) -> list[NightHost]:
             and readings[metric, "after"].mean
         }
         worst = max(drifts, key=lambda x: max(drifts[x], 1 / drifts[x]), default="")
-        hosts.append(
-            NightHost(
-                name,
-                drifts.get(worst),
-                worst,
-                _most(readings, "steal_percent"),
-                _most(readings, "load_1m"),
-                _most(readings, "throttled"),
-            )
-        )
+        levels = (_most(readings, level) for level in ("steal_percent", "load_1m", "throttled"))
+        hosts.append(NightHost(name, drifts.get(worst), worst, *levels))
     return hosts
 
 

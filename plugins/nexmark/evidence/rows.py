@@ -32,15 +32,12 @@ class Row:
     """One query of a night; a field without a figure is None.
 
     ``wall_s`` and ``cpu_s`` are medians over the ``repetitions`` that count, from the start of the
-    query to its last batch; ``cores`` and ``throughput_per_core`` follow from them, so that the row
-    is consistent in itself. ``metric`` is the one that decides: ``cpu_s_per_mevent`` on its
-    ``basis`` (steady or application), of the verdict if there is one, or one of the ``figures``.
-    ``baseline`` is of it, and so is ``ratio``; in a night of pairs it is computed from the pairs,
-    with its 95 % interval ``lo``,
-    ``hi``. ``mde`` is the smallest slowdown that could have been seen (0.07 is 7 %). ``red``:
-    whether the verdict fails the night. ``acceptance``: the id of the acceptance that covers the
-    verdict. ``pairs``: how many pairs the verdict has, if it is on pairs. ``result``: right, WRONG,
-    unmeasured, unverified, or not run. ``figures``: medians of the metrics that are ``tabled``.
+    query to its last batch; ``cores`` and ``throughput_per_core`` follow from them. ``metric``
+    decides: ``cpu_s_per_mevent`` on its ``basis`` (steady or application), of the verdict if there
+    is one, or one of the ``figures``, the medians of what is ``tabled``. ``baseline`` and ``ratio``
+    are of it; in a night of pairs with its 95 % interval ``lo``, ``hi``. ``mde`` is the smallest
+    slowdown that could have been seen (0.07 is 7 %). ``acceptance`` (its id) covers the verdict.
+    ``result``: right, WRONG, unmeasured, unverified, or not run.
     """
 
     query: str
@@ -108,7 +105,9 @@ def _row(
 ) -> Row:
     right = [row for row in repetitions if row.ok]
     verdict = verdicts.get(query)
-    own = _on_one_basis(right)
+    basis = one_basis(row.cpu_s_per_mevent_steady for row in right) if right else None
+    figure = metric_of(CPU).column(basis) if basis else ""
+    cpu = median_of([getattr(row, figure) for row in right]) if figure else None
     of_figures = verdict is not None and metric_of(verdict.metric).tabled
     judged = verdict is not None and verdict.candidate is not None and not of_figures
     return Row(
@@ -119,8 +118,8 @@ def _row(
         wall_s=median_of(row.wall_s for row in right),
         cpu_s=median_of(row.cpu_s for row in right),
         result=_result(repetitions, validations.get(query)),
-        cpu_s_per_mevent=verdict.candidate if verdict and judged else own[0],
-        basis=verdict.basis if verdict and judged else own[1],
+        cpu_s_per_mevent=verdict.candidate if verdict and judged else cpu,
+        basis=verdict.basis if verdict and judged else basis,
         **{own: getattr(verdict, name) for own, name in _OF_VERDICT.items() if verdict},
         figures={
             name: median_of([(row.figures or {}).get(name) for row in right])
@@ -128,14 +127,6 @@ def _row(
             if metric.tabled
         },
     )
-
-
-def _on_one_basis(rows: Sequence[RepetitionRow]) -> tuple[float | None, str | None]:
-    """Return the median metric of record and its basis, the same for all repetitions."""
-    if not rows:
-        return None, None
-    basis = one_basis(row.cpu_s_per_mevent_steady for row in rows)
-    return median_of([getattr(row, metric_of(CPU).column(basis)) for row in rows]), basis
 
 
 def _result(repetitions: Sequence[RepetitionRow], validation: ValidationRow | None) -> str:

@@ -15,8 +15,8 @@ from starlette.responses import HTMLResponse, Response
 from nexmark.report.rendering import environment, part
 from nexmark.store import Store, UnknownNight, history
 from nexmark.store.table_rows import NightRow
-from nexmark.web import assets, forms
-from nexmark.web.auth import Door, User
+from nexmark.web import assets
+from nexmark.web.auth import Door, User, check_form, form_token
 
 MENU = (
     ("overview", "/", "Overview"),
@@ -85,11 +85,11 @@ class Visit:
 
     def token(self) -> str:
         """Return what a form of this visitor carries."""
-        return forms.token(self.door.secret(), self.name)
+        return form_token(self.door.secret(), self.name)
 
     def check(self, given: str) -> None:
         """Refuse a form that is not from a page of this visitor."""
-        forms.check_form(self.request, given, self.door.secret(), self.name, self.door.origins())
+        check_form(self.request, given, self.door.secret(), self.name, self.door.origins())
 
     def page(self, template: str, section: str, **content: Any) -> Response:
         """Return a page; ``section`` is the entry of the menu that it belongs to."""

@@ -33,8 +33,7 @@ from nexmark.evidence.pairs import (
 from nexmark.evidence.query_evidence import query_evidence, source_of
 from nexmark.model import Value
 from nexmark.report import charts
-from nexmark.report.bars import MOST, WIDTH, bar, scale_of
-from nexmark.report.rendering import diff_lines
+from nexmark.report.rendering import MOST, WIDTH, bar, diff_lines, scale_of
 from nexmark.store import Store
 from nexmark.store.history import tallies
 from nexmark.store.query_history import RatioPoint, lasting_changes, trail
