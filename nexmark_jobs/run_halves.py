@@ -44,7 +44,7 @@ from nexmark_jobs.run_query import run
 from nexmark_jobs.session import spark_application
 from nexmark_jobs.sources.datagen import Datagen
 from nexmark_jobs.stateful_operators import stateful_operators
-from nexmark_jobs.verify_queries import note, plan_and_log
+from nexmark_jobs.verify_queries import note, plan_parser, read_plan
 
 _FIELDS_SHOWN = "spark.sql.debug.maxToStringFields"
 
@@ -121,13 +121,14 @@ def _is_plan(found: Any) -> bool:
 def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
     what = "no object with dump, formulations and halves"
-    plan, log = plan_and_log("run_halves.py", __doc__, arguments, _is_plan, what)
+    given = plan_parser("run_halves.py", __doc__).parse_args(arguments)
+    plan = read_plan(given.plan, _is_plan, what)
     if plan["formulations"]:
         add_formulations(Path(plan["formulations"]))
     with spark_application("nexmark compatibility") as spark:
         if plan["dump"]:
             dump_events.dump(spark, dump_events.parse(plan["dump"]))
-        Halves(spark, log).try_all(plan["halves"])
+        Halves(spark, given.log).try_all(plan["halves"])
 
 
 if __name__ == "__main__":

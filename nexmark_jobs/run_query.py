@@ -205,18 +205,20 @@ def _causes(error: Any) -> str:
     return "\n".join(causes)
 
 
-def complete(spark: SparkSession, options: Options) -> None:
+def complete(spark: SparkSession, options: Options, *, quiet: bool = False) -> None:
     """Do all that the arguments of a run ask for, its result file last.
+
+    Prints how far it is, unless `quiet`.
 
     Raises:
         JobError: The query failed or cannot run on this Spark.
     """
-    done = run(spark, options)
+    done = run(spark, options, quiet=quiet)
     if options.boundary is not None:
         # As many partitions as a cluster has cost more than a few hundred events.
         spark.conf.set("spark.sql.shuffle.partitions", _BOUNDARY_PARTITIONS)
         try:
-            run(spark, options.over_boundary(options.boundary))
+            run(spark, options.over_boundary(options.boundary), quiet=quiet)
         except JobError as error:
             raise JobError(f"over the boundary events: {error}") from None
     if options.result is not None:

@@ -1,13 +1,14 @@
-"""Runs several queries one after the other in one application: see --help.
+"""Runs several queries in one application: see --help.
 
 For runs that are not timed: it saves the start of a JVM and of executors per query. Each query has
-a session of its own, so that no conf and no temporary view reaches the next one. A query that fails
-is noted and the others go on.
+a session of its own, so that no conf and no temporary view reaches another one. A query that fails
+is noted and the others go on. Two run at a time, because most of a short query is the driver's
+planning, which uses one core.
 
 The plan is a JSON file: a list of {"query": "q5", "arguments": [...]} with the arguments of
 `run_query.py`. A line of JSON is appended to the log when a query begins, is done or has failed:
-{"query": "q5", "state": "begun" | "done" | "failed", "reason": "..."}. Whoever reads the log after
-a crash finds there which query was running.
+{"query": "q5", "state": "begun" | "done" | "failed", "reason": "..."}. After a crash, the log
+names the queries that were running.
 
 Exit codes: 0 all were tried, 1 the application failed, 2 wrong arguments.
 """
@@ -18,6 +19,8 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -28,29 +31,30 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from nexmark_jobs.ending import JobError, UsageError, command, end, one_line
+from nexmark_jobs.narrator import ENDED
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import complete
 from nexmark_jobs.session import spark_application
 
 
-def verify(spark: SparkSession, queries: list[dict[str, Any]], log: Path) -> int:
-    """Run the queries of a plan; returns how many have failed."""
-    failed = 0
-    for number, each in enumerate(queries, start=1):
-        name = str(each["query"])
-        print(f"{name} ({number} of {len(queries)})", flush=True)
+def verify(spark: SparkSession, queries: list[dict[str, Any]], log: Path, at_once: int) -> int:
+    """Run the queries of a plan, `at_once` at a time; returns how many have failed."""
+    ended = count(1)
+
+    def run(each: dict[str, Any]) -> bool:
+        name, reason = str(each["query"]), ""
         note(log, query=name, state="begun", reason="")
-        state, reason = "done", ""
         try:
-            complete(spark.newSession(), parse(each["arguments"]))
+            complete(spark.newSession(), parse(each["arguments"]), quiet=True)
         except (JobError, PySparkException, OSError) as error:
-            failed += 1
-            state, reason = "failed", one_line(error)
-            print(f"{name}: failed: {reason}", flush=True)
-        finally:
-            spark.catalog.clearCache()
-        note(log, query=name, state=state, reason=reason)
-    return failed
+            reason = one_line(error)
+        note(log, query=name, state="failed" if reason else "done", reason=reason)
+        how = f"failed: {reason}" if reason else "ran to its end"
+        print(ENDED.format(next(ended), len(queries), name, how), flush=True)
+        return bool(reason)
+
+    with ThreadPoolExecutor(at_once) as pool:
+        return sum(pool.map(run, queries))
 
 
 def note(log: Path, **line: Any) -> None:
@@ -59,21 +63,23 @@ def note(log: Path, **line: Any) -> None:
         file.write(json.dumps(line) + "\n")
 
 
-def plan_and_log(
-    program: str, about: str | None, arguments: list[str], is_plan: Callable[[Any], bool], what: str
-) -> tuple[Any, Path]:
-    """The content of the file `--plan`, which `is_plan`, and the path `--log`; else UsageError."""
+def plan_parser(program: str, about: str | None) -> argparse.ArgumentParser:
+    """A parser of `--plan` and `--log`."""
     parser = argparse.ArgumentParser(prog=program, description=about)
     parser.add_argument("--plan", type=Path, required=True, metavar="FILE")
     parser.add_argument("--log", type=Path, required=True, metavar="FILE")
-    given = parser.parse_args(arguments)
+    return parser
+
+
+def read_plan(path: Path, is_plan: Callable[[Any], bool], what: str) -> Any:
+    """The content of a JSON file, which `is_plan`; UsageError that says `what` it is, if not."""
     try:
-        plan = json.loads(given.plan.read_text(encoding="utf-8"))
+        plan = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"--plan {given.plan}: {error}; give a JSON file") from None
+        raise UsageError(f"--plan {path}: {error}; give a JSON file") from None
     if not is_plan(plan):
-        raise UsageError(f"--plan {given.plan}: is {what}")
-    return plan, given.log
+        raise UsageError(f"--plan {path}: is {what}")
+    return plan
 
 
 def _is_plan(found: Any) -> bool:
@@ -83,10 +89,13 @@ def _is_plan(found: Any) -> bool:
 @command("verify_queries.py")
 def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
+    parser = plan_parser("verify_queries.py", __doc__)
+    parser.add_argument("--at-once", type=int, choices=(1, 2), default=2, help="default: 2")
+    given = parser.parse_args(arguments)
     what = "not a list of objects with query and arguments"
-    queries, log = plan_and_log("verify_queries.py", __doc__, arguments, _is_plan, what)
+    queries = read_plan(given.plan, _is_plan, what)
     with spark_application("nexmark verification") as spark:
-        failed = verify(spark, queries, log)
+        failed = verify(spark, queries, given.log, given.at_once)
         print(f"{len(queries) - failed} of {len(queries)} queries ran to their end", flush=True)
 
 
