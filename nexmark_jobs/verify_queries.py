@@ -12,8 +12,6 @@ a crash finds there which query was running.
 Exit codes: 0 all were tried, 1 the application failed, 2 wrong arguments.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

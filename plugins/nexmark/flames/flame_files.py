@@ -6,8 +6,6 @@
                                                                  are no graphs
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

@@ -5,8 +5,6 @@ without scripts), or are no Python packages. The outermost frame is on top. With
 zooms and a word searches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
