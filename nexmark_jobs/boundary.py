@@ -11,8 +11,6 @@ tools, in the Nexmark format of Kafka topics:
     python nexmark_jobs/boundary.py DIR
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

@@ -11,8 +11,6 @@ system that driver and executors share. It appears complete or not at all.
 Exit codes: 0 done, 1 failed, 2 wrong arguments; the reason is one line on stderr.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """How a job ends: with an exit code that its starter can read, and one line where it failed."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

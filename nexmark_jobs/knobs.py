@@ -3,8 +3,6 @@
 Standard library only: `include/conf` is checked with them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, get_type_hints

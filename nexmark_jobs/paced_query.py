@@ -11,8 +11,6 @@ Exit codes: 0 it ran until the file was there, 1 it failed, 2 wrong arguments; t
 line on stderr.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -8,8 +8,6 @@ ones overflows, which newer Sparks report as an error. A micro-batch may hold 2^
 xxhash64 passes over NULL, so two rows that differ only in which of two columns is NULL collide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

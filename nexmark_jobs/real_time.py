@@ -5,8 +5,6 @@ Real-Time Mode takes only some operators, one stateful operator at the most, and
 here (`tests/kafka/test_real_time.py` asks Spark).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 FIRST = (4, 2)  # the first Spark whose Python knows the trigger

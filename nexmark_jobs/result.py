@@ -1,7 +1,5 @@
 """The result file of a run, schema version 1."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -20,8 +20,6 @@ finds there which half was running.
 Exit codes: 0 all were tried, 1 the application failed, 2 wrong arguments.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from dataclasses import asdict

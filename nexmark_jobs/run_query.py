@@ -10,8 +10,6 @@ Exit codes: 0 done, 1 the query failed, 2 wrong arguments or input; the reason i
 stderr, and there is then no result file.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

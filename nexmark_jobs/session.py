@@ -1,7 +1,5 @@
 """What a run has of Spark: a session, a directory of its own, and the end of a streaming query."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 import uuid

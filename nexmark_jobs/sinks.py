@@ -5,8 +5,6 @@ nexmark-flink, a partition dt=../hm=.. is committed, by an empty file `_SUCCESS`
 is a minute past the partition's end, and at the end of the input.
 """
 
-from __future__ import annotations
-
 import math
 import shutil
 import uuid

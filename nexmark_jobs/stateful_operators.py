@@ -5,8 +5,6 @@ Spark checks the types. It does not check the functions, nor the filters before 
 goes on from values that mean something else.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ names the queries that were running.
 Exit codes: 0 all were tried, 1 the application failed, 2 wrong arguments.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -16,8 +16,6 @@ new_sellers: how many auctions each person began in the window of 10 seconds in 
     GROUP BY A.seller, A.window_start, A.window_end
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

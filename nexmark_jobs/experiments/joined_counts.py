@@ -7,8 +7,6 @@ JOIN (SELECT auction, MAX(price) AS highest FROM TUMBLE(bid, 10 seconds)
 ON B.auction = V.auction AND B.window_start = V.window_start
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

@@ -7,8 +7,6 @@ The formulation `from_json` reads lines of text and parses them by the function 
 query over a message queue does; `columns` leaves the format to the source of the files.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame

@@ -5,8 +5,6 @@ FROM HOP(bid, dateTime, slide 1 minute, size 1 hour)
 GROUP BY auction % 100, window_start, window_end
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

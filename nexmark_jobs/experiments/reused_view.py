@@ -9,8 +9,6 @@ UNION ALL
 SELECT auction, window_start, 'value', value FROM totals
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

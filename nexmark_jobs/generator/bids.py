@@ -1,7 +1,5 @@
 """Bids, and the channels that they come over."""
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

@@ -6,8 +6,6 @@ it starts, which a slice of a string does not. The constants hold every characte
 proportion, in random order.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

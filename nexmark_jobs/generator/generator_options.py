@@ -1,7 +1,5 @@
 """Command lines: a parser, and the arguments of the generator."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import fields

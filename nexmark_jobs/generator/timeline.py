@@ -1,7 +1,5 @@
 """Which event a number stands for, when it happens, and the end of the input."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 from pyspark.sql import Column, DataFrame

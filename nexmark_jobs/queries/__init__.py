@@ -1,7 +1,5 @@
 """The Nexmark queries, one module each, and formulations of one's own beside theirs."""
 
-from __future__ import annotations
-
 import importlib.util
 import pkgutil
 from collections.abc import Mapping

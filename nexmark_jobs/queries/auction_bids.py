@@ -6,8 +6,6 @@ streams is grouped by auction id, so the state has one row per auction, with the
 list of its bids. As in the join, this state grows with the input.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame

@@ -7,8 +7,6 @@ seen at. A first aggregation ORs bits into words; a second one, per group, count
 append mode, so a day's rows come out when the watermark passes its end.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

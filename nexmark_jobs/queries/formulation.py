@@ -1,7 +1,5 @@
 """A query: the shape of its result and the ways to compute it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol

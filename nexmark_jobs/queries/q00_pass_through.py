@@ -6,8 +6,6 @@
 No deviation.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 
 from nexmark_jobs.queries.formulation import Formulation, Query, Streams

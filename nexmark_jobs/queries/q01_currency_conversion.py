@@ -8,8 +8,6 @@ Deviations:
   digits and arrives at (24,3), so the price is cast to its 19 digits first.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

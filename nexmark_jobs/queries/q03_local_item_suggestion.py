@@ -8,8 +8,6 @@
 Neither side has a time bound: both are kept for ever, as in Flink. No deviation.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

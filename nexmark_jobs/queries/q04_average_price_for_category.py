@@ -16,8 +16,6 @@ Deviations:
 - AVG(BIGINT) truncates in Flink and is a double in Spark: sum div count.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

@@ -21,8 +21,6 @@ Deviations:
   `windows`, the text's own way, counts each bid five times.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

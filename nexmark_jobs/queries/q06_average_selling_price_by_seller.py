@@ -20,8 +20,6 @@ Flink cannot run it (FLINK-19059). Deviations:
 - `max_by(.., k)` keeps ten sales per seller; before Spark 4.3 all sales are collected and sorted.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

@@ -22,8 +22,6 @@ Deviations:
   original keeps them for ever.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

@@ -18,8 +18,6 @@ Deviations:
   `join` is the text's own way.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

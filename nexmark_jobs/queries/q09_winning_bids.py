@@ -16,8 +16,6 @@ Deviations:
 - Ties of price and time are broken by the event number.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

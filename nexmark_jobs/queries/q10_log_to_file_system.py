@@ -9,8 +9,6 @@ The filesystem sink (`sinks.FilesystemSink`) makes the directories dt=../hm=.. a
 committed; to any other sink dt and hm are columns. No deviation.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

@@ -9,8 +9,6 @@
 A pause of exactly ten seconds does not end a session, in Spark as in Flink. No deviation.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

@@ -10,8 +10,6 @@ The result depends on the speed of the run; only its sums are certain. Deviation
   a window once, when it ends.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

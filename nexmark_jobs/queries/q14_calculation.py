@@ -14,8 +14,6 @@ for NULL. Deviations:
 - The filter compares the whole price with the whole bounds that mean the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from pyspark.sql import Column, DataFrame

@@ -16,8 +16,6 @@ Deviations:
 - Distinct ids are counted by bits (see `distinct_counts`); a day's row comes out when it ends.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 
 from nexmark_jobs.queries.distinct_counts import STATISTICS, daily_statistics

@@ -11,8 +11,6 @@ Deviations:
 - Within one day the last time has the greatest minute: the maximum is taken before formatting.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

@@ -15,8 +15,6 @@ Deviations:
 - Groups are kept by date and formatted afterwards.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

@@ -12,8 +12,6 @@ Deviations:
 - Equal times, which are common at high rates, fall to the higher event number.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

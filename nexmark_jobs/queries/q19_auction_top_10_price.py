@@ -13,8 +13,6 @@ Deviations:
 - Of equal prices the lower event number comes first; of events without one, the earlier bid.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 

@@ -12,8 +12,6 @@ There is no bound in time: bids before the opening and after the end match too, 
 kept for ever, as in Flink. No deviation.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

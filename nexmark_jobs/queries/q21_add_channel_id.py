@@ -17,8 +17,6 @@ Deviations:
   would be pushed below the projection and find every id twice.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

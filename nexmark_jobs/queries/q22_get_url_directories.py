@@ -11,8 +11,6 @@ Deviations:
 - The URL is split once into an array: three calls of split_part cost twice as much.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

@@ -13,8 +13,6 @@ No join has a bound in time. Deviations:
   and not once more beside their person. The result is the same.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

@@ -1,7 +1,5 @@
 """A Kafka topic as the driver sees it, by the Java clients that come with the connector."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

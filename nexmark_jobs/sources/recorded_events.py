@@ -1,7 +1,5 @@
 """Recorded events as JSON lines: which files there are, and whether every line is an event."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

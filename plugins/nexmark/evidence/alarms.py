@@ -1,7 +1,5 @@
 """What is red tonight, by the build that it began with, and what was accepted, by whom and why."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What may explain why a query changed: operators, plans, confs; and how to measure it again."""
 
-from __future__ import annotations
-
 import difflib
 import shlex
 from collections import Counter

@@ -1,7 +1,5 @@
 """How good the measurement is: the gate's self-test and what it sees, and the hosts of a night."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

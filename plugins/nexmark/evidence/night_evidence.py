@@ -1,7 +1,5 @@
 """All that the verdict on a night rests on: is it green, why, what next; then a line per query."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

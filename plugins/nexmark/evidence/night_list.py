@@ -5,8 +5,6 @@ nights that teach the gate count there: a build or a release that a person tests
 the one before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """One query of a night in depth: what the verdict on it rests on, and what may explain it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

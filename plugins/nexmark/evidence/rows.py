@@ -1,7 +1,5 @@
 """The figures of a night: medians over repetitions, one row per query, and latencies by arm."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

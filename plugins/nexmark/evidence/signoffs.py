@@ -1,7 +1,5 @@
 """Sign-offs of releases: what was asked, what the gate said, who decided what."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

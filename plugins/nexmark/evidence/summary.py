@@ -1,7 +1,5 @@
 """The three lines that matter below the table: what happened, why, and what to do; and upgrades."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """The charts of the pages: of a night, of a query, of the gate."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

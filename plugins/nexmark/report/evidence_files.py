@@ -8,8 +8,6 @@ The bundle of a sign-off has all of these, and problems.txt (what could not be w
 and SHA256SUMS (as `sha256sum -c` reads it). It is written once, and read-only.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The evidence as JSON: of a night or a sign-off, and of one query in depth."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nexmark.attribution.explained import Attribution, ChangeKind

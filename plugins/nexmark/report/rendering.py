@@ -5,8 +5,6 @@ with the layout ``base.html`` is a page of the server (``web``); with ``alone.ht
 that asks nobody for anything: no link, no script, its charts drawn as SVG.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import math

@@ -6,8 +6,6 @@ form of another site (SameSite). Beside that, the origin of the request has to b
 this Airflow knows as its own, and the form carries a token that was signed for its user.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass

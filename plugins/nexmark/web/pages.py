@@ -3,8 +3,6 @@
 One thing can be done here: accept the figures of a query, or take that back.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any

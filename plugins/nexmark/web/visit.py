@@ -1,7 +1,5 @@
 """One request by one person: what they may see, looked up in the store, and the page of it."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property

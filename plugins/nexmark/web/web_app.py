@@ -4,8 +4,6 @@ Every route asks the door for its user first, also for what is not there. Pages 
 nothing in them may load anything from elsewhere (Content-Security-Policy).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Awaitable, Callable
 from threading import Lock
