@@ -65,8 +65,8 @@ def flames_of(night_directory: Path, query: str) -> Flames | None:
         if content["problem"] is not None:
             return Flames(query, content["problem"])
         changes = tuple(MethodChange(**change) for change in content["changes"])
-        told = (content[name] for name in ("basis", "cpu_s_per_mevent", "samples"))
-        return Flames(query, None, *told, changes, _files(directory, query))
+        told = {name: content[name] for name in ("basis", "cpu_s_per_mevent", "samples")}
+        return Flames(query, **told, changes=changes, files=_files(directory, query))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -191,9 +191,9 @@ def largest_changes(compared: Comparison, count: int = TOP) -> list[MethodChange
     changes = []
     for name, samples in own.items():
         if any(samples[arm] for arm in ARMS):
-            costs = (compared.cost(samples, arm) for arm in (Arm.BASELINE, Arm.CANDIDATE))
+            old, new = (compared.cost(samples, arm) for arm in (Arm.BASELINE, Arm.CANDIDATE))
             sizes = compared.change(samples), compared.noise(samples), compared.change(total[name])
-            changes.append(MethodChange(name, label(name), *costs, *sizes))
+            changes.append(MethodChange(name, label(name), old, new, *sizes))
     changes.sort(key=lambda each: (not each.certain, -abs(each.change), each.frame))
     return changes[:count]
 
