@@ -41,6 +41,9 @@ from nexmark_jobs.sources.kafka_topic import Brokers
 TRIGGERS = ("micro-batch", "real-time")
 """Spark's default trigger, and Real-Time Mode (Spark 4.2)."""
 
+EVERY = "spark.nexmark.batch_every"
+"""A Spark conf: the interval at which micro-batches begin, e.g. `1 second`: to make rows later."""
+
 _REAL_TIME = "5 minutes"
 """How often Real-Time Mode ends a batch: not while a measurement runs."""
 _SHUFFLE, _CORES = "spark.sql.shuffle.partitions", "spark.cores.max"
@@ -97,6 +100,8 @@ def start(
     writer = writer.option("topic", given.sink).outputMode("update")
     if given.trigger != TRIGGERS[0]:
         writer = writer.trigger(realTime=_REAL_TIME)  # type: ignore[call-overload]
+    elif interval := spark.conf.get(EVERY, None):
+        writer = writer.trigger(processingTime=interval)
     return writer.start(checkpointLocation=work.child("checkpoint")), told
 
 

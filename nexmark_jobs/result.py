@@ -30,7 +30,7 @@ _OF_THIS_RUN = re.compile(
 )
 _OF_BATCH = (
     *("id", "phase", "start", "end", "input_rows", "duration_ms", "steps_ms", "state_rows"),
-    *("state_bytes", "state_commit_ms", "watermark", "late_rows"),
+    *("state_bytes", "state_commit_ms", "state_restore_ms", "watermark", "late_rows"),
 )
 _IPV6 = "-Djava.net.preferIPv6Addresses=false"
 _OF_EVERY_RUN = {

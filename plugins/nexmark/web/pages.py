@@ -12,6 +12,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 
 from nexmark.config import ACCEPT_DAG_ID, KNOWN_QUERIES
 from nexmark.evidence.alarms import acks_of
+from nexmark.evidence.broker_figures import broker_figures
 from nexmark.evidence.build_comparison import build_lines, compare_builds
 from nexmark.evidence.gate_health import gate_health
 from nexmark.evidence.night_evidence import SORTS, night_evidence
@@ -200,6 +201,12 @@ def gate(visit: Visiting) -> Response:
     """Show how good the gate is."""
     page = gate_health(visit.store, visit.dags)
     return visit.page("gate.html", "gate", page=page, chart=verdicts_chart(page))
+
+
+@router.get("/kafka")
+def kafka(visit: Visiting) -> Response:
+    """Show what the brokers can do."""
+    return visit.page("kafka.html", "kafka", found=broker_figures(visit.store))
 
 
 def query_of(task: str) -> str | None:

@@ -27,6 +27,7 @@ MENU = (
     ("signoffs", "/signoffs", "Sign-off"),
     ("experiments", "/experiments", "Experiments"),
     ("gate", "/gate", "Gate health"),
+    ("kafka", "/kafka", "Kafka"),
     ("acks", "/acks", "Acks"),
 )
 TITLES = {
