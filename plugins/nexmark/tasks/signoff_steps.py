@@ -118,8 +118,7 @@ def night_params(config: Config, params: Mapping[str, Any]) -> dict[str, Any]:
 def question() -> str:
     """What the person is shown, as Markdown; also writes the evidence as it is so far."""
     from nexmark.evidence.night_evidence import UNDECIDED, night_evidence
-    from nexmark.report.bundle import question_text
-    from nexmark.report.evidence_files import night_html
+    from nexmark.report.evidence_files import night_html, question_text
 
     night = current_night()
     draft = night.directory / "report" / "evidence.html"
@@ -137,7 +136,7 @@ def evidence() -> dict[str, Any]:
 
     from nexmark.evidence.night_evidence import night_evidence
     from nexmark.evidence.signoffs import SignOffDecision
-    from nexmark.report.bundle import write_bundle
+    from nexmark.report.evidence_files import write_bundle
 
     try:
         night = current_night()
