@@ -1,4 +1,4 @@
-"""Runs in Airflow, by its REST API: those of a backfill, and those that nobody works on."""
+"""Runs in Airflow, by its REST API: runs of a backfill, and runs that nobody works on."""
 
 from __future__ import annotations
 
