@@ -160,7 +160,7 @@ def fill_topics(
     partitions = night.workload.partitions or 1
     timed = [topic_of(night, size) for size in _timed(night)]
     try:
-        # Those of the same rate have the first events of the largest of them.
+        # Sizes of the same rate have the first events of the largest one.
         for same in grouped(sizes(night), lambda size: size.tps).values():
             largest = max(same, key=lambda size: size.events)
             _dump(night, deployments.candidate, largest, events)
