@@ -130,7 +130,8 @@ def issues_of(
                 after = runs[number + 1][1][0] if number + 1 < len(runs) else None
                 outcome = _outcome(own, after, acks.get((place, query), ()))
                 found.append(Issue(query, own[0], own[-1], len(own), *outcome))
-    return sorted(found, key=lambda issue: (issue.last.started, issue.query), reverse=True)
+    found.sort(key=lambda issue: (len(issue.query), issue.query))
+    return sorted(found, key=lambda issue: issue.last.started, reverse=True)
 
 
 def _outcome(
