@@ -17,6 +17,9 @@ if TYPE_CHECKING:  # it imports pyspark, and night.eta reads lines without
 #: Seconds between two lines; the first batch and the end of the data always have one.
 EVERY = timedelta(seconds=5)
 
+#: The line about a query that ended: its number, of how many, its name, how it ended.
+ENDED = "{} of {} queries: {} {}"
+
 _LINE = re.compile(
     r"batch (\d+)  ([\d,]+) of ([\d,]+) events  (\d+) %  ([\d,]+) events/s  ETA (\d+):(\d\d)"
 )
@@ -69,6 +72,11 @@ class Told:
     def share(self) -> float:
         """The part that is done, 0 to 1."""
         return min(1.0, self.done / self.events) if self.events else 1.0
+
+
+def tells_of_query(line: str) -> bool:
+    """Whether a line has the form `ENDED`."""
+    return re.match(r"\d+ of \d+ queries: q", line) is not None
 
 
 def read(line: str) -> Told | None:

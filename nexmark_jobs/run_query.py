@@ -213,24 +213,26 @@ def _causes(error: Any) -> str:
     return "\n".join(causes)
 
 
-def complete(spark: SparkSession, options: Options) -> None:
+def complete(spark: SparkSession, options: Options, *, quiet: bool = False) -> None:
     """Do all that the arguments of a run ask for, its result file last.
+
+    Prints how far it is, unless `quiet`.
 
     Raises:
         JobError: The query failed or cannot run on this Spark.
     """
-    done = run(spark, options)
+    done = run(spark, options, quiet=quiet)
     if options.boundary is not None:
-        _run_over_boundary(spark, options.over_boundary(options.boundary))
+        _run_over_boundary(spark, options.over_boundary(options.boundary), quiet=quiet)
     if options.result is not None:
         result.write(done, options.result)
 
 
-def _run_over_boundary(spark: SparkSession, options: Options) -> None:
+def _run_over_boundary(spark: SparkSession, options: Options, *, quiet: bool) -> None:
     """Run in two partitions: as many as a cluster has cost more than a few hundred events."""
     spark.conf.set("spark.sql.shuffle.partitions", _BOUNDARY_PARTITIONS)
     try:
-        run(spark, options)
+        run(spark, options, quiet=quiet)
     except JobError as error:
         raise JobError(f"over the boundary events: {error}") from None
 

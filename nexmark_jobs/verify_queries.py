@@ -1,13 +1,14 @@
-"""Runs several queries one after the other in one application: see --help.
+"""Runs several queries in one application: see --help.
 
 For runs that are not timed: it saves the start of a JVM and of executors per query. Each query has
-a session of its own, so that no conf and no temporary view reaches the next one. A query that fails
-is noted and the others go on.
+a session of its own, so that no conf and no temporary view reaches another one. A query that fails
+is noted and the others go on. Two run at a time, because most of a short query is the driver's
+planning, which uses one core.
 
 The plan is a JSON file: a list of {"query": "q5", "arguments": [...]} with the arguments of
 `run_query.py`. A line of JSON is appended to the log when a query begins, is done or has failed:
-{"query": "q5", "state": "begun" | "done" | "failed", "reason": "..."}. Whoever reads the log after
-a crash finds there which query was running.
+{"query": "q5", "state": "begun" | "done" | "failed", "reason": "..."}. After a crash, the log
+names the queries that were running.
 
 Exit codes: 0 all were tried, 1 the application failed, 2 wrong arguments.
 """
@@ -17,6 +18,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,28 +30,29 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from nexmark_jobs.ending import JobError, UsageError, end, one_line
+from nexmark_jobs.narrator import ENDED
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import complete
 
 
-def verify(spark: SparkSession, queries: list[dict[str, Any]], log: Path) -> int:
-    """Run the queries of a plan; returns how many have failed."""
-    failed = 0
-    for number, each in enumerate(queries, start=1):
-        name = str(each["query"])
-        print(f"{name} ({number} of {len(queries)})", flush=True)
+def verify(spark: SparkSession, queries: list[dict[str, Any]], log: Path, at_once: int) -> int:
+    """Run the queries of a plan, `at_once` at a time; returns how many have failed."""
+    ended = count(1)
+
+    def run(each: dict[str, Any]) -> bool:
+        name, reason = str(each["query"]), ""
         _note(log, name, "begun")
         try:
-            complete(spark.newSession(), parse(each["arguments"]))
+            complete(spark.newSession(), parse(each["arguments"]), quiet=True)
         except (JobError, PySparkException, OSError) as error:
-            failed += 1
-            print(f"{name}: failed: {one_line(error)}", flush=True)
-            _note(log, name, "failed", one_line(error))
-        else:
-            _note(log, name, "done")
-        finally:
-            spark.catalog.clearCache()
-    return failed
+            reason = one_line(error)
+        _note(log, name, "failed" if reason else "done", reason)
+        how = f"failed: {reason}" if reason else "ran to its end"
+        print(ENDED.format(next(ended), len(queries), name, how), flush=True)
+        return bool(reason)
+
+    with ThreadPoolExecutor(at_once) as pool:
+        return sum(pool.map(run, queries))
 
 
 def _note(log: Path, query: str, state: str, reason: str = "") -> None:
@@ -72,12 +76,13 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="verify_queries.py", description=__doc__)
     parser.add_argument("--plan", type=Path, required=True, metavar="FILE")
     parser.add_argument("--log", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--at-once", type=int, choices=(1, 2), default=2, help="default: 2")
     given = parser.parse_args(arguments)
     spark = None
     try:
         queries = _plan(given.plan)
         spark = SparkSession.builder.appName("nexmark verification").getOrCreate()
-        failed = verify(spark, queries, given.log)
+        failed = verify(spark, queries, given.log, given.at_once)
         print(f"{len(queries) - failed} of {len(queries)} queries ran to their end", flush=True)
     except (JobError, PySparkException, OSError) as error:
         print(f"verify_queries.py: error: {one_line(error)}", file=sys.stderr)

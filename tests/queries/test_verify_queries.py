@@ -38,11 +38,13 @@ def test_a_query_that_fails_is_noted_and_the_others_have_their_results(
     full.mkdir(parents=True)
     (full / "not ours").touch()
     plan = [planned("q5", tmp_path, *boundary), planned("q2", tmp_path), planned("q0", tmp_path)]
-    assert verify(spark, plan, log) == 1
-    assert states(log) == [
-        *(("q5", "begun"), ("q5", "done"), ("q2", "begun"), ("q2", "failed")),
-        *(("q0", "begun"), ("q0", "done")),
-    ]
+    assert verify(spark, plan, log, at_once=2) == 1
+    assert states(log)[:2] == [("q5", "begun"), ("q2", "begun")]
+    assert {query: state for query, state in states(log)[2:] if state != "begun"} == {
+        "q5": "done",
+        "q2": "failed",
+        "q0": "done",
+    }
     assert json.loads((tmp_path / "q5.json").read_text())["query"] == "q5"
     assert (tmp_path / "q5" / "boundary").is_dir()
     assert not (tmp_path / "q2.json").exists()

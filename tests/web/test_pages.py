@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 PATHS = (
-    *("/", "/newest", "/nights", "/builds", "/compare", "/signoffs", "/gate", "/acks"),
+    *(
+        "/",
+        "/newest",
+        "/nights",
+        "/builds",
+        "/compare",
+        "/signoffs",
+        "/experiments",
+        "/gate",
+        "/acks",
+    ),
     "/assets/page.css",
 )
 

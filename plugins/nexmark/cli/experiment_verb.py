@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +19,7 @@ from nexmark_jobs.host.leases import write_whole
 if TYPE_CHECKING:
     from nexmark.config import Experiment
     from nexmark.engines import Build
+    from nexmark.evidence.experiment_evidence import MeasuredArm
     from nexmark.experiments.experiment_run import ExperimentResult
 
 _LEAST_PAIRS, _PAIRS = 1, 4
@@ -59,27 +63,77 @@ def experiment(
         return 0
     if out is not None and (out.exists() or not out.parent.is_dir()):
         raise typer.BadParameter(f"--out: {out} is there, or its directory is not; name a new file")
-    chosen = _chosen(name, known, every=every, sizes=sizes)
-    return _measured([(one, _builds(one, engine)) for one in chosen], pairs, out)
+    return _measured(_chosen(name, known, every=every, sizes=sizes), engine, pairs, out)
 
 
 def _measured(
-    chosen: Sequence[tuple[Experiment, Mapping[str, Build]]], pairs: int, out: Path | None
+    chosen: Sequence[Experiment], engine: str | None, pairs: int, out: Path | None
 ) -> int:
-    from nexmark.experiments.experiment_run import check_arms, measure_experiment
-    from nexmark.experiments.gain_table import as_json, gain_table, remarks
+    """Measure the experiments; of several, one that fails is named, and the others go on."""
+    from nexmark.evidence.experiment_evidence import HEADS, cells, remarks
+    from nexmark.experiments.experiment_rows import as_json
+    from nexmark.experiments.experiment_run import applications_of, check_arms, measure_experiment
     from nexmark.experiments.local_applications import local_applications
 
-    for one, builds in chosen:
-        check_arms(one, builds)
     results: list[ExperimentResult] = []
+    arms: list[MeasuredArm] = []
+    failed: dict[str, str] = {}
+    countdown = _Countdown({one.name: applications_of(one, pairs) for one in chosen})
     with local_applications() as applications:
-        for one, builds in chosen:
-            results.append(measure_experiment(one, builds, pairs, applications, say))
+        for one in chosen:
+            try:
+                builds = _builds(one, engine)
+                check_arms(one, builds)
+                tick = partial(countdown.tick, one.name)
+                results.append(measure_experiment(one, builds, pairs, applications, say, tick))
+                arms += _kept(results[-1])
+            except Exception as error:  # whatever it is, the others go on
+                if len(chosen) == 1:
+                    raise
+                failed[one.name] = f"{type(error).__name__}: {error}"
+                say(f"{one.name}: failed: {failed[one.name]}")
+            countdown.ended(one.name)
             if out is not None:
-                write_whole(out, json.dumps(as_json(results), indent=1) + "\n")
-    say("\n" + gain_table(results) + "\n\n" + "\n".join(remarks(results)))
-    return 0 if all(result.is_right for result in results) else 1
+                text = json.dumps({**as_json(results), "failed": failed}, indent=1)
+                write_whole(out, text + "\n")
+    lines = [*remarks(arms), *(f"{name}: failed: {why}" for name, why in failed.items())]
+    say("\n" + columns(HEADS, [cells(arm) for arm in arms]) + "\n\n" + "\n".join(lines))
+    return 0 if not failed and all(result.is_right for result in results) else 1
+
+
+def _kept(result: ExperimentResult) -> Sequence[MeasuredArm]:
+    """Record a result, write its page, and return its arms."""
+    from nexmark.config import paths
+    from nexmark.experiments.experiment_rows import keep
+
+    run = f"{result.experiment.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    found, page = keep(result, run, paths.home() / "experiments" / run)
+    say(f"{result.experiment.name}: {page}")
+    return found.arms
+
+
+class _Countdown:
+    """How many applications there are still to run, and about how long they take."""
+
+    def __init__(self, planned: Mapping[str, int]) -> None:
+        """`planned` is how many each experiment has."""
+        self._left = dict(planned)
+        self._done = 0
+        self._start = time.monotonic()
+
+    def tick(self, name: str) -> str:
+        """An application of `name` has ended; the place in the whole, in words."""
+        from nexmark.night.eta import duration
+
+        self._left[name] -= 1
+        self._done += 1
+        left = sum(self._left.values())
+        seconds = (time.monotonic() - self._start) / self._done * left
+        return f"; {self._done} of {self._done + left}, about {duration(seconds)} left"
+
+    def ended(self, name: str) -> None:
+        """An experiment has ended, maybe too early."""
+        self._left[name] = 0
 
 
 def _chosen(

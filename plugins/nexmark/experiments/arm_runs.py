@@ -81,6 +81,11 @@ class Trial:
         return f"{self.experiment.name}-{self.query}-{self.size}"
 
     @property
+    def key(self) -> str:
+        """The query and its events: the same rows are right for every build, conf and source."""
+        return " ".join([self.query, *self.generated])
+
+    @property
     def generated(self) -> list[str]:
         """The arguments of the generator."""
         tps, seed = self.experiment.tps, self.experiment.seed

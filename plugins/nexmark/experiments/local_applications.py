@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import nexmark_jobs
@@ -47,9 +47,11 @@ class LocalApplications:
 
     Attributes:
         work: everything that an application writes is in here.
+        proven: keys of trials with digests of rows that equal the reference.
     """
 
     work: Path
+    proven: set[tuple[str, str | None]] = field(default_factory=set)
 
     @property
     def _mark(self) -> str:

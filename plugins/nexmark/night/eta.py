@@ -50,6 +50,8 @@ class Watch:
     def line(self, line: str) -> str:
         """A line of the output; one that tells of progress says where in the night it is."""
         told = narrator.read(line)
+        if narrator.tells_of_query(line):
+            say_for_now(f"{self._name}: {without_secrets(line.strip())}")
         if told is None:
             return without_secrets(line)
         text = self.text(told)

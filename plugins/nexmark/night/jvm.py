@@ -9,9 +9,11 @@ classes and compiling them. Two things halve it:
 - *C1 only* in applications that are not timed: for a run of seconds the optimising compiler costs
   more than it gives.
 
-Executors of timed repetitions get no option at all, but those that are recorded for flame graphs:
-they run with the flight recorder of the JDK, and count for nothing else. The options are Spark's
-`defaultJavaOptions`, to which `extraJavaOptions` of a profile or an engine are added.
+Executors of timed repetitions get no option at all, with two exceptions. Those that are recorded
+for flame graphs run with the flight recorder of the JDK, and count for nothing else. With the
+profile `quick`, whose figures are mostly the start of the JVM, they use the archive as well. The
+options are Spark's `defaultJavaOptions`, to which `extraJavaOptions` of a profile or an engine are
+added.
 """
 
 from __future__ import annotations
@@ -90,10 +92,12 @@ def untimed_options(archive: Archive, *, may_make: bool, executors_here: bool) -
     return {_DRIVER: " ".join([_C1, *options]), _EXECUTOR: " ".join(executor)}
 
 
-def timed_options(archive: Archive | None) -> dict[str, str]:
+def timed_options(archive: Archive | None, *, quick_executors: bool = False) -> dict[str, str]:
     """Confs of a timed repetition. `archive` is None unless all arms have one: a fair start."""
-    options = archive.use() if archive else []
-    return {_DRIVER: " ".join(options)} if options else {}
+    options = " ".join(archive.use()) if archive else ""
+    if not options:
+        return {}
+    return {_DRIVER: options} | ({_EXECUTOR: options} if quick_executors else {})
 
 
 def recorded_options(archive: Archive | None) -> dict[str, str]:

@@ -4,15 +4,16 @@
     <run directory>/verify.json    the plan: what the application still has to run
     <run directory>/verify.jsonl   its log: which query has begun, is done, has failed
 
-Verification is not timed, so a query needs no application of its own there. A query that ends the
-application (a JVM that exits, no memory) is left out, and another application runs the rest. What
-is not done then, the task `verify` of the query runs by itself.
+Verification is not timed, so a query needs no application of its own there. Two queries run at a
+time. If the application ends early (a JVM that exits, no memory), the next one runs the rest one by
+one: then the log says which query ends it. That query is left out, and another application runs the
+rest. What is not done then, the task `verify` of the query runs by itself.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,19 +50,28 @@ def run_together(
     """
     night = Path(submission["night"])
     queries: Mapping[str, Mapping[str, Any]] = submission["queries"]
+    at_once = 2
     while left := [query for query in queries if query not in outcomes(night)]:
+        for query in _begun(night):
+            _note(night, query, "again")
         plan = [{"query": query, "arguments": queries[query]["arguments"]} for query in left]
         (night / "verify.json").write_text(json.dumps(plan))
         directories = [path for query in left for path in queries[query]["directories"]]
-        one = {**submission, "directories": [*submission["directories"], *directories]}
+        one = {
+            **submission,
+            "directories": [*submission["directories"], *directories],
+            "application_args": [*submission["application_args"], "--at-once", str(at_once)],
+        }
         try:
             run(one)
         except failure as error:
-            ended = _begun(night)
-            if ended is None:
+            running = _begun(night)
+            if not running:
                 raise
-            _note(night, ended, f"the application ended while it ran: {error}")
-            say(f"{ended}: ended the application of all verification runs; the others go on")
+            if len(running) == 1:
+                _note(night, running[0], "failed", f"the application ended while it ran: {error}")
+                say(f"{running[0]}: ended the application of all verification runs; others go on")
+            at_once = 1
         else:
             if outcomes(night).keys() >= set(left):
                 return
@@ -70,32 +80,31 @@ def run_together(
 
 def outcomes(night: Path) -> dict[str, str]:
     """Why each query that was tried together has failed; DONE for one that has not."""
-    states = {each["query"]: each for each in _read(night)}
     return {
         query: DONE if each["state"] == "done" else str(each["reason"])
-        for query, each in states.items()
-        if each["state"] != "begun"
+        for query, each in _newest(night).items()
+        if each["state"] in ("done", "failed")
     }
 
 
-def _begun(night: Path) -> str | None:
-    """The query that was running when the application ended."""
-    lines = _read(night)
-    return str(lines[-1]["query"]) if lines and lines[-1]["state"] == "begun" else None
+def _begun(night: Path) -> list[str]:
+    """The queries that were running when the application ended."""
+    return [query for query, each in _newest(night).items() if each["state"] == "begun"]
 
 
-def _note(night: Path, query: str, reason: str) -> None:
-    line = {"query": query, "state": "failed", "reason": reason}
+def _note(night: Path, query: str, state: str, reason: str = "") -> None:
+    line = {"query": query, "state": state, "reason": reason}
     with (night / "verify.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
 
 
-def _read(night: Path) -> Sequence[Mapping[str, Any]]:
+def _newest(night: Path) -> dict[str, Mapping[str, Any]]:
+    """The last line of the log about each query."""
     try:
         lines = (night / "verify.jsonl").read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
-        return []
-    return [json.loads(line) for line in lines]
+        return {}
+    return {each["query"]: each for each in map(json.loads, lines)}
 
 
 def _plan(night: Night) -> Path:

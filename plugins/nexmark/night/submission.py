@@ -27,6 +27,8 @@ from nexmark_jobs.redaction import KEY_VARIABLE, SPARK_REGEX
 
 #: The run of a query whose rows are compared with the reference.
 VERIFY = "verify"
+#: The profile of runs of seconds.
+QUICK = "quick"
 #: Queries that test a sink: their verification run writes with that sink.
 SINKS = {"q10": "filesystem"}
 
@@ -101,10 +103,15 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
             night, deployment, run.query, directory, size, "noop", arm=run.cluster_arm
         )
     events = directory / "events"
-    options = recorded_options if run.stage == Stage.PROFILED else timed_options
     archives = {arm.build: _archive(night, arm) for arm in deployments.arms(run.query)}
     fair = all(archive.use() for archive in archives.values())
-    submission["conf"] |= options(archives[deployment.build] if fair else None)
+    archive = archives[deployment.build] if fair else None
+    if run.stage == Stage.PROFILED:
+        submission["conf"] |= recorded_options(archive)
+    else:
+        here = night.cluster.kind == "embedded"
+        quick = here and night.workload.conf_profile == QUICK
+        submission["conf"] |= timed_options(archive, quick_executors=quick)
     submission["conf"] |= {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),

@@ -192,6 +192,31 @@ def _latency(op: Operations) -> None:
     op.add_column("repetition", Column("latency", sa.Text))
 
 
+def _experiments(op: Operations) -> None:
+    """What the arms of experiments cost and save."""
+    whole = (("pairs", False), ("size", False), ("state_rows", True), ("exchanges", True))
+    op.create_table(
+        "experiment",
+        Column("id", sa.Integer, nullable=False),
+        Column("run", sa.String(400), nullable=False),
+        Column("measured", sa.DateTime(timezone=True), nullable=False),
+        *(
+            Column(name, NAME, nullable=False)
+            for name in ("name", "spark_version", "query", "arm", "outcome")
+        ),
+        *(Column(name, sa.Text, nullable=False) for name in ("question", "told")),
+        *(Column(name, sa.BigInteger, nullable=empty) for name, empty in whole),
+        *(
+            Column(name, sa.Double)
+            for name in ("cpu_s_per_mevent", "saves", "lo", "hi", "wall_s", "text_gain")
+        ),
+        Column("text", sa.Text),
+        Column("attribution", sa.JSON),
+        sa.PrimaryKeyConstraint("id", name="pk_experiment"),
+    )
+    op.create_index("ix_experiment_run", "experiment", ["run"])
+
+
 CHANGES: dict[str, Callable[[Operations], None]] = {
     "0002": _paired_nights,
     "0003": _withdrawals,
@@ -202,6 +227,7 @@ CHANGES: dict[str, Callable[[Operations], None]] = {
     "0008": _figures,
     "0009": _compatibility,
     "0010": _latency,
+    "0011": _experiments,
 }
 
 

@@ -28,6 +28,7 @@ from nexmark.store.table_rows import (
     BuildRow,
     CanaryRow,
     CompatibilityRow,
+    ExperimentRow,
     NightRow,
     PlanRow,
     RepetitionRow,
@@ -93,6 +94,11 @@ class Reader:
             .where(CompatibilityRow.night_id == run)
             .order_by(CompatibilityRow.id)
         )
+
+    def experiments(self, run: str | None = None) -> list[ExperimentRow]:
+        """Return the arms of a measured experiment, in order; of all without ``run``."""
+        rows = select(ExperimentRow).order_by(ExperimentRow.id)
+        return self._all(rows if run is None else rows.where(ExperimentRow.run == run))
 
     def invalid(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, str]:
         """Return why a query is wrong, or would not survive the upgrade, by query."""

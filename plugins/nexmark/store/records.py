@@ -157,6 +157,31 @@ class CompatibilityRecord:
 
 
 @dataclass(frozen=True)
+class ExperimentRecord:
+    """What an arm of an experiment cost, and what it saves of the first arm's; see the row."""
+
+    name: str
+    question: str
+    spark_version: str
+    pairs: int
+    query: str
+    size: int
+    arm: str
+    outcome: str
+    told: str = ""
+    cpu_s_per_mevent: float | None = None
+    saves: float | None = None
+    lo: float | None = None
+    hi: float | None = None
+    wall_s: float | None = None
+    state_rows: int | None = None
+    exchanges: int | None = None
+    text_gain: float | None = None
+    text: str | None = None
+    attribution: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
 class SelfTestRecord:
     """What the gate said of a change that is known: ``size`` is the seeded ratio, 1 for aa."""
 

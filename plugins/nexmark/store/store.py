@@ -12,13 +12,20 @@ from sqlalchemy import delete, tuple_
 from nexmark.model import CPU, Value
 from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
 from nexmark.store.gate_input import read_night
-from nexmark.store.records import Accepted, CanaryRecord, CompatibilityRecord, SelfTestRecord
+from nexmark.store.records import (
+    Accepted,
+    CanaryRecord,
+    CompatibilityRecord,
+    ExperimentRecord,
+    SelfTestRecord,
+)
 from nexmark.store.schema import open_engine
 from nexmark.store.store_error import Refused
 from nexmark.store.table_rows import (
     AcceptanceRow,
     CanaryRow,
     CompatibilityRow,
+    ExperimentRow,
     NightRow,
     SelfTestRow,
     VerdictRow,
@@ -70,6 +77,13 @@ class Store(Recorder):
             session.add_all(
                 CompatibilityRow(night_id=run, checked=checked, **asdict(x)) for x in records
             )
+
+    def record_experiment(self, run: str, records: Sequence[ExperimentRecord]) -> None:
+        """Record a measurement of an experiment, in place of what was recorded of it before."""
+        with self._writing() as session:
+            session.execute(delete(ExperimentRow).where(ExperimentRow.run == run))
+            measured = now()
+            session.add_all(ExperimentRow(run=run, measured=measured, **asdict(x)) for x in records)
 
     def record_self_test(self, run: str, record: SelfTestRecord) -> None:
         """Record a gate version's verdict on a known change; replaces its earlier verdict."""

@@ -373,6 +373,40 @@ class CompatibilityRow(Base):
     checked: Mapped[datetime]
 
 
+class ExperimentRow(Base):
+    """An arm of an experiment for one query at one size (events per micro-batch), in the order run.
+
+    ``run`` is one measurement of the experiment. ``saves`` is a share of the first arm's CPU time,
+    ``lo`` and ``hi`` its interval; the first arm has none. ``outcome`` is whether the rows are
+    right, ``told`` what the figures cannot say, ``text_gain`` (percent) what a text reports.
+    """
+
+    __tablename__ = "experiment"
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    run: Mapped[str] = mapped_column(RUN, index=True)
+    measured: Mapped[datetime]
+    name: Mapped[str] = mapped_column(NAME)
+    question: Mapped[str] = mapped_column(Text)
+    spark_version: Mapped[str] = mapped_column(NAME)
+    pairs: Mapped[int]
+    query: Mapped[str] = mapped_column(NAME)
+    size: Mapped[int]
+    arm: Mapped[str] = mapped_column(NAME)
+    outcome: Mapped[str] = mapped_column(NAME)
+    told: Mapped[str] = mapped_column(Text)
+    cpu_s_per_mevent: Mapped[float | None]
+    saves: Mapped[float | None]
+    lo: Mapped[float | None]
+    hi: Mapped[float | None]
+    wall_s: Mapped[float | None]
+    state_rows: Mapped[int | None]
+    exchanges: Mapped[int | None]
+    text_gain: Mapped[float | None]
+    text: Mapped[str | None] = mapped_column(Text)
+    attribution: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+
+
 class SelfTestRow(Base):
     """What the gate said of a known change: none (``aa``) or a seeded ``size`` (``slowdown``)."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +12,11 @@ from airflow.sdk.exceptions import AirflowFailException
 from nexmark.config import load_experiments, paths
 from nexmark.errors import NexmarkError
 from nexmark.night.run_directory import claim, in_sequence, read_failure, write_failure
-from nexmark.terminal import say
-from nexmark_jobs.host.leases import write_whole
+from nexmark.terminal import columns, say
 
 if TYPE_CHECKING:
     from nexmark.experiments.arm_runs import ArmRun, Trial
-    from nexmark.experiments.experiment_run import ExperimentResult
 
-TABLE_JSON, TABLE_PAGE = "experiment.json", "experiment.html"
 _STEPS = "steps.json"
 
 
@@ -60,35 +56,23 @@ def measure(step: dict[str, Any]) -> None:
 
 def table() -> None:
     """Compare results and figures; the table is in the log and in files. Red if results differ."""
+    from nexmark.experiments.experiment_rows import keep
     from nexmark.experiments.experiment_run import judge, result_of
-    from nexmark.experiments.gain_table import HEADS, as_json, gain_table, remarks, rows_of
-    from nexmark.report.rendering import standalone
 
     trials, pairs = _trials(), _params()["pairs"]
     results = []
     for trial in trials:
         runs, problems = _runs(trial, pairs)
         results.append(judge(trial, runs, problems, say))
-    found: ExperimentResult = result_of(trials[0].experiment, trials[0].builds, pairs, results)
-    text, lines = gain_table([found]), remarks([found])
+    result = result_of(trials[0].experiment, trials[0].builds, pairs, results)
     directory = _directory()
-    write_whole(directory / TABLE_JSON, json.dumps(as_json([found]), indent=1) + "\n")
     for events in (directory / "applications").glob("events-*"):
         shutil.rmtree(events, ignore_errors=True)
-    page = standalone(
-        "experiment.html",
-        name=found.experiment.name,
-        right=found.is_right,
-        pairs=pairs,
-        versions=sorted(set(found.spark_versions.values())),
-        heads=HEADS,
-        rows=rows_of([found]),
-        lines=lines,
-    )
-    write_whole(directory / TABLE_PAGE, page)
-    say("\n".join([text, "", *lines, "", str(directory / TABLE_PAGE)]))
-    if not found.is_right:
-        raise AirflowFailException(f"{found.experiment.name}: not all arms are equal and right")
+    found, page = keep(result, get_current_context()["dag_run"].run_id, directory)
+    heads, *rows = found.table
+    say("\n".join([columns(heads, rows), "", *found.lines, "", str(page)]))
+    if not found.right:
+        raise AirflowFailException(f"{found.arms[0].name}: not all arms are equal and right")
 
 
 def _runs(trial: Trial, pairs: int) -> tuple[list[ArmRun], dict[str, str]]:

@@ -177,6 +177,21 @@ def signoff_file(visit: Visiting, dag: str, run: str, bundle: str) -> Response:
     )
 
 
+@router.get("/experiments")
+def experiments(visit: Visiting) -> Response:
+    """List the experiments."""
+    return visit.page("experiments.html", "experiments", experiments=visit.experiments())
+
+
+@router.get("/experiment/{run}")
+def experiment(visit: Visiting, run: str) -> Response:
+    """Show a measured experiment."""
+    found = visit.experiments(run)
+    if not found:
+        raise HTTPException(404, f"there is no experiment {run!r}; the list has all")
+    return visit.page("experiment.html", "experiments", page=found[0])
+
+
 @router.get("/gate")
 def gate(visit: Visiting) -> Response:
     """Show how good the gate is."""

@@ -12,6 +12,8 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from nexmark.config import EXPERIMENT_DAG_ID
+from nexmark.evidence.experiment_evidence import ExperimentEvidence, experiments_of
 from nexmark.report.rendering import environment, part
 from nexmark.store import Store, UnknownNight, history
 from nexmark.store.table_rows import NightRow
@@ -25,6 +27,7 @@ MENU = (
     ("builds", "/builds", "Builds"),
     ("compare", "/compare", "Compare"),
     ("signoffs", "/signoffs", "Sign-off"),
+    ("experiments", "/experiments", "Experiments"),
     ("gate", "/gate", "Gate health"),
     ("acks", "/acks", "Acks"),
 )
@@ -82,6 +85,11 @@ class Visit:
             f"there is no night {name!r}: its preflight has not passed (yet), or it is not for "
             "you to see; the list of nights has all others",
         )
+
+    def experiments(self, run: str | None = None) -> list[ExperimentEvidence]:
+        """Return the measured experiments, or the one of ``run``; none for who may not see them."""
+        may_see = self.door.readable(self.user, {EXPERIMENT_DAG_ID})
+        return experiments_of(self.store, run) if may_see else []
 
     def token(self) -> str:
         """Return what a form of this visitor carries."""

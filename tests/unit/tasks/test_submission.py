@@ -168,6 +168,9 @@ def test_the_first_verification_makes_the_class_archive_and_all_drivers_use_it(
     timed = repetition(night, deployment, "q0", 1)["conf"]
     assert timed[driver] == f"-XX:SharedArchiveFile={archive}"
     assert executor not in timed  # nothing touches the JVM that is measured
+    quick = {"workload": night.workload.model_copy(update={"conf_profile": "quick"})}
+    timed = repetition(night.model_copy(update=quick), deployment, "q0", 1)["conf"]
+    assert timed[executor] == f"-XX:SharedArchiveFile={archive}"
     dump = submission.dump_submission(night, deployment)["conf"]
     assert f"-XX:SharedArchiveFile={archive}" in dump[driver]
     (Path(deployment.spark_home) / "jars" / "b.jar").write_bytes(b"b")

@@ -11,6 +11,7 @@ import pytest
 from nexmark.config import load
 from nexmark.model import Arm, Stage
 from nexmark.night.eta import Watch, duration
+from nexmark.night.night_progress import MOMENTARY, PROGRESS_VARIABLE
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
 from nexmark.night.run_directory import note_application
@@ -190,6 +191,16 @@ class TestEnd:
         for label, (start, stop) in ran(night, 0, pace=100).items():
             note_application(earlier.directory, label, start, stop)
         assert max(self.estimates(night, ran(night, 0))[:2]) < 2
+
+
+def test_a_verified_query_is_shown_where_a_person_waits(
+    night: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PROGRESS_VARIABLE, str(tmp_path / "shown"))
+    line = narrator.ENDED.format(3, 24, "q5", "ran to its end")
+    assert Watch(night, "verify").line(line) == line
+    shown = (tmp_path / "shown").read_text()
+    assert shown == f"{MOMENTARY}verify: 3 of 24 queries: q5 ran to its end\n"
 
 
 def test_what_an_application_prints_shows_no_secret(night: Night) -> None:

@@ -29,7 +29,17 @@ from tests.unit.web.pages import at, shown
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
-EVERYWHERE = ("/", "/newest", "/nights", "/builds", "/compare", "/signoffs", "/gate", "/acks")
+EVERYWHERE = (
+    "/",
+    "/newest",
+    "/nights",
+    "/builds",
+    "/compare",
+    "/signoffs",
+    "/experiments",
+    "/gate",
+    "/acks",
+)
 ATTACK = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{ 7*7 }}"
 
 

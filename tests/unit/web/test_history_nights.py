@@ -12,7 +12,17 @@ from tests.unit.web.pages import at, shown
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
-EVERYWHERE = ("/", "/newest", "/nights", "/builds", "/compare", "/signoffs", "/gate", "/acks")
+EVERYWHERE = (
+    "/",
+    "/newest",
+    "/nights",
+    "/builds",
+    "/compare",
+    "/signoffs",
+    "/experiments",
+    "/gate",
+    "/acks",
+)
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside nights of pairs"])

@@ -1,0 +1,96 @@
+"""An experiment as people read it: a line for each arm, and what the lines cannot say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import TypeAlias
+
+from nexmark.attribution.explained import Attribution
+from nexmark.store import ExperimentRecord, Store
+from nexmark.store.table_rows import ExperimentRow
+
+MeasuredArm: TypeAlias = ExperimentRecord | ExperimentRow
+
+HEADS = (
+    *("experiment", "query", "rows/batch", "arm", "CPU s/M", "saves", "interval", "wall s"),
+    *("state rows", "exchanges", "text", "result"),
+)
+_BAD = frozenset({"DIFFERS", "WRONG", "FAILED"})
+
+
+@dataclass(frozen=True)
+class ExperimentEvidence:
+    """One measurement of an experiment, its arms in the order in which they were measured."""
+
+    run: str
+    measured: datetime
+    arms: Sequence[MeasuredArm]
+
+    @property
+    def right(self) -> bool:
+        """Whether all arms were measured, and all that was compared is equal."""
+        return not _BAD & {arm.outcome for arm in self.arms}
+
+    @property
+    def table(self) -> list[Sequence[str]]:
+        """Its arms, the names of the columns first."""
+        return [HEADS, *map(cells, self.arms)]
+
+    @property
+    def lines(self) -> list[str]:
+        """What the table cannot say."""
+        return remarks(self.arms)
+
+    @property
+    def explained(self) -> Iterator[tuple[str, Attribution]]:
+        """Each arm that was compared with the first: its place, and where its gain comes from."""
+        from pydantic import TypeAdapter
+
+        stored = TypeAdapter(Attribution)
+        for arm in self.arms:
+            if arm.attribution is not None:
+                yield _place(arm), stored.validate_python(arm.attribution)
+
+
+def experiments_of(store: Store, run: str | None = None) -> list[ExperimentEvidence]:
+    """Return what was measured, the newest first; with ``run`` only that."""
+    found = groupby(store.experiments(run), key=lambda row: (row.run, row.measured))
+    return [ExperimentEvidence(*key, tuple(rows)) for key, rows in found][::-1]
+
+
+def cells(arm: MeasuredArm) -> list[str]:
+    """Return the cells of an arm, below HEADS."""
+    head = [arm.name, arm.query, f"{arm.size:,}", arm.arm]
+    if arm.outcome == "FAILED":
+        return [*head, *["-"] * 7, arm.outcome]
+    interval = f"{100 * (arm.lo or 0):.1f} to {100 * (arm.hi or 0):.1f}"
+    return [
+        *head,
+        f"{arm.cpu_s_per_mevent:.2f}",
+        "-" if arm.saves is None else f"{100 * arm.saves:.1f} %",
+        "-" if arm.saves is None else interval if arm.pairs > 1 else "one pair",
+        f"{arm.wall_s:.1f}",
+        f"{arm.state_rows:,}",
+        str(arm.exchanges),
+        "-" if arm.text_gain is None else f"{arm.text_gain:.0f} %",
+        arm.outcome,
+    ]
+
+
+def remarks(arms: Sequence[MeasuredArm]) -> list[str]:
+    """Return what the table cannot say: where gains turn round, why arms differ, what failed."""
+    lines = []
+    for _, group in groupby(arms, key=lambda arm: arm.name):
+        own = list(group)
+        lines.append(f"{own[0].name}: {own[0].question}")
+        texts = {f"  the text: {x.text_gain:.0f} % of CPU, {x.text}" for x in own if x.text}
+        lines += sorted(texts)
+        lines += [f"  {_place(arm)}: {arm.told}" for arm in own if arm.told]
+    return lines
+
+
+def _place(arm: MeasuredArm) -> str:
+    return f"{arm.query} at {arm.size:,}, {arm.arm}"

@@ -1,0 +1,118 @@
+"""The result of an experiment as rows of the store, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from nexmark.attribution.sentences import words
+from nexmark.config import paths
+from nexmark.evidence.experiment_evidence import ExperimentEvidence, experiments_of
+from nexmark.experiments.experiment_run import ExperimentResult
+from nexmark.experiments.gains import ArmResult, Crossing, TrialResult
+from nexmark.home import write_text
+from nexmark.report import rendering
+from nexmark.store import ExperimentRecord, open_store
+
+
+def records_of(result: ExperimentResult) -> list[ExperimentRecord]:
+    """A row for each arm of each trial, in the order in which they were measured."""
+    return [_record(result, trial, arm) for trial in result.trials for arm in trial.arms]
+
+
+def keep(result: ExperimentResult, run: str, directory: Path) -> tuple[ExperimentEvidence, Path]:
+    """Record a result in the store, and write its page and its evidence into a directory.
+
+    Returns:
+        What the page shows, and the page.
+    """
+    with open_store(paths.database_url()) as store:
+        store.record_experiment(run, records_of(result))
+        (found,) = experiments_of(store, run)
+    directory.mkdir(parents=True, exist_ok=True)
+    write_text(directory / "experiment.json", rendering.as_json(found) + "\n")
+    page = directory / "experiment.html"
+    write_text(page, rendering.standalone(page.name, page=found))
+    return found, page
+
+
+def _record(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> ExperimentRecord:
+    entry, gain = result.experiment, arm.gain
+    measured = not arm.problem and arm.cpu_s_per_mevent is not None
+    reported = entry.text if arm is not trial.arms[0] else None
+    return ExperimentRecord(
+        name=entry.name,
+        question=entry.question,
+        spark_version=result.spark_versions[arm.arm],
+        pairs=result.pairs,
+        query=trial.query,
+        size=trial.size,
+        arm=arm.arm,
+        outcome=_outcome(trial, arm) if measured else "FAILED",
+        told="; ".join(_told(result, trial, arm)),
+        cpu_s_per_mevent=arm.cpu_s_per_mevent,
+        saves=gain.share if gain else None,
+        lo=gain.lo if gain else None,
+        hi=gain.hi if gain else None,
+        wall_s=arm.wall_s,
+        state_rows=arm.state_rows if measured else None,
+        exchanges=arm.exchanges if measured else None,
+        text_gain=reported.gain if reported else None,
+        text=reported.what if reported else None,
+        attribution=asdict(arm.attribution) if arm.attribution else None,
+    )
+
+
+def _outcome(trial: TrialResult, arm: ArmResult) -> str:
+    if arm.equal is False:
+        return "DIFFERS"
+    if trial.reference:
+        return "WRONG"
+    if arm.equal is None:
+        return "not compared"
+    return "equal" if trial.reference is None else "right"
+
+
+def _told(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> list[str]:
+    """What the figures cannot say: what is wrong, where the gain turns round, why arms differ."""
+    turns = [
+        _crossing(one)
+        for one in result.crossings
+        if (one.query, one.arm, one.between[1]) == (trial.query, arm.arm, trial.size)
+    ]
+    wrong = trial.reference if arm is trial.arms[0] else None
+    why = words(arm.attribution) if arm.attribution is not None else ""
+    return [text for text in (arm.problem, wrong, *turns, why) if text]
+
+
+def _crossing(one: Crossing) -> str:
+    low, high = one.between
+    way = "pays above" if one.pays_above else "pays below"
+    sure = "" if one.is_certain else "; not certain: an interval includes 0"
+    return f"{way} about {_rounded(one.size):,} rows a batch (between {low:,} and {high:,}{sure})"
+
+
+def _rounded(size: float) -> int:
+    """Two digits: an interpolation has no more."""
+    return int(float(f"{size:.1e}"))
+
+
+def as_json(results: Sequence[ExperimentResult]) -> dict[str, Any]:
+    """Everything that was found, plain."""
+    return {"experiments": [_plain(result) for result in results]}
+
+
+def _plain(result: ExperimentResult) -> dict[str, Any]:
+    entry = result.experiment
+    return {
+        "name": entry.name,
+        "question": entry.question,
+        "text": entry.text.model_dump() if entry.text else None,
+        "spark_versions": dict(result.spark_versions),
+        "pairs": result.pairs,
+        "is_right": result.is_right,
+        "trials": [asdict(trial) | {"is_right": trial.is_right} for trial in result.trials],
+        "crossings": [asdict(one) for one in result.crossings],
+    }
