@@ -49,7 +49,7 @@ _JSON_OPTIONS = {
 
 @dataclass(frozen=True)
 class DumpOptions:
-    """What to write, where and how."""
+    """The options: the events, the directory, the format."""
 
     events: int
     config: GeneratorConfig

@@ -35,7 +35,7 @@ class DatagenOptions:
 
     @property
     def knobs(self) -> dict[str, int]:
-        """The generator's knobs that differ from their defaults, but for seed and tps."""
+        """Return the generator's knobs that differ from their defaults, without seed and tps."""
         return changed_knobs(self.config)
 
 

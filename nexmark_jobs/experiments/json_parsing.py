@@ -1,4 +1,4 @@
-"""Bids read from JSON, in the ways that Spark has for it, and from a typed format.
+"""Read bids from JSON in each way that Spark offers, and from a typed format.
 
 json_all_fields: SELECT auction, bidder, price, channel, url, dateTime, extra FROM bid
 json_two_fields: SELECT auction, price FROM bid

@@ -97,7 +97,7 @@ def generator_config(seed: int, tps: int, knobs: Sequence[str], events: int) -> 
 
 
 def changed_knobs(config: GeneratorConfig) -> dict[str, int]:
-    """The knobs that differ from their defaults, but for seed and tps."""
+    """Return the knobs that differ from their defaults, without seed and tps."""
     default = GeneratorConfig()
     return {
         field.name: getattr(config, field.name)

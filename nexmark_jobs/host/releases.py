@@ -63,7 +63,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def look(root: Path, name: str, digest: str) -> dict[str, Any]:
-    """Whether the release is there and complete (then it counts as used), else its partial copy.
+    """Return whether the release is complete (then it counts as used), else its partial copy.
 
     Removes the remains of interrupted copies of other releases.
     """

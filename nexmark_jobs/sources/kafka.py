@@ -47,7 +47,7 @@ class Kafka(ByKind):
     Attributes:
         spark: the session.
         brokers: where the topic is.
-        topic: the topic as it was when the run began.
+        topic: the state of the topic when the run began.
         rows_per_batch: events per micro-batch.
         numbered: whether events have numbers.
         sentinels: what follows the events.
@@ -62,7 +62,7 @@ class Kafka(ByKind):
     _scans: Iterator[int] = field(default_factory=count, init=False)
 
     def facts(self) -> dict[str, Any]:
-        """What the result file tells of the topic."""
+        """Return the description of the topic for the result file."""
         return {
             "topic": self.topic.name,
             "partitions": len(self.topic.ends),

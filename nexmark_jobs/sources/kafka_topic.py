@@ -35,7 +35,7 @@ _MIN_HIDDEN = 3
 
 @dataclass(frozen=True)
 class Topic:
-    """What a topic held at one moment.
+    """The content of a topic at one moment.
 
     Attributes:
         name: the topic.
@@ -81,14 +81,14 @@ class Brokers:
             )
 
     def versions(self) -> dict[str, str]:
-        """The versions of Spark's connector and of Kafka's clients, as they are loaded."""
+        """Return the loaded versions of Spark's connector and of Kafka's clients."""
         connector = self._class(_CLASSES["spark-sql-kafka-0-10"])
         package = connector._java_lang_class.getPackage()  # type: ignore[union-attr]
         clients = self._jvm.org.apache.kafka.common.utils.AppInfoParser.getVersion()
         return {"connector": package.getImplementationVersion(), "clients": clients}
 
     def topic(self, name: str) -> Topic:
-        """The topic as it is now.
+        """Return the present state of the topic.
 
         Raises:
             UsageError: It does not exist, or it cannot be asked for.

@@ -33,7 +33,7 @@ class DagRun:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will come of it."""
+        """Return whether the run has ended."""
         return bool(self.left_out) or self.state in _ENDED
 
 
@@ -49,7 +49,7 @@ class Backfill:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a date: `state` is green, red, no build, or why there was no night."""
+    """The outcome of a date: `state` is green, red, no build, or the reason for no night."""
 
     day: date
     build: str
@@ -150,7 +150,7 @@ def unpaused(api: AirflowApi, dag_id: str) -> Iterator[None]:
 
 
 def outcomes(dag_id: str, found: Sequence[DagRun]) -> list[Outcome]:
-    """What came of the runs of a backfill."""
+    """Return the outcome of each run of a backfill."""
     with open_store(paths.database_url()) as store:
         recorded = {row.id for row in store.nights()}
         return [_outcome(store, str(RunKey(dag_id, run.run_id)), run, recorded) for run in found]

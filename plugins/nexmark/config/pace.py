@@ -13,7 +13,7 @@ _VERIFY = {"events": 20_000, "tps": 1_000, "rows_per_batch": 10_000}
 
 
 def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A workload as it is written, with the sizes that it need not have if it is paced.
+    """Return a workload with the sizes that a paced one may leave out.
 
     Raises:
         KeyedError: A key is missing, or is of the other kind.

@@ -1,4 +1,4 @@
-"""What was accepted, by whom and why, and what has become of it."""
+"""Acceptances: the night, the person, the reason, and the present state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is red tonight, by the build that it began with: one issue a line, not one per query."""
+"""Tonight's reds by the build in which they began: a line is an issue, not a query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUILD = 19
 def alarm_lines(store: Store, night: NightRow) -> list[str]:
     """Return a line per group: ``since build 4.3.0 sha256:.. (run ..): q5 1.120, q7 1.090``.
 
-    What is known and accepted is left out.
+    Known and accepted reds are left out.
     """
     return [
         f"{since_of(store, group)}: {', '.join(map(_alarm, group.alarms))}"

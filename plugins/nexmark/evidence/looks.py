@@ -40,7 +40,7 @@ _LOOKS = {
 }
 _UNJUDGED = Look(NOT_JUDGED, "hole", "calm", 4, "No verdict is recorded (yet).")
 _KNOWN = 20
-"""What is accepted comes after what is open."""
+"""Accepted reds come after open ones."""
 
 
 def look(value: str | None, *, known: bool = False) -> Look:

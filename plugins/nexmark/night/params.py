@@ -1,4 +1,4 @@
-"""What a person may ask of a night: the one description that forms and commands are made from."""
+"""The params of a night: one description, from which forms and commands are made."""
 
 from __future__ import annotations
 

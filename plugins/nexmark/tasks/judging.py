@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nexmark.verdict import Verdict
     from nexmark.verdict.measured_night import QueryVerdict
 
-#: What a pair set of the self-test is called in the results database, by its arm.
+#: The name of a pair set of the self-test in the results database, by its arm.
 SELF_TESTS: Mapping[str, Literal["aa", "slowdown"]] = {Arm.CONTROL: "aa", Arm.SLOWED: "slowdown"}
 
 
@@ -152,7 +152,7 @@ def report() -> dict[str, Any]:
 
 
 def _overhead(night: Night) -> str:
-    """What the night spends around its applications: samplers, expectations, Airflow's own time."""
+    """Return the night's time around its applications: samplers, expectations, Airflow itself."""
     try:
         seconds, repetitions = overhead(night.directory)
     except FileNotFoundError:

@@ -81,7 +81,7 @@ def _compared(night: Night) -> dict[str, list[str]]:
 
 
 def connection_problem(cluster: Cluster) -> str:
-    """What is wrong with the Airflow connection of SparkSubmit, or ''.
+    """Return the problem of SparkSubmit's Airflow connection, or ''.
 
     Without the connection the provider would submit to YARN, without a word.
     """
