@@ -77,10 +77,14 @@ class SinkOptions:
 
 @dataclass(frozen=True)
 class CheckpointOptions:
-    """A directory that outlives the run, on any file system of Spark's, and where to stop."""
+    """A directory that outlives the run, on any file system of Spark's, and where to stop.
+
+    A batch is due `pace_s` after the one before, also where a run goes on.
+    """
 
     directory: str
     last_batch: int | None = None
+    pace_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -185,6 +189,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="K",
         help="leave what follows batch K (the first is 0) to a later run; of the sink parquet:DIR",
     )
+    parser.add_argument(
+        "--pace",
+        type=_pace,
+        metavar="S",
+        help="no batch earlier than S seconds after the one before was due; with --checkpoint, "
+        "of the sink parquet:DIR",
+    )
     parser.add_argument("--result", required=True, metavar="FILE.json")
     parser.add_argument(
         "--digest", choices=("on", "off"), default="on", help="order-free hash of the rows"
@@ -199,6 +210,16 @@ def _batch_number(text: str) -> int:
     if not text.isascii() or not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no number of a batch; give 0, 1, 2, ...")
     return int(text)
+
+
+def _pace(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is no pace; give seconds, up to 3600")
+    return seconds
 
 
 def _query(name: str) -> Query:
@@ -297,6 +318,8 @@ def _checkpoint(given: argparse.Namespace) -> CheckpointOptions | None:
     if given.checkpoint is None:
         if given.stop_after_batch is not None:
             raise UsageError("--stop-after-batch: a later run needs --checkpoint DIR to go on")
+        if given.pace is not None:
+            raise UsageError("--pace: a run that goes on has to know it; add --checkpoint DIR")
         return None
     if given.source != "datagen" or given.boundary is not None:
         raise UsageError("--checkpoint: only a run of generated events can go on; drop --source")
@@ -304,7 +327,10 @@ def _checkpoint(given: argparse.Namespace) -> CheckpointOptions | None:
         raise UsageError("--checkpoint: the sink filesystem cannot go on; use parquet:DIR")
     if given.stop_after_batch is not None and not given.sink.startswith("parquet:"):
         raise UsageError("--stop-after-batch: only the sink parquet:DIR stops at a batch")
-    return CheckpointOptions(given.checkpoint.rstrip("/"), given.stop_after_batch)
+    if given.pace is not None and not given.sink.startswith("parquet:"):
+        raise UsageError("--pace: only the sink parquet:DIR waits for a batch to be due")
+    directory = given.checkpoint.rstrip("/")
+    return CheckpointOptions(directory, given.stop_after_batch, given.pace or 0.0)
 
 
 def _new_directory(argument: str, place: str) -> Path:

@@ -185,6 +185,7 @@ def _batch(batch: Batch) -> dict[str, Any]:
         "state_rows": batch.state_rows,
         "state_bytes": batch.state_bytes,
         "state_commit_ms": batch.state_commit_ms,
+        "state_restore_ms": batch.state_restore_ms,
         "watermark": batch.watermark,
         "late_rows": batch.late_rows,
     }

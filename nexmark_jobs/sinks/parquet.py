@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +18,7 @@ from nexmark_jobs.sinks.sink import Sink, Staging
 
 _BATCHES = "batches"
 _TABLE = "table"
+_CLOCK = "clock"
 _BATCH = "batch"
 _ROW = "row"
 
@@ -42,6 +44,7 @@ class ParquetSink(Sink):
         """
         self._kept = checkpoint is not None
         self._stop_after = checkpoint.last_batch if checkpoint else None
+        self._pace_s = checkpoint.pace_s if checkpoint else 0.0
         self._last_batch = math.inf if last_batch is None else last_batch
         self._spark = spark
         self._query = query
@@ -57,11 +60,21 @@ class ParquetSink(Sink):
                 return
             if self._stop_after is not None and batch > self._stop_after:
                 raise JobError(f"batch {batch} is left to a later run")
+            if self._pace_s and batch <= self._last_batch:
+                time.sleep(max(0.0, self._due(batch) - time.time()))
             self._schema = rows.schema
             target = self._batches / f"{_BATCH}={batch}"
             rows.write.mode("overwrite").parquet(f"file:{target}")
 
         return writer.foreachBatch(keep)
+
+    def _due(self, batch: int) -> float:
+        """When the rows of a batch are all there: a run that goes on has the clock of the first."""
+        clock = self._staging.path / _CLOCK
+        if not clock.exists():
+            clock.parent.mkdir(parents=True, exist_ok=True)
+            clock.touch()
+        return clock.stat().st_mtime + batch * self._pace_s
 
     def finish(self, last_batch: int) -> None:
         """Fold the batches into the final table and put it in place."""

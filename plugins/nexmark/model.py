@@ -281,6 +281,10 @@ READ_RATE = "read_rate"
 BROKER_CPU = "broker_cpu_s"
 P50, P99 = "latency_ms_p50", "latency_ms_p99"
 """Latency of a paced workload: from when an event was due to when its row was appended."""
+COMMIT, RESTORE = "commit_ms_p50", "restore_s"
+"""Of a recovery workload: the commit of a batch's state; until its stores were loaded again."""
+INTERRUPTION, FIRST_COMMIT, CATCH_UP = "interruption_s", "first_commit_s", "catch_up_s"
+"""Of a recovery workload: without a commit; to plan and run the first batch; behind its pace."""
 
 _KNOWN = (
     Metric(
@@ -295,6 +299,11 @@ _KNOWN = (
     Metric(READ_RATE, "records/s", "read", decimals=0, direction=Direction.HIGHER, judged=False),
     Metric(P50, "ms", "p50 ms", decimals=1, tabled=True),
     Metric(P99, "ms", "p99 ms", decimals=1, tabled=True),
+    Metric(RESTORE, "s", "restore s", tabled=True, positive=True),
+    Metric(COMMIT, "ms", "commit ms", decimals=0, tabled=True, positive=True),
+    Metric(INTERRUPTION, "s", "away s", decimals=1, tabled=True, positive=True),
+    Metric(FIRST_COMMIT, "s", "first commit s", decimals=1, tabled=True, positive=True),
+    Metric(CATCH_UP, "s", "behind s", decimals=1, tabled=True, positive=True),
     Metric(BROKER_CPU, "s", "CPU of the broker", positive=True, waits=False),
 )
 METRICS: dict[str, Metric] = {one.name: one for one in _KNOWN}

@@ -30,9 +30,9 @@ def recovery_damage(
     wrongly. 1 if it answered wrongly anywhere.
     """
     from nexmark.compatibility import Input
+    from nexmark.compatibility.damage_run import PLACES, run_damaged
     from nexmark.errors import suggest
     from nexmark.recovery.damage import DAMAGES
-    from nexmark.recovery.damage_run import PLACES, run_damaged
     from nexmark.terminal import columns
     from nexmark_jobs.host.leases import write_whole
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nexmark.cli.shared_options import whole
+from nexmark.cli.shared_options import confs, whole
 from nexmark_jobs.host.processes import OWNER_VARIABLE, owner_mark
 from nexmark_jobs.host.processes import main as processes
 
@@ -31,6 +31,15 @@ Bandwidth = Annotated[
     int | None,
     typer.Option(
         parser=whole(1, 100_000), metavar="MB", help=f"Of remote storage (default: {MB_PER_S})."
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf",
+        callback=confs,
+        metavar="NAME=VALUE",
+        help="A Spark conf of the query. Repeat for more.",
     ),
 ]
 

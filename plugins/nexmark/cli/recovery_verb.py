@@ -13,6 +13,7 @@ from nexmark.cli.recovery_options import (
     LATENCY_MS,
     MB_PER_S,
     Bandwidth,
+    Conf,
     Latency,
     check_out,
     check_query,
@@ -20,7 +21,7 @@ from nexmark.cli.recovery_options import (
     resolved,
     tell,
 )
-from nexmark.cli.shared_options import Engine, given, whole
+from nexmark.cli.shared_options import Engine, confs_of, given, whole
 
 if TYPE_CHECKING:
     from nexmark.recovery.remote_storage import RemoteStorage
@@ -60,6 +61,11 @@ def recovery(
             help="outage:SECONDS, slow:FACTOR or errors:PERCENT, from the first commit on.",
         ),
     ] = None,
+    pace: Annotated[
+        int,
+        typer.Option(parser=whole(0, 3600), metavar="S", help="A batch is due every S seconds."),
+    ] = 0,
+    conf: Conf = None,
     engine: Engine = None,
 ) -> int:
     """Kill a query at random moments, restart it from its checkpoint, and compare its result.
@@ -75,7 +81,11 @@ def recovery(
         raise typer.BadParameter("--changelog: only RocksDB has it; leave out --state hdfs")
     remote = _remote(checkpoint, latency_ms, mb_per_s, remote_fault, seed)
     rows = rows_per_batch or max(1, events // _BATCHES)
-    options = RecoveryOptions(query, kills, events, tps, seed, rows, state, changelog, kill, remote)
+    options = RecoveryOptions(
+        *(query, kills, events, tps, seed, rows, state, changelog, kill, remote),
+        pace_s=pace,
+        conf=confs_of(conf),
+    )
     name, build = resolved(engine)
     with marked_processes(f"recovery {out.absolute()}") as mark:
         told = recover(build, options, out.absolute(), mark, tell)

@@ -14,13 +14,14 @@ from nexmark.cli.recovery_options import (
     LATENCY_MS,
     MB_PER_S,
     Bandwidth,
+    Conf,
     Latency,
     check_query,
     marked_processes,
     resolved,
     tell,
 )
-from nexmark.cli.shared_options import Engine, given, whole
+from nexmark.cli.shared_options import Engine, confs_of, given, whole
 
 _UNITS = {"MB": 1, "GB": 1024}
 _TASKS = 2
@@ -37,6 +38,7 @@ def recovery_sizes(
     rows_per_batch: Annotated[int, typer.Option(parser=whole(1, 10**9), metavar="B")] = 100_000,
     latency_ms: Latency = None,
     mb_per_s: Bandwidth = None,
+    conf: Conf = None,
     engine: Engine = None,
     out: Annotated[Path | None, typer.Option(help="A new file for all restarts, JSON.")] = None,
 ) -> int:
@@ -59,7 +61,7 @@ def recovery_sizes(
     name, build = resolved(engine)
     latency = LATENCY_MS if latency_ms is None else latency_ms
     remote = RemoteStorage(latency, mb_per_s or MB_PER_S, seed)
-    growth = Growth(query, tps, seed, rows_per_batch, repetitions, remote)
+    growth = Growth(query, tps, seed, rows_per_batch, repetitions, remote, confs_of(conf))
     with marked_processes(f"recovery-sizes {query}") as mark:
         found = list(restarts(build, growth, sizes, mark, tell))
     costs = ("restore s", "interruption s", "commit s")

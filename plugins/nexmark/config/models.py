@@ -58,6 +58,10 @@ Farther: TypeAlias = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 Deviations: TypeAlias = Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)]
 
 
+PacedMetric: TypeAlias = Literal["latency_ms_p50", "latency_ms_p99"]
+RecoveryMetric: TypeAlias = Literal["restore_s", "commit_ms_p50", "interruption_s"]
+
+
 class BuildSource(Model):
     """Where a Spark build comes from: exactly one of a release, a tarball, a directory."""
 
@@ -170,6 +174,35 @@ class Span(Model):
     tps: Annotated[int, Field(gt=0, le=BOUNDS["tps"][1])] = 200
 
 
+class Recovery(Model):
+    """What is killed in each timed repetition, and where its checkpoint is.
+
+    Attributes:
+        kill: the driver, or an executor.
+        at, times: the first kill comes after this part of the batches, the others are spread over
+            the rest.
+        checkpoint: the disk, or the stand-in for remote storage (`latency_ms`, `mb_per_s`).
+        state, changelog: the state store; whether RocksDB uploads changes in place of snapshots.
+        pace_s: a batch is due so long after the one before; 0: at once.
+    """
+
+    kill: Literal["driver", "executor"] = "driver"
+    at: Annotated[float, Field(ge=0, le=0.9)] = 0.5
+    times: Annotated[int, Field(ge=1, le=10)] = 1
+    checkpoint: Literal["local", "remote"] = "local"
+    latency_ms: Annotated[int, Field(ge=0, le=60_000)] = 20
+    mb_per_s: Annotated[int, Field(ge=1, le=100_000)] = 20
+    state: Literal["rocksdb", "hdfs"] = "rocksdb"
+    changelog: bool = False
+    pace_s: Annotated[float, Field(ge=0, le=600)] = 0
+
+    @model_validator(mode="after")
+    def _only_rocksdb_has_changelogs(self) -> Recovery:
+        if self.changelog and self.state != "rocksdb":
+            raise KeyedError(("changelog",), "only RocksDB has changelogs; write state: rocksdb")
+        return self
+
+
 class Workload(Size):
     """The input of one timed repetition, and the work around it.
 
@@ -177,13 +210,15 @@ class Workload(Size):
     With `compatibility` its nights check whether running queries survive the upgrade.
     Of the kind `paced`, events are sent at `rate` per second while the query runs, for `warm_up`
     and then for `seconds` seconds; the other sizes follow from these.
+    Of the kind `recovery`, each timed repetition is killed and started again, by `recovery`.
     """
 
-    kind: Literal["bounded", "paced"] = "bounded"
+    kind: Literal["bounded", "paced", "recovery"] = "bounded"
     rate: Annotated[int, Field(gt=0, le=100_000)] | None = None
     seconds: Annotated[int, Field(ge=5, le=3600)] | None = None
     warm_up: Annotated[int, Field(ge=1, le=600)] | None = None
     trigger: Literal["micro-batch", "real-time"] | None = None
+    recovery: Recovery | None = None
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
     source: Literal["datagen", "kafka"] = "datagen"
@@ -205,6 +240,12 @@ class Workload(Size):
         """Whether events are sent at a rate while the query runs."""
         return self.kind == "paced"
 
+    @property
+    def recovered(self) -> Recovery:
+        """What is killed; only of the kind `recovery`."""
+        assert self.recovery is not None
+        return self.recovery
+
     @model_validator(mode="after")
     def _checks(self) -> Workload:
         base = self.generator.get("base_time_ms", BASE_TIME_MS)
@@ -216,6 +257,10 @@ class Workload(Size):
                 raise KeyedError((*keys, error.name), error.problem) from None
         if twice := sorted(name for name in self.queries if self.queries.count(name) > 1):
             raise ValueError(f"query {twice[0]!r} is listed twice; list it once")
+        if self.recovery and not self.verifies_the_timed_input:
+            raise KeyedError(
+                ("verify",), "has to have the events of the repetitions; leave it as is"
+            )
         batches = -(-self.events // self.rows_per_batch)
         if self.warmup_batches >= batches:
             raise ValueError(
@@ -255,8 +300,9 @@ class Gate(Model):
     """
 
     version: Annotated[int, Field(ge=1)]
-    metric: Literal["cpu_s_per_mevent", "latency_ms_p50", "latency_ms_p99"]
-    paced_metric: Literal["latency_ms_p50", "latency_ms_p99"] = "latency_ms_p50"
+    metric: Literal["cpu_s_per_mevent"] | PacedMetric | RecoveryMetric
+    paced_metric: PacedMetric = "latency_ms_p50"
+    recovery_metric: RecoveryMetric = "restore_s"
     max_ratio: Ratio
     workloads: Mapping[str, Ratio] = Field(default_factory=dict)
     queries: Mapping[QueryName, Ratio] = Field(default_factory=dict)
@@ -316,6 +362,10 @@ class Gate(Model):
     def mode_of(self, workload: str) -> Mode:
         """How a night of `workload` is judged."""
         return self.modes.get(workload, self.mode)
+
+    def metric_of(self, kind: str) -> str:
+        """The metric that decides in workloads of a kind."""
+        return {"paced": self.paced_metric, "recovery": self.recovery_metric}.get(kind, self.metric)
 
     def bound(self, query: str, workload: str) -> float:
         """The bound for `query`: its own, else the workload's, else the default."""

@@ -1,4 +1,8 @@
-"""The sizes of a paced workload, which follow from its rate: its warm-up is a batch."""
+"""The sizes of a workload that follow from what is written.
+
+The warm-up of a paced workload is a batch. In a recovery workload every repetition is compared
+with the reference, so the verification has the same events.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ _VERIFY = {"events": 20_000, "tps": 1_000, "rows_per_batch": 10_000}
 
 
 def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a workload with the sizes that a paced one may leave out.
+    """A workload as it is written, with the sizes that follow from its kind.
 
     Raises:
         KeyedError: A key is missing, or is of the other kind.
@@ -22,7 +26,7 @@ def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
         for key in _KEYS:
             if key in given:
                 raise KeyedError((key,), f"{key} belongs to kind: paced; remove it")
-        return dict(given)
+        return _of_recovery(given)
     for key in (*_KEYS, "partitions"):
         if key not in given:
             raise KeyedError((key,), f"a paced workload needs {key}; add it")
@@ -37,3 +41,15 @@ def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
     else:  # which the fields refuse
         sizes = (2, 1, 1, 1)
     return {"verify": _VERIFY, **given, **dict(zip(_SIZES, sizes, strict=True))}
+
+
+def _of_recovery(given: Mapping[str, Any]) -> dict[str, Any]:
+    if given.get("kind") != "recovery":
+        if "recovery" in given:
+            raise KeyedError(("recovery",), "recovery belongs to kind: recovery; remove it")
+        return dict(given)
+    for key in ("verify", "source"):
+        if key in given:
+            raise KeyedError((key,), f"{key} is given in a recovery workload; remove it")
+    size = {key: given[key] for key in _SIZES[:3] if key in given}
+    return {"recovery": {}, **given, "verify": size}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from nexmark.night.eta import Watch
 from nexmark.night.kafka_input import note_broker
 from nexmark.night.night_progress import reason, say
 from nexmark.night.private_confs import private_properties
+from nexmark.night.recovery_night import recovered
 from nexmark.night.run_directory import claim, note_application, prepare, write_failure
 from nexmark.night.shared_verification import DONE, outcomes, run_together
 from nexmark.night.submission import VERIFY
@@ -34,6 +35,8 @@ _EXIT_CODE = "exit-code.txt"
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from nexmark.night.plan import Night
 
 
 class NexmarkSubmitOperator(SparkSubmitOperator):
@@ -127,8 +130,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
                 events_beside(night, submission),
                 private_properties(submission, secrets) as self.properties_file,
             ):
-                self._submitted = self._hook_of(submission)
-                self._submitted.submit(self.application)
+                self._submit(night, submission)
         except AirflowException as error:
             error.args = (without_secrets(str(error)),)
             write_failure(Path(submission["directories"][0]), reason(str(error)))
@@ -144,6 +146,26 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             if Path(unfinished).exists():
                 Path(unfinished).replace(finished)
         say(f"{submission['label']}: done in {time.time() - started:.1f} s")
+
+    def _submit(self, night: Night, submission: Mapping[str, Any]) -> None:
+        """Run the application, with its kills if it is to have some."""
+        ready = partial(self._ready, submission)
+        if "killed" not in submission:
+            ready(submission["application_args"], {})()
+            return
+        try:
+            recovered(night, submission, ready)
+        except NexmarkError as error:
+            raise AirflowException(str(error)) from None
+
+    def _ready(
+        self, submission: Mapping[str, Any], arguments: Sequence[str], confs: Mapping[str, str]
+    ) -> Callable[[], object]:
+        """A hook that is connected, with all but the submission of the application done."""
+        self.application_args = list(arguments)
+        self.conf = {**submission["conf"], **confs}
+        self._submitted = self._hook_of(submission)
+        return partial(self._submitted.submit, self.application)
 
     def on_kill(self) -> None:
         """Kill the application that runs."""

@@ -33,7 +33,10 @@ SAME, DETAILS, CHANGED, UNKNOWN = "same", "details differ", "changed", "–"
 MOST_POINTS = 240
 """Of one curve."""
 _BEFORE_S, _AFTER_S = 10, 5
-_OF_BATCH = ("input_rows", "duration_ms", "state_rows", "state_bytes")
+_OF_BATCH = (
+    *("input_rows", "duration_ms", "state_rows", "state_bytes"),
+    *("state_commit_ms", "state_restore_ms"),
+)
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,8 @@ class BatchMedian:
     duration_ms: float | None
     state_rows: float | None
     state_bytes: float | None
+    commit_ms: float | None
+    restore_ms: float | None
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from nexmark.engines import (
 )
 from nexmark.errors import NexmarkError
 from nexmark.model import MIN_PAIRS
-from nexmark.night import kafka_input, paced_night
+from nexmark.night import kafka_input, paced_night, recovery_night
 from nexmark.night.params import NightParams
 from nexmark.night.plan import Night
 from nexmark.secrets import fingerprinted
@@ -179,13 +179,13 @@ def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
     """The gate of a night; a build to compare with is for pairs."""
     against = asked.against
     mode = asked.mode or ("paired" if against else gate.mode_of(workload.name))
-    if workload.is_paced:
+    if workload.kind != "bounded":
         if mode == "bounds":
             raise NexmarkError(
-                f"mode: workload {workload.name} is paced, and latency is judged by pairs; take "
-                "mode paired"
+                f"mode: workload {workload.name} is of kind {workload.kind}, which is judged by "
+                "pairs; take mode paired"
             )
-        gate = gate.model_copy(update={"metric": gate.paced_metric})
+        gate = gate.model_copy(update={"metric": gate.metric_of(workload.kind)})
     if mode == HISTORY_MODE:
         raise NexmarkError(f"mode: {REMEDY}")
     if against and mode != "paired":
@@ -245,6 +245,7 @@ def find_problems(night: Night) -> Iterator[str]:
             yield from night.clusters[arm].problems()
     yield from kafka_input.problems(night)
     yield from paced_night.problems(night)
+    yield from recovery_night.problems(night)
 
 
 def _build_problem(source: BuildSource) -> str:

@@ -34,7 +34,7 @@ _TOLD = 3
 
 def can_record(night: Night, suspects: Mapping[str, Collection[str]]) -> bool:
     """Whether the suspects of the candidate are recorded; says why not where the JDK cannot."""
-    if night.workload.is_paced or not night.gate.flame_graphs:
+    if night.workload.kind != "bounded" or not night.gate.flame_graphs:
         return False
     if not any(Arm.CANDIDATE in arms for arms in suspects.values()):
         return False

@@ -20,6 +20,7 @@ from nexmark.night.executor_shares import trouble
 from nexmark.night.kafka_input import source_figures
 from nexmark.night.paced_night import paced_figures
 from nexmark.night.plan import Night
+from nexmark.night.recovery_night import recovery_figures, recovery_splits
 from nexmark.night.run_directory import has_failure, last_starts, read_failure
 from nexmark.night.runs import Run, group
 from nexmark.night.sampled import Samples
@@ -86,6 +87,8 @@ def _wrong(
 
     Those with the seeded slowdown have read other events, so their rows are nobody's.
     """
+    if night.workload.recovery:  # each table is compared with the reference
+        return {}
     alike: dict[str, dict[Run, Mapping[str, Any]]] = {}
     for run, result in results.items():
         if run.arm != Arm.SLOWED:
@@ -180,18 +183,20 @@ def _measured(
         if samples.problem is not None:
             raise NexmarkError(samples.problem)
         parsed = parse_result(result, str(path))
-        found = samples.series(parsed.application_id, str(path))
+        found = samples.series(parsed.application_id, result.get("label", str(path)))
         measurement = measure_series(
             parsed,
             [series for series, _ in found],
             executors=night.cluster.executors,
             warmup_batches=night.workload.warmup_batches,
             min_intervals=MIN_INTERVALS,
+            killed=bool(night.workload.recovery and night.workload.recovery.kill == "executor"),
         )
         if stalled := trouble(night, directory, parsed, samples):
             raise NexmarkError(stalled)
         size = night.slowed if run.arm == Arm.SLOWED else night.workload
         figures = source_figures(night, directory, size, read_rate(parsed, measurement))
+        figures |= recovery_figures(directory)
         if (pace := paced_figures(directory)) is not None:
             if pace["invalid"]:
                 raise NexmarkError(pace["invalid"])
@@ -204,6 +209,8 @@ def _measured(
         kept |= event_log_parts(events, result, measurement)
     if run.arm == Arm.SLOWED:
         measurement = _as_if_fewer(measurement, night.workload.events)
+    if (splits := recovery_splits(directory)) is not None:
+        kept["result"] = {**result, "batches": splits["batches"]}
     kept["series"] = [SeriesRecord(series, path) for series, path in found]
     return RepetitionRecord(night.name, **kept, measurement=measurement, invalid=wrong)
 

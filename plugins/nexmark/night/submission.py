@@ -21,6 +21,7 @@ from nexmark.night.kafka_input import (
 from nexmark.night.paced_night import paced_arguments
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.private_confs import profile_confs, split
+from nexmark.night.recovery_night import kept_dir, recovery_arguments, recovery_confs
 from nexmark.night.runs import Run, group
 from nexmark.secrets import key_path
 from nexmark_jobs.redaction import KEY_VARIABLE, SPARK_REGEX
@@ -98,13 +99,15 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
     size = night.slowed if run.arm == Arm.SLOWED else night.workload
     if night.workload.is_paced:
         submission = _paced(night, deployment, run, directory)
+    elif night.workload.recovery:
+        submission = _killed(night, deployment, run, directory)
     else:
         submission = _query(
             night, deployment, run.query, directory, size, "noop", arm=run.cluster_arm
         )
     events = directory / "events"
     archives = {arm.build: _archive(night, arm) for arm in deployments.arms(run.query)}
-    fair = all(archive.use() for archive in archives.values())
+    fair = all(archive.use() for archive in archives.values()) and not night.workload.recovery
     archive = archives[deployment.build] if fair else None
     if run.stage == Stage.PROFILED:
         submission["conf"] |= recorded_options(archive)
@@ -171,6 +174,23 @@ def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> d
     submission["conf"]["spark.sql.shuffle.partitions"] = "1"
     submission["paced"] = run.query
     return submission
+
+
+def _killed(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
+    """The query that its task kills and starts again."""
+    kept = kept_dir(night, run.query, run.name)
+    submission = _submission(
+        night,
+        deployment,
+        "run_query.py",
+        recovery_arguments(night, run.query, run.name),
+        name=f"{run.query} {run.name}",
+        clear=directory,
+        arm=run.cluster_arm,
+    )
+    submission["conf"] = recovery_confs(night, deployment) | submission["conf"]
+    submission["directories"].append(str(kept))
+    return submission | {"killed": run.query, "kept": str(kept), "arm": run.cluster_arm}
 
 
 def _submission(

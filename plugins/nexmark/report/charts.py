@@ -72,6 +72,8 @@ def time_charts(found: QueryEvidence) -> list[Chart]:
         charts.append(batch_chart(found.batches))
     if any(batch.state_rows or batch.state_bytes for batch in found.batches):
         charts.append(state_chart(found.batches))
+    if any(batch.commit_ms for batch in found.batches):
+        charts.append(commit_chart(found.batches))
     return charts
 
 
@@ -261,6 +263,29 @@ def state_chart(batches: Sequence[BatchMedian]) -> Chart:
         spec,
         ("arm", "batch", "state MB", "state rows"),
         tuple((x["arm"], x["batch"], x["megabytes"], x["rows"]) for x in points),
+    )
+
+
+def commit_chart(batches: Sequence[BatchMedian]) -> Chart:
+    """Return how long the commit of the state took in each batch, and to load it, by arm."""
+    points = [
+        {"arm": x.arm, "batch": x.id, "what": what, "seconds": round(time / 1000, 4)}
+        for x in batches
+        for what, time in (("commit", x.commit_ms), ("restore", x.restore_ms))
+        if time is not None
+    ]
+    commits, restores = ([x for x in points if x["what"] == y] for y in ("commit", "restore"))
+    lines = vega.lines(commits, "batch", "batch", "seconds", "seconds, summed over tasks", True)
+    tips = [*lines["encoding"]["tooltip"], vega.tip("what", "of")]
+    where = {name: lines["encoding"][name] for name in ("x", "y", "color")} | {"tooltip": tips}
+    layers = [lines, vega.layer("point", where, restores, shape="triangle-up", size=90)]
+    return Chart(
+        "Commit and restore",
+        "How long state stores took to commit each batch (lines), and to be loaded in it "
+        "(triangles), the median over the repetitions of an arm.",
+        {"height": lines.pop("height"), "layer": layers},
+        ("arm", "batch", "of", "seconds"),
+        tuple((x["arm"], x["batch"], x["what"], x["seconds"]) for x in points),
     )
 
 

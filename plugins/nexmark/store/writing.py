@@ -42,7 +42,7 @@ NOT_SHAPE = frozenset(
 #: Keys that specs of earlier versions lack, and the values that applied then.
 _LATER = (
     *(("source", "datagen"), ("partitions", None), ("kind", "bounded")),
-    *((name, None) for name in ("rate", "seconds", "warm_up", "trigger")),
+    *((name, None) for name in ("rate", "seconds", "warm_up", "trigger", "recovery")),
 )
 
 _REPETITION = ("night_id", "query", "arm", "stage", "number")

@@ -30,7 +30,7 @@ def test_it_is_judged_by_latency_and_has_slots_for_all_partitions() -> None:
 
 
 def test_by_bounds_is_refused() -> None:
-    with pytest.raises(NexmarkError, match="latency is paced, and latency is judged by pairs; "):
+    with pytest.raises(NexmarkError, match="latency is of kind paced, which is judged by pairs; "):
         planned(mode="bounds")
 
 
