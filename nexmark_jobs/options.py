@@ -181,7 +181,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--checkpoint",
         metavar="DIR",
-        help="keep the checkpoint in DIR, and go on from what is there; of generated events",
+        help="keep the checkpoint in DIR, and continue the one that is there; of generated events",
     )
     parser.add_argument(
         "--stop-after-batch",

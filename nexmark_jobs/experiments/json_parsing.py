@@ -36,7 +36,7 @@ class _Columns:
         """Read lines of text, parse each by `from_json`."""
         files = streams.source
         if not isinstance(files, Files) or files.recording.is_parquet:
-            raise UsageError("--formulation: from_json reads JSON; give --source files:DIR of it")
+            raise UsageError("--formulation: from_json reads JSON; give --source files:DIR of JSON")
         event = F.from_json("value", str(files.schema))
         events = files.lines().select(event.alias("event")).select("event.*")
         bids = events_of_kind(events, "bid", numbered=files.recording.numbered)

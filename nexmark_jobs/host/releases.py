@@ -179,7 +179,7 @@ def _check(part: Path, size: int, sha256: str) -> None:
         if length == size and _hashed(file) == sha256:
             return
     part.unlink()
-    raise SystemExit("what came is not what was sent (SHA-256); try again, then see disk and RAM")
+    raise SystemExit("received bytes are not the sent ones (SHA-256); try again, then see disk")
 
 
 def _install(part: Path, target: Path, digest: str) -> None:

@@ -183,7 +183,7 @@ class Brokers:
         if name in ("TimeoutException", "DisconnectException"):
             return UsageError(
                 f"--bootstrap-servers: no broker answers at {self.servers} within {_TIMEOUT_S} s; "
-                "start one (nexmark kafka up), mend the addresses, or set what secures them"
+                "start one (nexmark kafka up), correct the addresses, or set the security options"
             )
         why = self.without_options(one_line(error.getMessage() or name))
         if "bootstrap.servers" in why:

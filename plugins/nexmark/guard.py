@@ -85,7 +85,7 @@ def wait_for_guardians(say: Callable[[str], None], within_s: float = 120.0) -> N
         if time.monotonic() > deadline:
             return  # the claim of the cluster names the holder
         if not told:
-            say("waiting: what a killed command has left is being ended")
+            say("waiting: processes of a killed command are being ended")
         told = True
         time.sleep(_POLL_S)
 

@@ -195,5 +195,5 @@ def _runs(api: AirflowApi, dag_id: str, days: tuple[date, date]) -> dict[datetim
 
 def _run(moment: datetime, run: Mapping[str, Any] | None) -> DagRun:
     if run is None:
-        return DagRun(moment.date(), "", "", "Airflow has made no run of it")
+        return DagRun(moment.date(), "", "", "Airflow made no run for it")
     return DagRun(moment.date(), str(run["dag_run_id"]), str(run["state"]))

@@ -28,7 +28,7 @@ _LOOKS = {
     Value.WATCH: ("eye", "warn", 4, "A slow drift, or a metric that does not decide has changed."),
     Value.SOURCE_BOUND: (
         *("bars", "warn", 5),
-        "The source is hardly faster than the query: it may be what was measured.",
+        "The source is hardly faster than the query: the figures may be the source's.",
     ),
     Value.UNCONFIRMED: (
         *("wave", "calm", 6),

@@ -183,7 +183,7 @@ def verdict() -> None:
     if known:
         say(f"known and accepted: {', '.join(known)}")
     if bound := [row.query for row in rows if row.decides and row.value == Value.SOURCE_BOUND]:
-        say(f"no proof of anything, the source may be what was measured: {', '.join(bound)}")
+        say(f"no proof of anything, the figures may be the source's: {', '.join(bound)}")
     say(f"the night is green: no regression, no wrong result, all {count} queries there")
 
 

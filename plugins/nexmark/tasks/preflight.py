@@ -64,7 +64,7 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
         confs = shown_confs(night.candidate_conf)
         say(f"the candidate alone has {confs}: a trial, which cannot be accepted as a baseline")
     if not night.teaches:
-        say("what is compared was chosen by hand: the gate learns nothing from this night")
+        say("a person chose the builds to compare: the gate learns nothing from this night")
     for source, queries in _compared(night).items():
         say(f"compared in pairs with {source}: {', '.join(queries)}")
 
