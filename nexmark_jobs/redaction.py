@@ -4,8 +4,6 @@ The one list of this package. Spark's own (`spark.redaction.regex`) is part of i
 replaced where it enters by a keyed fingerprint: two can be told apart, none can be guessed from it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os

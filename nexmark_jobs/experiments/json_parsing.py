@@ -7,8 +7,6 @@ The formulation `from_json` reads lines of text and parses them by the function 
 query over a message queue does; `columns` leaves the format to the source of the files.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -44,20 +42,18 @@ class _Columns:
 
 
 ALL_FIELDS = Query(
-    name="json_all_fields",
-    title="all fields of bids",
-    columns=BID,
-    formulations=(
+    "json_all_fields",
+    BID,
+    (
         Formulation("columns", _Columns(BID).columns),
         Formulation("from_json", _Columns(BID).from_json),
     ),
 )
 
 TWO_FIELDS = Query(
-    name="json_two_fields",
-    title="two fields of bids",
-    columns=TWO,
-    formulations=(
+    "json_two_fields",
+    TWO,
+    (
         Formulation("columns", _Columns(TWO).columns),
         Formulation("from_json", _Columns(TWO).from_json),
     ),

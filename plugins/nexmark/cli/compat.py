@@ -112,8 +112,7 @@ def _queries(
     """The names of the queries; refuses unknown queries and formulations."""
     from nexmark.errors import suggest
     from nexmark_jobs.ending import UsageError
-    from nexmark_jobs.extra_formulations import add_formulations
-    from nexmark_jobs.queries import QUERIES
+    from nexmark_jobs.queries import QUERIES, add_formulations
 
     if file is not None:
         try:

@@ -22,14 +22,13 @@ def table(rows: Sequence[BenchRow], *, is_shared: bool) -> str:
 
 def as_json(rows: Sequence[BenchRow], *, is_shared: bool) -> dict[str, Any]:
     """The same, to be kept."""
-    return {
-        "is_shared": is_shared,
-        "tests": [asdict(row) for row in rows],
-        "ratios": [
-            {"ratio": f"{each.over}/{each.under}", "value": value, "text": each.text}
-            for each, value in _ratios(rows)
-        ],
-    }
+    found = []
+    for each, value in _ratios(rows):
+        name, _, _, says = _ratio(each, value, is_shared)
+        found.append({"ratio": name, "value": value, "text": each.text, "says": says})
+    tests = [asdict(row) | {"text": TESTS[row.id.split()[0]].text} for row in rows]
+    what = {row.id: TESTS[row.id.split()[0]].what for row in rows}
+    return {"is_shared": is_shared, "tests": tests, "what": what, "ratios": found}
 
 
 def _ratios(rows: Sequence[BenchRow]) -> list[tuple[RateRatio, float]]:

@@ -138,13 +138,16 @@ def bench(
 ) -> None:
     """Measure the brokers themselves, with Kafka's own tools, beside the figures of 2014.
 
-    Starts three brokers and ends them; with --bootstrap-servers it measures brokers that run.
+    Starts three brokers and ends them; with --bootstrap-servers it measures brokers that run. The
+    figures are kept in the results database; the page Kafka has the newest of each Kafka.
     """
     from nexmark.cli.kafka_bench_table import as_json, table
+    from nexmark.config import paths
     from nexmark.kafka import broker
     from nexmark.kafka.benchmark import CONFS, TESTS, Bench
     from nexmark.kafka.tools import Tools
     from nexmark.kafka.topics import KafkaCluster
+    from nexmark.store import open_store
 
     wanted = tests.replace(" ", "").upper().split(",") if tests else list(TESTS)
     for test in wanted:
@@ -169,8 +172,12 @@ def bench(
         if own:
             own.down()
     print(f"\n{table(measured, is_shared=own is not None)}")
+    figures = as_json(measured, is_shared=own is not None)
+    figures |= {"records": records, "runs": runs}
+    with open_store(paths.database_url()) as store:
+        store.record_broker_bench("three brokers of this machine" if own else servers, figures)
     if out is not None:
-        write_whole(out, json.dumps(as_json(measured, is_shared=own is not None), indent=1) + "\n")
+        write_whole(out, json.dumps(figures, indent=1) + "\n")
 
 
 def _running() -> str:

@@ -24,6 +24,8 @@ BENCHES = {
     "canary": "how steady the canary is on this host",
     "flight-recorder": "CPU time of the JDK's flight recorder",
     "gate": "what the gate finds and how often it is wrong",
+    "latency": "whether the gate sees rows that come later, and is silent where nothing changed",
+    "kafka-source": "events per CPU-second from Kafka, beside the generator",
     "detection": "real regressions on real Spark, and what the gate says",
     "bisection": "how often bisection names the right build, and its cost",
     "web": "server time of every page at 400 nights",

@@ -1,7 +1,5 @@
 """Sign-offs of releases: the question, the gate's verdict, the person and the decision."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -125,18 +123,15 @@ def digest(path: Path) -> str:
 
 
 def _signoff(line: NightLine, build: BuildRow | None, directory: Path) -> SignOff:
-    decisions = [_decision(path) for path in directory.glob(f"{_BUNDLES}/{EVIDENCE}")]
+    found = directory.glob(f"{_BUNDLES}/{EVIDENCE}")
+    decisions = [_decision(path, path.stat().st_mtime_ns) for path in found]
     decisions.sort(key=lambda one: (len(one.bundle), one.bundle), reverse=True)
     draft = (directory / "report" / HTML).is_file()
     return SignOff(line, build, tuple(decisions), draft)
 
 
-def _decision(path: Path) -> SignOffDecision:
-    return _read(path, path.stat().st_mtime_ns)
-
-
 @lru_cache(maxsize=256)
-def _read(path: Path, _: int) -> SignOffDecision:
+def _decision(path: Path, _: int) -> SignOffDecision:
     """Read a decision; a bundle is read-only, so once is enough."""
     try:
         made: Any = json.loads(path.read_text(encoding="utf-8"))["decision"]

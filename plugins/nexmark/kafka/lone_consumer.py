@@ -14,7 +14,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPar
 
 from nexmark.kafka.kafka_error import KafkaError
 from nexmark.kafka.topics import KafkaCluster
-from nexmark_jobs.sources.kafka_consumer import CONSUMER
+from nexmark_jobs.sources import CONSUMER
 
 _FETCH = ("fetch.min.bytes", "fetch.max.bytes", "max.partition.fetch.bytes", "check.crcs")
 """Settings that librdkafka has under the JVM's names."""

@@ -426,6 +426,17 @@ class SelfTestRow(Base):
     judged: Mapped[datetime]
 
 
+class BrokerBenchRow(Base):
+    """What `nexmark kafka bench` measured of a Kafka: its tests, and ratios beside the text's."""
+
+    __tablename__ = "broker_bench"
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    cluster: Mapped[str] = mapped_column(Text)
+    measured: Mapped[datetime]
+    figures: Mapped[dict[str, Any]]
+
+
 def _keep_rows(table: Table, connection: Connection, **_: Any) -> None:
     for statement in append_only(table.name, connection.dialect.name):
         connection.exec_driver_sql(statement)
