@@ -110,7 +110,7 @@ def head(
 
 
 def input_of(options: Options) -> dict[str, Any]:
-    """What a run that goes on from the checkpoint of another must have in common with it."""
+    """Return the settings that must not change when a run goes on from a checkpoint."""
     assert isinstance(options.source, DatagenOptions)
     return {"query": options.query.name, **options.source.told()}
 

@@ -32,7 +32,7 @@ _MIN_HIDDEN = 3
 
 @dataclass(frozen=True)
 class Topic:
-    """What a topic held at one moment."""
+    """The content of a topic at one moment."""
 
     name: str
     id: str  # tells it from a later topic of the same name
