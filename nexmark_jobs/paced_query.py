@@ -77,7 +77,7 @@ def rows(frame: DataFrame) -> DataFrame:
 def start(
     spark: SparkSession, given: argparse.Namespace, work: WorkDirectory
 ) -> tuple[Any, dict[str, Any]]:
-    """Start the query, whose checkpoint is in `work`; returns also what can be told of it."""
+    """Start the query with its checkpoint in `work`; return it and a description of it."""
     query: Query = QUERIES[given.query]
     brokers = Brokers(spark, given.bootstrap_servers)
     source = PacedTopic(spark, brokers, given.source)
@@ -131,7 +131,7 @@ def check_real_time(spark: SparkSession, query: Query, partitions: int, plan: Fi
 
 
 def finished(running: Any) -> dict[str, Any]:
-    """What Spark's progress tells; Real-Time Mode tells nothing before a batch has ended."""
+    """Return Spark's progress; Real-Time Mode reports none before a batch has ended."""
     progress = [json.loads(each.json()) for each in running._jsq.recentProgress()]
     batches = [batch(each, "data", each["numInputRows"]) for each in progress if is_batch(each)]
     return {

@@ -120,7 +120,7 @@ def own_airflow(port: int) -> OwnAirflow:
 
 
 def ui_mark() -> str:
-    """What NEXMARK_OWNER is in the processes of `nexmark ui`."""
+    """Return the value of NEXMARK_OWNER in the processes of `nexmark ui`."""
     return owner_mark(paths.home(), "ui")
 
 

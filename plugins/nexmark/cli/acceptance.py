@@ -23,7 +23,7 @@ _ACKS = tuple(
 )
 TIME = "%Y-%m-%d %H:%M UTC"
 
-Run = Annotated[str, typer.Option(help="Its name, or any part of it that is unique.")]
+Run = Annotated[str, typer.Option(help="The name of the run, or a unique part of it.")]
 Limit = Annotated[int, number_option(1, 10**6)]
 
 

@@ -99,7 +99,7 @@ def _check(
     if formulation is not None and query is None:
         raise typer.BadParameter("--formulation: is of a query; give that by --query")
     if against is not None and formulation is None:
-        raise typer.BadParameter("--against: is compared with --formulation; give that, too")
+        raise typer.BadParameter("--against: needs --formulation as the other side; give both")
 
 
 def _queries(

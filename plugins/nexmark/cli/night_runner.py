@@ -104,7 +104,7 @@ def _moment(day: date | None) -> datetime:
 
 
 def _in_use(cluster: SparkCluster) -> list[str]:
-    """What keeps this night from using `cluster` now, or nothing."""
+    """Return the reason why this night cannot use `cluster` now, or nothing."""
     other = cluster.holder()
     if other is None or other.holder is None or not other.holder.alive:
         return []

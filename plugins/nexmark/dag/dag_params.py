@@ -47,7 +47,7 @@ def signoff_params(config: Config, more_pairs: int) -> dict[str, Param]:
     usual = "nightly" if "nightly" in workloads else workloads[0]
     return {
         "engine": _one_of("engine", config.engines, config.newest.name),
-        "build": _required("build", description=f"What is to be signed off: {BUILD}."),
+        "build": _required("build", description=f"The build to sign off: {BUILD}."),
         "against": _param(
             "against",
             description="The build to compare with, the last release say; empty: the build that "
@@ -129,7 +129,7 @@ def accept_params() -> dict[str, Param]:
     return {
         "run": _text(
             "Run",
-            "The run id of the night to accept, or a part of it that is unique.",
+            "The run id of the night to accept, or a unique part of it.",
             **{"minLength": 1, "maxLength": 500},
         ),
         "reason": _text(

@@ -1,4 +1,4 @@
-"""What was accepted: the build a night is compared with, and which of its red verdicts are known.
+"""The accepted builds: a night is compared with them; and which of its red verdicts are known.
 
 A person accepts a query of a run (the DAG or `nexmark accept`). That does two things, which
 have to agree:
@@ -80,7 +80,7 @@ def as_query_verdict(verdict: Verdict | QueryVerdict) -> QueryVerdict:
 
 
 def _acks(store: Store, run: str, red: Iterable[QueryVerdict]) -> Iterator[Ack]:
-    """What was accepted of the queries that are red, as far as it speaks of this night."""
+    """Return the acceptances of the red queries that apply to this night."""
     night, now = store.night(run), datetime.now(UTC)
     rows = store.acceptances(night.engine, night.workload, night.cluster)
     for verdict in red:
@@ -95,7 +95,7 @@ def _acks(store: Store, run: str, red: Iterable[QueryVerdict]) -> Iterator[Ack]:
 
 
 def _ack(store: Store, row: AcceptanceRow, tonight: QueryVerdict) -> Ack | None:
-    """What `row` says of a verdict of tonight; None where it excuses nothing."""
+    """Return the ack that `row` is for tonight's verdict; None if it excuses nothing."""
     from nexmark.verdict.acks import Ack
 
     verdicts = (x for x in store.verdicts(row.night_id) if x.query == row.query and x.decides)
@@ -117,13 +117,13 @@ def _ack(store: Store, row: AcceptanceRow, tonight: QueryVerdict) -> Ack | None:
 
 
 def _reference(verdict: VerdictRow) -> tuple[str, str]:
-    """What a verdict was a comparison with: how it was judged, and the build or run."""
+    """Return the other side of a verdict: the mode, and the build or run."""
     other = verdict.baseline_run if verdict.mode == "bounds" else verdict.baseline_build
     return verdict.mode, other or ""
 
 
 def with_baselines(night: Night) -> Night:
-    """`night` with what each query is compared with, and what the gate is tested by.
+    """Return `night` with the baseline of each query and the queries of the self-test.
 
     A build that was asked for stays; else it is the one that was accepted for each query. Nights
     that are judged by bounds measure no second build.

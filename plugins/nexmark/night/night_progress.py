@@ -1,4 +1,4 @@
-"""What a night tells the person who waits for it, besides Airflow's own logs; and how far it is.
+"""Prints a night's progress for the person who waits, beside Airflow's own logs.
 
     [ 3/23] q5   repetition 2 of 5 (baseline): 40 %, 187,000 events/s, 0:32 left; night about 41:10
 
@@ -65,7 +65,7 @@ def _show(text: str) -> None:
     target = os.environ.get(PROGRESS_VARIABLE)
     if target:
         with suppress(OSError), Path(target).open("a", encoding="utf-8") as file:
-            file.write(text + "\n")  # what a disk that is full keeps from being shown is in the log
+            file.write(text + "\n")  # with a full disk the progress is in the log only
 
 
 def tell_failure(context: Context) -> None:

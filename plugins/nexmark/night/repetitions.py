@@ -49,7 +49,7 @@ _Key = TypeVar("_Key")
 
 @dataclass(frozen=True)
 class Produced:
-    """What one application read and put out; `digest` is None where none can be had."""
+    """The input and output of one application; `digest` is None where there is none."""
 
     input_rows: int
     output_rows: int
@@ -68,7 +68,7 @@ class Expected:
 def faults(
     events: int, produced: Mapping[_Key, Produced], expected: Expected | None
 ) -> dict[_Key, str]:
-    """What is wrong with each wrong repetition, by its key, in one line.
+    """Return the problem of each wrong repetition in one line, by its key.
 
     `events` is the number of events of the workload; `expected` None where nothing is known.
     """
@@ -190,7 +190,7 @@ def _verified(
 
 
 def _accepted(night: Night, query: str, timed: Mapping[str, Any], store: Store) -> Expected | None:
-    """What the accepted baseline put out, where it ran the same jobs over the same events."""
+    """Return the accepted baseline's output, where it ran the same jobs over the same events."""
     place = (night.engine.name, night.workload.name, night.cluster.name)
     accepted = store.accepted(*place, datetime.now(UTC)).get(query)
     if accepted is None:
@@ -293,7 +293,7 @@ def measured(night: Night, result: RunResult, series: Sequence[CpuSeries]) -> Me
 def event_log_parts(
     events: Path, result: Mapping[str, Any], measurement: Measurement
 ) -> dict[str, Any]:
-    """What the event log says; a repetition is none the worse for one that cannot be read."""
+    """Return the parts in the event log; an unreadable log does no harm to a repetition."""
     from nexmark.measure.operator_times import repetition_parts
 
     try:
@@ -309,7 +309,7 @@ def read_rate(result: RunResult, measurement: Measurement) -> float:
 
 
 def _as_if_fewer(measurement: Measurement, events: int) -> Measurement:
-    """What the seeded slowdown looks like: its additional events were work for nothing."""
+    """Return the repetition of a seeded slowdown: its additional events count as none."""
     names = ("cpu_s_per_mevent", "cpu_s_per_mevent_steady", "cpu_s_per_mevent_application")
     found = {name: getattr(measurement, name) for name in names}
     more = measurement.events / events

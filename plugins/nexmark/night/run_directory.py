@@ -1,4 +1,4 @@
-"""The timed applications of a night, and what its tasks leave for each other in its run directory.
+"""The timed applications of a night, and the files that its tasks leave for each other.
 
 A night of pairs has two arms. Two of its queries have one more each, by which the gate is tested:
 
@@ -30,7 +30,7 @@ _APPLICATIONS = "applications.jsonl"
 
 
 def in_sequence(path: Path, submissions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What to map the operator over so that it runs `submissions` one by one in this order.
+    """Return the values to map the operator over: it runs `submissions` one by one in this order.
 
     They are kept in `path`; beside it, which instance has run which.
     """
@@ -184,7 +184,7 @@ def recorded_runs(night: Night, query: str) -> list[Run]:
 
 
 def group(run: Run) -> str:
-    """What a repetition is sampled with: its query, or the confirmation."""
+    """Return the group that a repetition is sampled in: its query, or the confirmation."""
     return run.query if run.stage == Stage.FIRST else CONFIRMATION
 
 

@@ -1,4 +1,4 @@
-"""What SparkSubmit is given for each kind of application of a night.
+"""The arguments of SparkSubmit for each kind of application of a night.
 
 A night is many short applications, and most of their time is the start of the driver: loading
 classes and compiling them. Two JVM options halve it, without touching what is measured:
@@ -94,7 +94,7 @@ class Archive:
 
 @cache
 def _java(home: str | None, path: str | None) -> str:
-    """What `java -version` says with these variables: asked once, not for every repetition."""
+    """Return the output of `java -version` with these variables; ask once, not per repetition."""
     return java_version()
 
 
@@ -271,7 +271,7 @@ def _submission(
     checkpoints = cluster.checkpoints / name.replace(" ", "-")
     environment = cluster.driver_environment(spark_home)
     profile = profile_path(night.conf_profile)
-    # What Spark hides in event logs: as much as we do, unless the profile says otherwise.
+    # Spark's redaction for event logs is the same as ours, unless the profile sets another.
     redaction = {"spark.redaction.regex": SPARK_REGEX}
     if redaction.keys() & profile_confs(night.conf_profile).keys():
         redaction = {}
@@ -307,7 +307,7 @@ def _submission(
         "properties_file": str(cluster.properties_file(profile)),
         "env_vars": {
             **{key: value for key, value in environment.items() if key.startswith("SPARK_")},
-            # What a killed driver leaves goes with the cluster, not into /tmp for ever.
+            # a killed driver's files go with the cluster and do not stay in /tmp
             "SPARK_SUBMIT_OPTS": f'"-Djava.io.tmpdir={environment["SPARK_LOCAL_DIRS"]}"',
             "PYSPARK_PYTHON": cluster.worker_python,
             "PYSPARK_DRIVER_PYTHON": sys.executable,

@@ -1,4 +1,4 @@
-"""The verification runs: all queries in one application, and what became of each.
+"""The verification runs: all queries in one application, and the outcome of each.
 
     <run directory>/verify/        emptied before each try; why the application failed
     <run directory>/verify.json    the plan: what the application still has to run
@@ -31,7 +31,7 @@ _NAME, _PLAN, _LOG = "verification.json", "verify.json", "verify.jsonl"
 
 
 class Verification(Model):
-    """Whether the verified results are right, and if not, why (a line per failed expectation).
+    """The answer on the verified results: right or not, and a line per failed expectation.
 
     `evaluated` counts the expectations. `statistics` describe the generated events; statistics of
     the boundary events have the prefix `boundary_`.
@@ -68,7 +68,7 @@ class Verification(Model):
 
 
 def plan_together(night: Night, deployment: Deployment) -> dict[str, Any]:
-    """What SparkSubmit is given to verify all queries; empty where a night has only one."""
+    """Return the submission that verifies all queries; empty where a night has only one."""
     if len(night.queries) < 2:
         return {}  # not None, which no XCom can hold
     alone = {query: verify_submission(night, deployment, query) for query in night.queries}
@@ -88,7 +88,7 @@ def run_together(
     Args:
         submission: As `plan_together` returns it.
         run: Runs one application to its end; raises `failure` if it fails.
-        failure: What is raised again where an application fails before it begins a query.
+        failure: raised again where an application fails before it begins a query.
     """
     night = Path(submission["night"])
     queries: Mapping[str, Mapping[str, Any]] = submission["queries"]

@@ -114,7 +114,7 @@ def stopped_by(rollout: Rollout) -> str:
 
 
 def remedy(rollout: Rollout) -> str:
-    """What a person may do about a red stage. A night that tried a conf is no baseline."""
+    """Return the remedies for a red stage. A night that tried a conf cannot be a baseline."""
     stage = rollout.stopped
     assert stage is not None
     known = f"nexmark rollout --resume {rollout.name}"
@@ -130,7 +130,7 @@ _RIGHT = "right"
 
 
 def table(rollout: Rollout) -> str:
-    """A row for each query, then what stopped it, the way back, and what to do."""
+    """Return a row for each query, then the cause of the stop, the way back, and the remedy."""
     return "\n".join([columns(_HEADS, _all(rollout)), "", *_ending(rollout)])
 
 

@@ -1,6 +1,6 @@
 """After the queries: judge them, report, send metrics, and give the night its colour.
 
-Metrics go out by the client that Airflow sends its own with. Nothing is sent unless Airflow's are
+Metrics are sent with the client that Airflow uses for its own. Nothing is sent unless Airflow's are
 on (`[metrics] statsd_on`, `statsd_datadog_enabled` or `otel_on`); prefix, allow and block list are
 Airflow's. As Airflow does it, each gauge goes out under one name with tags (dag_id, engine,
 workload, cluster, query), and, where `legacy_names_on` is set, for plain StatsD under one that has
@@ -84,7 +84,7 @@ def _gauge(name: str, value: float | None, parts: list[str], tags: Mapping[str, 
         stats.gauge(".".join([PREFIX, *(_UNSAFE.sub("_", part) for part in parts)]), value)
 
 
-#: What a pair set of the self-test is called in the results database, by its arm.
+#: The name of a pair set of the self-test in the results database, by its arm.
 SELF_TESTS: Mapping[str, Literal["aa", "slowdown"]] = {Arm.CONTROL: "aa", Arm.SLOWED: "slowdown"}
 
 
@@ -201,7 +201,7 @@ def report() -> dict[str, Any]:
 
 
 def _overhead(night: Night) -> str:
-    """What the night spends around its applications: samplers, expectations, Airflow's own time."""
+    """Return the night's time around its applications: samplers, expectations, Airflow itself."""
     try:
         seconds, repetitions = overhead(night.directory)
     except FileNotFoundError:
@@ -229,7 +229,7 @@ def verdict() -> None:
     if known:
         say(f"known and accepted: {', '.join(known)}")
     if bound := [row.query for row in rows if row.decides and row.value == Value.SOURCE_BOUND]:
-        say(f"no proof of anything, the source may be what was measured: {', '.join(bound)}")
+        say(f"no proof of anything, the figures may be the source's: {', '.join(bound)}")
     count = len(night.queries)
     say(f"the night is green: no regression, no wrong result, all {count} queries there")
 

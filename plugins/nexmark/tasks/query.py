@@ -1,4 +1,4 @@
-"""Which queries run, the tasks of one, and those that measure suspects again.
+"""The tasks of a query, and the second stage of the gate, which measures suspects again.
 
     suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record >> flames
 
@@ -73,7 +73,7 @@ def select() -> None:
 
 
 def plan(query: str) -> list[dict[str, Any]]:
-    """What SparkSubmit is given for each timed repetition of `query`.
+    """Return the submissions of the timed repetitions of `query`.
 
     The cluster is made whole first: what died under the query before is not to hurt this one.
     """
@@ -108,7 +108,7 @@ def expectations(query: str) -> None:
 
 
 def verify(night: Night, query: str) -> Verification:
-    """What is to be said of the verification run's outputs, those over the boundary events too."""
+    """Return the expectations' outcome on both outputs of the verification run."""
     from nexmark.expectations import validate, validate_boundary
 
     docs, sink = night.directory / "data_docs", verify_sink(query)
@@ -185,7 +185,7 @@ def draw_flames() -> None:
 
 
 def suspects() -> list[dict[str, Any]]:
-    """What SparkSubmit is given for each fresh repetition; skips what follows if there is none."""
+    """Return the submissions of the fresh repetitions; skip the next tasks if there are none."""
     night = current_night()
     plan: list[Run] = []
     if night.mode == "paired" and night.against:

@@ -1,4 +1,4 @@
-"""What a release sign-off has beside a night: its preflight, question, evidence, decision.
+"""The steps of a sign-off that a night lacks: preflight, question, evidence, decision.
 
     report >> question >> approval >> evidence >> decision
     report >> stop_cluster
@@ -36,7 +36,7 @@ Choice = Literal["approved", "rejected", "nobody decided"]
 
 
 class Approval(Model):
-    """What was decided, by whom, when (UTC, ISO 8601) and why."""
+    """A decision: by whom, when (UTC, ISO 8601) and why."""
 
     choice: Choice
     who: str = ""
@@ -116,7 +116,7 @@ def night_params(config: Config, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def question() -> str:
-    """What the person is shown, as Markdown; also writes the evidence as it is so far."""
+    """Return the question as Markdown; write the evidence so far as well."""
     from nexmark.evidence.night_evidence import UNDECIDED, night_evidence
     from nexmark.report.evidence_files import night_html, question_text
 

@@ -104,7 +104,7 @@ def _missing_here(shared: Path, expected: Mapping[str, str]) -> str:
 
 
 def listening(config: SshCluster, hosts: Sequence[Host], mark: str) -> bool:
-    """Whether the daemons with `mark` listen on all their ports on `hosts`.
+    """Return whether the daemons with `mark` listen on all their ports on `hosts`.
 
     ClusterError if a stranger does: two installations that start at once may both find a port free.
     """
