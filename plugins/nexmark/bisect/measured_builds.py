@@ -95,7 +95,7 @@ class MeasuredBuilds:
         ]
 
     def _is_that_build(self, build: str, recorded: str) -> bool:
-        """A release or a tarball stays what it is; a directory may have another build by now."""
+        """A release or a tarball never changes; a directory may hold another build by now."""
         if parse_source(build).directory is None:
             return True
         try:

@@ -1,6 +1,6 @@
 """The search: measure, believe a little more, and measure where it tells most; and its words.
 
-What measures is given, so the search knows nothing of nights, stores or Airflow.
+The caller passes the function that measures: the search knows no nights, stores or Airflow.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Search:
     skipped: list[str] = field(default_factory=list)
 
     def state(self) -> Bisection:
-        """What is believed by now; the bad build must have been measured."""
+        """Return the present probabilities; the bad build must have been measured."""
         from nexmark.verdict.bisection import bisection_of
 
         return bisection_of(self.builds, self.nights, self.skipped, self.floor)
@@ -192,7 +192,7 @@ def _listed(between: str) -> list[str]:
 
 
 def _named(where: str, text: str) -> str:
-    """A build as it is always written; NexmarkError that says where it was given."""
+    """Return a build in its usual form; a NexmarkError names the place of a wrong one."""
     try:
         return str(parse_source(text))
     except NexmarkError as error:

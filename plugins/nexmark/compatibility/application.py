@@ -53,7 +53,7 @@ class Half:
 
 @dataclass
 class Application:
-    """What one build is to do, and where; `dump` are arguments of `dump_events.py`."""
+    """The work of one build, and its directory; `dump` are arguments of `dump_events.py`."""
 
     build: Build
     halves: list[Half]
@@ -66,7 +66,7 @@ class Application:
     def run(self, say: Callable[[str], None]) -> Mapping[str, Mapping[str, Any]]:
         """Run the halves; where one ends the application, a second application runs the rest.
 
-        Returns what became of each half, by its id. ApplicationError: it does not start, or ends
+        Returns the outcome of each half by its id. ApplicationError: it does not start, or ends
         before its first half.
         """
         self.work.mkdir()

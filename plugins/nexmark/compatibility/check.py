@@ -242,7 +242,7 @@ def _plans(
 
 
 def _outcome(way: _Way, records: Records, events: Path) -> Restart:
-    """What became of both halves; the final table compared with the reference."""
+    """Return the outcome of both halves, with the final table compared with the reference."""
     begun, resumed = (records[id_] for id_ in way.ids)
     for record, ending in ((begun, Ending.NOT_BEGUN), (resumed, Ending.REFUSED)):
         if record["state"] != "done":

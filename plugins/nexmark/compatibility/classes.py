@@ -1,4 +1,4 @@
-"""What is checked (builds, queries, an input), the words for what was found, and the table."""
+"""The cases of a check (builds, queries, an input), the classes of the results, the table."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Input:
 
 
 class Class(StrEnum):
-    """What an upgrade does to a running query."""
+    """The class of an upgrade for a running query."""
 
     SAME = "same"
     CHANGED = "plan changed, state compatible"
@@ -110,7 +110,7 @@ RED = frozenset({Class.INCOMPATIBLE, Class.WRONG, Class.UNKNOWN})
 
 
 class Ending(StrEnum):
-    """What became of a run that one side began and the other side went on with."""
+    """The outcome of a run that one side began and the other side continued."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -198,7 +198,7 @@ def matrix(found: Sequence[Compatibility]) -> str:
 
 
 def is_red(found: Sequence[Compatibility]) -> bool:
-    """Whether a query of those would not survive, or is not known to."""
+    """Return whether any of these queries would not survive, or is not known to."""
     return any(each.class_ in RED for each in found)
 
 

@@ -83,7 +83,7 @@ RATIOS = (
 
 @dataclass(frozen=True)
 class BenchRow:
-    """What a test measured; of K9 with the size in its id, `K5 first` is the first fifth.
+    """The figures of a test; of K9 with the size in its id, `K5 first` is the first fifth.
 
     `records` and `megabytes` (2^20 bytes) are per second, None for the latencies; processor times
     the median of a run, None where the brokers are on other machines; `latencies` of the runs.

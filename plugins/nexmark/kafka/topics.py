@@ -14,7 +14,7 @@ from confluent_kafka.admin._metadata import TopicMetadata
 from confluent_kafka.cimpl import NewTopic
 
 from nexmark.kafka import KafkaError, TopicExistsError
-from nexmark_jobs.sources.kafka_consumer import CONSUMER
+from nexmark_jobs.sources import CONSUMER
 
 _POLL_S = 0.1
 

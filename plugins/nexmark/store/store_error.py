@@ -1,4 +1,4 @@
-"""What the results database cannot do, in one line that never shows a password."""
+"""Errors of the results database, in one line that never shows a password."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nexmark.secrets import without_secrets
 PROC = Path("/proc")
 WIDTH = 80
 BESIDE = ("", "-wal", "-shm", "-journal")
-"""What SQLite's files are called behind the name of the database."""
+"""The suffixes of SQLite's files behind the name of the database."""
 
 _SESSIONS = """
 SELECT DISTINCT a.pid, a.usename, a.application_name, coalesce(host(a.client_addr), 'this machine')

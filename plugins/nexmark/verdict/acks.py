@@ -1,4 +1,4 @@
-"""What people have accepted (acks), and what still alarms.
+"""Tells accepted changes from changes that still alarm.
 
 What is acked does not turn the night red; a worse number, or the end of the ack, does again. A
 wrong or missing result is acked for its own build only: no size makes it right

@@ -162,7 +162,7 @@ class Second:
 
 @dataclass(frozen=True)
 class Decision:
-    """What one night came to; ``calibrated``: which queries had nights enough to learn from."""
+    """The result of one night; ``calibrated``: which queries had enough nights to learn from."""
 
     noise: Noise
     calibrated: NDArray[np.bool_]

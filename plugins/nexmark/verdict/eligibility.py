@@ -1,4 +1,4 @@
-"""Whether there is ground for a verdict at all, and figures for queries without a learned noise.
+"""Finds out whether a verdict has any ground, and gives figures to queries without a noise.
 
 The canary, a fixed workload that is not Spark, tells how far the host can be trusted tonight
 (research/regression-gates.md section 4, point 4). And a query that waits for its broker says
@@ -247,6 +247,6 @@ def source_bound(measured: Sequence[Measured], rules: Gate) -> dict[str, str]:
             found[query] = (
                 f"a consumer alone reads {min(alone):,.0f} records per second, the query "
                 f"{max(read):,.0f}: {min(alone) / max(read):.1f} times, less than "
-                f"{rules.source_headroom:g}; the source may be what was measured"
+                f"{rules.source_headroom:g}; the figures may be the source's"
             )
     return found

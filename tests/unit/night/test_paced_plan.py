@@ -10,7 +10,7 @@ from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.model import Arm
 from nexmark.night import paced_night
-from nexmark.night.baselines import _self_test
+from nexmark.night.accepted import _self_test
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
 
