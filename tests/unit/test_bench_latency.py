@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from bench.latency import ARMS, Asked, Runs, report, slowed
+from bench.latency import ARMS, Asked, Runs, report
 from nexmark.config.load import load_gate
 from nexmark.errors import NexmarkError
 from nexmark.model import P50, P99, Arm
+from nexmark_jobs.real_time import later_confs
 
 ROUNDS = 15
 
 
-def asked(file: Path, trigger: str = "micro-batch", later: float = 0.2) -> Asked:
-    return Asked("q17", trigger, 1000, 6, 6, ROUNDS, later, file)
+def asked(file: Path, later: float = 0.2) -> Asked:
+    return Asked("q17", "micro-batch", 1000, 6, 6, ROUNDS, later, file)
 
 
 def runs(file: Path, rise: float) -> Runs:
@@ -42,12 +43,12 @@ def test_a_seeded_delay_is_found_and_none_is_not(
     assert seeded.split()[0] == found
 
 
-def test_rows_come_later_by_the_part_that_is_asked_for(tmp_path: Path) -> None:
+def test_rows_come_later_by_the_part_that_is_asked_for() -> None:
     """Batches of 200 ms: p50 is 300 ms, and 360 ms if they begin every 320 ms (160 + 200)."""
     every = {"spark.nexmark.batch_every": "320 milliseconds"}
-    assert slowed(asked(tmp_path), 300) == every
-    (wait,) = slowed(asked(tmp_path, "real-time"), 27).values()
-    assert wait == "61"
+    assert later_confs("q0", "micro-batch", 300, 0.2) == every
+    assert list(later_confs("q17", "real-time", 27, 0.2).values()) == ["61"]
+    assert later_confs("q0", "real-time", 1, 0.2) == {}
 
 
 def test_runs_of_another_measurement_are_refused(tmp_path: Path) -> None:

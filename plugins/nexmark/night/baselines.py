@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from nexmark.config import paths
 from nexmark.engines import parse_source
-from nexmark.model import Arm
+from nexmark.model import P50, Arm, median_of
 from nexmark.night.plan import Night
+from nexmark_jobs.real_time import later_confs
+
+if TYPE_CHECKING:
+    from nexmark.store.table_rows import RepetitionRow
 
 
 def with_baselines(night: Night) -> Night:
@@ -29,13 +34,21 @@ def with_baselines(night: Night) -> Night:
         builds = {query: row.build_id for query, row in accepted.items() if row.build_id}
         sources = {x: parse_source(store.build(x).source) for x in set(builds.values())}
         before = count_nights(store, [night.dag_id])
+        rows = accepted.items() if night.workload.is_paced else ()
+        usual = {query: _p50(store.repetitions(row.night_id, [query])) for query, row in rows}
     builds = {x: builds[x] for x in night.queries if x in builds and not night.against}
     against = night.against or {query: sources[build] for query, build in builds.items()}
+    tests = _self_test(night, list(against), before)
+    slowed = tests.get(Arm.SLOWED, "")
+    confs = _later(night, slowed, usual.get(slowed))
+    if night.workload.is_paced and not confs:
+        tests.pop(Arm.SLOWED, None)
     return night.model_copy(
         update={
             "against": against,
             "accepted": builds,
-            "self_test": _self_test(night, list(against), before),
+            "self_test": tests,
+            "slowed_confs": confs,
             "seed": secrets.randbelow(2**31),
         }
     )
@@ -48,6 +61,20 @@ def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, s
     if not queries or not night.gate.self_test:
         return {}
     control, slowed = self_test_queries(queries, before)
-    if night.workload.kind != "bounded":  # more events are no slowdown of what decides there
+    if night.workload.recovery:  # more events are no slowdown of what decides there
         return {Arm.CONTROL: control}
     return {Arm.CONTROL: control, Arm.SLOWED: slowed}
+
+
+def _later(night: Night, slowed: str, p50: float | None) -> dict[str, str]:
+    """What makes the rows of a paced query later by the size of the seeded slowdown."""
+    if not (night.workload.is_paced and p50):
+        return {}
+    return later_confs(slowed, str(night.workload.trigger), p50, night.gate.self_test)
+
+
+def _p50(rows: Iterable[RepetitionRow]) -> float | None:
+    """The usual latency of the accepted repetitions of a query."""
+    return median_of(
+        (row.figures or {}).get(P50) for row in rows if row.ok and row.arm == Arm.CANDIDATE
+    )

@@ -45,6 +45,7 @@ class Night(Model):
         compatibility: the size at which the baseline and the candidate go on from each other's
             checkpoints; None: they do not.
         self_test: by arm (control, slowed) the query by which the gate itself is tested.
+        slowed_confs: in a paced night, what makes the rows of the slowed arm later.
         seed: decides which arm of a query is first.
     """
 
@@ -63,6 +64,7 @@ class Night(Model):
     accepted: Mapping[str, str] = Field(default_factory=dict)
     compatibility: Span | None = None
     self_test: Mapping[str, str] = Field(default_factory=dict)
+    slowed_confs: Mapping[str, str] = Field(default_factory=dict)
     seed: int = 0
 
     @property
@@ -84,9 +86,10 @@ class Night(Model):
     def slowed(self) -> Size:
         """The seeded slowdown: more events in each batch, by `self_test`, that are not counted.
 
-        Its size is known and the same for every query, and it is real work of the query itself.
+        Its size is known and the same for every query, and it is real work of the query itself. In
+        a paced night rows are later instead (`slowed_confs`).
         """
-        more = 1 + self.gate.self_test
+        more = 1 if self.workload.is_paced else 1 + self.gate.self_test
         return Size(
             events=round(self.workload.events * more),
             tps=self.workload.tps,

@@ -172,6 +172,7 @@ def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> d
         arm=run.cluster_arm,
     )
     submission["conf"]["spark.sql.shuffle.partitions"] = "1"
+    submission["conf"] |= night.slowed_confs if run.arm == Arm.SLOWED else {}
     submission["paced"] = run.query
     return submission
 
