@@ -36,8 +36,8 @@ from nexmark.terminal import say
 from nexmark_jobs.options import Options, parse
 from nexmark_jobs.queries import QUERIES
 from nexmark_jobs.run_query import run
+from nexmark_jobs.sources import CONSUMER
 from nexmark_jobs.sources.kafka import parsed
-from nexmark_jobs.sources.kafka_consumer import CONSUMER
 
 TOPIC, PARTITIONS = "nexmark", 8
 BATCHES = 10

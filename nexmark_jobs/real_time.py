@@ -5,18 +5,11 @@ Real-Time Mode takes only some operators, one stateful operator at the most, and
 here (`tests/kafka/test_real_time.py` asks Spark).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-FIRST = (4, 2)
-"""The first Spark whose Python knows the trigger."""
-
-STATELESS = ("q0", "q1", "q2", "q10", "q13", "q14", "q21", "q22")
-"""Run from Spark 4.2 on."""
-
-STATEFUL = ("q7", "q8", "q9", "q12", "q17", "q18", "q19")
-"""Run from Spark 4.3 on."""
+FIRST = (4, 2)  # the first Spark whose Python knows the trigger
+STATELESS = ("q0", "q1", "q2", "q10", "q13", "q14", "q21", "q22")  # from Spark 4.2 on
+STATEFUL = ("q7", "q8", "q9", "q12", "q17", "q18", "q19")  # from Spark 4.3 on
 
 EVERY = "spark.nexmark.batch_every"
 """A Spark conf: the interval at which micro-batches begin, e.g. `1 second`."""

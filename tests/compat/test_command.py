@@ -34,7 +34,7 @@ OFFSETS = """v1
         ((*FROM, "--formulation", "join"), "--formulation: is of a query; give that by --query"),
         (
             (*FROM, "--query", "q8", "--against", "join"),
-            "--against: is compared with --formulation",
+            "--against: needs --formulation",
         ),
         (
             (*FROM, "--query", "q8", "--formulation", "joins"),

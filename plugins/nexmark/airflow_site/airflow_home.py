@@ -138,7 +138,7 @@ def _address_file() -> Path:
 
 
 def ui_mark() -> str:
-    """What NEXMARK_OWNER is in the processes of `nexmark ui`."""
+    """Return the value of NEXMARK_OWNER in the processes of `nexmark ui`."""
     return owner_mark(paths.home(), "ui")
 
 

@@ -22,7 +22,7 @@ _BUSY_TRIES, _BUSY_WAIT_S = 5, 1.0
 
 
 class ApiError(NexmarkError):
-    """Airflow did not do as it was asked; `status` is of HTTP, None where there was no answer."""
+    """Airflow refused a request; `status` is the HTTP status, None where no answer came."""
 
     def __init__(self, text: str, status: int | None = None) -> None:
         """`text` is one line with the URL of the server."""
@@ -127,7 +127,7 @@ def quote(name: str) -> str:
 
 
 def _detail(error: urllib.error.HTTPError) -> str:
-    """What the server says of a refusal, in one line."""
+    """Return the server's reason for a refusal, in one line."""
     try:
         said = json.load(error)["detail"]
     except (OSError, ValueError, KeyError, TypeError):

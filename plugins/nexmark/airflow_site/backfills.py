@@ -33,7 +33,7 @@ class DagRun:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will come of it."""
+        """Return whether the run has ended."""
         return bool(self.left_out) or self.state in _ENDED
 
 
@@ -49,7 +49,7 @@ class Backfill:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a date: `state` is green, red, no build, or why there was no night."""
+    """The outcome of a date: `state` is green, red, no build, or the reason for no night."""
 
     day: date
     build: str
@@ -150,7 +150,7 @@ def unpaused(api: AirflowApi, dag_id: str) -> Iterator[None]:
 
 
 def outcomes(dag_id: str, found: Sequence[DagRun]) -> list[Outcome]:
-    """What came of the runs of a backfill."""
+    """Return the outcome of each run of a backfill."""
     with open_store(paths.database_url()) as store:
         recorded = {row.id for row in store.nights()}
         return [_outcome(store, str(RunKey(dag_id, run.run_id)), run, recorded) for run in found]
@@ -195,5 +195,5 @@ def _runs(api: AirflowApi, dag_id: str, days: tuple[date, date]) -> dict[datetim
 
 def _run(moment: datetime, run: Mapping[str, Any] | None) -> DagRun:
     if run is None:
-        return DagRun(moment.date(), "", "", "Airflow has made no run of it")
+        return DagRun(moment.date(), "", "", "Airflow made no run for it")
     return DagRun(moment.date(), str(run["dag_run_id"]), str(run["state"]))

@@ -223,7 +223,7 @@ def _follow(
     components: Mapping[str, Process],
     progress: IO[str] | None,
 ) -> list[DagRun]:
-    """Tell of a backfill until all its runs have ended; these."""
+    """Report on a backfill until all its runs have ended; return the runs."""
     told: dict[date, str] = {}
     terminal = Terminal(sys.stdout)
     while True:

@@ -103,7 +103,7 @@ def _check(
     if formulation is not None and query is None:
         raise typer.BadParameter("--formulation: is of a query; give that by --query")
     if against is not None and formulation is None:
-        raise typer.BadParameter("--against: is compared with --formulation; give that, too")
+        raise typer.BadParameter("--against: needs --formulation as the other side; give both")
 
 
 def _queries(
@@ -112,8 +112,7 @@ def _queries(
     """The names of the queries; refuses unknown queries and formulations."""
     from nexmark.errors import suggest
     from nexmark_jobs.ending import UsageError
-    from nexmark_jobs.extra_formulations import add_formulations
-    from nexmark_jobs.queries import QUERIES
+    from nexmark_jobs.queries import QUERIES, add_formulations
 
     if file is not None:
         try:

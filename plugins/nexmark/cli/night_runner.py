@@ -107,7 +107,7 @@ def _moment(day: date | None) -> datetime:
 
 
 def _in_use(cluster: SparkCluster) -> list[str]:
-    """What keeps this night from using `cluster` now, or nothing."""
+    """Return the reason why this night cannot use `cluster` now, or nothing."""
     other = cluster.holder()
     if other is None or other.holder is None or not other.holder.alive:
         return []
@@ -204,7 +204,7 @@ def clear_cluster(cluster: SparkCluster) -> None:
 
 
 def _explain(log: Path) -> None:
-    """What Airflow said last, where the night ended before it could say anything itself."""
+    """Return Airflow's last words, for a night that ended before it printed anything."""
     text = log.read_text(errors="replace")
     if "[DAG TEST]" not in text:
         lines = [line for line in text.splitlines() if line.strip()]

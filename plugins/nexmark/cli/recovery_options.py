@@ -1,4 +1,4 @@
-"""What the verbs about recovery have in common."""
+"""Options that the verbs about recovery share."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _query(text: str) -> str:
     return text
 
 
-Run = Annotated[str, typer.Option(help="Its name, or any part of it that is unique.")]
+Run = Annotated[str, typer.Option(help="The name of the run, or a unique part of it.")]
 Limit = Annotated[int, _Count]
 
 

@@ -72,7 +72,7 @@ def rollout(
     try:
         if resume is None:
             if accept is not None:
-                raise NexmarkError("--accept: belongs to --resume NAME; give that, too")
+                raise NexmarkError("--accept: needs --resume NAME; give both")
             found = _begun(
                 (build, against, stages or ""),
                 (engine, workload, cluster),
@@ -82,7 +82,7 @@ def rollout(
             )
         else:
             if any(x is not None for x in (conf, build, against, stages, name, repetitions)):
-                raise NexmarkError("--resume: a rollout keeps what it began with; give no other")
+                raise NexmarkError("--resume: a rollout keeps its first options; give no other")
             found = _known(resume)
     except NexmarkError as error:
         print(f"nexmark rollout: {error}", file=sys.stderr)
@@ -113,7 +113,7 @@ def _begun(
 
     build, against, stages = arms
     if build is None and not conf:
-        raise NexmarkError("what is to be rolled out? give --conf KEY=VALUE or --build BUILD")
+        raise NexmarkError("nothing to roll out: give --conf KEY=VALUE or --build BUILD")
     if not stages:
         raise NexmarkError("--stages: none are given; write them like 'q0,q1; q2-q8; all'")
     config = load()

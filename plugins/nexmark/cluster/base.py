@@ -281,7 +281,7 @@ class SparkCluster(ABC):
 
     @property
     def started(self) -> bool:
-        """Whether it was started and not stopped since, even if it has lost processes."""
+        """Return whether the cluster was started and not stopped, even if it has lost processes."""
         return self._running.exists()
 
     def trouble_with(self, spark: Release) -> str:

@@ -399,7 +399,7 @@ class RemoteCluster(SparkCluster):
 
 
 def _all_of(outcomes: Mapping[str, Outcome | HostError]) -> dict[str, Outcome]:
-    """What every host returned; what went wrong on hosts is raised as one error."""
+    """Return the answers of all hosts; raise the failures of hosts as one error."""
     found = {name: x for name, x in outcomes.items() if not isinstance(x, HostError)}
     if len(found) < len(outcomes):
         problems = (str(x) for x in outcomes.values() if isinstance(x, HostError))

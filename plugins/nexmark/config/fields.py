@@ -93,7 +93,7 @@ _SUFFIXES = (".tgz", ".tar.gz", ".tar", ".tar.xz", ".tar.bz2")
 def check_tarball(location: str) -> str:
     """Return `location`; ValueError for one that cannot be a tarball, by its name.
 
-    What a web server calls a file is not looked at.
+    The name that a web server gives a file is ignored.
     """
     parts = urlsplit(location)
     if not location.isprintable() or not location.strip():
@@ -140,7 +140,7 @@ def known_mode(value: object) -> object:
 
 
 def without_removed(gate: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stored gate without what this version refuses; the default stands in for it."""
+    """Return a stored gate without the values that this version refuses; defaults replace them."""
     kept = {key: value for key, value in gate.items() if not key.startswith(HISTORY_KEYS)}
     if kept.get("mode") == HISTORY_MODE:
         del kept["mode"]

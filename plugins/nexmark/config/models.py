@@ -86,7 +86,7 @@ class BuildSource(Model):
         return self
 
     def __str__(self) -> str:
-        """The build as it is written in the DAG's `candidate` param."""
+        """Return the build in the form of the DAG's param `candidate`."""
         if self.pypi is not None:
             return f"pypi:{self.pypi}"
         if self.tarball is not None:

@@ -48,7 +48,7 @@ def signoff_params(config: Config, more_pairs: int) -> dict[str, Param]:
     usual = "nightly" if "nightly" in workloads else workloads[0]
     return {
         "engine": _one_of("engine", config.engines, config.newest.name),
-        "build": _required("build", description=f"What is to be signed off: {BUILD}."),
+        "build": _required("build", description=f"The build to sign off: {BUILD}."),
         "against": _param(
             "against",
             description="The build to compare with, the last release say; empty: the build that "
@@ -136,7 +136,7 @@ def accept_params() -> dict[str, Param]:
             minLength=1,
             maxLength=500,
             title="Run",
-            description="The run id of the night to accept, or a part of it that is unique.",
+            description="The run id of the night to accept, or a unique part of it.",
         ),
         "reason": Param(
             type="string",

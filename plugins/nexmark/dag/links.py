@@ -64,7 +64,7 @@ def measurement_path(dag_id: str, run_id: str, query: str = "") -> str:
 
 
 def running(operator: Any) -> Mapping[str, Any]:
-    """What an operator runs or ran, {} where it did not get so far."""
+    """Return the submission of an operator, {} where it did not get that far."""
     return getattr(operator, "running", None) or {}
 
 

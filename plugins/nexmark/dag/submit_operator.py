@@ -105,7 +105,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             return False
         found = outcomes(Path(submission["night"])).get(query)
         if found:
-            say(f"{query}: failed with the others, is verified by itself: {found}")
+            say(f"{query}: failed together with the others, is verified alone: {found}")
         return found == DONE
 
     def _run(self, context: Context, submission: dict[str, Any]) -> None:

@@ -75,7 +75,7 @@ def as_query_verdict(verdict: Verdict | QueryVerdict) -> QueryVerdict:
 
 
 def _acks(store: Store, run: str, red: Iterable[QueryVerdict]) -> Iterator[Ack]:
-    """What was accepted of the queries that are red, as far as it speaks of this night."""
+    """Return the acceptances of the red queries that apply to this night."""
     night, now = store.night(run), datetime.now(UTC)
     rows = store.acceptances(night.engine, night.workload, night.cluster)
     for verdict in red:
@@ -92,7 +92,7 @@ def _acks(store: Store, run: str, red: Iterable[QueryVerdict]) -> Iterator[Ack]:
 def _ack(
     row: AcceptanceRow, accepted: VerdictRow | None, tonight: QueryVerdict, baseline_build: str
 ) -> Ack | None:
-    """What `row` says of a verdict of tonight; None where it excuses nothing."""
+    """Return the ack that `row` is for tonight's verdict; None if it excuses nothing."""
     from nexmark.verdict.acks import Ack
 
     if accepted is None or not _was_red(accepted) or row.build_id is None:
@@ -117,7 +117,7 @@ def _was_red(verdict: VerdictRow) -> bool:
 
 
 def _reference(verdict: VerdictRow) -> tuple[str, str]:
-    """What a verdict was a comparison with: how it was judged, and the build or run."""
+    """Return the other side of a verdict: the mode, and the build or run."""
     other = verdict.baseline_run if verdict.mode == "bounds" else verdict.baseline_build
     return verdict.mode, other or ""
 

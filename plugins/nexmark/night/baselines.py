@@ -1,4 +1,4 @@
-"""What the candidate of a night is compared with: the accepted build, or one that is named."""
+"""The build to compare a night's candidate with: the accepted one, or a named one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def with_baselines(night: Night) -> Night:
-    """`night` with what each query is compared with, and what the gate is tested by.
+    """Return `night` with the baseline of each query and the queries of the self-test.
 
     A build that was asked for stays; else it is the one that was accepted for each query. Nights
     that are judged by bounds measure no second build.

@@ -26,7 +26,7 @@ _Key = TypeVar("_Key")
 
 @dataclass(frozen=True)
 class Produced:
-    """What one application read and put out; `digest` is None where none can be had."""
+    """The input and output of one application; `digest` is None where there is none."""
 
     input_rows: int
     output_rows: int
@@ -45,7 +45,7 @@ class Expected:
 def faults(
     events: int, produced: Mapping[_Key, Produced], expected: Expected | None
 ) -> dict[_Key, str]:
-    """What is wrong with each wrong repetition, by its key, in one line.
+    """Return the problem of each wrong repetition in one line, by its key.
 
     `events` is the number of events of the workload; `expected` None where nothing is known.
     """

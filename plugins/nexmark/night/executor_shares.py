@@ -29,7 +29,7 @@ _PAUSE_S = 15.0
 
 
 def trouble(night: Night, directory: Path, result: RunResult, samples: Samples) -> str | None:
-    """What was wrong with the executors or hosts of the run in `directory`, None if nothing."""
+    """Return the problem of the executors or hosts of the run in `directory`, None without one."""
     from nexmark.measure.event_log_files import EventLogError
     from nexmark.measure.shares import read_executor_work, stalled, uneven
 
@@ -53,9 +53,9 @@ def trouble(night: Night, directory: Path, result: RunResult, samples: Samples) 
 
 
 def measure_again(night: Night, submission: Mapping[str, Any]) -> bool:
-    """Whether the timed repetition that has just ended is to run once more; waits before that.
+    """Return whether the repetition that has just ended must run once more; wait before that.
 
-    What cannot be found out here is no reason: `record` looks at everything later.
+    A host that cannot be asked here is no reason: `record` looks at everything later.
     """
     group = submission.get("sampled_with")
     directory = Path(submission["directories"][0])

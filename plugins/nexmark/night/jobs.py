@@ -1,4 +1,4 @@
-"""The jobs as they are deployed: copied by content, so that no later edit reaches them."""
+"""Copies the jobs by content for deployment, so that no later edit reaches them."""
 
 from __future__ import annotations
 

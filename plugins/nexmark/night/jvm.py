@@ -74,7 +74,7 @@ class Archive:
 
 @cache
 def _java(home: str | None, path: str | None) -> str:
-    """What `java -version` says with these variables: asked once, not for every repetition."""
+    """Return the output of `java -version` with these variables; ask once, not per repetition."""
     return java_version()
 
 

@@ -126,7 +126,7 @@ def _consumer(night: Night) -> dict[str, str]:
 
 
 def problems(night: Night) -> list[str]:
-    """What would keep the night from having its topics, as far as this machine knows."""
+    """Return the reasons, known on this machine, why the night cannot have its topics."""
     if night.workload.source != "kafka":
         return []
     if isinstance(cluster := night.spark_cluster, LocalCluster):

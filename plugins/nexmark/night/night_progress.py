@@ -1,4 +1,4 @@
-"""What a night tells the person who waits for it, besides Airflow's own logs."""
+"""Prints a night's progress for the person who waits, beside Airflow's own logs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _show(text: str) -> None:
     target = os.environ.get(PROGRESS_VARIABLE)
     if target:
         with suppress(OSError), Path(target).open("a", encoding="utf-8") as file:
-            file.write(text + "\n")  # what a disk that is full keeps from being shown is in the log
+            file.write(text + "\n")  # with a full disk the progress is in the log only
 
 
 def tell_failure(context: Context) -> None:

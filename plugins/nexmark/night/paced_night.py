@@ -41,12 +41,12 @@ def events_of(night: Night) -> Path:
 
 
 def topics_of(night: Night, label: str) -> str:
-    """What the names of the topics of a repetition begin with."""
+    """Return the prefix of the topics of a repetition."""
     return f"{prefix_of(night)}{label.replace(' ', '-')}"
 
 
 def prefix_of(night: Night) -> str:
-    """What the names of all topics of repetitions of the night begin with."""
+    """Return the prefix of the topics of all repetitions of the night."""
     return f"nexmark-paced-{hashlib.sha256(night.name.encode()).hexdigest()[:10]}-"
 
 
@@ -62,7 +62,7 @@ def paced_arguments(night: Night, query: str, directory: Path, servers: str) -> 
 
 
 def problems(night: Night) -> list[str]:
-    """What would keep the repetitions of a paced night from being measured."""
+    """Return the reasons why the repetitions of a paced night cannot be measured."""
     workload = night.workload
     if not workload.is_paced:
         return []
@@ -179,7 +179,7 @@ def paced_figures(directory: Path) -> Mapping[str, Any] | None:
 
 
 def _of_pace(night: Night, figures: Mapping[str, Any]) -> dict[str, Any]:
-    """What was sent, as batches of the length of the warm-up."""
+    """Return the sent events as batches of the length of the warm-up."""
     step = night.workload.rows_per_batch
     span = (figures["last_ms"] - figures["first_ms"]) / figures["sent"]
     starts = range(0, figures["sent"], step)

@@ -1,4 +1,4 @@
-"""What a person may ask of a night: the one description that forms and commands are made from."""
+"""The params of a night: one description, from which forms and commands are made."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class NightParams(BaseModel):
         "candidate is; empty: the build that was accepted for each.",
     )
     workload: str | None = Field(
-        None, title="Workload", description="What is run: include/conf/workloads.yaml."
+        None, title="Workload", description="The workload: an entry of include/conf/workloads.yaml."
     )
     cluster: str | None = Field(
         None, title="Cluster", description="Where Spark runs: include/conf/clusters.yaml."
@@ -53,7 +53,7 @@ class NightParams(BaseModel):
     queries: str | list[str] | None = Field(
         None,
         title="Queries",
-        description="A list, or names separated by commas; empty: what the workload says.",
+        description="A list, or names separated by commas; empty: the workload's.",
         json_schema_extra={
             "items": {"type": "string", "enum": list(KNOWN_QUERIES)},
             "uniqueItems": True,

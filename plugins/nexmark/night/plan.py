@@ -1,4 +1,4 @@
-"""What one DAG run does, decided once in preflight and then only read.
+"""The plan of one DAG run: preflight decides it once, tasks only read it.
 
 <run directory>/night.json        Night: engine, workload, cluster, queries, gate as they were
 <run directory>/deployment.json   Deployments: the builds and the jobs that were deployed
@@ -129,11 +129,11 @@ class Night(Model):
         return self.directory / query
 
     def verified_dir(self, query: str) -> Path:
-        """What the verification run of `query` puts out."""
+        """Return the output of the verification run of `query`."""
         return self.data_dir / query / "verify" / "output"
 
     def boundary_dir(self, query: str) -> Path:
-        """What the verification run of `query` puts out over the boundary events."""
+        """Return the output of the verification run of `query` over the boundary events."""
         return self.verified_dir(query).with_name("boundary")
 
     def write(self) -> None:
@@ -150,7 +150,7 @@ class Night(Model):
 
 
 class Deployment(Model):
-    """What was deployed: a Spark build and the jobs, each named by its content."""
+    """A deployed Spark build and the deployed jobs, each named by its content."""
 
     build: str
     spark_version: str
@@ -161,12 +161,12 @@ class Deployment(Model):
 
     @property
     def spark_release(self) -> Release:
-        """The build as it is deployed."""
+        """Return the deployed build."""
         return Release(f"spark-{self.build}", self.build, Path(self.spark_home))
 
     @property
     def jobs_release(self) -> Release:
-        """The jobs as they are deployed."""
+        """Return the deployed jobs."""
         return Release(f"jobs-{self.jobs}", self.jobs, Path(self.jobs_home))
 
 
@@ -177,11 +177,11 @@ class Deployments(Model):
     baselines: Mapping[str, Deployment] = Field(default_factory=dict)
 
     def of(self, arm: str, query: str) -> Deployment:
-        """What `arm` of `query` runs."""
+        """Return the deployment that `arm` of `query` runs."""
         return self.candidate if arm == Arm.CANDIDATE else self.baselines[query]
 
     def arms(self, query: str) -> list[Deployment]:
-        """What the arms of `query` run: the candidate, and the baseline if there is one."""
+        """Return the deployments of `query`: the candidate's, and a baseline's if it has one."""
         return [self.candidate, *([self.baselines[query]] if query in self.baselines else [])]
 
     def write(self, night: Night) -> None:

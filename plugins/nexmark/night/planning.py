@@ -1,4 +1,4 @@
-"""What a night will do, and what on this machine would keep it from doing it.
+"""Plans a night, and finds the problems on this machine that would stop it.
 
 Free of Airflow, so that `nexmark run` can report problems before Airflow is even imported.
 """
@@ -48,7 +48,7 @@ from nexmark_jobs.redaction import is_secret
 
 _T = TypeVar("_T")
 
-#: What these DAGs run is what a person tries.
+#: People use these DAGs to try something.
 TRIALS = frozenset({BUILD_DAG_ID, SIGNOFF_DAG_ID})
 #: State, event logs, outputs and events of one night on this machine, bytes.
 RUN_BYTES = 2 * 10**9
@@ -249,7 +249,7 @@ def find_problems(night: Night) -> Iterator[str]:
 
 
 def _build_problem(source: BuildSource) -> str:
-    """What can be said against a build without fetching it, or ''."""
+    """Return the problem of a build that shows without fetching it, or ''."""
     path = local_path(source.tarball) if source.tarball else None
     if source.directory:
         path = Path(source.directory).expanduser()

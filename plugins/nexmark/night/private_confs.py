@@ -72,7 +72,7 @@ def profile_confs(profile: str) -> dict[str, str]:
 
 
 def _secrets(engine: str, planned: Mapping[str, str]) -> dict[str, str]:
-    """What stands behind fingerprints of an engine's confs."""
+    """Return the secrets behind the fingerprints in an engine's confs."""
     known = load().engines.get(engine)
     confs = {} if known is None else {name: known.conf.get(name, "") for name in planned}
     now = fingerprinted(confs)

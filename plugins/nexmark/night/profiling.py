@@ -75,7 +75,7 @@ def draw_flames(night: Night) -> None:
 
 @dataclass(frozen=True)
 class _Recorded:
-    """A recorded repetition as it was measured; `window` is its steady state, if it has one."""
+    """The measurement of a recorded repetition; `window` is its steady state, if it has one."""
 
     run: Run
     result: RunResult

@@ -120,7 +120,7 @@ def _verified(
 
 
 def _accepted(night: Night, query: str, timed: Mapping[str, Any], store: Store) -> Expected | None:
-    """What the accepted baseline put out, where it ran the same jobs over the same events."""
+    """Return the accepted baseline's output, where it ran the same jobs over the same events."""
     from nexmark.model import JUDGED
 
     place = (night.engine.name, night.workload.name, night.cluster.name)
@@ -218,7 +218,7 @@ def _measured(
 def event_log_parts(
     events: Path, result: Mapping[str, Any], measurement: Measurement
 ) -> dict[str, Any]:
-    """What the event log says; a repetition is none the worse for one that cannot be read."""
+    """Return the parts in the event log; an unreadable log does no harm to a repetition."""
     from nexmark.measure.operator_times import repetition_parts
 
     try:
@@ -234,7 +234,7 @@ def read_rate(result: RunResult, measurement: Measurement) -> float:
 
 
 def _as_if_fewer(measurement: Measurement, events: int) -> Measurement:
-    """What the seeded slowdown looks like: its additional events were work for nothing."""
+    """Return the repetition of a seeded slowdown: its additional events count as none."""
     more = measurement.events / events
     names = ("cpu_s_per_mevent", "cpu_s_per_mevent_steady", "cpu_s_per_mevent_application")
     costs: dict[str, Any] = {}

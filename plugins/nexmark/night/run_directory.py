@@ -1,4 +1,4 @@
-"""What the tasks of a night leave for each other in its run directory.
+"""The files that tasks of a night leave for each other in its run directory.
 
 The sequence of submissions that mapped tasks run, when each application ran, why one failed.
 """
@@ -16,7 +16,7 @@ _APPLICATIONS = "applications.jsonl"
 
 
 def in_sequence(path: Path, submissions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What to map the operator over so that it runs `submissions` one by one in this order.
+    """Return the values to map the operator over: it runs `submissions` one by one in this order.
 
     They are kept in `path`; beside it, which instance has run which.
     """

@@ -85,7 +85,7 @@ def recorded_runs(night: Night, query: str) -> list[Run]:
 
 
 def group(run: Run) -> str:
-    """What a repetition is sampled with: its query, or the confirmation."""
+    """Return the group that a repetition is sampled in: its query, or the confirmation."""
     return run.query if run.stage == Stage.FIRST else CONFIRMATION
 
 

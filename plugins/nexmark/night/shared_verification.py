@@ -26,7 +26,7 @@ DONE = ""
 
 
 def plan_together(night: Night, deployment: Deployment) -> dict[str, Any]:
-    """What SparkSubmit is given to verify all queries; empty where a night has only one."""
+    """Return the submission that verifies all queries; empty where a night has only one."""
     if len(night.queries) < 2:
         return {}  # not None, which no XCom can hold
     alone = {query: verify_submission(night, deployment, query) for query in night.queries}
@@ -46,7 +46,7 @@ def run_together(
     Args:
         submission: As `plan_together` returns it.
         run: Runs one application to its end; raises `failure` if it fails.
-        failure: What is raised again where an application fails before it begins a query.
+        failure: raised again where an application fails before it begins a query.
     """
     night = Path(submission["night"])
     queries: Mapping[str, Mapping[str, Any]] = submission["queries"]

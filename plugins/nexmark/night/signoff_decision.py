@@ -20,7 +20,7 @@ Choice = Literal["approved", "rejected", "nobody decided"]
 
 
 class Approval(Model):
-    """What was decided, by whom, when (UTC, ISO 8601) and why."""
+    """A decision: by whom, when (UTC, ISO 8601) and why."""
 
     choice: Choice
     who: str = ""

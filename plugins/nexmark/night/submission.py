@@ -1,4 +1,4 @@
-"""What SparkSubmit is given for each kind of application of a night."""
+"""The arguments of SparkSubmit for each kind of application of a night."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def _submission(
         for key, value in cluster.driver_environment(spark_home).items()
         if key.startswith("SPARK_")
     }
-    # What a killed driver leaves goes with the cluster, not into /tmp for ever.
+    # a killed driver's files go with the cluster and do not stay in /tmp
     temporary = spark_environment["SPARK_LOCAL_DIRS"]
     spark_environment["SPARK_SUBMIT_OPTS"] = f'"-Djava.io.tmpdir={temporary}"'
     confs, secret = split(
@@ -271,6 +271,6 @@ def _submission(
 
 
 def _redaction(night: Night) -> dict[str, str]:
-    """What Spark hides in event logs: as much as we do, unless a profile says otherwise."""
+    """Return Spark's redaction for event logs: the same as ours, unless a profile sets another."""
     name = "spark.redaction.regex"
     return {} if name in profile_confs(night.conf_profile) else {name: SPARK_REGEX}

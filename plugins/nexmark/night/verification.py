@@ -1,4 +1,4 @@
-"""What became of a query's verification run, kept beside its output.
+"""The outcome of a query's verification run, kept beside its output.
 
 <run directory>/<query>/verification.json
 """
@@ -16,7 +16,7 @@ _NAME = "verification.json"
 
 
 class Verification(Model):
-    """Whether the verified results are right, and if not, why (a line per failed expectation).
+    """The answer on the verified results: right or not, and a line per failed expectation.
 
     `evaluated` counts the expectations. `statistics` describe the generated events; statistics of
     the boundary events have the prefix `boundary_`.

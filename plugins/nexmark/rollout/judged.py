@@ -1,4 +1,4 @@
-"""What a night says of a stage: the verdicts of the gate, and whether running queries survive."""
+"""A night's answer for a stage: the gate's verdicts, and whether running queries survive."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def judged(store: Store, stage: RolloutStage, run: str) -> RolloutStage:
 
 
 def _why(lines: tuple[str, ...], steps: list[QueryStep]) -> str:
-    """What stopped the stage; where that is no query, what the night says."""
+    """Return what stopped the stage: queries, or else the night's own reason."""
     named = [f"{step.query} {step.red}" for step in steps if step.red]
     return " | ".join(named) or lines[0]
 

@@ -71,7 +71,7 @@ def stopped_by(rollout: Rollout) -> str:
 
 
 def remedy(rollout: Rollout) -> str:
-    """What a person may do about a red stage. A night that tried a conf is no baseline."""
+    """Return the remedies for a red stage. A night that tried a conf cannot be a baseline."""
     stage = rollout.stopped
     assert stage is not None
     known = f"nexmark rollout --resume {rollout.name}"

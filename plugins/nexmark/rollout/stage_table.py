@@ -19,7 +19,7 @@ _RIGHT = "right"
 
 
 def table(rollout: Rollout) -> str:
-    """A row for each query, then what stopped it, the way back, and what to do."""
+    """Return a row for each query, then the cause of the stop, the way back, and the remedy."""
     return "\n".join([columns(_HEADS, _all(rollout)), "", *_ending(rollout)])
 
 

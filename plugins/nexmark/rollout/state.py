@@ -22,7 +22,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class QueryStep(Model):
-    """What became of one query in its stage; without state there is no `outcome`.
+    """The outcome of one query in its stage; a query without state has no `outcome`.
 
     `ratio`, `lo` and `hi` are CPU per event, new arm by old arm. `forward`: the new arm went on
     from a checkpoint of the old one; `backward`: the old arm from one of the new arm.
@@ -91,7 +91,7 @@ class Rollout(Model):
 
     @property
     def params(self) -> Mapping[str, object]:
-        """The params of every night of it, but for the queries."""
+        """Return the params that all its nights share, without the queries."""
         return {
             "engine": self.engine,
             "build": self.build,

@@ -40,7 +40,7 @@ def run_canary(night: Night, group: str, moment: Moment) -> None:
 
 
 def canary_records(night: Night, group: str) -> list[CanaryRecord]:
-    """What the canary measured around a group, for the results database."""
+    """Return the canary's readings around a group, for the results database."""
     from nexmark.store import CanaryRecord
 
     records = []

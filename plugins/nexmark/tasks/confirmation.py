@@ -1,4 +1,4 @@
-"""The second stage of the gate: what looks changed is measured again in the same night.
+"""The second stage of the gate: measures suspects again in the same night.
 
     suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record >> flames
 
@@ -45,7 +45,7 @@ def draw_flames() -> None:
 
 
 def suspects() -> list[dict[str, Any]]:
-    """What SparkSubmit is given for each fresh repetition; skips what follows if there is none."""
+    """Return the submissions of the fresh repetitions; skip the next tasks if there are none."""
     from nexmark.store import open_store
 
     night = current_night()

@@ -21,7 +21,7 @@ _STEPS = "steps.json"
 
 
 def steps() -> list[dict[str, Any]]:
-    """What `measure` is mapped over: every arm of every trial as often as there are pairs."""
+    """Return the values to map `measure` over: every arm of every trial, once per pair."""
     from nexmark.experiments.experiment_run import check_arms, trial_order
 
     try:

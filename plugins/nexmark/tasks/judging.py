@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nexmark.verdict import Verdict
     from nexmark.verdict.measured_night import QueryVerdict
 
-#: What a pair set of the self-test is called in the results database, by its arm.
+#: The name of a pair set of the self-test in the results database, by its arm.
 SELF_TESTS: Mapping[str, Literal["aa", "slowdown"]] = {Arm.CONTROL: "aa", Arm.SLOWED: "slowdown"}
 
 
@@ -152,7 +152,7 @@ def report() -> dict[str, Any]:
 
 
 def _overhead(night: Night) -> str:
-    """What the night spends around its applications: samplers, expectations, Airflow's own time."""
+    """Return the night's time around its applications: samplers, expectations, Airflow itself."""
     try:
         seconds, repetitions = overhead(night.directory)
     except FileNotFoundError:
@@ -183,7 +183,7 @@ def verdict() -> None:
     if known:
         say(f"known and accepted: {', '.join(known)}")
     if bound := [row.query for row in rows if row.decides and row.value == Value.SOURCE_BOUND]:
-        say(f"no proof of anything, the source may be what was measured: {', '.join(bound)}")
+        say(f"no proof of anything, the figures may be the source's: {', '.join(bound)}")
     say(f"the night is green: no regression, no wrong result, all {count} queries there")
 
 

@@ -1,4 +1,4 @@
-"""What a night found as metrics, by the client that Airflow sends its own with.
+"""Sends the results of a night as metrics, with the client that Airflow uses for its own.
 
 Nothing is sent unless Airflow's metrics are on (`[metrics] statsd_on`, `statsd_datadog_enabled` or
 `otel_on`); prefix, allow and block list are Airflow's. As Airflow does it, each gauge goes out

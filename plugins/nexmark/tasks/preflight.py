@@ -64,7 +64,7 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
         confs = shown_confs(night.candidate_conf)
         say(f"the candidate alone has {confs}: a trial, which cannot be accepted as a baseline")
     if not night.teaches:
-        say("what is compared was chosen by hand: the gate learns nothing from this night")
+        say("a person chose the builds to compare: the gate learns nothing from this night")
     for source, queries in _compared(night).items():
         say(f"compared in pairs with {source}: {', '.join(queries)}")
 
@@ -81,7 +81,7 @@ def _compared(night: Night) -> dict[str, list[str]]:
 
 
 def connection_problem(cluster: Cluster) -> str:
-    """What is wrong with the Airflow connection of SparkSubmit, or ''.
+    """Return the problem of SparkSubmit's Airflow connection, or ''.
 
     Without the connection the provider would submit to YARN, without a word.
     """

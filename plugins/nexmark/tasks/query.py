@@ -46,7 +46,7 @@ def select() -> None:
 
 
 def plan(query: str) -> list[dict[str, Any]]:
-    """What SparkSubmit is given for each timed repetition of `query`.
+    """Return the submissions of the timed repetitions of `query`.
 
     The cluster is made whole first: what died under the query before is not to hurt this one.
     """
@@ -81,7 +81,7 @@ def expectations(query: str) -> None:
 
 
 def verify(night: Night, query: str) -> Verification:
-    """What is to be said of the verification run's outputs, those over the boundary events too."""
+    """Return the expectations' outcome on both outputs of the verification run."""
     from nexmark.expectations import validate, validate_boundary
 
     docs, sink = night.directory / "data_docs", verify_sink(query)

@@ -1,4 +1,4 @@
-"""What a release sign-off has beside a night: its preflight, question, evidence, decision.
+"""The steps of a sign-off that a night lacks: preflight, question, evidence, decision.
 
     report >> question >> approval >> evidence >> decision
     report >> stop_cluster
@@ -67,10 +67,9 @@ def night_params(config: Config, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def question() -> str:
-    """What the person is shown, as Markdown; also writes the evidence as it is so far."""
+    """Return the question as Markdown; write the evidence so far as well."""
     from nexmark.evidence.night_evidence import UNDECIDED, night_evidence
-    from nexmark.report.bundle import question_text
-    from nexmark.report.evidence_files import night_html
+    from nexmark.report.evidence_files import night_html, question_text
     from nexmark.store import open_store
 
     night = current_night()
@@ -89,7 +88,7 @@ def evidence() -> dict[str, Any]:
 
     from nexmark.evidence.night_evidence import night_evidence
     from nexmark.evidence.signoffs import SignOffDecision
-    from nexmark.report.bundle import write_bundle
+    from nexmark.report.evidence_files import write_bundle
     from nexmark.store import open_store
 
     try:

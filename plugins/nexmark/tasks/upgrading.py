@@ -24,7 +24,7 @@ _UNFINISHED = "the check did not end; clear the task compatibility"
 def compatibility() -> None:
     """Check and record it; fails if a query would not survive.
 
-    What is not checked to the end counts as not known, which is red.
+    A check that does not end counts as not known, which is red.
     """
     from nexmark.compatibility import matrix
     from nexmark.compatibility.upgrade import upgrades, why_not
@@ -60,7 +60,7 @@ def compatibility() -> None:
 def checked_upgrade(
     night: Night, one: Upgrade
 ) -> tuple[list[Compatibility], list[CompatibilityRecord]]:
-    """What was found of queries, and its records; not known where Spark does not start."""
+    """Return the findings on queries and their records; not known where Spark does not start."""
     from nexmark.compatibility import ApplicationError
 
     versions = f"{one.baseline.spark_version} to {one.candidate.spark_version}"
@@ -73,7 +73,7 @@ def checked_upgrade(
 
 
 def records_of(baseline: str, found: Sequence[Compatibility]) -> list[CompatibilityRecord]:
-    """What the results database keeps of comparisons with a build."""
+    """Return the records of comparisons with a build, for the results database."""
     from nexmark.compatibility import RED, carried
     from nexmark.store import CompatibilityRecord
 

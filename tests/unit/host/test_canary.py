@@ -158,7 +158,7 @@ def host_that_says(monkeypatch: pytest.MonkeyPatch, texts: dict[str, list[str]])
                 return readings.pop(0) if len(readings) > 1 else readings[0]
         return None
 
-    monkeypatch.setattr(canary, "_text", text)
+    monkeypatch.setattr(canary, "text_of", text)
 
 
 def test_levels_that_the_host_cannot_tell_are_absent(monkeypatch: pytest.MonkeyPatch) -> None:

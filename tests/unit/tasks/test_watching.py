@@ -112,6 +112,15 @@ class TestWatch:
     ) -> None:
         assert "night" not in Watch(night, "q0 verify").text(self.LINE)
 
+    def test_a_repetition_that_is_tried_again_counts_once(self, night: Night) -> None:
+        texts = []
+        for tries in ([(0, 60), (100, 200)], [(100, 200)]):
+            (night.directory / "applications.jsonl").unlink(missing_ok=True)
+            for start, end in tries:
+                note_application(night.directory, "q0 rep-1", start, end)
+            texts.append(Watch(night, "q0 rep-2", clock=lambda: 200).text(self.LINE))
+        assert texts[0] == texts[1]
+
     def test_fresh_repetitions_count_as_soon_as_they_are_planned(self, night: Night) -> None:
         runs = [Run(query="q5", number=number, stage=Stage.FRESH) for number in (1, 2, 3)]
         plan_confirmation(night, runs)

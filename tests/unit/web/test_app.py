@@ -316,7 +316,7 @@ def test_files_are_kept_by_browsers_until_they_change(browser: TestClient) -> No
 def test_the_evidence_of_a_signoff_is_shown_without_its_scripts(
     browser: TestClient, store: Store, tmp_path: Path
 ) -> None:
-    from nexmark.report.bundle import write_bundle
+    from nexmark.report.evidence_files import write_bundle
 
     run = web_nights.record(
         store, 1, dag_id=SIGNOFF_DAG_ID, run_id="one", directory=tmp_path / "run"

@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from bench import web_nights as bench_nights
-from nexmark.evidence.overview import (
+from nexmark.evidence.night_list import (
     ACCEPTED,
     COLUMNS,
     NOISE,

@@ -108,7 +108,7 @@ _PORTS_CALL_S = 30
 
 
 def listening(config: SshCluster, hosts: Sequence[Host], mark: str) -> bool:
-    """Whether the daemons with `mark` listen on all their ports on `hosts`.
+    """Return whether the daemons with `mark` listen on all their ports on `hosts`.
 
     ClusterError if a stranger does: two installations that start at once may both find a port free.
     """

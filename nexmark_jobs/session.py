@@ -1,6 +1,4 @@
-"""A directory of one run's own, which driver and executors can reach, removed after the run."""
-
-from __future__ import annotations
+"""What a run has of Spark: a session, a directory of its own, and the end of a streaming query."""
 
 import tempfile
 import time
@@ -11,8 +9,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
+_POLL_S = 0.05
+_MAX_STOP_S = 10
+
+
+@contextmanager
+def spark_application(name: str) -> Iterator[SparkSession]:
+    """A session, stopped at the end."""
+    spark = SparkSession.builder.appName(name).getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
 
 
 @dataclass(frozen=True)
@@ -96,3 +107,26 @@ def work_directory(spark: SparkSession, label: str) -> Iterator[WorkDirectory]:
         yield directory
     finally:
         directory.remove()
+
+
+def stop(spark: SparkSession, running: StreamingQuery) -> None:
+    """Stop a query, without stack traces of the batch it interrupts, and wait for its tasks.
+
+    At most 10 seconds.
+    """
+    context = spark.sparkContext
+    logging = context._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
+    level = logging.LogManager.getRootLogger().getLevel().toString()
+    context.setLogLevel("OFF")
+    try:
+        running.stop()
+        deadline = time.monotonic() + _MAX_STOP_S
+        while _running_tasks(spark) and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+    finally:
+        context.setLogLevel(level)
+
+
+def _running_tasks(spark: SparkSession) -> int:
+    tracker = spark.sparkContext._jsc.sc().statusTracker()
+    return sum(executor.numRunningTasks() for executor in tracker.getExecutorInfos())
