@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowException
-
 from nexmark.errors import NexmarkError
 from nexmark.night import kafka_input
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
+from nexmark.tasks import failing
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
@@ -41,11 +40,9 @@ def events_beside(night: Night, submission: Mapping[str, Any]) -> Iterator[None]
     from nexmark.night.paced_night import sent_to
 
     kafka = _kafka_of(night) or KafkaCluster(kafka_input.NightKafka.read(night).servers)
-    try:
-        with sent_to(night, kafka, submission["paced"], Path(submission["directories"][0])):
-            yield
-    except NexmarkError as error:
-        raise AirflowException(str(error)) from None
+    place = Path(submission["directories"][0])
+    with failing(NexmarkError), sent_to(night, kafka, submission["paced"], place):
+        yield
 
 
 def kafka_confs(connection: str | None) -> dict[str, str]:

@@ -1,27 +1,79 @@
-"""Starting and stopping the CPU sampler beside the timed repetitions of a query."""
+"""Beside the repetitions of a query: the CPU samplers, and the canary before and after.
+
+The canary says what the hosts can do: <query>/canary-before.json, canary-after.json have
+[{host: {metric: value}}].
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from airflow.sdk.exceptions import AirflowException
 
 from nexmark.cluster import ClusterError
 from nexmark.cluster.base import SAMPLER_MAX_SECONDS
+from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
-from nexmark.night.run_directory import write_failure
-from nexmark.night.runs import runs_of
+from nexmark.night.run_directory import runs_of, write_failure
 from nexmark.night.sampled import samples_path
-from nexmark.tasks.canaries import AFTER, BEFORE, run_canary
-from nexmark.tasks.context import current_night
-from nexmark_jobs.host.processes import Process, end, identify, owned, start_detached
+from nexmark.tasks import current_night, failing
+from nexmark_jobs.host.processes import end, identify, owned, start_detached
+
+if TYPE_CHECKING:
+    from nexmark.store import CanaryRecord
+
+
+Moment: TypeAlias = Literal["before", "after"]
+BEFORE: Moment = "before"
+AFTER: Moment = "after"
+
+
+def run_canary(night: Night, group: str, moment: Moment) -> None:
+    """Run the canary on all hosts at once and keep its figures; if it fails, the night goes on.
+
+    If a host fails the canary, its queries fail too, with a better message.
+    """
+    if night.mode == "bounds" or not night.gate.canary:
+        return
+    try:
+        found = [night.spark_cluster.canary() for _ in range(night.gate.canary)]
+    except ClusterError as error:
+        say(f"{group}: no canary {moment}: {error}")
+        return
+    directory = night.query_dir(group)
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"canary-{moment}.json").write_text(json.dumps(found))
+
+
+def canary_records(night: Night, group: str) -> list[CanaryRecord]:
+    """Return the canary's readings around a group, for the results database."""
+    from nexmark.store import CanaryRecord
+
+    records = []
+    for moment in (BEFORE, AFTER):
+        path = night.query_dir(group) / f"canary-{moment}.json"
+        if not path.exists():
+            continue
+        taken = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        records += [
+            CanaryRecord(metric, value, moment, taken, host, group)
+            for reading in json.loads(path.read_text())
+            for host, metrics in reading.items()
+            for metric, value in metrics.items()
+        ]
+    return records
+
 
 _START_TIMEOUT_S = 30.0
 _STOP_GRACE_S = 30.0
 _POLL_S = 0.05
+_PID = "sampler.pid"
 
 
 def start_samplers(query: str) -> None:
@@ -46,16 +98,14 @@ def stop_samplers(query: str) -> None:
     """End the samplers; they write a last reading first. Ending none is no error."""
     night = current_night()
     _stop_here(night, query)
-    try:
+    with failing(ClusterError):
         night.spark_cluster.stop_samplers(query, night.query_dir(query))
-    except ClusterError as error:
-        raise AirflowException(str(error)) from None
     run_canary(night, query, AFTER)
 
 
 def _start_here(night: Night, query: str) -> None:
     directory = night.query_dir(query)
-    log, pid_file = directory / "sampler.log", _pid_file(night, query)
+    log, pid_file = directory / "sampler.log", directory / _PID
     program = Path(Deployments.read(night).candidate.jobs_home) / "cpu_sampler.py"
     command = [
         *(sys.executable, "-I", str(program)),
@@ -74,17 +124,9 @@ def _start_here(night: Night, query: str) -> None:
 
 
 def _stop_here(night: Night, query: str) -> None:
-    process = _running(_pid_file(night, query))
+    try:
+        process = identify(int((night.query_dir(query) / _PID).read_text()))
+    except (OSError, ValueError):
+        return
     if process and process in owned(night.spark_cluster.mark):  # not a stranger with an old pid
         end([process], grace_s=_STOP_GRACE_S)
-
-
-def _pid_file(night: Night, query: str) -> Path:
-    return night.query_dir(query) / "sampler.pid"
-
-
-def _running(pid_file: Path) -> Process | None:
-    try:
-        return identify(int(pid_file.read_text()))
-    except (OSError, ValueError):
-        return None

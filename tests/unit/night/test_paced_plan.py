@@ -11,7 +11,7 @@ from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.model import P50, P99, Arm
 from nexmark.night import paced_night
-from nexmark.night.baselines import with_baselines
+from nexmark.night.accepted import with_baselines
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
 from nexmark.store import ValidationRecord, open_store
