@@ -33,7 +33,7 @@ SAME, DETAILS, CHANGED, UNKNOWN = "same", "details differ", "changed", "–"
 MOST_POINTS = 240
 """Of one curve."""
 _BEFORE_S, _AFTER_S = 10, 5
-_OF_BATCH = (
+OF_BATCH = (
     *("input_rows", "duration_ms", "state_rows", "state_bytes"),
     *("state_commit_ms", "state_restore_ms"),
 )
@@ -184,7 +184,7 @@ def batch_medians(rows: Iterable[RepetitionRow]) -> list[BatchMedian]:
             ARMS[arm],
             number,
             str(own[0].get("phase") or "") or None,
-            *(median_of(batch.get(name) for batch in own) for name in _OF_BATCH),
+            *(median_of(batch.get(name) for batch in own) for name in OF_BATCH),
         )
         for (arm, number), own in sorted(found.items())
     ]
