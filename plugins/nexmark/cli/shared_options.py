@@ -136,8 +136,7 @@ Mode = Annotated[Literal["bounds", "paired"] | None, typer.Option(help=help_of("
 Repetitions = Annotated[int | None, number_option(1, 100, help=help_of("repetitions"))]
 CandidateConf = Annotated[list[str] | None, confs_option(help_of("candidate_conf"))]
 Compatibility = Annotated[
-    bool | None,
-    typer.Option("--compatibility/--no-compatibility", help=help_of("compatibility")),
+    bool | None, typer.Option("--compatibility/--no-compatibility", help=help_of("compatibility"))
 ]
 Port = Annotated[int, number_option(1, 65535, help="Of Airflow.")]
 Database = Annotated[
