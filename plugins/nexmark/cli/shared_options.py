@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nexmark.night.params import BUILD as WRITTEN
 from nexmark.night.params import help_of
 
 if TYPE_CHECKING:
     from nexmark.engines import Build
     from nexmark.store import Store
 
-BUILD = "as pypi:4.3.0, tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
+BUILD = f"as {WRITTEN}"
 _SHOWN = 40
 
 
