@@ -86,7 +86,7 @@ def publish_event_log(submission: Mapping[str, Any]) -> None:
     log = event_log(submission) if submission.get("history_server") else None
     if log is None:
         return
-    directory = paths.event_logs_dir()
+    directory = paths.home() / "event-logs"
     directory.mkdir(parents=True, exist_ok=True)
     for old in directory.iterdir():
         if not old.exists():  # the run was removed

@@ -10,7 +10,7 @@ from textwrap import shorten
 from nexmark.attribution.attribute import attribute
 from nexmark.attribution.explained import Attribution, CostChange
 from nexmark.attribution.sentences import words
-from nexmark.config.confs import is_reserved
+from nexmark.config.fields import is_reserved
 from nexmark.evidence.pairs import Arms
 from nexmark.evidence.rows import Row
 from nexmark.model import ARMS, SUITE, WALL, Arm, Value

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.cluster.hosts.programs import program_command, program_input
+from nexmark.cluster.hosts.host import program_command, program_input
 from nexmark.engines.build import scan
 from nexmark_jobs.host import releases
 from nexmark_jobs.host.releases import look, prune, sweep

@@ -15,8 +15,7 @@ from markupsafe import escape
 
 from nexmark.cli.app import main
 from nexmark.errors import NexmarkError
-from nexmark.rollout.rolling import resumed, roll
-from nexmark.rollout.stage_table import table, write_page
+from nexmark.rollout.rolling import resumed, roll, table, write_page
 from nexmark.rollout.state import Rollout, RolloutStage, file_of
 from nexmark.store import CompatibilityRecord, Store, open_store
 from tests.unit.store.night_builder import judge, paired, record_pair, validate

@@ -10,12 +10,10 @@ import pytest
 
 from nexmark.config import load
 from nexmark.model import Arm, Stage
-from nexmark.night.eta import Watch, duration
-from nexmark.night.night_progress import MOMENTARY, PROGRESS_VARIABLE
+from nexmark.night.night_progress import MOMENTARY, PROGRESS_VARIABLE, Watch, duration
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
-from nexmark.night.run_directory import note_application
-from nexmark.night.runs import Run, first_runs, plan_confirmation
+from nexmark.night.run_directory import Run, first_runs, note_application, plan_confirmation
 from nexmark_jobs import narrator
 from nexmark_jobs.narrator import Narrator
 
