@@ -1,7 +1,5 @@
 """The repetitions of a query: both arms side by side, as pairs, batch by batch, and over time."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

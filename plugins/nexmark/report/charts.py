@@ -1,19 +1,17 @@
 """The charts of the pages: of a night, of a query, of the gate."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from nexmark.evidence.acknowledged import Acknowledged
+from nexmark.evidence.alarms import Acknowledged
 from nexmark.evidence.gate_health import GateHealth
-from nexmark.evidence.latencies import ArmLatency
-from nexmark.evidence.looks import look
 from nexmark.evidence.night_evidence import NightEvidence
+from nexmark.evidence.night_list import look
 from nexmark.evidence.pairs import STAGES, BatchMedian, CpuCurve, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence
+from nexmark.evidence.rows import ArmLatency
 from nexmark.model import ARMS, Metric, grouped, metric_of
 from nexmark.report import vega_lite as vega
 from nexmark.report.rendering import count, moment
@@ -167,9 +165,7 @@ def arms_chart(pairs: Sequence[PairOfRuns], metric: Metric) -> Chart:
 
 
 def history_chart(
-    points: Sequence[RatioPoint],
-    changes: Sequence[LevelChange],
-    acks: Sequence[Acknowledged],
+    points: Sequence[RatioPoint], changes: Sequence[LevelChange], acks: Sequence[Acknowledged]
 ) -> Chart:
     """Return the ratio night by night, with change points and acceptances."""
     rows = [(x, look(x.value, known=x.acceptance is not None), _stamp(x.started)) for x in points]
