@@ -39,7 +39,7 @@ OF_BATCH = (
 
 @dataclass(frozen=True)
 class Arms:
-    """The first repetitions of one query that count, of the candidate and of what it is against."""
+    """The first repetitions of one query that count, of candidate and baseline."""
 
     candidate: tuple[RepetitionRow, ...] = ()
     baseline: tuple[RepetitionRow, ...] = ()
