@@ -32,7 +32,7 @@ from nexmark_jobs.generator.generator_options import OneLineParser
 from nexmark_jobs.plan_fingerprint import Fingerprint, fingerprint
 from nexmark_jobs.progress import batch, is_batch
 from nexmark_jobs.queries import QUERIES, Query, Streams
-from nexmark_jobs.real_time import refusal
+from nexmark_jobs.real_time import EVERY, refusal
 from nexmark_jobs.session import WorkDirectory, spark_application, stop, work_directory
 from nexmark_jobs.sources.event_files import ByKind, entities
 from nexmark_jobs.sources.kafka import is_wanted, parsed
@@ -41,8 +41,6 @@ from nexmark_jobs.sources.kafka_topic import Brokers
 TRIGGERS = ("micro-batch", "real-time")
 """Spark's default trigger, and Real-Time Mode (Spark 4.2)."""
 
-EVERY = "spark.nexmark.batch_every"
-"""A Spark conf: the interval at which micro-batches begin, e.g. `1 second`: to make rows later."""
 
 _REAL_TIME = "5 minutes"
 """How often Real-Time Mode ends a batch: not while a measurement runs."""

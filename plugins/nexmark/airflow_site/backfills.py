@@ -115,11 +115,7 @@ class Outcome(NamedTuple):
 
 
 def create(
-    api: AirflowApi,
-    dag_id: str,
-    days: tuple[date, date],
-    conf: Mapping[str, Any],
-    reprocess: str,
+    api: AirflowApi, dag_id: str, days: tuple[date, date], conf: Mapping[str, Any], reprocess: str
 ) -> Backfill:
     """Create a backfill, one night at a time; ApiError if it cannot be."""
     body = {

@@ -71,7 +71,8 @@ def compat(
 
     check_new(out)
     try:
-        _check(first, query, formulation, against)
+        if not (first or "").strip():
+            raise typer.BadParameter(f"--from: none is given; give a build {BUILD}")
         names = _queries(query, formulations, formulation, against)
         builds = _builds(str(first), second or str(first))
         cases = cases_of(names, builds, formulation, against)
@@ -91,17 +92,6 @@ def compat(
     return 1 if is_red(found) else 0
 
 
-def _check(
-    first: str | None, query: str | None, formulation: str | None, against: str | None
-) -> None:
-    if not (first or "").strip():
-        raise typer.BadParameter(f"--from: none is given; give a build {BUILD}")
-    if formulation is not None and query is None:
-        raise typer.BadParameter("--formulation: is of a query; give that by --query")
-    if against is not None and formulation is None:
-        raise typer.BadParameter("--against: needs --formulation as the other side; give both")
-
-
 def _queries(
     query: str | None, file: Path | None, formulation: str | None, against: str | None
 ) -> list[str]:
@@ -110,6 +100,10 @@ def _queries(
     from nexmark_jobs.ending import UsageError
     from nexmark_jobs.queries import QUERIES, add_formulations
 
+    if formulation is not None and query is None:
+        raise typer.BadParameter("--formulation: is of a query; give that by --query")
+    if against is not None and formulation is None:
+        raise typer.BadParameter("--against: needs --formulation as the other side; give both")
     if file is not None:
         try:
             add_formulations(file)

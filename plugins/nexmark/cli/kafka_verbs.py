@@ -30,10 +30,7 @@ _RATIO_HEADS = ("ratio", "here", "the text", "what it says")
 
 
 @kafka.command()
-def up(
-    brokers: Annotated[int, number_option(1, 3, "1|3")] = 1,
-    port: _PortOption = None,
-) -> None:
+def up(brokers: Annotated[int, number_option(1, 3, "1|3")] = 1, port: _PortOption = None) -> None:
     """Start Apache Kafka on 127.0.0.1 and wait until it answers; its storage is in .nexmark."""
     from nexmark.kafka import broker
 
@@ -106,9 +103,7 @@ def fill(
 
 
 @kafka.command()
-def jars(
-    engine: Annotated[str, text_option("Of engines.yaml.")],
-) -> None:
+def jars(engine: Annotated[str, text_option("Of engines.yaml.")]) -> None:
     """Print the jars with which an engine reads Kafka, as `spark-submit --jars` takes them."""
     from nexmark.config import load, paths
     from nexmark.engines import resolve

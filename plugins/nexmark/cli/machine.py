@@ -35,7 +35,7 @@ BENCHES = {
 _TEST_CLUSTER = "namespaces"
 
 cluster = typer.Typer(
-    help="Look at the hosts of a cluster; start and remove three hosts to test with.",
+    help="Look at the hosts of a cluster; start and remove three hosts to test with."
 )
 
 
@@ -105,8 +105,7 @@ def _test_hosts(function: str) -> Any:
 
 
 def bench(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help=", ".join(BENCHES))] = "",
+    context: typer.Context, name: Annotated[str, typer.Argument(help=", ".join(BENCHES))] = ""
 ) -> int:
     """Measure one of our own parts: nexmark bench NAME --help."""
     from nexmark.config import suggest

@@ -20,12 +20,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import IO, Any
 
-from nexmark.airflow_site.airflow_home import (
-    airflow_command,
-    airflow_environment,
-    prepare,
-    ui_mark,
-)
+from nexmark.airflow_site.airflow_home import airflow_command, airflow_environment, prepare, ui_mark
 from nexmark.cluster import ClusterError, Lease, Process, SparkCluster, identify
 from nexmark.config import Config, SshCluster, paths
 from nexmark.dag.notifying import notifiers
@@ -44,11 +39,7 @@ _POLL_S = 0.2
 
 
 def run_night(
-    config: Config,
-    dag_id: str,
-    engine: str,
-    params: Mapping[str, Any],
-    day: date | None = None,
+    config: Config, dag_id: str, engine: str, params: Mapping[str, Any], day: date | None = None
 ) -> int:
     """Run a DAG on an engine, with `params` and the date `day` (today).
 

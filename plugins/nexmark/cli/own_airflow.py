@@ -255,10 +255,7 @@ def _closed(
 
 
 def _follow(
-    api: AirflowApi,
-    backfill: Backfill,
-    components: Mapping[str, Process],
-    progress: IO[str] | None,
+    api: AirflowApi, backfill: Backfill, components: Mapping[str, Process], progress: IO[str] | None
 ) -> list[DagRun]:
     """Report on a backfill until all its runs have ended; return the runs."""
     told: dict[date, str] = {}

@@ -32,7 +32,7 @@ def rollout(
     conf: Annotated[list[str] | None, confs_option("Of the new arm.")] = None,
     build: Annotated[str | None, text_option(f"Of the new arm, {BUILD}; else the old one.")] = None,
     against: Annotated[str | None, text_option("Build of the old arm; else the engine's.")] = None,
-    stages: Annotated[str | None, text_option("Each stage: 'q0,q1; q2-q8; all'.")] = None,
+    stages: Annotated[str | None, text_option("Queries by stage: 'q0,q1; q2-q8; all'.")] = None,
     engine: Engine = None,
     workload: EngineWorkload = None,
     cluster: EngineCluster = None,

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nexmark.night.params import BUILD as WRITTEN
 from nexmark.night.params import help_of
 
 if TYPE_CHECKING:
     from nexmark.engines import Build
     from nexmark.store import Store
 
-BUILD = "as pypi:4.3.0, tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
+BUILD = f"as {WRITTEN}"
 _SHOWN = 40
 
 
@@ -95,7 +96,7 @@ def build_of(engine: str | None, say: Callable[[str], None]) -> tuple[str, Build
 
 
 def on_stderr(text: str) -> None:
-    """Say at once what happens, apart from what a verb prints."""
+    """Print progress at once, apart from the output of a verb."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -136,8 +137,7 @@ Mode = Annotated[Literal["bounds", "paired"] | None, typer.Option(help=help_of("
 Repetitions = Annotated[int | None, number_option(1, 100, help=help_of("repetitions"))]
 CandidateConf = Annotated[list[str] | None, confs_option(help_of("candidate_conf"))]
 Compatibility = Annotated[
-    bool | None,
-    typer.Option("--compatibility/--no-compatibility", help=help_of("compatibility")),
+    bool | None, typer.Option("--compatibility/--no-compatibility", help=help_of("compatibility"))
 ]
 Port = Annotated[int, number_option(1, 65535, help="Of Airflow.")]
 Database = Annotated[

@@ -237,10 +237,7 @@ def _submit(task_id: str, minutes: int, submission: Any) -> NexmarkSubmitOperato
 def _submit_each(task_id: str, minutes: int) -> OperatorPartial:
     """As `_submit`, for a task that is mapped."""
     return NexmarkSubmitOperator.partial(
-        task_id=task_id,
-        execution_timeout=timedelta(minutes=minutes),
-        **_IN_TURN,
-        **_SUBMIT_OPTIONS,
+        task_id=task_id, execution_timeout=timedelta(minutes=minutes), **_IN_TURN, **_SUBMIT_OPTIONS
     )
 
 

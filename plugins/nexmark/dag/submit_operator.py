@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk.exceptions import (
-    AirflowException,
-    AirflowFailException,
-    AirflowSkipException,
-)
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from nexmark.dag.links import LINKS, publish_event_log
 from nexmark.errors import NexmarkError
@@ -34,7 +30,7 @@ from nexmark.night.verification import DONE, outcomes, run_together
 from nexmark.secrets import without_secrets
 from nexmark.tasks import current_night, failing
 from nexmark.tasks.infrastructure import heal
-from nexmark.tasks.kafka_topics import events_beside, kafka_confs
+from nexmark.tasks.sampling import events_beside, kafka_confs
 from nexmark_jobs.ending import VARIABLE, UsageError, exit_code
 
 if TYPE_CHECKING:

@@ -26,19 +26,20 @@ The suite as a whole cannot be accepted: it follows the baselines of its queries
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from nexmark.config import paths
 from nexmark.engines import parse_source
-from nexmark.model import WITHOUT_SIZE, Arm
+from nexmark.model import P50, WITHOUT_SIZE, Arm, median_of
 from nexmark.night.plan import Night
 from nexmark.verdict import Verdict
+from nexmark_jobs.real_time import later_confs
 
 if TYPE_CHECKING:
     from nexmark.store import Store
-    from nexmark.store.table_rows import AcceptanceRow, VerdictRow
+    from nexmark.store.table_rows import AcceptanceRow, RepetitionRow, VerdictRow
     from nexmark.verdict.acks import Ack
     from nexmark.verdict.measured_night import QueryVerdict
 
@@ -139,11 +140,16 @@ def with_baselines(night: Night) -> Night:
         builds = {query: row.build_id for query, row in accepted.items() if row.build_id}
         sources = {x: parse_source(store.build(x).source) for x in set(builds.values())}
         before = count_nights(store, [night.dag_id])
+        rows = accepted.items() if night.workload.is_paced else ()
+        usual = {query: _p50(store.repetitions(row.night_id, [query])) for query, row in rows}
     builds = {x: builds[x] for x in night.queries if x in builds and not night.against}
     against = night.against or {query: sources[build] for query, build in builds.items()}
     tests, seed = _self_test(night, list(against), before), secrets.randbelow(2**31)
+    confs = _later(night, tests.get(Arm.SLOWED, ""), usual)
+    if night.workload.is_paced and not confs:
+        tests.pop(Arm.SLOWED, None)
     found = {"against": against, "accepted": builds, "self_test": tests, "seed": seed}
-    return night.model_copy(update=found)
+    return night.model_copy(update={**found, "slowed_confs": confs})
 
 
 def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, str]:
@@ -153,6 +159,19 @@ def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, s
     if not queries or not night.gate.self_test:
         return {}
     control, slowed = self_test_queries(queries, before)
-    if night.workload.kind != "bounded":  # more events are no slowdown of what decides there
+    if night.workload.recovery:  # more events are no slowdown of what decides there
         return {Arm.CONTROL: control}
     return {Arm.CONTROL: control, Arm.SLOWED: slowed}
+
+
+def _later(night: Night, query: str, usual: Mapping[str, float | None]) -> dict[str, str]:
+    """Return the confs that make a paced query's rows later by the size of the seeded slowdown."""
+    p50 = usual.get(query)
+    return later_confs(query, str(night.workload.trigger), p50, night.gate.self_test) if p50 else {}
+
+
+def _p50(rows: Iterable[RepetitionRow]) -> float | None:
+    """The usual latency of the accepted repetitions of a query."""
+    return median_of(
+        (row.figures or {}).get(P50) for row in rows if row.ok and row.arm == Arm.CANDIDATE
+    )

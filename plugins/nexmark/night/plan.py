@@ -53,6 +53,7 @@ class Night(Model):
         compatibility: the size at which the baseline and the candidate go on from each other's
             checkpoints; None: they do not.
         self_test: by arm (control, slowed) the query by which the gate itself is tested.
+        slowed_confs: in a paced night, what makes the rows of the slowed arm later.
         seed: decides which arm of a query is first.
     """
 
@@ -71,6 +72,7 @@ class Night(Model):
     accepted: Mapping[str, str] = Field(default_factory=dict)
     compatibility: Span | None = None
     self_test: Mapping[str, str] = Field(default_factory=dict)
+    slowed_confs: Mapping[str, str] = Field(default_factory=dict)
     seed: int = 0
 
     @property
@@ -92,9 +94,11 @@ class Night(Model):
     def slowed(self) -> Size:
         """The seeded slowdown: more events in each batch, by `self_test`, that are not counted.
 
-        Its size is known and the same for every query, and it is real work of the query itself.
+        Its size is known and the same for every query, and it is real work of the query itself. In
+        a paced night rows are later instead (`slowed_confs`).
         """
-        size, more = self.workload, 1 + self.gate.self_test
+        size = self.workload
+        more = 1 if size.is_paced else 1 + self.gate.self_test
         batch = round(size.rows_per_batch * more)
         return Size(events=round(size.events * more), tps=size.tps, rows_per_batch=batch)
 

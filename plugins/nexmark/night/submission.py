@@ -230,6 +230,7 @@ def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> d
         night, deployment, "paced_query.py", arguments, name=name, clear=directory, arm=arm
     )
     submission["conf"]["spark.sql.shuffle.partitions"] = "1"
+    submission["conf"] |= night.slowed_confs if run.arm == Arm.SLOWED else {}
     submission["paced"] = run.query
     return submission
 

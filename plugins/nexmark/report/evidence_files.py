@@ -77,8 +77,10 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
     }
     directory.mkdir(parents=True, exist_ok=True)
     write_text(directory / "table.txt", report_text(report) + "\n")
-    names = [x.name for x in fields(Row)]
-    write_text(directory / "results.csv", _csv([*names, *DERIVED], rows))
+    names = [x.name for x in fields(Row) if x.name != "figures"]
+    tabled = dict.fromkeys(name for row in rows for name in row["figures"])
+    lines = [{**row, **row["figures"]} for row in rows]
+    write_text(directory / "results.csv", _csv([*names, *DERIVED, *tabled], lines))
     columns = [x.name for x in RepetitionRow.__table__.columns if x.name not in NOT_IN_CSV]
     write_text(directory / "repetitions.csv", _csv(columns, repetitions))
     write_text(directory / "results.json", json.dumps(content, indent=1, default=_json) + "\n")

@@ -153,7 +153,7 @@ class CompatibilityRecord:
 
 @dataclass(frozen=True)
 class ExperimentRecord:
-    """What an arm of an experiment cost, and what it saves of the first arm's; see the row."""
+    """The cost of an arm of an experiment, and its saving against the first arm; see the row."""
 
     name: str
     question: str

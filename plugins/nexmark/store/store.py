@@ -144,7 +144,7 @@ class Store(Reader):
                 session.add(SeriesRow(repetition_id=row.id, path=str(item.path), **own))
 
     def record_validation(self, record: ValidationRecord) -> None:
-        """Record what the expectations said of a query, replacing what they said before."""
+        """Record the expectations' outcome on a query in place of the one before."""
         with self._writing() as session:
             self._known(session, record.run)
             columns = {name: _plain(value) for name, value in asdict(record).items()}

@@ -127,7 +127,7 @@ _LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL's
 
 
 class StoreError(NexmarkError):
-    """The results database cannot do what was asked; one line: what, where, remedy."""
+    """The results database refuses a request, in one line: problem, place, remedy."""
 
 
 class UnknownNight(StoreError):

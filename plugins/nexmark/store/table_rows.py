@@ -409,7 +409,7 @@ class SelfTestRow(Base):
 
 
 class BrokerBenchRow(Base):
-    """What `nexmark kafka bench` measured of a Kafka: its tests, and ratios beside the text's."""
+    """The figures of `nexmark kafka bench`: its tests, and ratios beside the article's."""
 
     __tablename__ = "broker_bench"
 

@@ -10,11 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import get_current_context
-from airflow.sdk.exceptions import (
-    AirflowException,
-    AirflowFailException,
-    AirflowRuntimeError,
-)
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowRuntimeError
 
 from nexmark.cluster import ClusterError, Lease, identify
 from nexmark.config import BuildSource, paths
@@ -28,7 +24,7 @@ from nexmark.night.plan import Deployment, Deployments, Night, deploy_jobs
 from nexmark.night.submission import dump_submission
 from nexmark.night.verification import Verification
 from nexmark.tasks import current_night, failing, results
-from nexmark.tasks.kafka_topics import fill_topics, remove_topics
+from nexmark.tasks.sampling import fill_topics, remove_topics
 from nexmark_jobs.host.facts import brief
 
 #: The user that `DAG.test()` runs as: there the whole night is one process.

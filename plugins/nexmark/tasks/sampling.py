@@ -1,4 +1,4 @@
-"""Beside the repetitions of a query: the CPU samplers, and the canary before and after.
+"""Beside the queries: the CPU samplers, the canary before and after, and the topics of Kafka.
 
 The canary says what the hosts can do: <query>/canary-before.json, canary-after.json have
 [{host: {metric: value}}].
@@ -6,18 +6,22 @@ The canary says what the hosts can do: <query>/canary-before.json, canary-after.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from airflow.sdk.exceptions import AirflowException
 
 from nexmark.cluster import ClusterError
 from nexmark.cluster.base import SAMPLER_MAX_SECONDS
+from nexmark.errors import NexmarkError
+from nexmark.night import kafka_input
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
 from nexmark.night.run_directory import runs_of, write_failure
@@ -26,6 +30,7 @@ from nexmark.tasks import current_night, failing
 from nexmark_jobs.host.processes import end, identify, owned, start_detached
 
 if TYPE_CHECKING:
+    from nexmark.kafka.topics import KafkaCluster
     from nexmark.store import CanaryRecord
 
 
@@ -130,3 +135,64 @@ def _stop_here(night: Night, query: str) -> None:
         return
     if process and process in owned(night.spark_cluster.mark):  # not a stranger with an old pid
         end([process], grace_s=_STOP_GRACE_S)
+
+
+def fill_topics(night: Night, deployments: Deployments) -> None:
+    """Write the events to the topics; on the embedded cluster, start a broker first."""
+    if night.workload.source == "kafka":
+        kafka_input.fill_topics(night, deployments, _kafka_of(night), say)
+
+
+def remove_topics(night: Night) -> None:
+    """Remove the topics of the night from a Kafka that it did not start."""
+    if (kafka := _kafka_of(night)) is not None:
+        kafka_input.remove_topics(night, kafka)
+        say("the topics of this night are removed")
+
+
+@contextlib.contextmanager
+def events_beside(night: Night, submission: Mapping[str, Any]) -> Iterator[None]:
+    """Send events to an application that the context runs, if it is a paced repetition."""
+    if "paced" not in submission:
+        yield
+        return
+    from nexmark.kafka.topics import KafkaCluster
+    from nexmark.night.paced_night import sent_to
+
+    kafka = _kafka_of(night) or KafkaCluster(kafka_input.NightKafka.read(night).servers)
+    place = Path(submission["directories"][0])
+    with failing(NexmarkError), sent_to(night, kafka, submission["paced"], place):
+        yield
+
+
+def kafka_confs(connection: str | None) -> dict[str, str]:
+    """The Spark confs with which a query connects to the Kafka of an Airflow connection."""
+    if connection is None:
+        return {}
+    from nexmark.kafka.topics import spark_confs
+
+    return spark_confs(_settings(connection))
+
+
+def _kafka_of(night: Night) -> KafkaCluster | None:
+    """The Kafka of the cluster's connection; None on the embedded cluster."""
+    connection = kafka_input.connection_of(night)
+    if connection is None:
+        return None
+    from nexmark.kafka.topics import KafkaCluster
+
+    settings = _settings(connection)
+    servers = settings.pop("bootstrap.servers", "")
+    if not servers:
+        raise NexmarkError(
+            f"connection {connection}: no bootstrap.servers in its extra; add HOST:PORT,..."
+        )
+    return KafkaCluster(servers, settings)
+
+
+def _settings(connection: str) -> dict[str, str]:
+    """The extra of a connection of Airflow's Kafka provider: librdkafka's settings."""
+    from airflow.sdk.bases.hook import BaseHook
+
+    extra = BaseHook.get_connection(connection).extra_dejson
+    return {str(name): str(value) for name, value in extra.items()}

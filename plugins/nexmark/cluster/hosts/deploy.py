@@ -62,12 +62,7 @@ def deploy_release(
 
 
 def _deploy(
-    host: Host,
-    root: str,
-    archive: _Archive,
-    name: str,
-    keep: int,
-    say: Callable[[str], None],
+    host: Host, root: str, archive: _Archive, name: str, keep: int, say: Callable[[str], None]
 ) -> DeployOutcome:
     begin = time.monotonic()
     sent = resumed = 0

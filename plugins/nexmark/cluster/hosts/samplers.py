@@ -57,13 +57,7 @@ def _reading(host: Host) -> dict[str, float]:
 
 
 def start_sampler(
-    host: Host,
-    python: str,
-    program: str,
-    directory: str,
-    query: str,
-    interval_s: float,
-    mark: str,
+    host: Host, python: str, program: str, directory: str, query: str, interval_s: float, mark: str
 ) -> None:
     """Start a sampler and wait until its first reading is written; HostError if it does not."""
     log, pid_file = f"{directory}/{query}.log", f"{directory}/{query}.pid"
