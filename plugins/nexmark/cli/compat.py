@@ -51,6 +51,9 @@ def compat(
     plans_only: Annotated[
         bool, typer.Option("--plans-only", help="Compare the plans; run nothing.")
     ] = False,
+    corpus: Annotated[
+        Path | None, typer.Option(help="A new directory: leave the checkpoints of --from in it.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A new file for all that was found, with plans, JSON.")
     ] = None,
@@ -68,13 +71,17 @@ def compat(
         check_plans,
         is_red,
         matrix,
+        write_corpus,
     )
     from nexmark.engines import BuildError
     from nexmark_jobs.ending import UsageError
     from nexmark_jobs.host.leases import write_whole
 
-    if out is not None and (out.exists() or not out.parent.is_dir()):
-        raise typer.BadParameter(f"--out: {out} is there, or its directory is not; name a new file")
+    for option, path in (("--out", out), ("--corpus", corpus)):
+        if path is not None and (path.exists() or not path.parent.is_dir()):
+            raise typer.BadParameter(
+                f"{option}: {path} is there, or its directory is not; name a new one"
+            )
     try:
         _check(first, query, formulation, against)
         names = _queries(query, formulations, formulation, against)
@@ -86,6 +93,10 @@ def compat(
     except (BuildError, UsageError) as error:
         print(f"nexmark compat: {error}", file=sys.stderr)
         return 2
+    if corpus is not None:
+        missing = write_corpus(sides[0], cases, chosen, _progress, corpus)
+        print(f"{corpus}: checkpoints of Spark {builds[0].version}; missing: {missing or 'none'}")
+        return 1 if missing else 0
     print(_title(sides, chosen), flush=True)
     run = check_plans if plans_only else check
     found = run(*sides, cases, chosen, _progress, only_stateful=query is None)

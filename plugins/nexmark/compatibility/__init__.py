@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nexmark.compatibility.application import Application, ApplicationError, Half
 from nexmark.compatibility.cases import Case, Input, Side, cases_of, release
-from nexmark.compatibility.check import check, check_plans, compared
+from nexmark.compatibility.check import check, check_plans, compared, write_corpus
 from nexmark.compatibility.classes import RED, Class, Compatibility, Ending, Restart
 from nexmark.compatibility.matrix import as_json, carried, is_red, matrix
 
@@ -29,4 +29,5 @@ __all__ = [
     "is_red",
     "matrix",
     "release",
+    "write_corpus",
 ]
