@@ -11,8 +11,6 @@ tools, in the Nexmark format of Kafka topics:
     python nexmark_jobs/boundary.py DIR
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator
@@ -58,19 +56,8 @@ def lines() -> list[list[str]]:
 def events() -> list[Event]:
     """All events in the order in which they arrive."""
     cases = (
-        _windows,
-        _late,
-        _sessions,
-        _validity,
-        _ties,
-        _sales,
-        _sellers,
-        _ranks,
-        _hours,
-        _identifiers,
-        _texts,
-        _urls,
-        _grid,
+        *(_windows, _late, _sessions, _validity, _ties, _sales, _sellers),
+        *(_ranks, _hours, _identifiers, _texts, _urls, _grid),
     )
     return sorted((event for case in cases for event in case()), key=lambda event: event.arrives)
 
@@ -84,14 +71,9 @@ def write(directory: Path) -> None:
 
 def _person(id: int, at: float, arrives: float | None = None, **fields: Any) -> Event:
     values = {
-        "id": id,
-        "name": f"Name {id}",
-        "emailAddress": f"{id}@example.com",
-        "creditCard": "0000 1111 2222 3333",
-        "city": "Bend",
-        "state": "OR",
-        "dateTime": _text(at),
-        "extra": f"person {id}",
+        **{"id": id, "name": f"Name {id}", "emailAddress": f"{id}@example.com"},
+        **{"creditCard": "0000 1111 2222 3333", "city": "Bend", "state": "OR"},
+        **{"dateTime": _text(at), "extra": f"person {id}"},
     }
     return Event("person", values | fields, at if arrives is None else arrives)
 
@@ -100,16 +82,9 @@ def _auction(
     id: int, at: float, expires: float, arrives: float | None = None, **fields: Any
 ) -> Event:
     values = {
-        "id": id,
-        "itemName": f"item {id}",
-        "description": f"description {id}",
-        "initialBid": 11,
-        "reserve": 22,
-        "dateTime": _text(at),
-        "expires": _text(expires),
-        "seller": 1000,
-        "category": 10,
-        "extra": f"auction {id}",
+        **{"id": id, "itemName": f"item {id}", "description": f"description {id}"},
+        **{"initialBid": 11, "reserve": 22, "dateTime": _text(at), "expires": _text(expires)},
+        **{"seller": 1000, "category": 10, "extra": f"auction {id}"},
     }
     return Event("auction", values | fields, at if arrives is None else arrives)
 
@@ -123,13 +98,8 @@ def _bid(
     **fields: Any,
 ) -> Event:
     values = {
-        "auction": auction,
-        "bidder": bidder,
-        "price": price,
-        "channel": "Google",
-        "url": _URL,
-        "dateTime": _text(at),
-        "extra": f"bid at {at}",
+        **{"auction": auction, "bidder": bidder, "price": price, "channel": "Google"},
+        **{"url": _URL, "dateTime": _text(at), "extra": f"bid at {at}"},
     }
     return Event("bid", values | fields, at if arrives is None else arrives)
 
@@ -218,7 +188,7 @@ def _validity() -> Iterator[Event]:
 def _ties() -> Iterator[Event]:
     """Equal prices at different and at equal times; the tenth and the eleventh bid are equal.
 
-    Auction 980: what arrives first is later; then equal in all but the number.
+    Auction 980: the first to arrive is later; then all equal but the number.
     Auction 981: twelve bids; numbers 10 to 12 have the same price.
     Bidder 985: the last bid by time arrives before an earlier one; then two of the same time.
     """
@@ -250,7 +220,7 @@ def _sales() -> Iterator[Event]:
         price = not_of_the_last_nine.get(id, 1_001)
         yield _auction(id, 40, 50, seller=1200, category=26)
         yield _bid(id, sold, price)
-        yield _bid(id, 49, price - 1)  # later and lower: not what it is sold for
+        yield _bid(id, 49, price - 1)  # later and lower: not the price at which it is sold
     yield _bid(1201, 45, 50_000)  # as high and later: sold before
     for id, price in ((1220, 7), (1221, 10)):  # the mean is 8.5
         yield _auction(id, 40, 50, seller=1201, category=26)

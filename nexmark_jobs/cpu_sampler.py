@@ -56,8 +56,8 @@ from typing import Any, NamedTuple, NoReturn
 FORMAT = 1
 CLK_TCK = os.sysconf("SC_CLK_TCK")
 INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO of the kernel
-LAST_RECHECK = 64  # readings after which a process is taken for what it is
-YOUNG_S = 60.0  # a process older than that when first seen is taken for what it is at once
+LAST_RECHECK = 64  # after this number of readings the kind of a process is final
+YOUNG_S = 60.0  # if a process is older when first seen, its kind is final at once
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 ROLES = {
@@ -226,7 +226,8 @@ class ProcessTable:
             if pid in self._parents and self._ticks - seen <= LAST_RECHECK
         }
         fresh = [pid for pid in sorted(present.difference(self._parents)) if self._notice(pid)]
-        due = [pid for pid, seen in self._seen.items() if is_power_of_2(self._ticks - seen)]
+        ages = {pid: self._ticks - seen for pid, seen in self._seen.items()}
+        due = [pid for pid, age in ages.items() if age > 0 and age & (age - 1) == 0]  # a power of 2
         roots = [pid for pid in [*fresh, *due] if self._look(pid)]
         if fresh or roots:
             self._adopt()
@@ -298,11 +299,6 @@ class ProcessTable:
             return steps
 
         return sorted(self._tracked, key=depth)
-
-
-def is_power_of_2(number: int) -> bool:
-    """Whether the number is 1, 2, 4, 8 ..."""
-    return number > 0 and number & (number - 1) == 0
 
 
 def now() -> tuple[float, float]:
@@ -436,19 +432,10 @@ def header(interval: float, wall: float, mono: float) -> dict[str, Any]:
     """Return the header line of a samples file."""
     boot_id = (read_bytes("/proc/sys/kernel/random/boot_id") or b"").strip().decode()
     initial = Path("/proc/self/ns/pid").stat().st_ino == INITIAL_PID_NAMESPACE
-    return {
-        "kind": "header",
-        "format": FORMAT,
-        "host": os.uname().nodename,
-        "clk_tck": CLK_TCK,
-        "cpus": os.cpu_count(),
-        "boot_id": boot_id,
-        "interval_s": interval,
-        "wall": wall,
-        "mono": mono,
-        "scope": "host" if initial else "pidns",
-        "pid": os.getpid(),
-    }
+    place = {"host": os.uname().nodename, "clk_tck": CLK_TCK, "cpus": os.cpu_count()}
+    times = {"interval_s": interval, "wall": wall, "mono": mono}
+    scope = {"scope": "host" if initial else "pidns", "pid": os.getpid()}
+    return {"kind": "header", "format": FORMAT, **place, "boot_id": boot_id, **times, **scope}
 
 
 class SamplerParser(argparse.ArgumentParser):

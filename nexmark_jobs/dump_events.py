@@ -11,45 +11,41 @@ system that driver and executors share. It appears complete or not at all.
 Exit codes: 0 done, 1 failed, 2 wrong arguments; the reason is one line on stderr.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 if __name__ == "__main__":  # spark-submit puts this file's own directory first
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from nexmark_jobs import generator
-from nexmark_jobs.ending import JobError, UsageError, end, one_line
+from nexmark_jobs.ending import UsageError, command, end
 from nexmark_jobs.generator import GeneratorConfig
 from nexmark_jobs.generator.generator_options import (
     OneLineParser,
     add_generator_arguments,
     count,
     generator_config,
+    new_directory,
 )
-from nexmark_jobs.sinks.sink import Staging
+from nexmark_jobs.session import spark_application
+from nexmark_jobs.sinks import Staging
 
 _ENTITIES = ("person", "auction", "bid")
-_JSON_OPTIONS = {
-    "timestampFormat": "yyyy-MM-dd HH:mm:ss.SSS",
-    "timeZone": "UTC",
-    "ignoreNullFields": "false",
-}
+_TIMES = {"timestampFormat": "yyyy-MM-dd HH:mm:ss.SSS", "timeZone": "UTC"}
+_JSON_OPTIONS = {**_TIMES, "ignoreNullFields": "false"}
 
 
 @dataclass(frozen=True)
 class DumpOptions:
-    """What to write, where and how."""
+    """The options: the events, the directory, the format."""
 
     events: int
     config: GeneratorConfig
@@ -59,21 +55,16 @@ class DumpOptions:
 
 
 def parse(arguments: list[str]) -> DumpOptions:
-    """Return the checked options.
-
-    Raises:
-        UsageError: An argument is missing, unknown or out of range, or the directory is in use.
-    """
+    """Return the checked options; UsageError for a wrong argument, or a directory in use."""
     parser = OneLineParser(
         prog="dump_events.py", description="Writes Nexmark events to files.", allow_abbrev=False
     )
-    parser.add_argument("--events", type=count("number of events"), required=True, metavar="N")
+    add = parser.add_argument
+    add("--events", type=count("number of events"), required=True, metavar="N")
     add_generator_arguments(parser)
-    parser.add_argument("--out", required=True, metavar="DIR", help="new or empty directory")
-    parser.add_argument("--format", choices=("json", "parquet"), default="json")
-    parser.add_argument(
-        "--events-per-file", type=count("events per file"), default=100_000, metavar="N"
-    )
+    add("--out", required=True, metavar="DIR", help="new or empty directory")
+    add("--format", choices=("json", "parquet"), default="json")
+    add("--events-per-file", type=count("events per file"), default=100_000, metavar="N")
     given = parser.parse_args(arguments)
     config = generator_config(given.seed, given.tps, given.generator, given.events)
     return DumpOptions(
@@ -84,11 +75,7 @@ def parse(arguments: list[str]) -> DumpOptions:
 def _directory(text: str) -> Path:
     if "://" in text:
         raise UsageError(f"--out: {text} is a URL; give a directory of the local file system")
-    path = Path(text).absolute()
-    if path.exists() and not path.is_dir():
-        raise UsageError(f"--out: {path} is a file; give a new directory")
-    if path.is_dir() and any(path.iterdir()):
-        raise UsageError(f"--out: {path} is not empty; give a new directory or empty this one")
+    path = new_directory("--out", text)
     if not path.parent.is_dir():
         raise UsageError(f"--out: there is no directory {path.parent}; create it first")
     return path
@@ -122,8 +109,10 @@ def dump(spark: SparkSession, options: DumpOptions) -> None:
     started = time.monotonic()
     try:
         with ThreadPoolExecutor(spark.sparkContext.defaultParallelism) as pool:
-            chunks = list(_chunks(options))
-            for numbers in pool.map(lambda job: _write(spark, options, staging.path, *job), chunks):
+            size, last = options.events_per_file, options.events
+            chunks = [range(start, min(start + size, last)) for start in range(0, last, size)]
+            write = partial(_write, spark, options, staging.path)
+            for numbers in pool.map(write, range(len(chunks)), chunks):
                 rate = numbers.stop / (time.monotonic() - started)
                 percent = 100 * numbers.stop // options.events
                 print(f"{numbers.stop} events, {percent} %, {rate:.0f} events/s", flush=True)
@@ -132,12 +121,6 @@ def dump(spark: SparkSession, options: DumpOptions) -> None:
     except BaseException:
         staging.discard()
         raise
-
-
-def _chunks(options: DumpOptions) -> Iterator[tuple[int, range]]:
-    size = options.events_per_file
-    for index, start in enumerate(range(0, options.events, size)):
-        yield index, range(start, min(start + size, options.events))
 
 
 def _write(
@@ -165,23 +148,12 @@ def _stamp(directory: Path) -> None:
         os.utime(path, (latest - age, latest - age))
 
 
-def main(arguments: list[str]) -> int:
+@command("dump_events.py")
+def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
-    spark = None
-    try:
-        options = parse(arguments)
-        spark = SparkSession.builder.appName("nexmark dump_events").getOrCreate()
+    options = parse(arguments)
+    with spark_application("nexmark dump_events") as spark:
         dump(spark, options)
-    except JobError as error:
-        print(f"dump_events.py: error: {error}", file=sys.stderr)
-        return error.exit_code
-    except (PySparkException, OSError) as error:
-        print(f"dump_events.py: error: {one_line(error)}", file=sys.stderr)
-        return 1
-    finally:
-        if spark is not None:
-            spark.stop()
-    return 0
 
 
 if __name__ == "__main__":

@@ -1,16 +1,21 @@
 """How a job ends: with an exit code that its starter can read, and one line where it failed."""
 
-from __future__ import annotations
-
 import contextlib
+import functools
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 #: The environment variable with the file that a job writes its exit code to.
 VARIABLE = "NEXMARK_EXIT_CODE_FILE"
+
+_ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_.]+)\] [^\n]+")
+_WRAPPERS = {"FOREACH_BATCH_USER_FUNCTION_ERROR", "STREAM_FAILED", "TASK_WRITE_FAILED"}
+_JAVA_ERROR = re.compile(r"\b[a-z][\w.]*\.(?P<name>[A-Z]\w+(?:\$\w+)?):")
+_MAX_LENGTH = 400
 
 
 def end(code: int) -> NoReturn:
@@ -23,7 +28,7 @@ def end(code: int) -> NoReturn:
 
 
 def exit_code(path: Path) -> int | None:
-    """The exit code that a job wrote to `path`; None if it did not end by itself."""
+    """Return the exit code that a job wrote to `path`; None if the job was killed."""
     try:
         return int(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -43,11 +48,7 @@ class UsageError(JobError):
 
 
 class QueryFailedError(JobError):
-    """A streaming query has failed.
-
-    Attributes:
-        causes: the exception and all its causes, the text of each on lines of its own.
-    """
+    """A streaming query has failed; `causes` has the text of each cause on lines of its own."""
 
     def __init__(self, causes: str) -> None:
         """Say the cause in one line."""
@@ -55,12 +56,26 @@ class QueryFailedError(JobError):
         self.causes = causes
 
 
-_ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_.]+)\] [^\n]+")
-_WRAPPERS = {"FOREACH_BATCH_USER_FUNCTION_ERROR", "STREAM_FAILED", "TASK_WRITE_FAILED"}
-_MAX_LENGTH = 400
+def command(program: str) -> Callable[[Callable[[list[str]], None]], Callable[[list[str]], int]]:
+    """Make a command of a function: it returns the exit code, and says why it failed on stderr."""
+    from pyspark.errors import PySparkException
 
+    def made(work: Callable[[list[str]], None]) -> Callable[[list[str]], int]:
+        @functools.wraps(work)
+        def run(arguments: list[str]) -> int:
+            try:
+                work(arguments)
+            except JobError as error:
+                print(f"{program}: error: {error}", file=sys.stderr)
+                return error.exit_code
+            except (PySparkException, OSError) as error:
+                print(f"{program}: error: {one_line(error)}", file=sys.stderr)
+                return 1
+            return 0
 
-_JAVA_ERROR = re.compile(r"\b[a-z][\w.]*\.(?P<name>[A-Z]\w+(?:\$\w+)?):")
+        return run
+
+    return made
 
 
 def error_class(error: BaseException | str) -> str:

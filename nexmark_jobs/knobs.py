@@ -1,75 +1,109 @@
-"""The bounds of the event generator. Standard library only: `include/conf` is checked with them."""
+"""The knobs of the event generator, with their bounds, checked once.
 
-from __future__ import annotations
+Standard library only: `include/conf` is checked with them.
+"""
 
 from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Annotated, get_type_hints
 
 DISORDER_PRIME = 953
 """Event i of an out-of-order group takes place i * 953 modulo the group's size."""
-
 OWN_ARGUMENTS = ("seed", "tps")
 """Knobs with an argument, and in a workload a key, of their own."""
-
 MAX_EVENTS = 2**53
 """An event number becomes a double on its way to a time; beyond this two numbers are the same."""
-
 BASE_TIME_MS = 1_436_918_400_000
 """2015-07-15T00:00:00Z, the event time of event 0 unless a knob says otherwise."""
-
 LATEST_MS = 64_060_588_800_000
 """4000-01-01T00:00:00Z; the sentinels lie in 9999."""
 
-_MAX_TIME_MS = 4_102_444_800_000  # 2100-01-01T00:00:00Z
-_MAX_INT = 2**31 - 1
-_ANY = (1, _MAX_INT)
-
-BOUNDS: dict[str, tuple[int, int]] = {
-    "seed": (-(2**63), 2**63 - 1),
-    "tps": (1, 10**9),
-    "base_time_ms": (0, _MAX_TIME_MS),
-    "person_proportion": (1, 1000),
-    "auction_proportion": (1, 1000),
-    "bid_proportion": (1, 1000),
-    "first_event_number": (0, MAX_EVENTS),
-    "first_event_id": (0, 2**53),
-    "first_person_id": (0, 2**53),
-    "first_auction_id": (0, 2**53),
-    "first_category_id": (0, 2**53),
-    "num_categories": _ANY,
-    "bidder_id_offset": (0, 2**53),
-    "person_id_lead": (0, 10**6),
-    "auction_id_lead": (0, 10**6),
-    "num_active_people": (1, 10**6),
-    "num_in_flight_auctions": (1, 10**6),
-    "hot_auction_ratio": _ANY,
-    "hot_bidders_ratio": _ANY,
-    "hot_sellers_ratio": _ANY,
-    "hot_channels_ratio": _ANY,
-    "hot_auction_block": _ANY,
-    "hot_bidder_block": _ANY,
-    "hot_seller_block": _ANY,
-    "num_channels": (1, 10**9),
-    "avg_person_byte_size": (0, 65_536),
-    "avg_auction_byte_size": (0, 65_536),
-    "avg_bid_byte_size": (0, 65_536),
-    "out_of_order_group_size": _ANY,
-}
-"""Lowest and highest value of every knob of `generator.config.GeneratorConfig`."""
+_Moment = Annotated[int, 0, 4_102_444_800_000]  # until 2100-01-01T00:00:00Z
+_Any = Annotated[int, 1, 2**31 - 1]
+_Share = Annotated[int, 1, 1000]
+_Number = Annotated[int, 0, 2**53]
+_Lead = Annotated[int, 0, 10**6]
+_Newest = Annotated[int, 1, 10**6]
+_Bytes = Annotated[int, 0, 65_536]
 
 
 class KnobError(ValueError):
-    """A value that the generator cannot work with.
-
-    Attributes:
-        name: the knob.
-        problem: what is wrong with its value.
-    """
+    """A value that the generator cannot work with: the knob's `name`, and the `problem`."""
 
     def __init__(self, name: str, problem: str) -> None:
         """Say what is wrong with the value of the knob `name`."""
         super().__init__(f"{name}: {problem}")
         self.name = name
         self.problem = problem
+
+
+@dataclass(frozen=True)
+class GeneratorConfig:
+    """All that an event depends on besides its number; the defaults match nexmark-flink.
+
+    Raises KnobError for a value out of range.
+    """
+
+    seed: Annotated[int, -(2**63), 2**63 - 1] = 1  # key of every draw
+    tps: Annotated[int, 1, 10**9] = 10_000  # events per second of event time: spaces events only
+    base_time_ms: _Moment = BASE_TIME_MS  # event time of event 0, ms since 1970 (UTC)
+    person_proportion: _Share = 1  # persons among `total_proportion` consecutive events
+    auction_proportion: _Share = 3
+    bid_proportion: _Share = 46
+    first_event_number: _Number = 0  # place of event 0 on the timeline (nexmark-flink has 1)
+    # Added to the place on the timeline to give the event id, which fixes kind and entity ids
+    # (nexmark-flink has 1, so that its first event has id 2).
+    first_event_id: _Number = 0
+    first_person_id: _Number = 1000
+    first_auction_id: _Number = 1000
+    first_category_id: _Number = 10
+    num_categories: _Any = 5
+    # Added to the drawn person to give the bidder. Equal to first_person_id unless the doubled
+    # offset of nexmark-flink (2000) is wanted.
+    bidder_id_offset: _Number = 1000
+    person_id_lead: _Lead = 10  # how far ahead of the newest person a reference may point
+    auction_id_lead: _Lead = 10
+    num_active_people: _Newest = 1000  # how many of the newest persons sell and bid
+    num_in_flight_auctions: _Newest = 100  # how many of the newest auctions receive bids
+    hot_auction_ratio: _Any = 2  # r, where 1 - 1/r of the bids go to the hot auction
+    hot_bidders_ratio: _Any = 4  # the same of the bids, which come from the hot bidder
+    hot_sellers_ratio: _Any = 4  # the same of the auctions, which come from the hot seller
+    hot_channels_ratio: _Any = 2  # the same of the bids, which come over one of four hot channels
+    hot_auction_block: _Any = 100  # size of a block of auctions; one auction of each block is hot
+    hot_bidder_block: _Any = 100  # the same of persons, of whom one is a hot bidder
+    hot_seller_block: _Any = 100  # the same of persons, of whom one is a hot seller
+    num_channels: Annotated[int, 1, 10**9] = 10_000  # besides the hot ones
+    avg_person_byte_size: _Bytes = 200  # size to which a person's `extra` fills it
+    avg_auction_byte_size: _Bytes = 500
+    avg_bid_byte_size: _Bytes = 100
+    # Events are permuted within groups of this size. 1 keeps their order. Not a multiple of 953.
+    out_of_order_group_size: _Any = 1
+
+    def __post_init__(self) -> None:
+        """Check types and ranges."""
+        for name in BOUNDS:
+            check_knob(name, getattr(self, name))
+
+    @property
+    def total_proportion(self) -> int:
+        """Length of the cycle of kinds: persons, then auctions, then bids."""
+        return self.person_proportion + self.auction_proportion + self.bid_proportion
+
+    @property
+    def events_in_flight(self) -> int:
+        """How many events it takes to start `num_in_flight_auctions` auctions."""
+        return self.num_in_flight_auctions * self.total_proportion // self.auction_proportion
+
+    def check_span(self, events: int) -> None:
+        """Raise KnobError if `events` is more than there are numbers, or passes the year 4000."""
+        check_span(events, self.tps, self.base_time_ms, self.first_event_number)
+
+
+BOUNDS: dict[str, tuple[int, int]] = {
+    name: hint.__metadata__
+    for name, hint in get_type_hints(GeneratorConfig, include_extras=True).items()
+}
+"""Lowest and highest value of every knob."""
 
 
 def knobs() -> Collection[str]:
@@ -93,14 +127,8 @@ def check_span(events: int, tps: int, base_time_ms: int, first_event_number: int
     """Raise KnobError for more events than have numbers, or than fit before the year 4000."""
     last = first_event_number + events
     if last > MAX_EVENTS:
-        raise KnobError(
-            "events",
-            f"{events} events are more than the generator can number, "
-            f"{MAX_EVENTS - first_event_number}; lower the events",
-        )
+        problem = f"{events} events are more than the generator can number, "
+        raise KnobError("events", f"{problem}{MAX_EVENTS - first_event_number}; lower the events")
     if base_time_ms + last * 1000 // tps > LATEST_MS:
-        raise KnobError(
-            "events",
-            f"{events} events at tps {tps} reach beyond the year 4000; "
-            "lower the events or raise the tps",
-        )
+        problem = f"{events} events at tps {tps} reach beyond the year 4000; "
+        raise KnobError("events", f"{problem}lower the events or raise the tps")

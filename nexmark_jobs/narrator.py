@@ -1,7 +1,7 @@
 """Progress lines of a running query, and the parser of these lines.
 
-They cost the measured application nothing. The driver asks Spark for this progress anyway, because
-the result file lists every batch, and the driver's own Python process is not measured.
+They cost the measured application nothing: the driver asks Spark for this progress anyway, and its
+own Python process is not measured.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import argparse
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from nexmark_jobs.ending import UsageError
 from nexmark_jobs.experiments import EXPERIMENT_QUERIES
@@ -16,6 +17,7 @@ from nexmark_jobs.generator.generator_options import (
     changed_knobs,
     count,
     generator_config,
+    new_directory,
 )
 from nexmark_jobs.queries import QUERIES, Query
 from nexmark_jobs.sources.recorded_events import Recording, open_recording
@@ -33,17 +35,11 @@ class DatagenOptions:
     rows_per_batch: int
     config: GeneratorConfig
 
-    @property
-    def knobs(self) -> dict[str, int]:
-        """The generator's knobs that differ from their defaults, but for seed and tps."""
-        return changed_knobs(self.config)
-
-
-@dataclass(frozen=True)
-class FilesOptions:
-    """Recorded events in the files of a directory."""
-
-    recording: Recording
+    def told(self) -> dict[str, Any]:
+        """The events, as a result file tells of them."""
+        config, size = self.config, {"events": self.events, "rows_per_batch": self.rows_per_batch}
+        knobs = {"generator": changed_knobs(config)}
+        return {**size, "tps": config.tps, "seed": config.seed, **knobs}
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ class BoundaryOptions:
     """The boundary events, which are always the same."""
 
 
-SourceOptions = DatagenOptions | FilesOptions | KafkaOptions | BoundaryOptions
+SourceOptions = DatagenOptions | Recording | KafkaOptions | BoundaryOptions
 
 
 @dataclass(frozen=True)
@@ -77,10 +73,14 @@ class SinkOptions:
 
 @dataclass(frozen=True)
 class CheckpointOptions:
-    """A directory that outlives the run, on any file system of Spark's, and where to stop."""
+    """A directory that outlives the run, on any file system of Spark's, and where to stop.
+
+    A batch is due `pace_s` after the one before, also where a run goes on.
+    """
 
     directory: str
     last_batch: int | None = None
+    pace_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,7 @@ class Options:
 
 
 def parse(arguments: list[str]) -> Options:
-    """Return the checked options.
-
-    Raises:
-        UsageError: An argument is missing, unknown or out of range, or names a file or directory
-            that cannot be used; the message names the argument.
-    """
+    """Return the checked options; UsageError, which names the argument, for a wrong one."""
     given = _parser().parse_args(arguments)
     query = _query(given.query)
     sink = _sink(given.sink, query)
@@ -136,62 +131,57 @@ def _parser() -> argparse.ArgumentParser:
         "and Spark confs are spark-submit's.",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--query",
-        required=True,
-        metavar="Q",
-        help="q0 to q23, q14_python_udf, or of experiments/",
-    )
-    parser.add_argument(
-        "--formulation", metavar="NAME", help="instead of the best one this Spark can run"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("--query", required=True, metavar="Q", help="q0 to q23, q14_python_udf, or of experiments/")
+    add("--formulation", metavar="NAME", help="instead of the best one this Spark can run")
+    add(
         "--source",
         default="datagen",
         help="datagen (default), files:DIR, recorded events as JSON lines (gzip or not) or "
         "parquet, kafka:TOPIC, what the topic holds at the start, or boundary, the events of "
         "boundary.py; the latter three ignore the arguments of the generator",
     )
-    parser.add_argument(
-        "--bootstrap-servers", metavar="LIST", help="of kafka:TOPIC: HOST:PORT[,HOST:PORT...]"
-    )
-    parser.add_argument("--events", type=count("number of events"), metavar="N")
+    add("--bootstrap-servers", metavar="LIST", help="of kafka:TOPIC: HOST:PORT[,HOST:PORT...]")
+    add("--events", type=count("number of events"), metavar="N")
     add_generator_arguments(parser)
-    parser.add_argument(
+    add(
         "--rows-per-batch",
         type=count("events per micro-batch", "25000"),
         default=25_000,
         metavar="B",
         help="default 25000",
     )
-    parser.add_argument(
+    add(
         "--sink",
         default="noop",
         help="noop (default), parquet:DIR (the final table), filesystem:DIR (q10)",
     )
-    parser.add_argument(
+    add(
         "--boundary",
         metavar="DIR",
         help="run the query over the boundary events as well, into DIR by the same kind of sink",
     )
-    parser.add_argument(
+    add(
         "--checkpoint",
         metavar="DIR",
-        help="keep the checkpoint in DIR, and go on from what is there; of generated events",
+        help="keep the checkpoint in DIR, and continue the one that is there; of generated events",
     )
-    parser.add_argument(
+    add(
         "--stop-after-batch",
         type=_batch_number,
         metavar="K",
         help="leave what follows batch K (the first is 0) to a later run; of the sink parquet:DIR",
     )
-    parser.add_argument("--result", required=True, metavar="FILE.json")
-    parser.add_argument(
-        "--digest", choices=("on", "off"), default="on", help="order-free hash of the rows"
+    add(
+        "--pace",
+        type=_pace,
+        metavar="S",
+        help="no batch earlier than S seconds after the one before was due; with --checkpoint, "
+        "of the sink parquet:DIR",
     )
-    parser.add_argument(
-        "--conf-profile", default="default", metavar="NAME", help="kept in the result, no more"
-    )
+    add("--result", required=True, metavar="FILE.json")
+    add("--digest", choices=("on", "off"), default="on", help="order-free hash of the rows")
+    add("--conf-profile", default="default", metavar="NAME", help="kept in the result, no more")
     return parser
 
 
@@ -199,6 +189,16 @@ def _batch_number(text: str) -> int:
     if not text.isascii() or not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no number of a batch; give 0, 1, 2, ...")
     return int(text)
+
+
+def _pace(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is no pace; give seconds, up to 3600")
+    return seconds
 
 
 def _query(name: str) -> Query:
@@ -233,7 +233,7 @@ def _source(given: argparse.Namespace) -> SourceOptions:
             raise UsageError(
                 f"--source: {directory} is not a directory; give the one that holds the events"
             )
-        return FilesOptions(open_recording(directory.resolve()))
+        return open_recording(directory.resolve())
     raise UsageError(
         f"--source: unknown source '{given.source}'; use datagen, files:DIR, kafka:TOPIC or "
         "boundary"
@@ -277,7 +277,7 @@ def _sink(text: str, query: Query) -> SinkOptions:
         )
     if kind == "noop":
         return SinkOptions(kind)
-    return SinkOptions(kind, _new_directory("--sink", place))
+    return SinkOptions(kind, new_directory("--sink", place))
 
 
 def _boundary(text: str | None, sink: SinkOptions) -> Path | None:
@@ -286,7 +286,7 @@ def _boundary(text: str | None, sink: SinkOptions) -> Path | None:
         return None
     if sink.directory is None:
         raise UsageError("--boundary: the sink noop keeps no rows; use it with --sink parquet:DIR")
-    directory = _new_directory("--boundary", text)
+    directory = new_directory("--boundary", text)
     if directory.is_relative_to(sink.directory) or sink.directory.is_relative_to(directory):
         raise UsageError(f"--boundary: {directory} and the sink's directory overlap; give another")
     return directory
@@ -297,6 +297,8 @@ def _checkpoint(given: argparse.Namespace) -> CheckpointOptions | None:
     if given.checkpoint is None:
         if given.stop_after_batch is not None:
             raise UsageError("--stop-after-batch: a later run needs --checkpoint DIR to go on")
+        if given.pace is not None:
+            raise UsageError("--pace: a run that goes on has to know it; add --checkpoint DIR")
         return None
     if given.source != "datagen" or given.boundary is not None:
         raise UsageError("--checkpoint: only a run of generated events can go on; drop --source")
@@ -304,18 +306,10 @@ def _checkpoint(given: argparse.Namespace) -> CheckpointOptions | None:
         raise UsageError("--checkpoint: the sink filesystem cannot go on; use parquet:DIR")
     if given.stop_after_batch is not None and not given.sink.startswith("parquet:"):
         raise UsageError("--stop-after-batch: only the sink parquet:DIR stops at a batch")
-    return CheckpointOptions(given.checkpoint.rstrip("/"), given.stop_after_batch)
-
-
-def _new_directory(argument: str, place: str) -> Path:
-    directory = Path(place).absolute()
-    if directory.exists() and not directory.is_dir():
-        raise UsageError(f"{argument}: {directory} is a file; give a new directory")
-    if directory.is_dir() and any(directory.iterdir()):
-        raise UsageError(
-            f"{argument}: {directory} is not empty; give a new directory or empty this"
-        )
-    return directory
+    if given.pace is not None and not given.sink.startswith("parquet:"):
+        raise UsageError("--pace: only the sink parquet:DIR waits for a batch to be due")
+    directory = given.checkpoint.rstrip("/")
+    return CheckpointOptions(directory, given.stop_after_batch, given.pace or 0.0)
 
 
 def _check_apart(source: str, sink: SinkOptions) -> None:

@@ -11,8 +11,6 @@ Exit codes: 0 it ran until the file was there, 1 it failed, 2 wrong arguments; t
 line on stderr.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
@@ -25,25 +23,24 @@ from typing import Any
 if __name__ == "__main__":  # spark-submit puts this file's own directory first
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from nexmark_jobs import result
-from nexmark_jobs.ending import JobError, UsageError, end, one_line
+from nexmark_jobs.ending import JobError, UsageError, command, end, one_line
 from nexmark_jobs.generator.generator_options import OneLineParser
 from nexmark_jobs.plan_fingerprint import Fingerprint, fingerprint
 from nexmark_jobs.progress import batch, is_batch
 from nexmark_jobs.queries import QUERIES, Query, Streams
-from nexmark_jobs.real_time import refusal
+from nexmark_jobs.real_time import EVERY, refusal
+from nexmark_jobs.session import WorkDirectory, spark_application, stop, work_directory
 from nexmark_jobs.sources.event_files import ByKind, entities
 from nexmark_jobs.sources.kafka import is_wanted, parsed
 from nexmark_jobs.sources.kafka_topic import Brokers
-from nexmark_jobs.stopping import stop
-from nexmark_jobs.workdir import WorkDirectory, work_directory
 
 TRIGGERS = ("micro-batch", "real-time")
 """Spark's default trigger, and Real-Time Mode (Spark 4.2)."""
+
 
 _REAL_TIME = "5 minutes"
 """How often Real-Time Mode ends a batch: not while a measurement runs."""
@@ -78,7 +75,7 @@ def rows(frame: DataFrame) -> DataFrame:
 def start(
     spark: SparkSession, given: argparse.Namespace, work: WorkDirectory
 ) -> tuple[Any, dict[str, Any]]:
-    """Start the query, whose checkpoint is in `work`; returns also what can be told of it."""
+    """Start the query with its checkpoint in `work`; return it and a description of it."""
     query: Query = QUERIES[given.query]
     brokers = Brokers(spark, given.bootstrap_servers)
     source = PacedTopic(spark, brokers, given.source)
@@ -89,17 +86,10 @@ def start(
     if given.trigger != TRIGGERS[0]:
         check_real_time(spark, query, len(brokers.topic(given.source).ends), plan)
     told = {
-        "schema_version": result.SCHEMA_VERSION,
-        "query": query.name,
-        "formulation": formulation.name,
-        "output_mode": "update",
-        "build": spark.conf.get(result.BUILD, None),
-        "spark_version": spark.version,
+        **result.head(spark, query.name, formulation, "update"),
         "conf_profile": given.conf_profile,
-        "application_id": spark.sparkContext.applicationId,
         "trigger": given.trigger,
         "plan": asdict(plan),
-        "confs": result.confs(spark),
         "kafka": brokers.versions(),
     }
     options = {f"kafka.{key}": value for key, value in brokers.options.items()}
@@ -108,6 +98,8 @@ def start(
     writer = writer.option("topic", given.sink).outputMode("update")
     if given.trigger != TRIGGERS[0]:
         writer = writer.trigger(realTime=_REAL_TIME)  # type: ignore[call-overload]
+    elif interval := spark.conf.get(EVERY, None):
+        writer = writer.trigger(processingTime=interval)
     return writer.start(checkpointLocation=work.child("checkpoint")), told
 
 
@@ -137,7 +129,7 @@ def check_real_time(spark: SparkSession, query: Query, partitions: int, plan: Fi
 
 
 def finished(running: Any) -> dict[str, Any]:
-    """What Spark's progress tells; Real-Time Mode tells nothing before a batch has ended."""
+    """Return Spark's progress; Real-Time Mode reports none before a batch has ended."""
     progress = [json.loads(each.json()) for each in running._jsq.recentProgress()]
     batches = [batch(each, "data", each["numInputRows"]) for each in progress if is_batch(each)]
     return {
@@ -164,24 +156,24 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         UsageError: One is missing or unknown.
     """
     parser = OneLineParser(prog="paced_query.py", description=__doc__, allow_abbrev=False)
-    parser.add_argument("--query", required=True, choices=tuple(QUERIES))
-    parser.add_argument("--bootstrap-servers", required=True, metavar="LIST")
-    parser.add_argument("--source", required=True, metavar="TOPIC")
-    parser.add_argument("--sink", required=True, metavar="TOPIC")
-    parser.add_argument("--trigger", choices=TRIGGERS, default=TRIGGERS[0])
-    parser.add_argument("--until", type=Path, required=True, metavar="FILE", help="stop if it is")
-    parser.add_argument("--started", type=Path, required=True, metavar="FILE", help="made then")
-    parser.add_argument("--conf-profile", default="default", metavar="NAME")
-    parser.add_argument("--result", type=Path, required=True, metavar="FILE.json")
+    add = parser.add_argument
+    add("--query", required=True, choices=tuple(QUERIES))
+    add("--bootstrap-servers", required=True, metavar="LIST")
+    add("--source", required=True, metavar="TOPIC")
+    add("--sink", required=True, metavar="TOPIC")
+    add("--trigger", choices=TRIGGERS, default=TRIGGERS[0])
+    add("--until", type=Path, required=True, metavar="FILE", help="stop if it is")
+    add("--started", type=Path, required=True, metavar="FILE", help="made then")
+    add("--conf-profile", default="default", metavar="NAME")
+    add("--result", type=Path, required=True, metavar="FILE.json")
     return parser.parse_args(arguments)
 
 
-def main(arguments: Sequence[str]) -> int:
+@command("paced_query.py")
+def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
-    spark = None
-    try:
-        given = parse(arguments)
-        spark = SparkSession.builder.appName(f"nexmark {given.query} paced").getOrCreate()
+    given = parse(arguments)
+    with spark_application(f"nexmark {given.query} paced") as spark:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         with work_directory(spark, given.query) as work:
             running, told = start(spark, given, work)
@@ -192,16 +184,6 @@ def main(arguments: Sequence[str]) -> int:
             finally:
                 stop(spark, running)
         result.write(told, given.result)
-    except JobError as error:
-        print(f"paced_query.py: error: {error}", file=sys.stderr)
-        return error.exit_code
-    except (PySparkException, OSError) as error:
-        print(f"paced_query.py: error: {one_line(error)}", file=sys.stderr)
-        return 1
-    finally:
-        if spark is not None:
-            spark.stop()
-    return 0
 
 
 if __name__ == "__main__":

@@ -34,21 +34,13 @@ _STATEFUL = re.compile(
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The plan in three grades of coarseness.
+    """The plan in three grades of coarseness."""
 
-    Attributes:
-        text: the plan without the parts that differ from run to run (ids, paths).
-        skeleton: its operators only, indented, with the keys of the exchanges.
-        skeleton_hash: 16 hexadecimal digits of the skeleton's SHA-256.
-        exchanges: number of shuffles.
-        stateful_operators: number of operators that keep state.
-    """
-
-    text: str
-    skeleton: str
-    skeleton_hash: str
-    exchanges: int
-    stateful_operators: int
+    text: str  # without the parts that differ from run to run (ids, paths)
+    skeleton: str  # its operators only, indented, with the keys of the exchanges
+    skeleton_hash: str  # 16 hexadecimal digits of the skeleton's SHA-256
+    exchanges: int  # number of shuffles
+    stateful_operators: int  # number of operators that keep state
 
 
 def fingerprint(frame: DataFrame) -> Fingerprint:
@@ -85,7 +77,11 @@ def from_text(explained: str) -> Fingerprint:
 def skeleton_line(operator: str) -> str:
     """The skeleton's line for an operator: its name; for an exchange also its keys."""
     name = _name(operator)
-    return name + _exchange_keys(name, operator)
+    found = _HASH_PARTITIONING.search(operator) if name == "Exchange" else None
+    if found is None:
+        return name
+    keys = re.sub(r"-T\d+ms", "", _EXPRESSION_ID.sub("", found["keys"]))
+    return f"{name} ({keys})"
 
 
 def _name(operator: str) -> str:
@@ -96,11 +92,3 @@ def _normalised(operator: str) -> str:
     for pattern, replacement in _VOLATILE:
         operator = pattern.sub(replacement, operator)
     return operator.rstrip()
-
-
-def _exchange_keys(name: str, operator: str) -> str:
-    found = _HASH_PARTITIONING.search(operator) if name == "Exchange" else None
-    if found is None:
-        return ""
-    keys = re.sub(r"-T\d+ms", "", _EXPRESSION_ID.sub("", found["keys"]))
-    return f" ({keys})"

@@ -1,24 +1,64 @@
-"""Spark's reports of micro-batches, as records."""
+"""Spark's reports of micro-batches, as records, and an order-free digest of the rows of a query.
 
-from __future__ import annotations
+Every row is hashed (xxhash64 over all columns, computed inside the generated code of the query's
+last stage); the digest is the sum of the hashes modulo 2^64. A sum, unlike an exclusive or, also
+sees rows that come in pairs. The two halves of the hash are summed apart, because the sum of whole
+ones overflows, which newer Sparks report as an error. A micro-batch may hold 2^31 rows.
 
-from collections.abc import Mapping
+xxhash64 passes over NULL, so two rows that differ only in which of two columns is NULL collide.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from nexmark_jobs.digest import OBSERVATION
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+DIGEST_KIND = "sum64(xxhash64)"
+"""Names the algorithm; digests of different kinds do not compare."""
+
+OBSERVATION = "nexmark_output"
+"""Name under which the counts of a batch appear in its progress."""
+
+_HASH = "__row_hash"
+_HALF = 32
+_MASK = (1 << _HALF) - 1
+
+
+def observe(frame: DataFrame, *, digest: bool, by: str | Observation = OBSERVATION) -> DataFrame:
+    """Count (and with `digest` hash) the rows that `frame` yields, leaving them as they are."""
+    if not digest:
+        return frame.observe(by, F.count(F.lit(1)).alias("rows"))
+    hashed = frame.withColumn(_HASH, F.xxhash64(*frame.columns))
+    return hashed.observe(
+        by,
+        F.count(F.lit(1)).alias("rows"),
+        F.sum(F.col(_HASH).bitwiseAND(_MASK)).alias("low"),
+        F.sum(F.shiftrightunsigned(F.col(_HASH), _HALF)).alias("high"),
+    ).drop(_HASH)
+
+
+def combine(batches: Iterable[Mapping[str, int | None]]) -> str:
+    """The digest, 16 hexadecimal digits, of all batches' observed metrics."""
+    total = sum((m.get("low") or 0) + ((m.get("high") or 0) << _HALF) for m in batches)
+    return format(total % (1 << 64), "016x")
 
 
 @dataclass(frozen=True)
 class StatefulOperator:
-    """A stateful operator after a batch; sizes in rows and bytes."""
+    """A stateful operator after a batch; sizes in rows and bytes.
+
+    `restore_ms` is how long RocksDB loaded stores in the batch; None before Spark 4.1.
+    """
 
     name: str
     rows: int
     bytes: int
     commit_ms: int
     late_rows: int
+    restore_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -26,7 +66,7 @@ class Batch:
     """A finished micro-batch.
 
     `start` and `end` are UTC; `input_rows` counts events of the input, sentinels not;
-    `observed` holds the counts of `digest.observe`.
+    `observed` holds the counts of `observe`.
     """
 
     id: int
@@ -56,13 +96,19 @@ class Batch:
         return sum(operator.commit_ms for operator in self.operators)
 
     @property
+    def state_restore_ms(self) -> int | None:
+        """Time in which state stores were loaded, summed over tasks; None where nobody tells."""
+        told = [x.restore_ms for x in self.operators if x.restore_ms is not None]
+        return sum(told) if told else None
+
+    @property
     def late_rows(self) -> int:
         """Rows dropped because they were older than the watermark."""
         return sum(operator.late_rows for operator in self.operators)
 
 
 def is_batch(progress: Mapping[str, Any]) -> bool:
-    """Whether this progress is of a batch that ran, not of a trigger without new data."""
+    """Return whether a batch ran; a trigger without new data reports progress too."""
     return "addBatch" in progress.get("durationMs", {})
 
 
@@ -93,6 +139,7 @@ def batch(progress: Mapping[str, Any], phase: str, input_rows: int) -> Batch:
                 bytes=operator["memoryUsedBytes"],
                 commit_ms=operator.get("commitTimeMs", 0),
                 late_rows=operator.get("numRowsDroppedByWatermark", 0),
+                restore_ms=operator.get("customMetrics", {}).get("rocksdbLoadLatencyMs"),
             )
             for operator in progress.get("stateOperators", [])
         ),

@@ -1,7 +1,5 @@
 """The result file of a run, schema version 1."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -12,14 +10,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from nexmark_jobs import digest
-from nexmark_jobs.options import DatagenOptions, FilesOptions, Options
+from nexmark_jobs.options import DatagenOptions, Options
 from nexmark_jobs.plan_fingerprint import Fingerprint
-from nexmark_jobs.progress import Batch
+from nexmark_jobs.progress import DIGEST_KIND, Batch, combine
 from nexmark_jobs.queries import Formulation, Source
 from nexmark_jobs.redaction import SPARK_REGEX, fingerprint, key_of_environment, redacted
 from nexmark_jobs.sources.kafka import Kafka
 from nexmark_jobs.sources.kafka_topic import CONFS
+from nexmark_jobs.sources.recorded_events import Recording
 
 SCHEMA_VERSION = 1
 
@@ -29,6 +27,10 @@ BUILD = "spark.nexmark.build"
 _OF_THIS_RUN = re.compile(
     r"spark\.app\..*|spark\.driver\.(host|port)|spark\.executor\.id|spark\.sql\.warehouse\.dir"
     r"|spark\.repl\..*|spark\.submit\..*|spark\.authenticate\.secret.*"
+)
+_OF_BATCH = (
+    *("id", "phase", "start", "end", "input_rows", "duration_ms", "steps_ms", "state_rows"),
+    *("state_bytes", "state_commit_ms", "state_restore_ms", "watermark", "late_rows"),
 )
 _IPV6 = "-Djava.net.preferIPv6Addresses=false"
 _OF_EVERY_RUN = {
@@ -41,7 +43,7 @@ _OF_EVERY_RUN = {
 
 @dataclass(frozen=True)
 class QueryRun:
-    """What happened: the batches of a query, when it began, whether it reached the end."""
+    """The course of a run: its batches, its start, and whether it reached the end."""
 
     start: datetime
     batches: list[Batch]
@@ -66,45 +68,51 @@ def describe(
     run: QueryRun,
     source: Source,
 ) -> dict[str, Any]:
-    """The result as it is written to the file."""
+    """Return the result in the form of the file."""
     observed = [batch.observed for batch in run.batches]
-    checkpoint = {} if options.checkpoint is None else {"checkpoint": _checkpoint(options, run)}
-    return checkpoint | {
-        "schema_version": SCHEMA_VERSION,
-        "query": options.query.name,
-        "formulation": formulation.name,
-        "output_mode": options.query.output_mode,
-        "build": spark.conf.get(BUILD, None),
-        "spark_version": spark.version,
+    part = {}  # which part of a run this was; counts and digest are of its batches only
+    if options.checkpoint is not None:
+        first, whole = run.batches[0].id, run.is_complete
+        place = {"directory": options.checkpoint.directory}
+        part = {"checkpoint": {**place, "first_batch": first, "is_complete": whole}}
+    return {
+        **part,
+        **head(spark, options.query.name, formulation, options.query.output_mode),
         "conf_profile": options.conf_profile,
         "workload": _workload(options, run.input_rows, source),
-        "application_id": spark.sparkContext.applicationId,
         "start": _instant(run.start),
         "end": _instant(run.batches[-1].end),
         "input_rows": run.input_rows,
         "output_rows": sum(metrics.get("rows") or 0 for metrics in observed),
-        "digest": digest.combine(observed) if options.digest else None,
-        "digest_kind": digest.KIND if options.digest else None,
+        "digest": combine(observed) if options.digest else None,
+        "digest_kind": DIGEST_KIND if options.digest else None,
         "batches": [_batch(batch) for batch in run.batches],
         "state": state(run.batches),
         "late_rows": sum(batch.late_rows for batch in run.batches),
         "plan": asdict(plan),
+    }
+
+
+def head(
+    spark: SparkSession, query: str, formulation: Formulation, output_mode: str
+) -> dict[str, Any]:
+    """Return the fields that every result file has: the query, and the Spark that ran it."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "query": query,
+        "formulation": formulation.name,
+        "output_mode": output_mode,
+        "build": spark.conf.get(BUILD, None),
+        "spark_version": spark.version,
+        "application_id": spark.sparkContext.applicationId,
         "confs": confs(spark),
     }
 
 
 def input_of(options: Options) -> dict[str, Any]:
-    """What a run that goes on from the checkpoint of another must have in common with it."""
-    given = options.source
-    assert isinstance(given, DatagenOptions)
-    return {
-        "query": options.query.name,
-        "events": given.events,
-        "tps": given.config.tps,
-        "seed": given.config.seed,
-        "rows_per_batch": given.rows_per_batch,
-        "generator": given.knobs,
-    }
+    """Return the settings that must not change when a run goes on from a checkpoint."""
+    assert isinstance(options.source, DatagenOptions)
+    return {"query": options.query.name, **options.source.told()}
 
 
 def write(result: dict[str, Any], path: Path) -> None:
@@ -118,7 +126,7 @@ def write(result: dict[str, Any], path: Path) -> None:
 
 
 def confs(spark: SparkSession) -> dict[str, str]:
-    """The Spark confs that were set, but for what Spark itself sets for every run.
+    """Return the Spark confs that somebody set, without those that Spark sets for every run.
 
     In place of a secret, and of all that secures a Kafka connection, is its fingerprint.
     """
@@ -138,56 +146,21 @@ def confs(spark: SparkSession) -> dict[str, str]:
 
 
 def _workload(options: Options, events: int, source: Source) -> dict[str, Any]:
-    sink = str(options.sink)
-    if isinstance(options.source, DatagenOptions):
-        config = options.source.config
-        return {
-            "source": "datagen",
-            "events": options.source.events,
-            "tps": config.tps,
-            "seed": config.seed,
-            "rows_per_batch": options.source.rows_per_batch,
-            "sink": sink,
-            "generator": options.source.knobs,
-        }
-    given = options.source
+    given, sink = options.source, {"sink": str(options.sink)}
+    if isinstance(given, DatagenOptions):
+        return {"source": "datagen", **given.told(), **sink}
     told: dict[str, Any] = {"source": "boundary", "rows_per_batch": None}
-    if isinstance(given, FilesOptions):
-        told["source"] = f"files:{given.recording.directory}"
+    if isinstance(given, Recording):
+        told["source"] = f"files:{given.directory}"
     elif isinstance(source, Kafka):
-        told = {
-            "source": str(source),
-            "rows_per_batch": source.rows_per_batch,
-            "kafka": source.facts(),
-        }
-    return told | {"events": events, "tps": None, "seed": None, "sink": sink, "generator": {}}
-
-
-def _checkpoint(options: Options, run: QueryRun) -> dict[str, Any]:
-    """Which part of a run this was; counts and digest are of its batches only."""
-    assert options.checkpoint is not None
-    return {
-        "directory": options.checkpoint.directory,
-        "first_batch": run.batches[0].id,
-        "is_complete": run.is_complete,
-    }
+        told = {"source": str(source), "rows_per_batch": source.rows_per_batch}
+        told["kafka"] = source.facts()
+    return {**told, "events": events, "tps": None, "seed": None, **sink, "generator": {}}
 
 
 def _batch(batch: Batch) -> dict[str, Any]:
-    return {
-        "id": batch.id,
-        "phase": batch.phase,
-        "start": _instant(batch.start),
-        "end": _instant(batch.end),
-        "input_rows": batch.input_rows,
-        "duration_ms": batch.duration_ms,
-        "steps_ms": batch.steps_ms,
-        "state_rows": batch.state_rows,
-        "state_bytes": batch.state_bytes,
-        "state_commit_ms": batch.state_commit_ms,
-        "watermark": batch.watermark,
-        "late_rows": batch.late_rows,
-    }
+    times = {"start": _instant(batch.start), "end": _instant(batch.end)}
+    return {name: times.get(name) or getattr(batch, name) for name in _OF_BATCH}
 
 
 def state(batches: list[Batch]) -> dict[str, Any]:

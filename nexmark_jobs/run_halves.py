@@ -6,7 +6,7 @@ a session of its own. One that fails is noted and the others go on.
 The plan is a JSON file:
 
     {"dump": [arguments of dump_events.py] or null,
-     "formulations": a file for `extra_formulations`, or null,
+     "formulations": a file for `queries.add_formulations`, or null,
      "halves": [{"id": "..", "arguments": [arguments of run_query.py], "confs": {Spark conf: value},
                  "after": id of the half that must be done before, or null,
                  "copies": [directory, copy of it to make before], or null,
@@ -20,10 +20,6 @@ finds there which half was running.
 Exit codes: 0 all were tried, 1 the application failed, 2 wrong arguments.
 """
 
-from __future__ import annotations
-
-import argparse
-import json
 import shutil
 import sys
 from dataclasses import asdict
@@ -38,14 +34,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from nexmark_jobs import dump_events
-from nexmark_jobs.ending import JobError, QueryFailedError, UsageError, end, error_class, one_line
-from nexmark_jobs.extra_formulations import add_formulations
+from nexmark_jobs.ending import JobError, QueryFailedError, command, end, error_class, one_line
 from nexmark_jobs.options import DatagenOptions, Options, parse
 from nexmark_jobs.plan_fingerprint import fingerprint
-from nexmark_jobs.queries import Streams
+from nexmark_jobs.queries import Streams, add_formulations
 from nexmark_jobs.run_query import run
+from nexmark_jobs.session import spark_application
 from nexmark_jobs.sources.datagen import Datagen
 from nexmark_jobs.stateful_operators import stateful_operators
+from nexmark_jobs.verify_queries import note, plan_parser, read_plan
 
 _FIELDS_SHOWN = "spark.sql.debug.maxToStringFields"
 
@@ -73,20 +70,15 @@ class Halves:
                 self._note(half, state, plan=plan, reason=reason, unset=unset)
             except (JobError, PySparkException, Py4JJavaError, OSError) as error:
                 cause = error.causes if isinstance(error, QueryFailedError) else error
-                self._note(
-                    half,
-                    "failed",
-                    plan=plan,
-                    error_class=error_class(cause),
-                    reason=one_line(cause),
-                )
+                why = {"error_class": error_class(cause), "reason": one_line(cause)}
+                self._note(half, "failed", plan=plan, **why)
             finally:
                 self._spark.catalog.clearCache()
 
     def _try(
         self, session: SparkSession, half: dict[str, Any], plan: dict[str, Any]
     ) -> tuple[str, str]:
-        """What became of a half, and why; its plan goes into `plan`."""
+        """Return the outcome of a half and its reason; write its plan into `plan`."""
         options = parse(half["arguments"])
         plan.update(describe(session, options))
         if half["after"] is not None and half["after"] not in self._done:
@@ -101,9 +93,7 @@ class Halves:
         return "done", ""
 
     def _note(self, half: dict[str, Any], state: str, **more: Any) -> None:
-        line = json.dumps({"id": half["id"], "state": state, **more})
-        with self._log.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+        note(self._log, id=half["id"], state=state, **more)
 
 
 def describe(spark: SparkSession, options: Options) -> dict[str, Any]:
@@ -121,38 +111,22 @@ def describe(spark: SparkSession, options: Options) -> dict[str, Any]:
     }
 
 
-def _plan(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--plan {path}: {error}; give a JSON file") from None
-    if not isinstance(found, dict) or not {"dump", "formulations", "halves"} <= found.keys():
-        raise UsageError(f"--plan {path}: is no object with dump, formulations and halves")
-    return found
+def _is_plan(found: Any) -> bool:
+    return isinstance(found, dict) and {"dump", "formulations", "halves"} <= found.keys()
 
 
-def main(arguments: list[str]) -> int:
+@command("run_halves.py")
+def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="run_halves.py", description=__doc__)
-    parser.add_argument("--plan", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--log", type=Path, required=True, metavar="FILE")
-    given = parser.parse_args(arguments)
-    spark = None
-    try:
-        plan = _plan(given.plan)
-        if plan["formulations"]:
-            add_formulations(Path(plan["formulations"]))
-        spark = SparkSession.builder.appName("nexmark compatibility").getOrCreate()
+    what = "no object with dump, formulations and halves"
+    given = plan_parser("run_halves.py", __doc__).parse_args(arguments)
+    plan = read_plan(given.plan, _is_plan, what)
+    if plan["formulations"]:
+        add_formulations(Path(plan["formulations"]))
+    with spark_application("nexmark compatibility") as spark:
         if plan["dump"]:
             dump_events.dump(spark, dump_events.parse(plan["dump"]))
         Halves(spark, given.log).try_all(plan["halves"])
-    except (JobError, PySparkException, OSError) as error:
-        print(f"run_halves.py: error: {one_line(error)}", file=sys.stderr)
-        return error.exit_code if isinstance(error, JobError) else 1
-    finally:
-        if spark is not None:
-            spark.stop()
-    return 0
 
 
 if __name__ == "__main__":

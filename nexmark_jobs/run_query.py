@@ -10,8 +10,6 @@ Exit codes: 0 done, 1 the query failed, 2 wrong arguments or input; the reason i
 stderr, and there is then no result file.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time
@@ -24,27 +22,29 @@ from typing import Any
 if __name__ == "__main__":  # spark-submit puts this file's own directory first
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from nexmark_jobs import digest, result
-from nexmark_jobs.ending import JobError, QueryFailedError, UsageError, end, one_line
+from nexmark_jobs import result
+from nexmark_jobs.ending import JobError, QueryFailedError, UsageError, command, end
 from nexmark_jobs.narrator import Narrator
-from nexmark_jobs.options import BoundaryOptions, FilesOptions, KafkaOptions, Options, parse
+from nexmark_jobs.options import BoundaryOptions, KafkaOptions, Options, parse
 from nexmark_jobs.plan_fingerprint import fingerprint
-from nexmark_jobs.progress import batch, is_batch
+from nexmark_jobs.progress import batch, is_batch, observe
 from nexmark_jobs.queries import Formulation, Source, Streams
 from nexmark_jobs.result import QueryRun
-from nexmark_jobs.sinks.filesystem import FilesystemSink
-from nexmark_jobs.sinks.parquet import ParquetSink
-from nexmark_jobs.sinks.per_batch import PerBatchSink
-from nexmark_jobs.sinks.sink import NoopSink, Sink
+from nexmark_jobs.session import (
+    WorkDirectory,
+    kept_directory,
+    spark_application,
+    stop,
+    work_directory,
+)
+from nexmark_jobs.sinks import FilesystemSink, ParquetSink, PerBatchSink, Sink
 from nexmark_jobs.sources.datagen import Datagen, DatagenFeed, Feed
 from nexmark_jobs.sources.event_files import open_boundary, open_files
 from nexmark_jobs.sources.kafka import Kafka, open_kafka
-from nexmark_jobs.stopping import stop
-from nexmark_jobs.workdir import WorkDirectory, kept_directory, work_directory
+from nexmark_jobs.sources.recorded_events import Recording
 
 _POLL_S = 0.05
 _BOUNDARY_PARTITIONS = 2
@@ -103,8 +103,8 @@ def _work(spark: SparkSession, options: Options) -> AbstractContextManager[WorkD
 def _open(spark: SparkSession, options: Options, work: WorkDirectory) -> tuple[Source, Feed]:
     given = options.source
     end_of_input = options.query.needs_end_of_input
-    if isinstance(given, FilesOptions):
-        return open_files(spark, given.recording, work, end_of_input=end_of_input)
+    if isinstance(given, Recording):
+        return open_files(spark, given, work, end_of_input=end_of_input)
     if isinstance(given, BoundaryOptions):
         return open_boundary(spark, work, end_of_input=end_of_input)
     if isinstance(given, KafkaOptions):
@@ -114,16 +114,12 @@ def _open(spark: SparkSession, options: Options, work: WorkDirectory) -> tuple[S
 
 
 def _reading(options: Options, feed: Feed) -> str:
-    """What is read and how it is cut into batches, in one line."""
+    """Describe the input and its batches in one line."""
     given = options.source
-    if isinstance(given, FilesOptions):
-        files = len(given.recording.files)
-        how = (
-            "one per batch"
-            if given.recording.is_in_order
-            else "all in one batch: they were not last modified in the order of their names"
-        )
-        return f"{given.recording.directory}: {files} files, {how}"
+    if isinstance(given, Recording):
+        how = "all in one batch: they were not last modified in the order of their names"
+        how = "one per batch" if given.is_in_order else how
+        return f"{given.directory}: {len(given.files)} files, {how}"
     if isinstance(given, BoundaryOptions):
         return "boundary events"
     source = f"kafka:{given.topic}" if isinstance(given, KafkaOptions) else "generator"
@@ -137,24 +133,18 @@ def _sink(spark: SparkSession, options: Options, feed: Feed, formulation: Formul
             raise UsageError(f"--formulation: {formulation.name} keeps no rows; use --sink noop")
         return PerBatchSink(formulation.per_batch, hashed=options.digest)
     if directory is None:
-        return NoopSink()
+        return Sink()
     if options.sink.kind == "filesystem":
         return FilesystemSink(directory, feed.last_batch)
     return ParquetSink(spark, options.query, directory, feed.last_batch, options.checkpoint)
 
 
 def _drive(
-    frame: DataFrame,
-    options: Options,
-    work: WorkDirectory,
-    sink: Sink,
-    feed: Feed,
-    *,
-    quiet: bool,
+    frame: DataFrame, options: Options, work: WorkDirectory, sink: Sink, feed: Feed, *, quiet: bool
 ) -> QueryRun:
     """Start the query, follow it to its last batch or the one asked for, stop it."""
     is_whole = not isinstance(sink, PerBatchSink)
-    observed = digest.observe(frame, digest=options.digest) if is_whole else frame
+    observed = observe(frame, digest=options.digest) if is_whole else frame
     writer = observed.writeStream
     writer = sink.attach(writer.outputMode(options.query.output_mode))
     writer = writer.option("checkpointLocation", work.child("checkpoint"))
@@ -223,37 +213,22 @@ def complete(spark: SparkSession, options: Options, *, quiet: bool = False) -> N
     """
     done = run(spark, options, quiet=quiet)
     if options.boundary is not None:
-        _run_over_boundary(spark, options.over_boundary(options.boundary), quiet=quiet)
+        # As many partitions as a cluster has cost more than a few hundred events.
+        spark.conf.set("spark.sql.shuffle.partitions", _BOUNDARY_PARTITIONS)
+        try:
+            run(spark, options.over_boundary(options.boundary), quiet=quiet)
+        except JobError as error:
+            raise JobError(f"over the boundary events: {error}") from None
     if options.result is not None:
         result.write(done, options.result)
 
 
-def _run_over_boundary(spark: SparkSession, options: Options, *, quiet: bool) -> None:
-    """Run in two partitions: as many as a cluster has cost more than a few hundred events."""
-    spark.conf.set("spark.sql.shuffle.partitions", _BOUNDARY_PARTITIONS)
-    try:
-        run(spark, options, quiet=quiet)
-    except JobError as error:
-        raise JobError(f"over the boundary events: {error}") from None
-
-
-def main(arguments: list[str]) -> int:
+@command("run_query.py")
+def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
-    spark = None
-    try:
-        options = parse(arguments)
-        spark = SparkSession.builder.appName(f"nexmark {options.query.name}").getOrCreate()
+    options = parse(arguments)
+    with spark_application(f"nexmark {options.query.name}") as spark:
         complete(spark, options)
-    except JobError as error:
-        print(f"run_query.py: error: {error}", file=sys.stderr)
-        return error.exit_code
-    except (PySparkException, OSError) as error:
-        print(f"run_query.py: error: {one_line(error)}", file=sys.stderr)
-        return 1
-    finally:
-        if spark is not None:
-            spark.stop()
-    return 0
 
 
 if __name__ == "__main__":

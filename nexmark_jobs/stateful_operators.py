@@ -5,8 +5,6 @@ Spark checks the types. It does not check the functions, nor the filters before 
 goes on from values that mean something else.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,24 +24,14 @@ _OTHERS = re.compile(r"\w*(TransformWithState|GroupsWithState|GroupsInPandasWith
 
 @dataclass(frozen=True)
 class StateLayout:
-    """One operator that keeps state.
-
-    Attributes:
-        name: `aggregation`, `inner join`, or the name of Spark's plan node.
-        keys: its keys, as written; of a window also its length and its slide.
-        key_types: their types.
-        value_types: types of the values it keeps; the buffers of an aggregation, the columns of
-            both sides of a join.
-        functions: what is computed; the aggregate functions, the condition of a join.
-        inputs: the filters and watermarks between this operator and those below it.
-    """
+    """One operator that keeps state: `aggregation`, `inner join`, or the name of Spark's node."""
 
     name: str
-    keys: tuple[str, ...]
+    keys: tuple[str, ...]  # as written; of a window also its length and its slide
     key_types: tuple[str, ...]
-    value_types: tuple[str, ...]
-    functions: tuple[str, ...]
-    inputs: tuple[str, ...]
+    value_types: tuple[str, ...]  # buffers of an aggregation, columns of both sides of a join
+    functions: tuple[str, ...]  # the aggregate functions, the condition of a join
+    inputs: tuple[str, ...]  # filters and watermarks between this operator and those below it
 
 
 def stateful_operators(frame: DataFrame) -> tuple[StateLayout, ...]:
@@ -57,7 +45,8 @@ def _operator(node: Any) -> StateLayout:
     inputs = tuple(_inputs(node))
     if kind == "Aggregate":
         keys = list(_elements(node.groupingExpressions()))
-        functions = {_text(f): f for f in _functions(node)}
+        aggregates = (x for each in _elements(node.aggregateExpressions()) for x in _nodes(each))
+        functions = {_text(x): x for x in aggregates if _kind(x) == "AggregateExpression"}
         return StateLayout(
             name="aggregation",
             keys=tuple(_key(key, node) for key in keys),
@@ -73,19 +62,15 @@ def _operator(node: Any) -> StateLayout:
             name=f"{node.joinType().sql().lower()} join",
             keys=(),
             key_types=(),
-            value_types=tuple(f"{name} ({_types(side)})" for name, side in sides.items()),
+            value_types=tuple(
+                f"{name} ({', '.join(map(_type, _elements(side.output())))})"
+                for name, side in sides.items()
+            ),
             functions=(_text(condition.get()),) if condition.isDefined() else (),
             inputs=inputs,
         )
     keys = list(_elements(node.keys())) if kind in _DEDUPLICATIONS else []
-    return StateLayout(
-        name=kind,
-        keys=tuple(_text(key) for key in keys),
-        key_types=tuple(_type(key) for key in keys),
-        value_types=(),
-        functions=(),
-        inputs=inputs,
-    )
+    return StateLayout(kind, tuple(map(_text, keys)), tuple(map(_type, keys)), (), (), inputs)
 
 
 def _is_stateful(node: Any) -> bool:
@@ -123,28 +108,12 @@ def _key(key: Any, node: Any) -> str:
     return f"{text} {sorted(lengths)}"
 
 
-def _functions(node: Any) -> Iterator[Any]:
-    """The aggregate expressions of an aggregation."""
-    for expression in _elements(node.aggregateExpressions()):
-        yield from (x for x in _nodes(expression) if _kind(x) == "AggregateExpression")
-
-
 def _buffer_types(expression: Any) -> list[str]:
     function = expression.aggregateFunction()
-    while _is_replaceable(function):  # e.g. count_if, which is a count
-        function = function.replacement()
+    replaceable = {"RuntimeReplaceableAggregate", "RuntimeReplaceable"}
+    while any(x.getSimpleName() in replaceable for x in function.getClass().getInterfaces()):
+        function = function.replacement()  # e.g. of count_if, which is a count
     return [_type(x) for x in _elements(function.aggBufferAttributes())]
-
-
-def _is_replaceable(function: Any) -> bool:
-    names = {"RuntimeReplaceableAggregate", "RuntimeReplaceable"}
-    return any(
-        interface.getSimpleName() in names for interface in function.getClass().getInterfaces()
-    )
-
-
-def _types(node: Any) -> str:
-    return ", ".join(_type(column) for column in _elements(node.output()))
 
 
 def _nodes(tree: Any) -> Iterator[Any]:

@@ -13,11 +13,10 @@ names the queries that were running.
 Exit codes: 0 all were tried, 1 the application failed, 2 wrong arguments.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -29,10 +28,11 @@ if __name__ == "__main__":  # spark-submit puts this file's own directory first
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from nexmark_jobs.ending import JobError, UsageError, end, one_line
+from nexmark_jobs.ending import JobError, UsageError, command, end, one_line
 from nexmark_jobs.narrator import ENDED
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import complete
+from nexmark_jobs.session import spark_application
 
 
 def verify(spark: SparkSession, queries: list[dict[str, Any]], log: Path, at_once: int) -> int:
@@ -41,12 +41,12 @@ def verify(spark: SparkSession, queries: list[dict[str, Any]], log: Path, at_onc
 
     def run(each: dict[str, Any]) -> bool:
         name, reason = str(each["query"]), ""
-        _note(log, name, "begun")
+        note(log, query=name, state="begun", reason="")
         try:
             complete(spark.newSession(), parse(each["arguments"]), quiet=True)
         except (JobError, PySparkException, OSError) as error:
             reason = one_line(error)
-        _note(log, name, "failed" if reason else "done", reason)
+        note(log, query=name, state="failed" if reason else "done", reason=reason)
         how = f"failed: {reason}" if reason else "ran to its end"
         print(ENDED.format(next(ended), len(queries), name, how), flush=True)
         return bool(reason)
@@ -55,42 +55,46 @@ def verify(spark: SparkSession, queries: list[dict[str, Any]], log: Path, at_onc
         return sum(pool.map(run, queries))
 
 
-def _note(log: Path, query: str, state: str, reason: str = "") -> None:
+def note(log: Path, **line: Any) -> None:
+    """Append a line to a log."""
     with log.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"query": query, "state": state, "reason": reason}) + "\n")
+        file.write(json.dumps(line) + "\n")
 
 
-def _plan(path: Path) -> list[dict[str, Any]]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--plan {path}: {error}; give a JSON file") from None
-    keys = {"query", "arguments"}
-    if not isinstance(found, list) or not all(keys <= each.keys() for each in found):
-        raise UsageError(f"--plan {path}: is not a list of objects with query and arguments")
-    return found
-
-
-def main(arguments: list[str]) -> int:
-    """Run as a command; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="verify_queries.py", description=__doc__)
+def plan_parser(program: str, about: str | None) -> argparse.ArgumentParser:
+    """A parser of `--plan` and `--log`."""
+    parser = argparse.ArgumentParser(prog=program, description=about)
     parser.add_argument("--plan", type=Path, required=True, metavar="FILE")
     parser.add_argument("--log", type=Path, required=True, metavar="FILE")
+    return parser
+
+
+def read_plan(path: Path, is_plan: Callable[[Any], bool], what: str) -> Any:
+    """The content of a JSON file, which `is_plan`; UsageError that says `what` it is, if not."""
+    try:
+        plan = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--plan {path}: {error}; give a JSON file") from None
+    if not is_plan(plan):
+        raise UsageError(f"--plan {path}: is {what}")
+    return plan
+
+
+def _is_plan(found: Any) -> bool:
+    return isinstance(found, list) and all({"query", "arguments"} <= x.keys() for x in found)
+
+
+@command("verify_queries.py")
+def main(arguments: list[str]) -> None:
+    """Run as a command; returns the exit code."""
+    parser = plan_parser("verify_queries.py", __doc__)
     parser.add_argument("--at-once", type=int, choices=(1, 2), default=2, help="default: 2")
     given = parser.parse_args(arguments)
-    spark = None
-    try:
-        queries = _plan(given.plan)
-        spark = SparkSession.builder.appName("nexmark verification").getOrCreate()
+    what = "not a list of objects with query and arguments"
+    queries = read_plan(given.plan, _is_plan, what)
+    with spark_application("nexmark verification") as spark:
         failed = verify(spark, queries, given.log, given.at_once)
         print(f"{len(queries) - failed} of {len(queries)} queries ran to their end", flush=True)
-    except (JobError, PySparkException, OSError) as error:
-        print(f"verify_queries.py: error: {one_line(error)}", file=sys.stderr)
-        return error.exit_code if isinstance(error, JobError) else 1
-    finally:
-        if spark is not None:
-            spark.stop()
-    return 0
 
 
 if __name__ == "__main__":

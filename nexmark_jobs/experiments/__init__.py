@@ -4,8 +4,6 @@
 the Nexmark queries; nights do not.
 """
 
-from __future__ import annotations
-
 from nexmark_jobs.experiments import (
     aligned_keys,
     joined_counts,

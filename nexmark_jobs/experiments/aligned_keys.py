@@ -16,8 +16,6 @@ new_sellers: how many auctions each person began in the window of 10 seconds in 
     GROUP BY A.seller, A.window_start, A.window_end
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -85,18 +83,16 @@ def _sellers(counted: DataFrame) -> DataFrame:
 
 
 DISTINCT_BIDDERS = Query(
-    name="distinct_bidders",
-    title="bidders of an auction in a window",
-    columns=("auction", "window_start", "bidders"),
-    formulations=(Formulation("deduplicated", deduplicated), Formulation("collected", collected)),
+    "distinct_bidders",
+    ("auction", "window_start", "bidders"),
+    (Formulation("deduplicated", deduplicated), Formulation("collected", collected)),
     needs_end_of_input=True,
 )
 
 NEW_SELLERS = Query(
-    name="new_sellers",
-    title="auctions of new persons in a window",
-    columns=("seller", "window_start", "auctions"),
-    formulations=(
+    "new_sellers",
+    ("seller", "window_start", "auctions"),
+    (
         Formulation("joined_by_seller", joined_by_seller),
         Formulation("joined_by_window", joined_by_window),
     ),

@@ -7,8 +7,6 @@ JOIN (SELECT auction, MAX(price) AS highest FROM TUMBLE(bid, 10 seconds)
 ON B.auction = V.auction AND B.window_start = V.window_start
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -60,10 +58,9 @@ def _named(joined: DataFrame) -> DataFrame:
 
 
 QUERY = Query(
-    name="joined_counts",
-    title="two aggregations joined by their keys",
-    columns=("auction", "window_start", "bids", "highest"),
-    formulations=(
+    "joined_counts",
+    ("auction", "window_start", "bids", "highest"),
+    (
         Formulation("shuffled", shuffled),
         Formulation("one_stage", one_stage),
         Formulation("one_aggregation", one_aggregation),

@@ -1,4 +1,4 @@
-"""Bids read from JSON, in the ways that Spark has for it, and from a typed format.
+"""Read bids from JSON in each way that Spark offers, and from a typed format.
 
 json_all_fields: SELECT auction, bidder, price, channel, url, dateTime, extra FROM bid
 json_two_fields: SELECT auction, price FROM bid
@@ -6,8 +6,6 @@ json_two_fields: SELECT auction, price FROM bid
 The formulation `from_json` reads lines of text and parses them by the function `from_json`, as a
 query over a message queue does; `columns` leaves the format to the source of the files.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -36,7 +34,7 @@ class _Columns:
         """Read lines of text, parse each by `from_json`."""
         files = streams.source
         if not isinstance(files, Files) or files.recording.is_parquet:
-            raise UsageError("--formulation: from_json reads JSON; give --source files:DIR of it")
+            raise UsageError("--formulation: from_json reads JSON; give --source files:DIR of JSON")
         event = F.from_json("value", str(files.schema))
         events = files.lines().select(event.alias("event")).select("event.*")
         bids = events_of_kind(events, "bid", numbered=files.recording.numbered)
@@ -44,20 +42,18 @@ class _Columns:
 
 
 ALL_FIELDS = Query(
-    name="json_all_fields",
-    title="all fields of bids",
-    columns=BID,
-    formulations=(
+    "json_all_fields",
+    BID,
+    (
         Formulation("columns", _Columns(BID).columns),
         Formulation("from_json", _Columns(BID).from_json),
     ),
 )
 
 TWO_FIELDS = Query(
-    name="json_two_fields",
-    title="two fields of bids",
-    columns=TWO,
-    formulations=(
+    "json_two_fields",
+    TWO,
+    (
         Formulation("columns", _Columns(TWO).columns),
         Formulation("from_json", _Columns(TWO).from_json),
     ),

@@ -5,8 +5,6 @@ FROM HOP(bid, dateTime, slide 1 minute, size 1 hour)
 GROUP BY auction % 100, window_start, window_end
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -55,9 +53,8 @@ def _named(counted: DataFrame) -> DataFrame:
 
 
 QUERY = Query(
-    name="long_window",
-    title="a long window that slides",
-    columns=("slot", "window_start", "window_end", "bids", "total"),
-    formulations=(Formulation("windows", windows), Formulation("panes", panes)),
+    "long_window",
+    ("slot", "window_start", "window_end", "bids", "total"),
+    (Formulation("windows", windows), Formulation("panes", panes)),
     needs_end_of_input=True,
 )

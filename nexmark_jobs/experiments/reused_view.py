@@ -9,8 +9,6 @@ UNION ALL
 SELECT auction, window_start, 'value', value FROM totals
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -61,10 +59,9 @@ def _columns(kind: str) -> list[Column]:
 
 
 QUERY = Query(
-    name="reused_view",
-    title="two consumers of a view",
-    columns=("auction", "window_start", "kind", "amount"),
-    formulations=(
+    "reused_view",
+    ("auction", "window_start", "kind", "amount"),
+    (
         Formulation("union", union),
         Formulation("explode", explode),
         Formulation("kept_batch", view, per_batch=each),

@@ -17,12 +17,10 @@ Laws, proportions and skews are the same as in nexmark-flink's generator. The di
 - The channel_id of channel-1 is 2147483648; Java's abs of that number leaves it negative.
 """
 
-from __future__ import annotations
-
 from nexmark_jobs.generator.auctions import auctions
 from nexmark_jobs.generator.bids import bids
-from nexmark_jobs.generator.config import GeneratorConfig
 from nexmark_jobs.generator.persons import persons
 from nexmark_jobs.generator.timeline import SENTINEL_TIME
+from nexmark_jobs.knobs import GeneratorConfig
 
 __all__ = ["SENTINEL_TIME", "GeneratorConfig", "auctions", "bids", "persons"]

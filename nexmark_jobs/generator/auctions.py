@@ -1,27 +1,22 @@
 """Auctions."""
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.generator.config import GeneratorConfig
 from nexmark_jobs.generator.draws import (
     below,
     div,
     draw,
+    filler,
     high,
     hot_or_active_person,
     last_person,
     price,
-)
-from nexmark_jobs.generator.strings import (
-    filler,
-    filler_constant,
     random_string,
     text_constant,
 )
 from nexmark_jobs.generator.timeline import Kind, events_of, time_ms
+from nexmark_jobs.knobs import GeneratorConfig
 
 _FIXED_SIZE = 8 + 40
 _ITEM_NAME_LENGTH = 20
@@ -46,6 +41,7 @@ def auctions(numbers: DataFrame, config: GeneratorConfig, end: int | None = None
     text = text_constant(seed, " ")
     events = events_of(Kind.AUCTION, numbers, config, end)
     first_id = config.first_auction_id - config.person_proportion
+    description = random_string(draw(seed, "auction.description", n), text, _DESCRIPTION_LENGTH)
     drawn = events.select(
         "n",
         "date_time_ms",
@@ -53,9 +49,7 @@ def auctions(numbers: DataFrame, config: GeneratorConfig, end: int | None = None
         last_person(F.col("cycle"), config).alias("newest_person"),
         _lifetime_ms(draw(seed, "auction.expires", n), F.col("place"), config).alias("lifetime_ms"),
         random_string(draw(seed, "auction.itemName", n), text, _ITEM_NAME_LENGTH).alias("itemName"),
-        random_string(draw(seed, "auction.description", n), text, _DESCRIPTION_LENGTH).alias(
-            "description"
-        ),
+        description.alias("description"),
         price(draw(seed, "auction.initialBid", n)).alias("initialBid"),
         draw(seed, "auction.seller", n).alias("seller_bits"),
     )
@@ -76,10 +70,7 @@ def auctions(numbers: DataFrame, config: GeneratorConfig, end: int | None = None
         F.timestamp_millis(F.col("date_time_ms") + F.col("lifetime_ms")).alias("expires"),
         (seller + config.first_person_id).alias("seller"),
         (category + config.first_category_id).alias("category"),
-        filler(
-            draw(seed, "auction.extra", n),
-            filler_constant(seed),
-            size,
-            config.avg_auction_byte_size,
-        ).alias("extra"),
+        filler(draw(seed, "auction.extra", n), seed, size, config.avg_auction_byte_size).alias(
+            "extra"
+        ),
     )

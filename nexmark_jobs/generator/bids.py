@@ -1,31 +1,32 @@
 """Bids, and the channels that they come over."""
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.generator.config import GeneratorConfig
 from nexmark_jobs.generator.draws import (
+    ConstantStream,
     below,
     div,
     draw,
+    filler,
     high,
     hot_or_active_person,
     hot_or_in_flight_auction,
     last_auction,
     last_person,
     low,
+    one_of,
     price,
 )
-from nexmark_jobs.generator.strings import ConstantStream, filler, filler_constant, one_of
 from nexmark_jobs.generator.timeline import Kind, events_of
+from nexmark_jobs.knobs import GeneratorConfig
 
 HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 
 _HOST = "https://www.nexmark.com/"
 _PAGE = "item.htm?query=1"
 _SEGMENTS = 256
+_CURRENT_SIZE = 32
 
 
 def _random_segment(stream: ConstantStream) -> str:
@@ -49,11 +50,6 @@ def hot_urls(seed: int) -> list[str]:
     ]
 
 
-def _reverse8(byte: Column) -> Column:
-    """A byte with its bits in reverse order."""
-    return (byte * 0x0202020202).bitwiseAND(F.lit(0x010884422010)) % 1023
-
-
 def _absolute_reverse32(number: Column, bound: int) -> Column:
     """Reverse the 32 bits of number < bound and return the absolute value as a signed integer.
 
@@ -62,25 +58,10 @@ def _absolute_reverse32(number: Column, bound: int) -> Column:
     reverse = F.lit(0).cast("bigint")
     for position in range(0, (bound - 1).bit_length(), 8):
         byte = F.shiftright(number, position).bitwiseAND(F.lit(0xFF))
-        reverse = reverse.bitwiseOR(F.shiftleft(_reverse8(byte), 24 - position))
+        reverse8 = (byte * 0x0202020202).bitwiseAND(F.lit(0x010884422010)) % 1023
+        reverse = reverse.bitwiseOR(F.shiftleft(reverse8, 24 - position))
     sign = F.lit(2**31)
     return F.abs(reverse.bitwiseXOR(sign) - sign)
-
-
-def is_hot(bits: Column, config: GeneratorConfig) -> Column:
-    """Whether a bid comes over a hot channel."""
-    return below(high(bits), config.hot_channels_ratio) > 0
-
-
-def channel_index(bits: Column, hot: Column, config: GeneratorConfig) -> Column:
-    """Which of the hot channels, or of the others, a bid comes over."""
-    return below(low(bits), F.when(hot, F.lit(len(HOT_CHANNELS))).otherwise(config.num_channels))
-
-
-def channel_name(hot: Column, index: Column) -> Column:
-    """Name of a channel."""
-    named = F.concat(F.lit("channel-"), index.cast("string"))
-    return F.when(hot, one_of(HOT_CHANNELS, index)).otherwise(named)
 
 
 def channel_url(hot: Column, index: Column, bits: Column, config: GeneratorConfig) -> Column:
@@ -96,9 +77,6 @@ def channel_url(hot: Column, index: Column, bits: Column, config: GeneratorConfi
     channel_id = F.when(has_id, channel_id).otherwise(F.lit(""))
     named = F.concat(F.lit(_HOST), *directories, page, channel_id)
     return F.when(hot, one_of(hot_urls(config.seed), index)).otherwise(named)
-
-
-_CURRENT_SIZE = 32
 
 
 def bids(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) -> DataFrame:
@@ -125,21 +103,19 @@ def bids(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) ->
         F.col("bidder_bits"), F.col("newest_person"), config.hot_bidders_ratio, hot_bidder, config
     )
     auction = hot_or_in_flight_auction(F.col("auction_bits"), F.col("newest_auction"), config)
-    with_channel = drawn.withColumn("hot", is_hot(F.col("channel_bits"), config))
-    with_channel = with_channel.withColumn(
-        "channel_index", channel_index(F.col("channel_bits"), F.col("hot"), config)
-    )
-    with_channel = with_channel.withColumn("url_bits", draw(seed, "url", F.col("channel_index")))
-    hot, index = F.col("hot"), F.col("channel_index")
+    bits, hot, index = F.col("channel_bits"), F.col("hot"), F.col("channel_index")
+    channels = F.when(hot, F.lit(len(HOT_CHANNELS))).otherwise(config.num_channels)
+    with_channel = drawn.withColumn("hot", below(high(bits), config.hot_channels_ratio) > 0)
+    with_channel = with_channel.withColumn("channel_index", below(low(bits), channels))
+    with_channel = with_channel.withColumn("url_bits", draw(seed, "url", index))
+    named = F.concat(F.lit("channel-"), index.cast("string"))
     return with_channel.select(
         "n",
         (auction + config.first_auction_id).alias("auction"),
         (bidder + config.bidder_id_offset).alias("bidder"),
         price(F.col("price_bits")).alias("price"),
-        channel_name(hot, index).alias("channel"),
+        F.when(hot, one_of(HOT_CHANNELS, index)).otherwise(named).alias("channel"),
         channel_url(hot, index, F.col("url_bits"), config).alias("url"),
         F.timestamp_millis(F.col("date_time_ms")).alias("dateTime"),
-        filler(
-            F.col("extra_bits"), filler_constant(seed), _CURRENT_SIZE, config.avg_bid_byte_size
-        ).alias("extra"),
+        filler(F.col("extra_bits"), seed, _CURRENT_SIZE, config.avg_bid_byte_size).alias("extra"),
     )

@@ -1,16 +1,13 @@
-"""The generator's part of a command line."""
-
-from __future__ import annotations
+"""Command lines: a parser, and the arguments of the generator."""
 
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import NoReturn
 
 from nexmark_jobs.ending import UsageError
-from nexmark_jobs.generator.config import GeneratorConfig
-from nexmark_jobs.generator.timeline import check_span
-from nexmark_jobs.knobs import MAX_EVENTS, OWN_ARGUMENTS, KnobError, knobs
+from nexmark_jobs.knobs import MAX_EVENTS, OWN_ARGUMENTS, GeneratorConfig, KnobError, knobs
 
 _SHOWN = 40
 
@@ -23,12 +20,13 @@ class OneLineParser(argparse.ArgumentParser):
         raise UsageError(f"{message.removeprefix('argument ')}; see --help")
 
 
-def integer(text: str) -> int:
+def integer(text: str, remedy: str = "e.g. 1") -> int:
     """The argument as a number, or an error that explains the problem."""
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not an integer; e.g. 1") from None
+        problem = f"{shown(text)} is not an integer; {remedy}"
+        raise argparse.ArgumentTypeError(problem) from None
 
 
 def count(meaning: str, example: str = "100000") -> Callable[[str], int]:
@@ -36,11 +34,7 @@ def count(meaning: str, example: str = "100000") -> Callable[[str], int]:
 
     def convert(text: str) -> int:
         remedy = f"give {meaning}, e.g. {example}"
-        try:
-            value = int(text)
-        except ValueError:
-            problem = f"{shown(text)} is not an integer; {remedy}"
-            raise argparse.ArgumentTypeError(problem) from None
+        value = integer(text, remedy)
         if value <= 0:
             raise argparse.ArgumentTypeError(f"{value} is not positive; {remedy}")
         if value > MAX_EVENTS:
@@ -57,17 +51,28 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
+def new_directory(argument: str, text: str) -> Path:
+    """The path of a directory that is empty or not there; UsageError for any other."""
+    path = Path(text).absolute()
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{argument}: {path} is a file; give a new directory")
+    if path.is_dir() and any(path.iterdir()):
+        raise UsageError(f"{argument}: {path} is not empty; give a new directory or empty this one")
+    return path
+
+
 def add_generator_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --tps, --seed and --generator."""
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--tps",
         type=integer,
         default=1000,
         metavar="T",
         help="events per second of event time; spaces events, throttles nothing (default 1000)",
     )
-    parser.add_argument("--seed", type=integer, default=1, metavar="S", help="default 1")
-    parser.add_argument(
+    add("--seed", type=integer, default=1, metavar="S", help="default 1")
+    add(
         "--generator",
         action="append",
         default=[],
@@ -79,9 +84,7 @@ def add_generator_arguments(parser: argparse.ArgumentParser) -> None:
 def generator_config(seed: int, tps: int, knobs: Sequence[str], events: int) -> GeneratorConfig:
     """The configuration of `--seed`, `--tps` and the `KEY=VALUE` of each `--generator`.
 
-    Raises:
-        UsageError: A knob is unknown, not an integer or out of range, or there are too many events;
-            the message names the argument.
+    UsageError, which names the argument, for a wrong knob or too many events.
     """
     values = dict(_knob(text) for text in knobs)
     try:
@@ -90,21 +93,16 @@ def generator_config(seed: int, tps: int, knobs: Sequence[str], events: int) -> 
         where = f"--{error.name}" if error.name in OWN_ARGUMENTS else f"--generator: {error.name}"
         raise UsageError(f"{where}: {error.problem}; give a value within these bounds") from None
     try:
-        check_span(events, config)
+        config.check_span(events)
     except KnobError as error:
         raise UsageError(f"--{error}") from None
     return config
 
 
 def changed_knobs(config: GeneratorConfig) -> dict[str, int]:
-    """The knobs that differ from their defaults, but for seed and tps."""
-    default = GeneratorConfig()
-    return {
-        field.name: getattr(config, field.name)
-        for field in fields(config)
-        if field.name not in OWN_ARGUMENTS
-        and getattr(config, field.name) != getattr(default, field.name)
-    }
+    """Return the knobs that differ from their defaults, without seed and tps."""
+    every = ((field, getattr(config, field.name)) for field in fields(config))
+    return {x.name: value for x, value in every if value != x.default and x.name in knobs()}
 
 
 def _knob(text: str) -> tuple[str, int]:

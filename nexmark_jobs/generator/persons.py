@@ -1,56 +1,31 @@
 """Persons."""
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.generator.config import GeneratorConfig
-from nexmark_jobs.generator.draws import below, draw, high, low
-from nexmark_jobs.generator.strings import (
+from nexmark_jobs.generator.draws import (
+    below,
+    draw,
     filler,
-    filler_constant,
+    high,
+    low,
     one_of,
     random_string,
     text_constant,
 )
 from nexmark_jobs.generator.timeline import Kind, events_of
+from nexmark_jobs.knobs import GeneratorConfig
 
 FIRST_NAMES = (
-    "Peter",
-    "Paul",
-    "Luke",
-    "John",
-    "Saul",
-    "Vicky",
-    "Kate",
-    "Julie",
-    "Sarah",
-    "Deiter",
+    *("Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter"),
     "Walter",
 )
 LAST_NAMES = (
-    "Shultz",
-    "Abrams",
-    "Spencer",
-    "White",
-    "Bartels",
-    "Walton",
-    "Smith",
-    "Jones",
-    "Noris",
+    *("Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris"),
 )
 CITIES = (
-    "Phoenix",
-    "Los Angeles",
-    "San Francisco",
-    "Boise",
-    "Portland",
-    "Bend",
-    "Redmond",
-    "Seattle",
-    "Kent",
-    "Cheyenne",
+    *("Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland", "Bend", "Redmond"),
+    *("Seattle", "Kent", "Cheyenne"),
 )
 STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
 
@@ -86,15 +61,13 @@ def persons(numbers: DataFrame, config: GeneratorConfig, end: int | None = None)
         random_string(draw(seed, "person.email.host", n), text, 5),
         F.lit(".com"),
     )
+    first, last = _one_of(FIRST_NAMES, high(name_bits)), _one_of(LAST_NAMES, low(name_bits))
+    number = F.col("cycle") * config.person_proportion + F.col("offset") + config.first_person_id
     drawn = events.select(
         "n",
         "date_time_ms",
-        (
-            F.col("cycle") * config.person_proportion + F.col("offset") + config.first_person_id
-        ).alias("id"),
-        F.concat(
-            _one_of(FIRST_NAMES, high(name_bits)), F.lit(" "), _one_of(LAST_NAMES, low(name_bits))
-        ).alias("name"),
+        number.alias("id"),
+        F.concat(first, F.lit(" "), last).alias("name"),
         email.alias("emailAddress"),
         _credit_card(draw(seed, "person.creditCard", n)).alias("creditCard"),
         _one_of(CITIES, high(draw(seed, "person.city", n))).alias("city"),
@@ -107,10 +80,7 @@ def persons(numbers: DataFrame, config: GeneratorConfig, end: int | None = None)
         "id",
         *texts,
         F.timestamp_millis(F.col("date_time_ms")).alias("dateTime"),
-        filler(
-            draw(seed, "person.extra", n),
-            filler_constant(seed),
-            size,
-            config.avg_person_byte_size,
-        ).alias("extra"),
+        filler(draw(seed, "person.extra", n), seed, size, config.avg_person_byte_size).alias(
+            "extra"
+        ),
     )

@@ -37,6 +37,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from nexmark_jobs.host.processes import text_of
+
 _MIB = 1 << 20
 _ROUNDS = {"cpu": 61, "memory": 101, "fsync": 201}
 _FEWEST = 5
@@ -115,11 +117,11 @@ def _memory(rounds: int, problems: list[str]) -> list[float]:
     if rounds <= 0:
         return []
     size = min(max(_BUFFER[0], 2 * _largest_cache()), _BUFFER[1])
-    free = re.search(r"^MemAvailable:\s*(\d+) kB$", _text("/proc/meminfo") or "", re.MULTILINE)
+    free = re.search(r"^MemAvailable:\s*(\d+) kB$", text_of("/proc/meminfo") or "", re.MULTILINE)
     if free and int(free[1]) * 1024 < 4 * size:
         problems.append(f"memory: {int(free[1]) // 1024} MiB are free, {4 * size // _MIB} needed")
         return []
-    # Written, both: what has not been is one page of zeros, which a cache holds.
+    # Write both: an unwritten buffer is one page of zeros, which a cache holds.
     source, target = memoryview(bytearray(b"\x5a") * size), memoryview(bytearray(b"\xa5") * size)
 
     def work() -> None:
@@ -130,7 +132,7 @@ def _memory(rounds: int, problems: list[str]) -> list[float]:
 
 def _largest_cache() -> int:
     """Bytes of the largest cache of a core, 0 if the kernel does not tell."""
-    found = [_text(path) or "" for path in _SYS_CPU.glob("cpu0/cache/index*/size")]
+    found = [text_of(path) or "" for path in _SYS_CPU.glob("cpu0/cache/index*/size")]
     return max((int(x[:-1]) * 1024 for x in found if re.fullmatch(r"\d+K", x)), default=0)
 
 
@@ -171,7 +173,7 @@ def _filesystem(directory: str) -> str | None:
     """The type of the filesystem of `directory`; None if it is not known."""
     device = os.stat(directory).st_dev  # noqa: PTH116
     wanted = f"{os.major(device)}:{os.minor(device)}"
-    for line in (_text("/proc/self/mountinfo") or "").splitlines():
+    for line in (text_of("/proc/self/mountinfo") or "").splitlines():
         place, _, rest = line.partition(" - ")
         if place.split()[2] == wanted:
             return rest.split()[0]
@@ -184,7 +186,7 @@ class Levels:
     def __init__(self) -> None:
         """Begin."""
         self._begin = time.monotonic()
-        self._cpu = cpu_ticks(_text("/proc/stat"))
+        self._cpu = cpu_ticks(text_of("/proc/stat"))
         self._stalls = _stalls()
         self._throttled = _throttled()
         self._mhz: list[float] = []
@@ -197,7 +199,7 @@ class Levels:
         """The levels of this host by name."""
         elapsed_us = 1e6 * (time.monotonic() - self._begin)
         levels: dict[str, float] = {}
-        cpu = cpu_ticks(_text("/proc/stat"))
+        cpu = cpu_ticks(text_of("/proc/stat"))
         if cpu and self._cpu and cpu[1] > self._cpu[1]:
             levels["steal_percent"] = 100 * (cpu[0] - self._cpu[0]) / (cpu[1] - self._cpu[1])
         for name, stalled_us in _stalls().items():
@@ -216,7 +218,7 @@ class Levels:
 
 def cpu_ticks(stat: str | None) -> tuple[int, int] | None:
     """(stolen, all) ticks of all cores, from the text of /proc/stat; None if it has no steal."""
-    fields = (stat or "").split("\n", 1)[0].split()[1:9]  # what follows is counted in them already
+    fields = (stat or "").split("\n", 1)[0].split()[1:9]  # the following fields are part of these
     return (int(fields[7]), sum(map(int, fields))) if len(fields) == 8 else None
 
 
@@ -227,15 +229,15 @@ def stall_us(pressure: str | None) -> int | None:
 
 
 def _stalls() -> dict[str, int]:
-    found = {name: stall_us(_text(f"/proc/pressure/{name}")) for name in ("cpu", "io", "memory")}
+    found = {name: stall_us(text_of(f"/proc/pressure/{name}")) for name in ("cpu", "io", "memory")}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def _mhz() -> float | None:
-    khz = [_text(path) for path in _SYS_CPU.glob("cpu[0-9]*/cpufreq/scaling_cur_freq")]
+    khz = [text_of(path) for path in _SYS_CPU.glob("cpu[0-9]*/cpufreq/scaling_cur_freq")]
     known = [int(x) / 1000 for x in khz if x and x.isdigit()]
     if not known:
-        cpuinfo = _text("/proc/cpuinfo") or ""
+        cpuinfo = text_of("/proc/cpuinfo") or ""
         known = [float(x) for x in re.findall(r"^cpu MHz\s*:\s*([\d.]+)$", cpuinfo, re.MULTILINE)]
     return statistics.fmean(known) if known else None
 
@@ -243,25 +245,18 @@ def _mhz() -> float | None:
 def _throttled() -> dict[str, int]:
     """Counters of throttling, by their paths."""
     places = [*_SYS_CPU.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
-    counts = {str(place): _text(place) for place in places}
+    counts = {str(place): text_of(place) for place in places}
     for place in _cpu_stats():
-        found = re.search(r"^nr_throttled (\d+)$", _text(place) or "", re.MULTILINE)
+        found = re.search(r"^nr_throttled (\d+)$", text_of(place) or "", re.MULTILINE)
         counts[str(place)] = found[1] if found else None
     return {place: int(count) for place, count in counts.items() if count and count.isdigit()}
 
 
 def _cpu_stats() -> Iterator[Path]:
     """Possible paths of the CPU quota of our cgroup: version 2, or 1."""
-    for line in (_text("/proc/self/cgroup") or "").splitlines():
+    for line in (text_of("/proc/self/cgroup") or "").splitlines():
         _, controllers, path = line.split(":", 2)
         if not controllers:
             yield Path(f"/sys/fs/cgroup{path}", "cpu.stat")
         elif "cpu" in controllers.split(","):
             yield Path(f"/sys/fs/cgroup/{controllers}{path}", "cpu.stat")
-
-
-def _text(path: Path | str) -> str | None:
-    try:
-        return Path(path).read_text(errors="replace").strip()
-    except OSError:
-        return None

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark_jobs.host.ports import is_free, listener
-from nexmark_jobs.host.processes import Process, marked
+from nexmark_jobs.host.processes import Process, marked, pids, stat_fields, text_of
 
 _BUSY_SHARE = 0.2
 _JAVA_TIMEOUT_S = 20
@@ -42,17 +42,17 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "python": platform.python_version(),
         "python_path": sys.executable,
         "java": _java(request["java_home"]) if "java_home" in request else None,
-        "cpu_model": cpu_model(_text("/proc/cpuinfo")),
+        "cpu_model": cpu_model(text_of("/proc/cpuinfo")),
         "cores": len(os.sched_getaffinity(0)),
-        "governor": _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "governor": text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "load_average": os.getloadavg()[0],
-        "free_memory_bytes": free_memory(_text("/proc/meminfo")),
+        "free_memory_bytes": free_memory(text_of("/proc/meminfo")),
         "directories": {path: _directory(Path(path)) for path in request.get("directories", [])},
         "ports": {
             port: _port(int(port), address, ours)
             for port, address in request.get("ports", {}).items()
         },
-        "boot_id": _text("/proc/sys/kernel/random/boot_id"),
+        "boot_id": text_of("/proc/sys/kernel/random/boot_id"),
         "shared": _shared(**request["shared"]) if "shared" in request else None,
         "busy": busy(ours, request.get("busy_window_s", 0.5)),
     }
@@ -89,23 +89,16 @@ def busy(ours: Mapping[Process, str], window_s: float) -> list[dict[str, Any]]:
     for (pid, start), seconds in after.items():
         cores = (seconds - before.get((pid, start), seconds)) / elapsed
         if pid not in apart and cores > _BUSY_SHARE:
-            found.append(
-                {"pid": pid, "command": Process(pid, start).command, "cores": round(cores, 2)}
-            )
+            command = Process(pid, start).command
+            found.append({"pid": pid, "command": command, "cores": round(cores, 2)})
     return sorted(found, key=lambda x: -x["cores"])
 
 
 def _cpu_times() -> dict[tuple[int, int], float]:
     """(pid, start in ticks) -> CPU seconds of every process."""
     tick = os.sysconf("SC_CLK_TCK")
-    times = {}
-    for directory in Path("/proc").iterdir():
-        text = _text(directory / "stat") if directory.name.isdigit() else None
-        if text:
-            fields = text[text.rindex(")") + 2 :].split()
-            used = (int(fields[11]) + int(fields[12])) / tick
-            times[int(directory.name), int(fields[19])] = used
-    return times
+    found = ((pid, fields) for pid in pids() if (fields := stat_fields(pid)))
+    return {(pid, int(x[19])): (int(x[11]) + int(x[12])) / tick for pid, x in found}
 
 
 def _java(home: str) -> dict[str, Any]:
@@ -158,12 +151,8 @@ def _port(port: int, address: str, ours: Mapping[Process, str]) -> dict[str, Any
     except OSError as error:  # not an address of this host, or not allowed
         return {"pid": None, "command": None, "ours": False, "problem": error.strerror}
     holder = listener(port)
-    return {
-        "pid": holder.pid if holder else None,
-        "command": holder.command if holder else None,
-        "ours": holder in ours,
-        "problem": None,
-    }
+    pid, command = (holder.pid, holder.command) if holder else (None, None)
+    return {"pid": pid, "command": command, "ours": holder in ours, "problem": None}
 
 
 def _shared(
@@ -179,16 +168,9 @@ def _shared(
             path = Path(directory, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(token)
-        facts["tokens"] = {name: _text(Path(directory, name)) for name in read or []}
+        facts["tokens"] = {name: text_of(Path(directory, name)) for name in read or []}
         for name in remove or []:
             Path(directory, name).unlink(missing_ok=True)
     except OSError as error:
         facts["problem"] = f"{error.filename}: {error.strerror}"
     return facts
-
-
-def _text(path: Path | str) -> str | None:
-    try:
-        return Path(path).read_text(errors="replace").strip()
-    except OSError:
-        return None

@@ -97,9 +97,8 @@ def _read(path: Path) -> dict[str, Any] | None:
     """The lease in `path`, None if there is none; SystemExit with the remedy if it is damaged."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return {"owner": str(found["owner"]), "night": str(found["night"])} | {
-            "claimed": float(found["claimed"])
-        }
+        claimed = float(found["claimed"])
+        return {"owner": str(found["owner"]), "night": str(found["night"]), "claimed": claimed}
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

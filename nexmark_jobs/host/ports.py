@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
-from nexmark_jobs.host.processes import Process, identify
+from nexmark_jobs.host.processes import Process, identify, pids, text_of
 
 LOOPBACK = "127.0.0.1"
 _LISTEN = "0A"
@@ -29,37 +28,29 @@ def is_free(port: int, address: str = LOOPBACK) -> bool:
 def listener(port: int) -> Process | None:
     """The process that listens on `port`; None if there is none or it cannot be seen."""
     sockets = _sockets(port)
-    if not sockets:
-        return None
-    for directory in Path("/proc").iterdir():
-        if directory.name.isdigit() and _has_open(directory / "fd", sockets):
-            return identify(int(directory.name))
-    return None
+    holders = (pid for pid in pids() if sockets and _has_open(pid, sockets))
+    holder = next(holders, None)
+    return None if holder is None else identify(holder)
 
 
 def listens(process: Process, port: int) -> bool:
     """Whether this very process listens on `port`."""
-    return _has_open(Path(f"/proc/{process.pid}/fd"), _sockets(port)) and process.alive
+    return _has_open(process.pid, _sockets(port)) and process.alive
 
 
 def _sockets(port: int) -> set[str]:
-    return {f"socket:[{inode}]" for inode in _listening_inodes(port)}
-
-
-def _listening_inodes(port: int) -> Iterator[str]:
+    found = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        try:
-            lines = Path(table).read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
+        for line in (text_of(table) or "").splitlines()[1:]:
             fields = line.split()
             if fields[3] == _LISTEN and int(fields[1].rpartition(":")[2], 16) == port:
-                yield fields[9]
+                found.add(f"socket:[{fields[9]}]")
+    return found
 
 
-def _has_open(descriptors: Path, targets: set[str]) -> bool:
+def _has_open(pid: int, targets: set[str]) -> bool:
     try:
-        return any(str(entry.readlink()) in targets for entry in descriptors.iterdir())
+        entries = Path(f"/proc/{pid}/fd").iterdir()
+        return any(str(entry.readlink()) in targets for entry in entries)
     except OSError:
         return False

@@ -43,7 +43,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs; a zombie does not."""
+        """Return whether the process still runs; a zombie does not."""
         return _stat(self.pid) == (self.start_ticks, True)
 
     @property
@@ -55,6 +55,14 @@ class Process:
             return "(ended)"
         text = b" ".join(words).decode(errors="replace").strip()
         return text if len(text) <= 120 else f"{text[:60]} ... {text[-55:]}"
+
+
+def text_of(path: Path | str) -> str | None:
+    """The text of a file, without blanks around it; None if it cannot be read."""
+    try:
+        return Path(path).read_text(errors="replace").strip()
+    except OSError:
+        return None
 
 
 def owner_mark(home: Path, cluster: str) -> str:
@@ -94,16 +102,14 @@ def _with_entry(begin: str) -> dict[Process, str]:
     entry = begin.encode()
     ours = _ancestors(os.getpid())
     found = {}
-    for directory in _PROC.iterdir():
-        if not directory.name.isdigit() or int(directory.name) in ours:
-            continue
+    for pid in set(pids()) - ours:
         try:
-            environment = environment_of(int(directory.name))
+            environment = environment_of(pid)
         except OSError:  # ended meanwhile, or another user's
             continue
-        if entry not in environment or not _is_of_this_host(directory):
+        if entry not in environment or not _is_of_this_host(pid):
             continue
-        process = identify(int(directory.name))
+        process = identify(pid)
         for variable in environment.split(b"\0"):
             if process and variable.startswith(entry):
                 found[process] = variable.decode(errors="replace").partition("=")[2]
@@ -156,8 +162,9 @@ def end(processes: Iterable[Process], grace_s: float = 10.0) -> list[Process]:
             _signal(process, number)
         deadline = time.monotonic() + timeout
         while waiting and time.monotonic() < deadline:
-            for process in asked:
-                _collect(process)
+            for process in asked:  # take the exit status of our own children: no zombie stays
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(process.pid, os.WNOHANG)
             waiting = _living(asked)
             if waiting:
                 time.sleep(_POLL_S)
@@ -225,12 +232,10 @@ def _with_group(process: Process) -> list[Process]:
     if found and found[0] != process.start_ticks:
         return []  # its pid is another's: the kernel gives no pid that a group still has
     members = []
-    for directory in _PROC.iterdir():
-        if not directory.name.isdigit():
-            continue
-        fields = _stat_fields(int(directory.name))
-        if fields and process.pid in (int(directory.name), int(fields[2])):
-            members.append(identify(int(directory.name)))
+    for pid in pids():
+        fields = stat_fields(pid)
+        if fields and process.pid in (pid, int(fields[2])):
+            members.append(identify(pid))
     return [member for member in members if member]
 
 
@@ -244,15 +249,10 @@ def _signal(process: Process, number: int) -> None:
             os.kill(process.pid, number)
 
 
-def _collect(process: Process) -> None:
-    """Take the exit status if it was our own child, so that no zombie stays."""
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(process.pid, os.WNOHANG)
-
-
-def _is_of_this_host(directory: Path) -> bool:
+def _is_of_this_host(pid: int) -> bool:
     try:
-        return (directory / "ns" / "pid").readlink() == (_PROC / "self" / "ns" / "pid").readlink()
+        own, other = (_PROC / name / "ns" / "pid" for name in ("self", str(pid)))
+        return own.readlink() == other.readlink()
     except OSError:  # ended meanwhile
         return False
 
@@ -261,7 +261,7 @@ def _ancestors(pid: int) -> set[int]:
     found = set()
     while pid > 0 and pid not in found:
         found.add(pid)
-        fields = _stat_fields(pid)
+        fields = stat_fields(pid)
         pid = int(fields[1]) if fields else 0
     return found
 
@@ -269,7 +269,7 @@ def _ancestors(pid: int) -> set[int]:
 def _is_in_exec(pid: int) -> bool:
     """Whether a process without a visible environment will get one; OSError for a kernel thread."""
     (_PROC / str(pid) / "exe").readlink()
-    fields = _stat_fields(pid)
+    fields = stat_fields(pid)
     return fields is not None and not 0 < int(fields[47]) == int(fields[48])  # env_start, env_end
 
 
@@ -278,16 +278,18 @@ def _stat(pid: int) -> tuple[int, bool] | None:
 
     A process whose first thread has ended runs, and has its ports, until its last thread ends.
     """
-    fields = _stat_fields(pid)
+    fields = stat_fields(pid)
     if not fields:
         return None
     return int(fields[19]), fields[0] not in "ZX" or int(fields[17]) > 1
 
 
-def _stat_fields(pid: int) -> list[str] | None:
+def pids() -> list[int]:
+    """The pids of all processes that are visible from here."""
+    return [int(directory.name) for directory in _PROC.iterdir() if directory.name.isdigit()]
+
+
+def stat_fields(pid: int) -> list[str] | None:
     """The fields of /proc/PID/stat from the third (state) on."""
-    try:
-        text = (_PROC / str(pid) / "stat").read_text()
-    except (OSError, UnicodeDecodeError):
-        return None
-    return text[text.rindex(")") + 2 :].split()
+    text = text_of(_PROC / str(pid) / "stat")
+    return text[text.rindex(")") + 2 :].split() if text else None

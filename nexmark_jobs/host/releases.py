@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, environment_of, identify
+from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, environment_of, identify, pids
 
 _INDEX = ".release.json"
 _PART = ".tar.part"
@@ -63,7 +63,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def look(root: Path, name: str, digest: str) -> dict[str, Any]:
-    """Whether the release is there and complete (then it counts as used), else its partial copy.
+    """Return whether the release is complete (then it counts as used), else its partial copy.
 
     Removes the remains of interrupted copies of other releases.
     """
@@ -72,11 +72,11 @@ def look(root: Path, name: str, digest: str) -> dict[str, Any]:
         os.utime(root / "releases" / name / _INDEX)
         return {"whole": True, "part_bytes": 0, "part_sha256": ""}
     part = _part(root, name)
-    if not part.is_file():
-        return {"whole": False, "part_bytes": 0, "part_sha256": ""}
-    with part.open("rb") as file:
-        digest_of_part = _hashed(file)
-        return {"whole": False, "part_bytes": file.tell(), "part_sha256": digest_of_part}
+    size, sha256 = 0, ""
+    if part.is_file():
+        with part.open("rb") as file:
+            sha256, size = _hashed(file), file.tell()
+    return {"whole": False, "part_bytes": size, "part_sha256": sha256}
 
 
 def prune(root: Path, name: str, keep: int) -> list[str]:
@@ -87,11 +87,7 @@ def prune(root: Path, name: str, keep: int) -> list[str]:
     """
     kind = name.rpartition("-")[0]
     releases = root / "releases"
-    found = [
-        directory
-        for directory in releases.glob(f"{kind}-*")
-        if directory.name.rpartition("-")[0] == kind
-    ]
+    found = [x for x in releases.glob(f"{kind}-*") if x.name.rpartition("-")[0] == kind]
     found.sort(key=_last_use, reverse=True)
     removed = []
     for directory in found[keep:]:
@@ -112,7 +108,7 @@ def sweep(root: Path, but: str = "") -> list[str]:
             removed.append(str(path))
     for path in sorted((root / "releases").glob(".*")):
         maker = path.name.split("-")[-2:]
-        if all(number.isdigit() for number in maker) and not _process(*maker).alive:
+        if all(x.isdigit() for x in maker) and not Process(*map(int, maker)).alive:
             shutil.rmtree(path, ignore_errors=True)
             removed.append(str(path))
     return removed
@@ -179,7 +175,7 @@ def _check(part: Path, size: int, sha256: str) -> None:
         if length == size and _hashed(file) == sha256:
             return
     part.unlink()
-    raise SystemExit("what came is not what was sent (SHA-256); try again, then see disk and RAM")
+    raise SystemExit("received bytes are not the sent ones (SHA-256); try again, then see disk")
 
 
 def _install(part: Path, target: Path, digest: str) -> None:
@@ -263,19 +259,14 @@ def _last_use(release: Path) -> float:
 def _in_use(release: Path) -> bool:
     """Whether a living process of this package has it in its command or environment."""
     wanted = str(release).encode()
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            with contextlib.suppress(OSError):
-                environment = environment_of(int(process.name))
-                if OWNER_VARIABLE.encode() not in environment:
-                    continue
-                if wanted in environment + (process / "cmdline").read_bytes():
-                    return True
+    for pid in pids():
+        with contextlib.suppress(OSError):
+            environment = environment_of(pid)
+            if OWNER_VARIABLE.encode() not in environment:
+                continue
+            if wanted in environment + Path(f"/proc/{pid}/cmdline").read_bytes():
+                return True
     return False
-
-
-def _process(pid: str, ticks: str) -> Process:
-    return Process(int(pid), int(ticks))
 
 
 def _part(root: Path, name: str) -> Path:

@@ -1,65 +1,55 @@
-"""The Nexmark queries, one module each."""
+"""The Nexmark queries, one module each, and formulations of one's own beside theirs."""
 
-from __future__ import annotations
+import importlib.util
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 
-from nexmark_jobs.queries import (
-    q00_pass_through,
-    q01_currency_conversion,
-    q02_selection,
-    q03_local_item_suggestion,
-    q04_average_price_for_category,
-    q05_hot_items,
-    q06_average_selling_price_by_seller,
-    q07_highest_bid,
-    q08_monitor_new_users,
-    q09_winning_bids,
-    q10_log_to_file_system,
-    q11_user_sessions,
-    q12_processing_time_windows,
-    q13_bounded_side_input_join,
-    q14_calculation,
-    q15_bidding_statistics,
-    q16_channel_statistics,
-    q17_auction_statistics,
-    q18_find_last_bid,
-    q19_auction_top_10_price,
-    q20_expand_bid_with_auction,
-    q21_add_channel_id,
-    q22_get_url_directories,
-    q23_join_bid_person_auction,
-)
+from nexmark_jobs.ending import UsageError
 from nexmark_jobs.queries.formulation import Formulation, Query, Source, Streams
 
-__all__ = ["QUERIES", "Formulation", "Query", "Source", "Streams"]
+__all__ = ["QUERIES", "Formulation", "Query", "Source", "Streams", "add_formulations"]
 
 QUERIES: dict[str, Query] = {
     query.name: query
-    for query in (
-        q00_pass_through.QUERY,
-        q01_currency_conversion.QUERY,
-        q02_selection.QUERY,
-        q03_local_item_suggestion.QUERY,
-        q04_average_price_for_category.QUERY,
-        q05_hot_items.QUERY,
-        q06_average_selling_price_by_seller.QUERY,
-        q07_highest_bid.QUERY,
-        q08_monitor_new_users.QUERY,
-        q09_winning_bids.QUERY,
-        q10_log_to_file_system.QUERY,
-        q11_user_sessions.QUERY,
-        q12_processing_time_windows.QUERY,
-        q13_bounded_side_input_join.QUERY,
-        q14_calculation.QUERY,
-        q14_calculation.PYTHON_UDF_QUERY,
-        q15_bidding_statistics.QUERY,
-        q16_channel_statistics.QUERY,
-        q17_auction_statistics.QUERY,
-        q18_find_last_bid.QUERY,
-        q19_auction_top_10_price.QUERY,
-        q20_expand_bid_with_auction.QUERY,
-        q21_add_channel_id.QUERY,
-        q22_get_url_directories.QUERY,
-        q23_join_bid_person_auction.QUERY,
-    )
+    for module in sorted(found.name for found in pkgutil.iter_modules(__path__))
+    if module.startswith("q")
+    for query in vars(importlib.import_module(f"{__name__}.{module}")).values()
+    if isinstance(query, Query)
 }
 """Every query by its name."""
+
+_NAME = "FORMULATIONS"
+
+
+def add_formulations(file: Path) -> None:
+    """Add the formulations of a Python file to the queries of this process, to try a change.
+
+    The file has `FORMULATIONS`: the name of a query -> a tuple of `Formulation`.
+
+    Raises:
+        UsageError: The file is not there, fails, or has no such thing; one line.
+    """
+    for name, formulations in _read(file).items():
+        if name not in QUERIES:
+            raise UsageError(f"{file}: {_NAME}: no query {name!r}; use one of {', '.join(QUERIES)}")
+        known = QUERIES[name].formulations
+        QUERIES[name] = replace(QUERIES[name], formulations=known + tuple(formulations))
+
+
+def _read(file: Path) -> Mapping[str, tuple[Formulation, ...]]:
+    if not file.is_file():
+        raise UsageError(f"{file}: there is no such file; give a Python file with {_NAME}")
+    spec = importlib.util.spec_from_file_location("extra_formulations", file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{file}: is no Python file; give one that ends with .py")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UsageError(f"{file}: {type(error).__name__}: {error}; correct the file") from None
+    found = getattr(module, _NAME, None)
+    if not isinstance(found, Mapping):
+        raise UsageError(f"{file}: has no {_NAME}; it is a dict: query name -> (Formulation, ...)")
+    return found

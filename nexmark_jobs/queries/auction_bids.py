@@ -6,8 +6,6 @@ streams is grouped by auction id, so the state has one row per auction, with the
 list of its bids. As in the join, this state grows with the input.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
@@ -26,17 +24,13 @@ def best_bids(
     A bid is valid from the auction's dateTime to its expires, both inclusive. Ties of price and
     time fall to the lower event number; where the source has none, to the greater values of `bid`.
 
-    Args:
-        streams: the event streams.
-        auction: columns of the auction to keep.
-        bid: columns of the bid to keep, besides price and dateTime.
-        window: group by the window of all time as well, which lets another aggregation follow in
-            append mode: rows then come out at the end of input only. Otherwise rows are updates,
-            one per auction that a batch touched.
+    `auction` and `bid` are the columns to keep, besides price and dateTime. With `window`, groups
+    by the window of all time as well, which lets another aggregation follow in append mode: rows
+    then come out at the end of input only. Otherwise rows are updates, one per auction that a batch
+    touched.
 
-    Returns:
-        [window,] auction (struct of dateTime, expires and `auction`), best (struct of price,
-        negative unix_micros of the time and, if known, negative event number, then `bid`).
+    Returns [window,] auction (struct of dateTime, expires and `auction`), best (struct of price,
+    negative unix_micros of the time and, if known, negative event number, then `bid`).
     """
     bids, auctions = streams.bids, streams.auctions
     order = (F.col("price"), (-F.unix_micros("dateTime")).alias("negative_time"))
@@ -47,9 +41,7 @@ def best_bids(
         F.struct("dateTime", "expires", *auction).alias(_AUCTION),
     ).unionByName(
         bids.select(
-            F.col("auction").alias("key"),
-            "dateTime",
-            F.struct(*order, *tie, *bid).alias("bid_row"),
+            F.col("auction").alias("key"), "dateTime", F.struct(*order, *tie, *bid).alias("bid_row")
         ),
         allowMissingColumns=True,
     )

@@ -7,8 +7,6 @@ seen at. A first aggregation ORs bits into words; a second one, per group, count
 append mode, so a day's rows come out when the watermark passes its end.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -29,8 +27,7 @@ _RANK1_BITS = sum(1 << (3 * place) for place in range(_IDS_PER_WORD))
 def daily_statistics(streams: Streams, *group: str) -> DataFrame:
     """Count per day and `group` (columns of a bid).
 
-    Returns:
-        day (yyyy-MM-dd), `group`, last (time of the last bid) and STATISTICS (bigint).
+    Returns day (yyyy-MM-dd), `group`, last (time of the last bid) and STATISTICS (bigint).
     """
     price = F.col("price")
     rank = F.when(price < RANK1_BELOW, 0).when(price < RANK2_BELOW, 1).otherwise(2)
@@ -67,15 +64,11 @@ def daily_statistics(streams: Streams, *group: str) -> DataFrame:
 def _statistics() -> list[Column]:
     """STATISTICS of all blocks of a group, in their order."""
     word = F.col("word")
-    by_rank = [_rank_bits(word, r) for r in _RANKS]
+    # The bits of each rank, shifted to the positions of the first rank's bits.
+    by_rank = [F.shiftrightunsigned(word, r).bitwiseAND(F.lit(_RANK1_BITS)) for r in _RANKS]
     any_rank = by_rank[0].bitwiseOR(by_rank[1]).bitwiseOR(by_rank[2])
     bids = [F.col(f"bids{r}") for r in _RANKS]
     columns = [bids[0] + bids[1] + bids[2], *bids]
     for wanted in (F.col("is_bidder"), ~F.col("is_bidder")):
         columns += [F.when(wanted, F.bit_count(bits)).otherwise(0) for bits in (any_rank, *by_rank)]
     return [F.sum(c).alias(name) for c, name in zip(columns, STATISTICS, strict=True)]
-
-
-def _rank_bits(word: Column, rank: int) -> Column:
-    """The bits of one rank, shifted to the positions of the first rank's bits."""
-    return F.shiftrightunsigned(word, rank).bitwiseAND(F.lit(_RANK1_BITS))

@@ -1,7 +1,5 @@
 """A query: the shape of its result and the ways to compute it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,6 +13,12 @@ WATERMARK_DELAY = "4 seconds"
 
 ALL_TIME = "1000000 days"
 """A window that holds every event from 1970 to the year 4707, and that a sentinel closes."""
+
+AUCTION = (
+    *("itemName", "description", "initialBid", "reserve", "auction_dateTime", "expires"),
+    *("seller", "category", "auction_extra"),
+)
+"""An auction's columns beside a bid's, as q20 and q23 name them."""
 
 
 class Source(Protocol):
@@ -79,15 +83,11 @@ class Streams:
 
 @dataclass(frozen=True)
 class Formulation:
-    """One way to compute a query.
+    """One way to compute a query: `build` makes a streaming frame with exactly its columns.
 
-    Attributes:
-        name: its unique name.
-        build: the result as a streaming frame with exactly the query's columns.
-        min_spark: oldest Spark version (major, minor) that can run it.
-        per_batch: if given, the frame is only a part of the result: each micro-batch of it is kept,
-            and this makes frames of it which together are the query's rows of the batch. Each is
-            written by itself.
+    `min_spark` is the oldest Spark version (major, minor) that can run it. With `per_batch` the
+    frame is only a part of the result: each micro-batch of it is kept, and `per_batch` makes frames
+    of it which together are the query's rows of the batch. Each is written by itself.
     """
 
     name: str
@@ -98,22 +98,15 @@ class Formulation:
 
 @dataclass(frozen=True)
 class Query:
-    """A Nexmark query.
+    """A Nexmark query: the columns of its result in order, ways to compute it, the preferred first.
 
-    Attributes:
-        name: `q5`.
-        title: the query in a few words.
-        columns: names of the result's columns, in order.
-        formulations: ways to compute it, the preferred one first.
-        output_mode: `append`, or `update` when later rows replace earlier ones of the same key.
-        key: columns by which the rows of an `update` query are folded into the final table.
-        needs_end_of_input: whether rows come out only when a window closes, so that the last ones
-            need sentinel events behind the input.
-        deterministic: whether the same input gives the same rows.
+    In the output mode `update` later rows replace earlier ones of the same `key`, by which they are
+    folded into the final table. `needs_end_of_input`: rows come out only when a window closes, so
+    that the last ones need sentinel events behind the input. `deterministic`: the same input gives
+    the same rows.
     """
 
     name: str
-    title: str
     columns: tuple[str, ...]
     formulations: tuple[Formulation, ...]
     output_mode: str = "append"

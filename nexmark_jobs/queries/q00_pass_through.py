@@ -6,8 +6,6 @@
 No deviation.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 
 from nexmark_jobs.queries.formulation import Formulation, Query, Streams
@@ -20,9 +18,4 @@ def projection(streams: Streams) -> DataFrame:
     return streams.plain_bids.select(*COLUMNS)
 
 
-QUERY = Query(
-    name="q0",
-    title="pass through",
-    columns=COLUMNS,
-    formulations=(Formulation("projection", projection),),
-)
+QUERY = Query("q0", COLUMNS, (Formulation("projection", projection),))

@@ -8,8 +8,6 @@ Deviations:
   digits and arrives at (24,3), so the price is cast to its 19 digits first.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -29,8 +27,7 @@ def projection(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q1",
-    title="currency conversion",
-    columns=("auction", "bidder", "price", "dateTime", "extra"),
-    formulations=(Formulation("projection", projection),),
+    "q1",
+    ("auction", "bidder", "price", "dateTime", "extra"),
+    (Formulation("projection", projection),),
 )

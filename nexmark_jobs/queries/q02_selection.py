@@ -7,8 +7,6 @@
 No deviation.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -23,9 +21,4 @@ def filtered(streams: Streams) -> DataFrame:
     return bids.select("auction", "price", *streams.carried)
 
 
-QUERY = Query(
-    name="q2",
-    title="selection",
-    columns=("auction", "price"),
-    formulations=(Formulation("filter", filtered),),
-)
+QUERY = Query("q2", ("auction", "price"), (Formulation("filter", filtered),))

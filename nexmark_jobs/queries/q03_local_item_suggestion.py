@@ -8,8 +8,6 @@
 Neither side has a time bound: both are kept for ever, as in Flink. No deviation.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -29,9 +27,4 @@ def join(streams: Streams) -> DataFrame:
     return joined.select("name", "city", "state", "id")
 
 
-QUERY = Query(
-    name="q3",
-    title="local item suggestion",
-    columns=("name", "city", "state", "id"),
-    formulations=(Formulation("join", join),),
-)
+QUERY = Query("q3", ("name", "city", "state", "id"), (Formulation("join", join),))

@@ -16,8 +16,6 @@ Deviations:
 - AVG(BIGINT) truncates in Flink and is a double in Spark: sum div count.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -38,9 +36,5 @@ def union(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q4",
-    title="average price for a category",
-    columns=("category", "avg_price"),
-    formulations=(Formulation("union", union),),
-    needs_end_of_input=True,
+    "q4", ("category", "avg_price"), (Formulation("union", union),), needs_end_of_input=True
 )

@@ -21,8 +21,6 @@ Deviations:
   `windows`, the text's own way, counts each bid five times.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -69,9 +67,8 @@ def _hottest(counts: DataFrame) -> DataFrame:
 
 
 QUERY = Query(
-    name="q5",
-    title="hot items",
-    columns=("auction", "num", "window_start", "window_end"),
-    formulations=(Formulation("panes", panes), Formulation("windows", windows)),
+    "q5",
+    ("auction", "num", "window_start", "window_end"),
+    (Formulation("panes", panes), Formulation("windows", windows)),
     needs_end_of_input=True,
 )

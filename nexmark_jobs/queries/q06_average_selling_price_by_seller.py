@@ -20,8 +20,6 @@ Flink cannot run it (FLINK-19059). Deviations:
 - `max_by(.., k)` keeps ten sales per seller; before Spark 4.3 all sales are collected and sorted.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -61,12 +59,8 @@ def _mean_per_seller(streams: Streams, prices: Column) -> DataFrame:
 
 
 QUERY = Query(
-    name="q6",
-    title="average selling price by seller",
-    columns=("seller", "avg_price"),
-    formulations=(
-        Formulation("max_by_k", max_by_k, min_spark=(4, 3)),
-        Formulation("sorted_list", sorted_list),
-    ),
+    "q6",
+    ("seller", "avg_price"),
+    (Formulation("max_by_k", max_by_k, min_spark=(4, 3)), Formulation("sorted_list", sorted_list)),
     needs_end_of_input=True,
 )

@@ -22,8 +22,6 @@ Deviations:
   original keeps them for ever.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -88,12 +86,8 @@ def _type(bids: DataFrame) -> str:
 
 
 QUERY = Query(
-    name="q7",
-    title="highest bid",
-    columns=COLUMNS,
-    formulations=(
-        Formulation("max_by_k", max_by_k, min_spark=(4, 3)),
-        Formulation("join", join),
-    ),
+    "q7",
+    COLUMNS,
+    (Formulation("max_by_k", max_by_k, min_spark=(4, 3)), Formulation("join", join)),
     needs_end_of_input=True,
 )

@@ -18,8 +18,6 @@ Deviations:
   `join` is the text's own way.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -63,9 +61,8 @@ def join(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q8",
-    title="monitor new users",
-    columns=("id", "name", "window_start"),
-    formulations=(Formulation("union", union), Formulation("join", join)),
+    "q8",
+    ("id", "name", "window_start"),
+    (Formulation("union", union), Formulation("join", join)),
     needs_end_of_input=True,
 )

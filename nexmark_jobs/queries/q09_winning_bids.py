@@ -16,8 +16,6 @@ Deviations:
 - Ties of price and time are broken by the event number.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -26,16 +24,13 @@ from nexmark_jobs.queries.formulation import Formulation, Query, Streams
 
 _AUCTION = ("itemName", "description", "initialBid", "reserve")
 _DETAILS = ("seller", "category", "extra")
+_BID = ("auction", "bidder", "price", "bid_dateTime", "bid_extra")
 
 
 def union(streams: Streams) -> DataFrame:
     """Aggregate the union of auctions and bids per auction."""
-    winning = best_bids(
-        streams,
-        auction=["id", *_AUCTION, *_DETAILS],
-        bid=["bidder", "extra"],
-        window=False,
-    )
+    auction, bid = ["id", *_AUCTION, *_DETAILS], ["bidder", "extra"]
+    winning = best_bids(streams, auction, bid, window=False)
     return winning.select(
         "auction.id",
         *(f"auction.{name}" for name in (*_AUCTION, "dateTime", "expires", *_DETAILS)),
@@ -48,21 +43,9 @@ def union(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q9",
-    title="winning bids",
-    columns=(
-        "id",
-        *_AUCTION,
-        "dateTime",
-        "expires",
-        *_DETAILS,
-        "auction",
-        "bidder",
-        "price",
-        "bid_dateTime",
-        "bid_extra",
-    ),
-    formulations=(Formulation("union", union),),
+    "q9",
+    ("id", *_AUCTION, "dateTime", "expires", *_DETAILS, *_BID),
+    (Formulation("union", union),),
     output_mode="update",
     key=("id",),
 )

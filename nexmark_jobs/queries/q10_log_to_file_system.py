@@ -5,11 +5,9 @@
            DATE_FORMAT(dateTime, 'yyyy-MM-dd') AS dt, DATE_FORMAT(dateTime, 'HH:mm') AS hm
     FROM bid
 
-The filesystem sink (`sinks/filesystem.py`) makes the directories dt=../hm=.. and marks each as
+The filesystem sink (`sinks.FilesystemSink`) makes the directories dt=../hm=.. and marks each as
 committed; to any other sink dt and hm are columns. No deviation.
 """
-
-from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -28,9 +26,4 @@ def projection(streams: Streams) -> DataFrame:
     )
 
 
-QUERY = Query(
-    name="q10",
-    title="log to file system",
-    columns=(*COLUMNS, "dt", "hm"),
-    formulations=(Formulation("projection", projection),),
-)
+QUERY = Query("q10", (*COLUMNS, "dt", "hm"), (Formulation("projection", projection),))

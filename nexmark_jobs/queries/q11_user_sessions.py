@@ -9,8 +9,6 @@
 A pause of exactly ten seconds does not end a session, in Spark as in Flink. No deviation.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -33,9 +31,8 @@ def session_window(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q11",
-    title="user sessions",
-    columns=("bidder", "bid_count", "starttime", "endtime"),
-    formulations=(Formulation("session_window", session_window),),
+    "q11",
+    ("bidder", "bid_count", "starttime", "endtime"),
+    (Formulation("session_window", session_window),),
     needs_end_of_input=True,
 )

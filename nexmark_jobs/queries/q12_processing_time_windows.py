@@ -10,8 +10,6 @@ The result depends on the speed of the run; only its sums are certain. Deviation
   a window once, when it ends.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -34,10 +32,9 @@ def current_timestamp(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q12",
-    title="processing time windows",
-    columns=("bidder", "bid_count", "starttime", "endtime"),
-    formulations=(Formulation("current_timestamp", current_timestamp),),
+    "q12",
+    ("bidder", "bid_count", "starttime", "endtime"),
+    (Formulation("current_timestamp", current_timestamp),),
     output_mode="update",
     key=("bidder", "starttime"),
     deterministic=False,

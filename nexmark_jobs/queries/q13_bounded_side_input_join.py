@@ -9,8 +9,6 @@ side_input has the rows (i, i) for i = 0..9999, its value being text. Deviations
   processing time; it is made up on the spot instead of being read from a file.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -30,8 +28,7 @@ def broadcast_join(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q13",
-    title="bounded side input join",
-    columns=("auction", "bidder", "price", "dateTime", "value"),
-    formulations=(Formulation("broadcast_join", broadcast_join),),
+    "q13",
+    ("auction", "bidder", "price", "dateTime", "value"),
+    (Formulation("broadcast_join", broadcast_join),),
 )

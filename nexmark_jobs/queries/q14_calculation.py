@@ -14,8 +14,6 @@ for NULL. Deviations:
 - The filter compares the whole price with the whole bounds that mean the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from pyspark.sql import Column, DataFrame
@@ -73,15 +71,5 @@ def _calculated(streams: Streams, count: Column) -> DataFrame:
 
 _COLUMNS = ("auction", "bidder", "price", "bidTimeType", "dateTime", "extra", "c_counts")
 
-QUERY = Query(
-    name="q14",
-    title="calculation",
-    columns=_COLUMNS,
-    formulations=(Formulation("builtin", builtin),),
-)
-PYTHON_UDF_QUERY = Query(
-    name="q14_python_udf",
-    title="calculation with a Python UDF",
-    columns=_COLUMNS,
-    formulations=(Formulation("python_udf", python_udf),),
-)
+QUERY = Query("q14", _COLUMNS, (Formulation("builtin", builtin),))
+PYTHON_UDF_QUERY = Query("q14_python_udf", _COLUMNS, (Formulation("python_udf", python_udf),))

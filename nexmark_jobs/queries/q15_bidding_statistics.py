@@ -16,8 +16,6 @@ Deviations:
 - Distinct ids are counted by bits (see `distinct_counts`); a day's row comes out when it ends.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 
 from nexmark_jobs.queries.distinct_counts import STATISTICS, daily_statistics
@@ -29,10 +27,4 @@ def words(streams: Streams) -> DataFrame:
     return daily_statistics(streams).select("day", *STATISTICS)
 
 
-QUERY = Query(
-    name="q15",
-    title="bidding statistics report",
-    columns=("day", *STATISTICS),
-    formulations=(Formulation("words", words),),
-    needs_end_of_input=True,
-)
+QUERY = Query("q15", ("day", *STATISTICS), (Formulation("words", words),), needs_end_of_input=True)

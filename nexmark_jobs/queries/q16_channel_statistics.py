@@ -11,8 +11,6 @@ Deviations:
 - Within one day the last time has the greatest minute: the maximum is taken before formatting.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -27,9 +25,8 @@ def words(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q16",
-    title="channel statistics report",
-    columns=("channel", "day", "minute", *STATISTICS),
-    formulations=(Formulation("words", words),),
+    "q16",
+    ("channel", "day", "minute", *STATISTICS),
+    (Formulation("words", words),),
     needs_end_of_input=True,
 )

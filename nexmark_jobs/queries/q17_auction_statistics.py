@@ -15,13 +15,13 @@ Deviations:
 - Groups are kept by date and formatted afterwards.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from nexmark_jobs.queries.distinct_counts import RANK1_BELOW, RANK2_BELOW
 from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+
+_COUNTS = ("total_bids", "rank1_bids", "rank2_bids", "rank3_bids")
 
 
 def aggregate(streams: Streams) -> DataFrame:
@@ -37,36 +37,15 @@ def aggregate(streams: Streams) -> DataFrame:
         F.max("price").alias("max_price"),
         F.sum("price").alias("sum_price"),
     )
-    return statistics.select(
-        "auction",
-        F.date_format("date", "yyyy-MM-dd").alias("day"),
-        "total_bids",
-        "rank1_bids",
-        "rank2_bids",
-        "rank3_bids",
-        "min_price",
-        "max_price",
-        F.expr("sum_price div total_bids").alias("avg_price"),
-        "sum_price",
-    )
+    day = F.date_format("date", "yyyy-MM-dd").alias("day")
+    mean = F.expr("sum_price div total_bids").alias("avg_price")
+    return statistics.select("auction", day, *_COUNTS, "min_price", "max_price", mean, "sum_price")
 
 
 QUERY = Query(
-    name="q17",
-    title="auction statistics report",
-    columns=(
-        "auction",
-        "day",
-        "total_bids",
-        "rank1_bids",
-        "rank2_bids",
-        "rank3_bids",
-        "min_price",
-        "max_price",
-        "avg_price",
-        "sum_price",
-    ),
-    formulations=(Formulation("aggregate", aggregate),),
+    "q17",
+    ("auction", "day", *_COUNTS, "min_price", "max_price", "avg_price", "sum_price"),
+    (Formulation("aggregate", aggregate),),
     output_mode="update",
     key=("auction", "day"),
 )

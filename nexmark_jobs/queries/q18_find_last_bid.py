@@ -12,8 +12,6 @@ Deviations:
 - Equal times, which are common at high rates, fall to the higher event number.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -33,10 +31,5 @@ def max_struct(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q18",
-    title="find last bid",
-    columns=COLUMNS,
-    formulations=(Formulation("max_struct", max_struct),),
-    output_mode="update",
-    key=_KEY,
+    "q18", COLUMNS, (Formulation("max_struct", max_struct),), output_mode="update", key=_KEY
 )

@@ -13,8 +13,6 @@ Deviations:
 - Of equal prices the lower event number comes first; of events without one, the earlier bid.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -55,13 +53,9 @@ def _ranked(bids: DataFrame, top: Column) -> DataFrame:
 
 
 QUERY = Query(
-    name="q19",
-    title="auction top 10 price",
-    columns=(*COLUMNS, "rank_number"),
-    formulations=(
-        Formulation("max_by_k", max_by_k, min_spark=(4, 3)),
-        Formulation("sorted_list", sorted_list),
-    ),
+    "q19",
+    (*COLUMNS, "rank_number"),
+    (Formulation("max_by_k", max_by_k, min_spark=(4, 3)), Formulation("sorted_list", sorted_list)),
     output_mode="update",
     key=(_KEY, "rank_number"),
 )

@@ -12,26 +12,13 @@ There is no bound in time: bids before the opening and after the end match too, 
 kept for ever, as in Flink. No deviation.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import AUCTION, Formulation, Query, Streams
 
 CATEGORY = 10
 _BID = ("auction", "bidder", "price", "channel", "url", "bid_dateTime", "bid_extra")
-_AUCTION = (
-    "itemName",
-    "description",
-    "initialBid",
-    "reserve",
-    "auction_dateTime",
-    "expires",
-    "seller",
-    "category",
-    "auction_extra",
-)
 
 
 def join(streams: Streams) -> DataFrame:
@@ -41,14 +28,9 @@ def join(streams: Streams) -> DataFrame:
         {"dateTime": "auction_dateTime", "extra": "auction_extra"}
     )
     joined = bids.select(*_BID).join(
-        auctions.select("id", *_AUCTION), F.col("auction") == F.col("id")
+        auctions.select("id", *AUCTION), F.col("auction") == F.col("id")
     )
-    return joined.select(*_BID, *_AUCTION)
+    return joined.select(*_BID, *AUCTION)
 
 
-QUERY = Query(
-    name="q20",
-    title="expand bid with auction",
-    columns=_BID + _AUCTION,
-    formulations=(Formulation("join", join),),
-)
+QUERY = Query("q20", _BID + AUCTION, (Formulation("join", join),))

@@ -17,8 +17,6 @@ Deviations:
   would be pushed below the projection and find every id twice.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -40,8 +38,5 @@ def regexp(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q21",
-    title="add channel id",
-    columns=("auction", "bidder", "price", "channel", "channel_id"),
-    formulations=(Formulation("regexp", regexp),),
+    "q21", ("auction", "bidder", "price", "channel", "channel_id"), (Formulation("regexp", regexp),)
 )

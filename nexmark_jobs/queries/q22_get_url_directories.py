@@ -11,8 +11,6 @@ Deviations:
 - The URL is split once into an array: three calls of split_part cost twice as much.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -33,8 +31,7 @@ def split(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    name="q22",
-    title="get URL directories",
-    columns=("auction", "bidder", "price", "channel", "dir1", "dir2", "dir3"),
-    formulations=(Formulation("split", split),),
+    "q22",
+    ("auction", "bidder", "price", "channel", "dir1", "dir2", "dir3"),
+    (Formulation("split", split),),
 )

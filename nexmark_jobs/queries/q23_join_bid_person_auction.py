@@ -13,26 +13,13 @@ No join has a bound in time. Deviations:
   and not once more beside their person. The result is the same.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import AUCTION, Formulation, Query, Streams
 
 _BID = ("bidder", "price", "channel", "url", "bid_extra")
 _PERSON = ("person_id", "name", "emailAddress", "creditCard", "city", "state", "person_extra")
-_AUCTION = (
-    "itemName",
-    "description",
-    "initialBid",
-    "reserve",
-    "auction_dateTime",
-    "expires",
-    "seller",
-    "category",
-    "auction_extra",
-)
 
 
 def sellers_first(streams: Streams) -> DataFrame:
@@ -43,15 +30,10 @@ def sellers_first(streams: Streams) -> DataFrame:
         {"dateTime": "auction_dateTime", "extra": "auction_extra"}
     )
     sellers = persons.select(*_PERSON).join(
-        auctions.select(*_AUCTION), F.col("person_id") == F.col("seller")
+        auctions.select(*AUCTION), F.col("person_id") == F.col("seller")
     )
     joined = bids.select(*_BID).join(sellers, F.col("bidder") == F.col("person_id"))
-    return joined.select(*_BID, *_PERSON, *_AUCTION)
+    return joined.select(*_BID, *_PERSON, *AUCTION)
 
 
-QUERY = Query(
-    name="q23",
-    title="join of bid, person and auction",
-    columns=_BID + _PERSON + _AUCTION,
-    formulations=(Formulation("sellers_first", sellers_first),),
-)
+QUERY = Query("q23", _BID + _PERSON + AUCTION, (Formulation("sellers_first", sellers_first),))

@@ -16,9 +16,9 @@ from pyspark.sql.types import StructType
 from nexmark_jobs import boundary
 from nexmark_jobs.ending import JobError, UsageError
 from nexmark_jobs.generator import SENTINEL_TIME
-from nexmark_jobs.sources.datagen import has_closed_all
+from nexmark_jobs.session import WorkDirectory
+from nexmark_jobs.sources.datagen import Feed, has_closed_all
 from nexmark_jobs.sources.recorded_events import FIELDS, KINDS, Recording
-from nexmark_jobs.workdir import WorkDirectory
 
 _SENTINELS = "sentinels"
 _MOST = 10
@@ -47,16 +47,11 @@ class ByKind:
 
 @dataclass(frozen=True)
 class Files(ByKind):
-    """The three streams of a recording.
+    """The three streams of a recording, and the sentinels that follow its events.
 
     Files are read one per micro-batch if they are as old as their names are in order, otherwise
-    all in the first one. Timestamps are cut to milliseconds, as the schema has them.
-
-    Attributes:
-        spark: the session.
-        recording: the content of the directory.
-        schema: the files' schema; of JSON, with timestamps as text.
-        sentinels: what follows the events.
+    all in the first one. Timestamps are cut to milliseconds, as the schema has them; the `schema`
+    of JSON has them as text.
     """
 
     spark: SparkSession
@@ -65,7 +60,7 @@ class Files(ByKind):
     sentinels: Sentinels
 
     def lines(self) -> DataFrame:
-        """The lines of JSON, `value`, as they are, with nothing behind them."""
+        """Return the lines of JSON in the column `value`, unparsed, without an end of input."""
         return self._reader().text(self._path)
 
     def _reader(self) -> DataStreamReader:
@@ -110,14 +105,13 @@ class Sentinels:
         return events.unionByName(events_of_kind(sentinels, name, numbered=numbered))
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return whether there are such files."""
         return self._work is not None
 
     def closed_all(self, progress: Mapping[str, Any]) -> bool:
         """Whether nothing more can come after a batch behind the data; if it can, write some.
 
-        Raises:
-            JobError: Enough were written, but the windows are still open.
+        JobError if enough were written, but the windows are still open.
         """
         if self._work is None or has_closed_all(progress):
             return True
@@ -128,28 +122,14 @@ class Sentinels:
         return False
 
 
-class FilesFeed:
+class FilesFeed(Feed):
     """The batches of recorded events, and the sentinels behind them."""
 
     def __init__(self, events: Sequence[int], sentinels: Sentinels) -> None:
         """Follow a query; `events` has the number of events of each batch."""
+        super().__init__(sum(events), len(events), None if sentinels else len(events) - 1)
         self._events = tuple(events)
         self._sentinels = sentinels
-
-    @property
-    def events(self) -> int:
-        """Number of events in the input, without sentinels."""
-        return sum(self._events)
-
-    @property
-    def data_batches(self) -> int:
-        """Number of batches with events; later batches mark the end of the input."""
-        return len(self._events)
-
-    @property
-    def last_batch(self) -> int | None:
-        """Number of the last batch, where that is known beforehand."""
-        return None if self._sentinels else self.data_batches - 1
 
     def take(self, progress: Mapping[str, Any]) -> int:
         """Number of events in the batch just finished; 0 from the end of the input on."""
@@ -166,8 +146,7 @@ def open_files(
 ) -> tuple[Files, FilesFeed]:
     """Streams and feed of a recording; sentinels go below `work` if `end_of_input`.
 
-    Raises:
-        UsageError: A parquet file lacks a column or has an event that lacks a field.
+    UsageError for a parquet file that lacks a column or has an event that lacks a field.
     """
     schema: StructType | str = json_schema()
     if recording.is_parquet:
@@ -180,12 +159,11 @@ def open_files(
 
 def json_schema() -> str:
     """Schema of a line, timestamps as text."""
-    entities = (f"{name} struct<{_ddl(name).replace('timestamp', 'string')}>" for name in KINDS)
+    entities = []
+    for name, fields in FIELDS.items():
+        columns = ", ".join(f"{field}: {kind}" for field, kind in fields.items())
+        entities.append(f"{name} struct<{columns.replace('timestamp', 'string')}>")
     return f"n bigint, event_type int, {', '.join(entities)}"
-
-
-def _ddl(name: str) -> str:
-    return ", ".join(f"{field}: {kind}" for field, kind in FIELDS[name].items())
 
 
 def events_of_kind(events: DataFrame, name: str, *, numbered: bool) -> DataFrame:
@@ -195,7 +173,7 @@ def events_of_kind(events: DataFrame, name: str, *, numbered: bool) -> DataFrame
 
 
 def entities(events: DataFrame, name: str, *, numbered: bool) -> DataFrame:
-    """What `events`, which are all called `name`, hold, in the types of the schema."""
+    """Return the fields of `events`, all of the kind `name`, in the types of the schema."""
     columns = [_typed(f"{name}.{f}", kind).alias(f) for f, kind in FIELDS[name].items()]
     return events.select(*([F.col("n").cast("bigint").alias("n")] if numbered else []), *columns)
 
@@ -273,11 +251,9 @@ _PARTS = "boundary"
 
 @dataclass(frozen=True)
 class BoundaryEvents(ByKind):
-    """The three streams. They read files in the work directory, which every executor sees.
+    """The three streams. They read files in a directory that every executor sees.
 
-    Attributes:
-        spark: the session.
-        directory: where the files of the parts are; the sentinels of the feed go there as well.
+    The sentinels of the feed go there as well.
     """
 
     spark: SparkSession

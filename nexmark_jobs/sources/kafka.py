@@ -19,6 +19,9 @@ from pyspark.sql import functions as F
 
 from nexmark_jobs.ending import JobError, QueryFailedError, UsageError
 from nexmark_jobs.options import KafkaOptions
+from nexmark_jobs.session import WorkDirectory
+from nexmark_jobs.sources import CONSUMER
+from nexmark_jobs.sources.datagen import Feed
 from nexmark_jobs.sources.event_files import (
     ByKind,
     Sentinels,
@@ -27,10 +30,8 @@ from nexmark_jobs.sources.event_files import (
     is_event,
     json_schema,
 )
-from nexmark_jobs.sources.kafka_consumer import CONSUMER
 from nexmark_jobs.sources.kafka_topic import Brokers, Topic, UnknownTopicError
 from nexmark_jobs.sources.recorded_events import FIELDS, KINDS
-from nexmark_jobs.workdir import WorkDirectory
 
 _NO_EVENT = "nexmark: no event at"
 _LOST = re.compile(r"DATA_LOSS|some data may have been|OffsetOutOfRange|Cannot fetch offset", re.I)
@@ -42,16 +43,7 @@ _CONSUMER = {f"kafka.{name}": value for name, value in CONSUMER.items()}
 
 @dataclass(frozen=True)
 class Kafka(ByKind):
-    """The three streams of a topic.
-
-    Attributes:
-        spark: the session.
-        brokers: where the topic is.
-        topic: the topic as it was when the run began.
-        rows_per_batch: events per micro-batch.
-        numbered: whether events have numbers.
-        sentinels: what follows the events.
-    """
+    """The three streams of a topic, up to its end when the run began, and the end of input."""
 
     spark: SparkSession
     brokers: Brokers
@@ -62,7 +54,7 @@ class Kafka(ByKind):
     _scans: Iterator[int] = field(default_factory=count, init=False)
 
     def facts(self) -> dict[str, Any]:
-        """What the result file tells of the topic."""
+        """Return the description of the topic for the result file."""
         return {
             "topic": self.topic.name,
             "partitions": len(self.topic.ends),
@@ -98,7 +90,8 @@ class Kafka(ByKind):
         partitions = len(self.topic.ends)
         spare = self.topic.records % partitions or partitions // 2
         reader = reader.option("maxOffsetsPerTrigger", self.rows_per_batch + spare)
-        end = F.get(_longs(self.topic.ends), F.col("partition"))
+        ends = F.array(*(F.lit(number).cast("bigint") for number in self.topic.ends))
+        end = F.get(ends, F.col("partition"))
         # Counted here, because in a query that reads files as well Spark 3.5 counts no rows.
         counted = reader.load().observe(
             f"{_SCAN}{next(self._scans)}", F.count("*").alias("records")
@@ -140,7 +133,7 @@ class Kafka(ByKind):
         return f"{self}: {bad} of {self.topic.records} records are no events: {told}{more}"
 
     def _what_changed(self, *, lost: bool) -> str | None:
-        """What happened to the topic; with `lost` also whether its begin is no longer there."""
+        """Return the damage to the topic; with `lost` also whether its first records are gone."""
         try:
             now = self.brokers.topic(self.topic.name)
         except UnknownTopicError:
@@ -164,8 +157,7 @@ def open_kafka(
 ) -> tuple[Kafka, KafkaFeed]:
     """Streams and feed of a topic; sentinels go below `work` if `end_of_input`.
 
-    Raises:
-        UsageError: The topic is unknown or empty, cannot be reached, or Spark lacks jars.
+    UsageError if the topic is unknown or empty, cannot be reached, or Spark lacks jars.
     """
     brokers = Brokers(spark, given.servers)
     topic = brokers.topic(given.topic)
@@ -179,35 +171,23 @@ def open_kafka(
     return source, KafkaFeed(source)
 
 
-class KafkaFeed:
-    """The batches of a topic, and the sentinels behind them: every scan reads it in step."""
+class KafkaFeed(Feed):
+    """The batches of a topic, and the sentinels behind them: every scan reads it in step.
+
+    There is a huge number of data batches until the last of them is done. The last batch is not
+    known: a topic that grows has more.
+    """
 
     def __init__(self, source: Kafka) -> None:
         """Follow a query that reads `source`."""
+        super().__init__(source.topic.records, sys.maxsize, None)
         self._source = source
         self._topic = source.topic
-        self._data_batches = sys.maxsize
-
-    @property
-    def events(self) -> int:
-        """Number of events in the input, without sentinels."""
-        return self._topic.records
-
-    @property
-    def data_batches(self) -> int:
-        """Number of batches with events; a huge one until the last of them is done."""
-        return self._data_batches
-
-    @property
-    def last_batch(self) -> None:
-        """Unknown: a topic that grows has more batches."""
-        return None
 
     def take(self, progress: Mapping[str, Any]) -> int:
         """Number of events in the batch just finished; 0 from the end of the input on.
 
-        Raises:
-            JobError: Records are missing or late, or the scans are not in step.
+        JobError if records are missing or late, or the scans are not in step.
         """
         scans = [s for s in progress["sources"] if s["description"].startswith("KafkaV2")]
         starts, ends, latest = (
@@ -223,19 +203,14 @@ class KafkaFeed:
                 f"{self._source}: batch {batch} ends at {ends[0]} in one scan and at "
                 f"{next(x for x in ends if x != ends[0])} in another; run again"
             )
-        if self._data_batches == sys.maxsize and all(map(self._at_end, ends)):
-            self._data_batches = batch + 1
+        if self.data_batches == sys.maxsize and all(map(self._at_end, ends)):
+            self.data_batches = batch + 1
         return self._events_before(ends[0]) - self._events_before(starts[0])
 
     def finished(self, progress: Mapping[str, Any]) -> bool:
-        """Whether the batch just finished was the last one.
-
-        Raises:
-            JobError: The topic is no longer the one that the run began with.
-        """
-        if progress["batchId"] < self._data_batches - 1:
-            return False
-        if not self._source.sentinels.closed_all(progress):
+        """Whether the batch just finished was the last one; JobError for another topic by now."""
+        is_last = progress["batchId"] >= self.data_batches - 1
+        if not is_last or not self._source.sentinels.closed_all(progress):
             return False
         self._source.check_unchanged()
         return True
@@ -287,10 +262,6 @@ def _offsets(topic: str, offsets: Sequence[int]) -> str:
     return json.dumps({topic: {str(partition): at for partition, at in enumerate(offsets)}})
 
 
-def _longs(numbers: Sequence[int]) -> Column:
-    return F.array(*(F.lit(number).cast("bigint") for number in numbers))
-
-
 def parsed(records: DataFrame, **more: Column) -> DataFrame:
     """Partition and offset of the records, their events' columns, and `more`."""
     others = {"partition": F.col("partition"), "offset": F.col("offset"), **more}
@@ -329,14 +300,12 @@ def problems(records: DataFrame, *, numbered: bool) -> DataFrame:
 
 
 def _problem(*, numbered: bool) -> Column:
+    is_known = F.col("event_type").between(0, 2)
     found = [
         (F.col("value").isNull(), "without a value"),
         (F.col("value").rlike(r"^\s*$"), "empty"),
         (F.col("raw").isNull() | F.col("raw._corrupt_record").isNotNull(), "not a JSON object"),
-        (
-            ~F.coalesce(F.col("event_type").between(0, 2), F.lit(False)),
-            "without an event_type of 0, 1 or 2",
-        ),
+        (~F.coalesce(is_known, F.lit(False)), "without an event_type of 0, 1 or 2"),
     ]
     for place, name in enumerate(KINDS):
         is_kind = F.col("event_type") == place

@@ -1,7 +1,5 @@
 """A Kafka topic as the driver sees it, by the Java clients that come with the connector."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time
@@ -28,26 +26,18 @@ _CLASSES = {
 }
 _TEXT = "org.apache.kafka.common.serialization.StringDeserializer"
 _TIMEOUT_S = 10
-_POLL_MS = 1000
 _UNKNOWN = ("UnknownTopicOrPartitionException", "UnknownTopicIdException")
 _MIN_HIDDEN = 3
 
 
 @dataclass(frozen=True)
 class Topic:
-    """What a topic held at one moment.
-
-    Attributes:
-        name: the topic.
-        id: what tells it from a later topic of the same name.
-        begins: for each partition the first offset.
-        ends: for each partition the offset after the last.
-    """
+    """The content of a topic at one moment."""
 
     name: str
-    id: str
-    begins: tuple[int, ...]
-    ends: tuple[int, ...]
+    id: str  # tells it from a later topic of the same name
+    begins: tuple[int, ...]  # for each partition the first offset
+    ends: tuple[int, ...]  # for each partition the offset after the last
 
     @property
     def records(self) -> int:
@@ -63,11 +53,7 @@ class Brokers:
     """The brokers at a list of addresses. Every call ends within about ten seconds."""
 
     def __init__(self, spark: SparkSession, servers: str) -> None:
-        """Connect to nothing yet.
-
-        Raises:
-            UsageError: A jar of the connector is missing, or is none for this Spark.
-        """
+        """Connect to nothing yet; UsageError if a jar is missing, or is none for this Spark."""
         self._jvm: Any = spark.sparkContext._jvm
         self.servers = servers
         confs = spark.sparkContext.getConf().getAll()
@@ -81,36 +67,26 @@ class Brokers:
             )
 
     def versions(self) -> dict[str, str]:
-        """The versions of Spark's connector and of Kafka's clients, as they are loaded."""
+        """Return the loaded versions of Spark's connector and of Kafka's clients."""
         connector = self._class(_CLASSES["spark-sql-kafka-0-10"])
         package = connector._java_lang_class.getPackage()  # type: ignore[union-attr]
         clients = self._jvm.org.apache.kafka.common.utils.AppInfoParser.getVersion()
         return {"connector": package.getImplementationVersion(), "clients": clients}
 
     def topic(self, name: str) -> Topic:
-        """The topic as it is now.
-
-        Raises:
-            UsageError: It does not exist, or it cannot be asked for.
-        """
+        """The topic as it is now; UsageError if it does not exist or cannot be asked for."""
         with self._errors(name), contextlib.ExitStack() as stack:
             admin = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(self._settings())
             stack.callback(admin.close, self._seconds(0))
-            described = _got(admin.describeTopics([name]).allTopicNames()).get(name)
-            partitions = described.partitions().size()
+            described = admin.describeTopics([name]).allTopicNames().get().get(name)
+            partitions = self._partitions(name, described.partitions().size())
             spec = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
             begins, ends = (
-                _got(admin.listOffsets(dict.fromkeys(self._partitions(name, partitions), x)).all())
+                admin.listOffsets(dict.fromkeys(partitions, x)).all().get()
                 for x in (spec.earliest(), spec.latest())
             )
-            return Topic(
-                name,
-                described.topicId().toString(),
-                *(
-                    tuple(x.get(each).offset() for each in self._partitions(name, partitions))
-                    for x in (begins, ends)
-                ),
-            )
+            found = (tuple(x.get(p).offset() for p in partitions) for x in (begins, ends))
+            return Topic(name, described.topicId().toString(), *found)
 
     def is_numbered(self, topic: Topic) -> bool:
         """Whether the first record of a partition has an event number."""
@@ -119,11 +95,9 @@ class Brokers:
             settings |= {"key.deserializer": _TEXT, "value.deserializer": _TEXT}
             consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
             stack.callback(consumer.close, self._seconds(0))
-            places = enumerate(self._partitions(topic.name, len(topic.ends)))
-            return any(
-                _has_number(self._first(consumer, place, topic.begins[p], topic.ends[p]))
-                for p, place in places
-            )
+            places = self._partitions(topic.name, len(topic.ends))
+            parts = zip(places, topic.begins, topic.ends, strict=True)
+            return any(_has_number(self._first(consumer, *part)) for part in parts)
 
     def without_options(self, text: str) -> str:
         """The text without the values of the options, which may be secrets."""
@@ -144,9 +118,9 @@ class Brokers:
         return None
 
     def _settings(self) -> dict[str, str]:
-        milliseconds = str(_TIMEOUT_S * 1000)
-        times = {"default.api.timeout.ms": milliseconds, "request.timeout.ms": milliseconds}
-        return times | dict(self.options)
+        """The options, with time-outs that end every future."""
+        limits = ("default.api.timeout.ms", "request.timeout.ms")
+        return {**dict.fromkeys(limits, str(_TIMEOUT_S * 1000)), **self.options}
 
     def _seconds(self, seconds: int) -> Any:
         return self._jvm.java.time.Duration.ofSeconds(seconds)
@@ -183,17 +157,12 @@ class Brokers:
         if name in ("TimeoutException", "DisconnectException"):
             return UsageError(
                 f"--bootstrap-servers: no broker answers at {self.servers} within {_TIMEOUT_S} s; "
-                "start one (nexmark kafka up), mend the addresses, or set what secures them"
+                "start one (nexmark kafka up), correct the addresses, or set the security options"
             )
         why = self.without_options(one_line(error.getMessage() or name))
         if "bootstrap.servers" in why:
             return UsageError(f"--bootstrap-servers: {self.servers}: {why}")
         return UsageError(f"--source: kafka:{topic} cannot be read: {name}: {why}")
-
-
-def _got(future: Any) -> Any:
-    """The value of a future, which the settings' time-outs end."""
-    return future.get()
 
 
 def _has_number(text: str | None) -> bool:

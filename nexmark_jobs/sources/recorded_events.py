@@ -1,12 +1,11 @@
 """Recorded events as JSON lines: which files there are, and whether every line is an event."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -15,41 +14,20 @@ from typing import Any
 
 from nexmark_jobs.ending import UsageError
 
-KINDS = ("person", "auction", "bid")
+_SCHEMA = {
+    "person": "id bigint, name string, emailAddress string, creditCard string, city string, "
+    "state string, dateTime timestamp, extra string",
+    "auction": "id bigint, itemName string, description string, initialBid bigint, reserve bigint, "
+    "dateTime timestamp, expires timestamp, seller bigint, category bigint, extra string",
+    "bid": "auction bigint, bidder bigint, price bigint, channel string, url string, "
+    "dateTime timestamp, extra string",
+}
+KINDS = tuple(_SCHEMA)
 """Names of the entities by event_type."""
 
 FIELDS: dict[str, dict[str, str]] = {
-    "person": {
-        "id": "bigint",
-        "name": "string",
-        "emailAddress": "string",
-        "creditCard": "string",
-        "city": "string",
-        "state": "string",
-        "dateTime": "timestamp",
-        "extra": "string",
-    },
-    "auction": {
-        "id": "bigint",
-        "itemName": "string",
-        "description": "string",
-        "initialBid": "bigint",
-        "reserve": "bigint",
-        "dateTime": "timestamp",
-        "expires": "timestamp",
-        "seller": "bigint",
-        "category": "bigint",
-        "extra": "string",
-    },
-    "bid": {
-        "auction": "bigint",
-        "bidder": "bigint",
-        "price": "bigint",
-        "channel": "string",
-        "url": "string",
-        "dateTime": "timestamp",
-        "extra": "string",
-    },
+    name: {field: kind for field, _, kind in (each.partition(" ") for each in ddl.split(", "))}
+    for name, ddl in _SCHEMA.items()
 }
 """Fields of each entity with their types, in the order of the schema."""
 
@@ -62,14 +40,10 @@ _MAX_SHOWN = 80
 
 @dataclass(frozen=True)
 class Recording:
-    """The files of a recording.
+    """The files of a recording, sorted by name: parquet, or JSON lines.
 
-    Attributes:
-        directory: where they are.
-        is_parquet: whether they are parquet; otherwise JSON lines.
-        files: the files, sorted by name.
-        events: number of events in each file; empty for parquet, which only Spark can read.
-        numbered: whether every event has an event number.
+    `events` are by file, empty for parquet, which only Spark can read. `numbered`: whether every
+    event has an event number.
     """
 
     directory: Path
@@ -106,13 +80,11 @@ def open_recording(directory: Path) -> Recording:
         problem = "holds both JSON and parquet" if files else "holds no files"
         raise UsageError(f"--source: {directory} {problem}; give a directory with one of the two")
     if suffixes == {"parquet"}:
-        return Recording(directory, is_parquet=True, files=tuple(files))
+        return Recording(directory, True, tuple(files))
     counts, numbered = zip(*(_check(file) for file in files), strict=True)
     if not sum(counts):
         raise UsageError(f"--source: {directory} holds no events; record some first")
-    return Recording(
-        directory, is_parquet=False, files=tuple(files), events=counts, numbered=all(numbered)
-    )
+    return Recording(directory, False, tuple(files), counts, all(numbered))
 
 
 def _suffix(file: Path) -> str | None:
@@ -192,19 +164,16 @@ def _is_bigint(value: Any) -> bool:
     return type(value) is int and -_MAX_BIGINT - 1 <= value <= _MAX_BIGINT
 
 
-def _is_string(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 def _is_timestamp(value: Any) -> bool:
     matched = _TIMESTAMP.fullmatch(value) if isinstance(value, str) else None
     if matched is None:
         return False
-    try:
-        datetime.fromisoformat(f"{matched[1]} {matched[2]}")
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return bool(datetime.fromisoformat(f"{matched[1]} {matched[2]}"))
+    return False
 
 
-_IS = {"bigint": _is_bigint, "string": _is_string, "timestamp": _is_timestamp}
+_IS: dict[str, Callable[[Any], bool]] = {
+    **{"bigint": _is_bigint, "timestamp": _is_timestamp},
+    "string": lambda value: isinstance(value, str),
+}

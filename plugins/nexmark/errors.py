@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class NexmarkError(Exception):
-    """What is wrong, where, and the remedy, in one line; commands print it and exit with 1."""
+    """An error in one line: problem, place and remedy; commands print it and exit with 1."""
 
     def __init__(self, text: str) -> None:
         """`text` may quote other programs; it becomes one line."""
@@ -22,7 +22,7 @@ class KeyedError(ValueError):
     """A value that is wrong at a place below the one that is checked: the keys down to it."""
 
     def __init__(self, keys: tuple[str, ...], problem: str) -> None:
-        """Say what is wrong with the value at `keys`."""
+        """Name the problem of the value at `keys`."""
         super().__init__(problem)
         self.keys = keys
 

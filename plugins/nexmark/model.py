@@ -40,7 +40,7 @@ ARMS = (Arm.CANDIDATE, Arm.BASELINE)
 
 
 class Stage(IntEnum):
-    """What a repetition is for."""
+    """The purpose of a repetition."""
 
     FIRST = 1
     """The first pairs of a night."""
@@ -55,7 +55,7 @@ JUDGED = (Stage.FIRST, Stage.FRESH)
 
 
 class Status(StrEnum):
-    """What became of a repetition."""
+    """The outcome of a repetition."""
 
     OK = "ok"
     INVALID = "invalid"
@@ -90,7 +90,7 @@ class Mode(StrEnum):
 
 
 class Value(StrEnum):
-    """What the gate says of one query."""
+    """The gate's answer for one query."""
 
     OK = "OK"
     """Within the bound of the baseline."""
@@ -275,12 +275,16 @@ class Metric:
 CPU = "cpu_s_per_mevent"
 WALL = "wall_s"
 SOURCE_RATE = "source_rate"
-"""What a consumer alone reads from the topic of the query."""
+"""The rate at which a lone consumer reads the topic of the query."""
 READ_RATE = "read_rate"
-"""What the query reads from it; with several scans, all of them together."""
+"""The rate at which the query reads it, summed over its scans."""
 BROKER_CPU = "broker_cpu_s"
 P50, P99 = "latency_ms_p50", "latency_ms_p99"
 """Latency of a paced workload: from when an event was due to when its row was appended."""
+COMMIT, RESTORE = "commit_ms_p50", "restore_s"
+"""Of a recovery workload: the commit of a batch's state; until its stores were loaded again."""
+INTERRUPTION, FIRST_COMMIT, CATCH_UP = "interruption_s", "first_commit_s", "catch_up_s"
+"""Of a recovery workload: without a commit; to plan and run the first batch; behind its pace."""
 
 _KNOWN = (
     Metric(
@@ -295,6 +299,11 @@ _KNOWN = (
     Metric(READ_RATE, "records/s", "read", decimals=0, direction=Direction.HIGHER, judged=False),
     Metric(P50, "ms", "p50 ms", decimals=1, tabled=True),
     Metric(P99, "ms", "p99 ms", decimals=1, tabled=True),
+    Metric(RESTORE, "s", "restore s", tabled=True, positive=True),
+    Metric(COMMIT, "ms", "commit ms", decimals=0, tabled=True, positive=True),
+    Metric(INTERRUPTION, "s", "away s", decimals=1, tabled=True, positive=True),
+    Metric(FIRST_COMMIT, "s", "first commit s", decimals=1, tabled=True, positive=True),
+    Metric(CATCH_UP, "s", "behind s", decimals=1, tabled=True, positive=True),
     Metric(BROKER_CPU, "s", "CPU of the broker", positive=True, waits=False),
 )
 METRICS: dict[str, Metric] = {one.name: one for one in _KNOWN}

@@ -57,7 +57,8 @@ def _noisy(row: RepetitionRow, factor: float) -> Measurement:
         for name, value in dataclasses.asdict(figures).items()
         if name.startswith("cpu_s_per_mevent") and value is not None
     }
-    return dataclasses.replace(figures, **costs)
+    more = {name: value * factor for name, value in figures.figures.items()}
+    return dataclasses.replace(figures, figures=more, **costs)
 
 
 def _canaries(store: Store, run: str) -> list[CanaryRecord]:

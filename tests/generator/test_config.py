@@ -9,7 +9,6 @@ import pytest
 
 from nexmark_jobs.generator import GeneratorConfig
 from nexmark_jobs.generator.generator_options import changed_knobs
-from nexmark_jobs.generator.timeline import check_span
 from nexmark_jobs.knobs import BOUNDS, MAX_EVENTS
 from tests.generator.plain_generator import Knobs
 
@@ -50,24 +49,25 @@ def test_values_that_make_no_sense_are_refused(name: str, value: int) -> None:
 
 
 def test_events_must_end_long_before_the_sentinels() -> None:
-    check_span(10**9, GeneratorConfig(tps=1))
+    GeneratorConfig(tps=1).check_span(10**9)
     with pytest.raises(ValueError, match=r"^events: .* raise the tps"):
-        check_span(10**12, GeneratorConfig(tps=1))
+        GeneratorConfig(tps=1).check_span(10**12)
 
 
 def test_no_two_events_have_the_same_number_on_their_way_to_a_time() -> None:
     """An event number becomes a double (`time_ms`)."""
     fastest = GeneratorConfig(tps=10**9)
-    check_span(MAX_EVENTS, fastest)
+    fastest.check_span(MAX_EVENTS)
     assert float(MAX_EVENTS - 1) != float(MAX_EVENTS) == float(MAX_EVENTS + 1)
     with pytest.raises(ValueError, match=r"^events: .* can number, 9007199254740992; lower"):
-        check_span(MAX_EVENTS + 1, fastest)
+        fastest.check_span(MAX_EVENTS + 1)
     with pytest.raises(ValueError, match=r"^events: .* can number, 9007199254740987; lower"):
-        check_span(MAX_EVENTS, GeneratorConfig(tps=10**9, first_event_number=5))
+        GeneratorConfig(tps=10**9, first_event_number=5).check_span(MAX_EVENTS)
 
 
 def test_every_knob_has_bounds() -> None:
-    assert set(BOUNDS) == {field.name for field in fields(GeneratorConfig)}
+    assert list(BOUNDS) == [field.name for field in fields(GeneratorConfig)]
+    assert all(low < high for low, high in BOUNDS.values())
 
 
 def test_changed_knobs_leave_out_defaults_seed_and_tps() -> None:

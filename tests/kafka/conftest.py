@@ -12,24 +12,36 @@ from pathlib import Path
 import pytest
 
 from nexmark.config import paths
+from nexmark.kafka import broker as brokers
 from nexmark.kafka.filling import Filled
 from nexmark.kafka.filling import fill as fill_topic
 from nexmark.kafka.topics import KafkaCluster
-from nexmark_jobs.host.processes import marked
+from nexmark_jobs.host.processes import marked, owner_mark
 
 COMMAND = Path(sys.executable).with_name("nexmark")
 
 
 @dataclass(frozen=True)
 class BrokerOfTests:
-    """A broker of the tests; its home has nothing else."""
+    """The brokers of a test, from a port on; their home has nothing else."""
 
     home: Path
     port: int
+    count: int = 1
 
     @property
     def servers(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return brokers.servers(self.count, self.port)
+
+    @property
+    def up(self) -> tuple[str, ...]:
+        """The words of the command that starts them."""
+        return ("up", "--brokers", str(self.count), "--port", str(self.port))
+
+    def numbered(self) -> dict[int, int]:
+        """The pids of the brokers that run, by number."""
+        local = brokers.LocalBrokers(self.home / "kafka", owner_mark(self.home, "kafka brokers"))
+        return {each.broker.number: each.process.pid for each in local.status() if each.process}
 
     @property
     def kafka(self) -> KafkaCluster:
@@ -58,10 +70,10 @@ def share_jars(home: Path) -> None:
         (home / "kafka" / name).symlink_to(shared)
 
 
-def new_broker(home: Path, port: int) -> BrokerOfTests:
-    """A broker that is not started yet."""
+def new_broker(home: Path, port: int, count: int = 1) -> BrokerOfTests:
+    """Brokers that are not started yet."""
     share_jars(home)
-    return BrokerOfTests(home, port)
+    return BrokerOfTests(home, port, count)
 
 
 @pytest.fixture(scope="session")

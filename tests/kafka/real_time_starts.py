@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 
 from nexmark_jobs.paced_query import PacedTopic, rows
 from nexmark_jobs.queries import QUERIES, Streams
+from nexmark_jobs.session import stop
 from nexmark_jobs.sources.kafka_topic import Brokers
-from nexmark_jobs.stopping import stop
 
 RUNS_S = 4.0
 _CLASS = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")

@@ -42,7 +42,7 @@ def submit_environment(build: Build) -> dict[str, str]:
 
 @pytest.mark.long
 @pytest.mark.spark
-@pytest.mark.parametrize("engine", ["spark-4.3.0"])
+@pytest.mark.parametrize("engine", ["spark-4.3.0", "spark-4.2.1"])
 def test_the_table_says_what_spark_does(
     engine: str, broker: BrokerOfTests, engine_build: Callable[[str], Build]
 ) -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from nexmark.engines import Build
 from nexmark.kafka.jars import connector
 from tests.conftest import engine_environment, engines
 from tests.engines.test_results import FULL, NEWEST
-from tests.kafka.conftest import COMMAND, BrokerOfTests, fill
+from tests.kafka.conftest import COMMAND, BrokerOfTests, fill, new_broker
 from tests.kafka.test_source import LINES
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -55,10 +56,9 @@ def results_of(
         ]
         given.append({"arguments": arguments, "fault": fault, "topic": topic})
     jars = ",".join(map(str, connector(build.version, print)))
-    (process,) = broker.processes()
     told = {
         **{"runs": given, "servers": broker.servers, "lines": EVENTS, "confs": dict(confs)},
-        **{"broker": process, "up": [str(COMMAND), "kafka", "up", "--port", str(broker.port)]},
+        **{"brokers": broker.numbered(), "up": [str(COMMAND), "kafka", *broker.up]},
     }
     done = subprocess.run(
         [sys.executable, Path(__file__).with_name("topic_runs.py")],
@@ -99,10 +99,32 @@ def test_a_broker_that_is_killed_or_stands_still_costs_time_and_no_event(
 ) -> None:
     """q8 reads the topic twice, and its windows show an event that is there twice or not at all."""
     runs = {"quiet": ("q8", None, 500), "pause": ("q8", "pause", 500), "kill": ("q8", "kill", 500)}
-    found = results_of(broker, engine_build(engine), runs, {})
-    for name in ("pause", "kill"):
-        assert "error" not in found[name], found[name]
+    assert_alike(results_of(broker, engine_build(engine), runs, {}))
+    broker.command(*broker.up)  # once more changes nothing
+
+
+@pytest.mark.long
+def test_a_leader_that_moves_costs_time_and_no_event(
+    tmp_path: Path, engine_build: Callable[[str], Build]
+) -> None:
+    three = new_broker(tmp_path, 29292, 3)
+    three.command(*three.up)
+    try:
+        build = engine_build(NEWEST)
+        runs = {"quiet": ("q8", None, 500), "kill": ("q8", "kill", 500)}
+        assert_alike(results_of(three, build, runs, {}))
+        topic = f"kill-{build.version}"
+        moved = AdminClient({"bootstrap.servers": three.servers}).list_topics(topic).topics[topic]
+        assert moved.partitions[1].leader != moved.partitions[1].replicas[0]
+    finally:
+        three.command("down")
+    assert three.processes() == set()
+
+
+def assert_alike(found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Each run of q8 read every event once, as the one in which nothing happened."""
+    for name, result in found.items():
+        assert "error" not in result, result
         for figure in ("digest", "input_rows", "output_rows", "late_rows"):
-            assert found[name][figure] == found["quiet"][figure], (name, figure)
+            assert result[figure] == found["quiet"][figure], (name, figure)
     assert found["quiet"]["input_rows"] == len(EVENTS)
-    broker.command("up", "--port", str(broker.port))  # once more changes nothing

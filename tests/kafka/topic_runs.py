@@ -1,8 +1,8 @@
 """Run by a test under an engine, all in one application: queries over topics that change meanwhile.
 
 Reads {"runs": [{"arguments": [...], "fault": NAME or null, "topic": NAME}], "servers": LIST,
-"lines": [...], "broker": PID, "up": [COMMAND...], "confs": {...}} from stdin; writes a line of JSON
-per run: its result or {"error", "exit_code"}.
+"lines": [...], "brokers": {NUMBER: PID}, "up": [COMMAND...], "confs": {...}} from stdin; writes a
+line of JSON per run: its result or {"error", "exit_code"}.
 """
 
 from __future__ import annotations
@@ -37,17 +37,23 @@ class Topics:
         self.settings = {"bootstrap.servers": given["servers"]}
         self.admin = AdminClient(self.settings)
         self.lines: Sequence[str] = given["lines"]
-        self.broker, self.up = int(given["broker"]), given["up"]
+        self.brokers, self.up = given["brokers"], given["up"]
+
+    def leader(self, topic: str) -> int:
+        """The process of the broker that leads partition 1."""
+        found = self.admin.list_topics(topic).topics[topic]
+        return int(self.brokers[str(found.partitions[1].leader)])
 
     def kill(self, topic: str) -> None:
-        """The broker is killed, and started again a few seconds later, while the query goes on."""
-        os.kill(self.broker, signal.SIGKILL)
+        """A broker is killed, and started again a few seconds later, while the query goes on."""
+        os.kill(self.leader(topic), signal.SIGKILL)
         Timer(AWAY_S, lambda: subprocess.run(self.up, check=True, stdout=sys.stderr)).start()
 
     def pause(self, topic: str) -> None:
-        """The broker answers nobody for some seconds."""
-        os.kill(self.broker, signal.SIGSTOP)
-        Timer(AWAY_S, lambda: os.kill(self.broker, signal.SIGCONT)).start()
+        """A broker answers nobody for some seconds."""
+        leader = self.leader(topic)
+        os.kill(leader, signal.SIGSTOP)
+        Timer(AWAY_S, lambda: os.kill(leader, signal.SIGCONT)).start()
 
     def delete(self, topic: str) -> None:
         for done in self.admin.delete_topics([topic]).values():

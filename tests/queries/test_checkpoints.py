@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from nexmark_jobs.ending import JobError, UsageError
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import run
-from nexmark_jobs.sinks.parquet import ParquetSink
+from nexmark_jobs.sinks import ParquetSink
 from tests.queries.conftest import plain
 
 pytestmark = pytest.mark.spark

@@ -13,7 +13,7 @@ from nexmark_jobs import boundary
 from nexmark_jobs.options import parse
 from nexmark_jobs.progress import Batch
 from nexmark_jobs.run_query import run
-from nexmark_jobs.sinks.filesystem import FilesystemSink
+from nexmark_jobs.sinks import FilesystemSink
 
 pytestmark = pytest.mark.spark
 

@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from nexmark_jobs import digest
 from nexmark_jobs.ending import JobError, UsageError
 from nexmark_jobs.options import parse
+from nexmark_jobs.progress import combine
 from nexmark_jobs.run_query import run
 from tests.queries.conftest import RunJob, write_topic
 from tests.queries.event_builders import at, auction, bid, person
@@ -145,7 +145,7 @@ def digest_of_table(frame: DataFrame) -> str:
         F.sum(F.col("hash").bitwiseAND(0xFFFF_FFFF)).alias("low"),
         F.sum(F.shiftrightunsigned("hash", 32)).alias("high"),
     )
-    return digest.combine([sums.collect()[0].asDict()])
+    return combine([sums.collect()[0].asDict()])
 
 
 def test_digest_is_that_of_the_table(spark: SparkSession, run_job: RunJob, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.recovery.splits import KillRecord, commit_splits, kill_split, regular_gap
+from nexmark.recovery.splits import KillRecord, catch_up, commit_splits, kill_split, regular_gap
 
 COMMITS = {0: 10.0, 1: 12.0, 2: 14.0, 3: 25.0, 4: 27.0}
 KILL = KillRecord(at=15.0, restarted=15.5, batch=3, moment="commit")
@@ -88,3 +88,12 @@ def test_a_lost_executor_has_no_session_to_start() -> None:
     found = kill_split(1, kill, 5.0, COMMITS, [before, told], float("inf"))
     assert (found["what"], found["session_start_s"], found["load_s"]) == ("executor", None, 0.6)
     assert found["left_behind_bytes"] == 9
+
+
+def test_caught_up_is_who_is_as_late_as_before_the_kill() -> None:
+    due_every_2_s = {0: 3.0, 1: 4.0, 2: 6.0, 3: 19.0, 4: 19.5, 5: 20.0, 8: 20.5, 9: 20.9}
+    assert catch_up(7.0, due_every_2_s, 2.0) == 13.9
+    assert catch_up(7.0, {0: 3.0, 1: 5.0, 2: 19.0}, 2.0) is None
+    assert catch_up(7.0, {5: 19.0}, 2.0) is None
+    assert kill_split(1, KILL, 5.0, COMMITS, [], 99.0)["catch_up_s"] is None
+    assert kill_split(1, KILL, 5.0, COMMITS, [], 99.0, pace_s=2.0)["catch_up_s"] is None

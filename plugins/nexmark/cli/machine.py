@@ -24,6 +24,8 @@ BENCHES = {
     "canary": "how steady the canary is on this host",
     "flight-recorder": "CPU time of the JDK's flight recorder",
     "gate": "what the gate finds and how often it is wrong",
+    "latency": "whether the gate sees rows that come later, and is silent where nothing changed",
+    "kafka-source": "events per CPU-second from Kafka, beside the generator",
     "detection": "real regressions on real Spark, and what the gate says",
     "bisection": "how often bisection names the right build, and its cost",
     "web": "server time of every page at 400 nights",
@@ -33,15 +35,15 @@ BENCHES = {
 _TEST_CLUSTER = "namespaces"
 
 cluster = typer.Typer(
-    help="Look at the hosts of a cluster; start and remove three hosts to test with.",
+    help="Look at the hosts of a cluster; start and remove three hosts to test with."
 )
 
 
 def ui(port: Port = 8080) -> int:
     """Start Airflow with these DAGs on 127.0.0.1; Ctrl-C ends it."""
-    from nexmark.cli import airflow_ui
+    from nexmark.cli.own_airflow import serve
 
-    return airflow_ui.serve(port)
+    return serve(port)
 
 
 @cluster.command()
@@ -56,16 +58,14 @@ def check(
 
     from nexmark.airflow_site.airflow_home import airflow_environment, prepare
     from nexmark.cluster import open_cluster
-    from nexmark.config import load, paths, suggest
+    from nexmark.config import load, paths, pick
 
     config = load()
-    if name not in config.clusters:
-        known = suggest(name, config.clusters)
-        raise NexmarkError(f"cluster: unknown cluster {name!r}; {known}")
+    chosen = pick("cluster", name, config.clusters)
     environment = airflow_environment(config)
     prepare(environment)
     os.environ.update(environment)  # the connections are Airflow's
-    problems = open_cluster(config.clusters[name], paths.home()).problems(print)
+    problems = open_cluster(chosen, paths.home()).problems(print)
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"cluster {name}: " + (f"{len(problems)} problems" if problems else "ready"))
@@ -105,8 +105,7 @@ def _test_hosts(function: str) -> Any:
 
 
 def bench(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help=", ".join(BENCHES))] = "",
+    context: typer.Context, name: Annotated[str, typer.Argument(help=", ".join(BENCHES))] = ""
 ) -> int:
     """Measure one of our own parts: nexmark bench NAME --help."""
     from nexmark.config import suggest

@@ -5,23 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from nexmark.config.clusters import AnyCluster
-from nexmark.config.confs import SparkConf, no_secret_in_address
 from nexmark.config.fields import (
     KNOWN_QUERIES,
     STANDARD_QUERIES,
     Model,
     Positive,
     Schedule,
+    SparkConf,
     Tarball,
     check_tarball,
     known_mode,
+    no_secret_in_address,
 )
-from nexmark.errors import KeyedError, suggest
+from nexmark.errors import KeyedError, NexmarkError, suggest
 from nexmark.model import ARMS
 from nexmark_jobs.knobs import (
     BASE_TIME_MS,
@@ -33,6 +34,8 @@ from nexmark_jobs.knobs import (
     check_span,
     knobs,
 )
+
+_T = TypeVar("_T")
 
 
 def _query(value: object) -> object:
@@ -58,6 +61,10 @@ Farther: TypeAlias = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 Deviations: TypeAlias = Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)]
 
 
+PacedMetric: TypeAlias = Literal["latency_ms_p50", "latency_ms_p99"]
+RecoveryMetric: TypeAlias = Literal["restore_s", "commit_ms_p50", "interruption_s"]
+
+
 class BuildSource(Model):
     """Where a Spark build comes from: exactly one of a release, a tarball, a directory."""
 
@@ -72,17 +79,14 @@ class BuildSource(Model):
     def _one_kind(self) -> BuildSource:
         kinds = [k for k in ("pypi", "tarball", "directory") if getattr(self, k) is not None]
         if len(kinds) != 1:
-            found = " and ".join(kinds) or "none"
-            raise ValueError(
-                "a build needs exactly one of pypi, tarball and directory, "
-                f"there is {found}; keep one"
-            )
+            needed = "a build needs exactly one of pypi, tarball and directory"
+            raise ValueError(f"{needed}, there is {' and '.join(kinds) or 'none'}; keep one")
         if (self.tarball is None) != (self.sha512 is None):
             raise ValueError("tarball and sha512 belong together; add the one that is missing")
         return self
 
     def __str__(self) -> str:
-        """The build as it is written in the DAG's `candidate` param."""
+        """Return the build in the form of the DAG's param `candidate`."""
         if self.pypi is not None:
             return f"pypi:{self.pypi}"
         if self.tarball is not None:
@@ -118,10 +122,11 @@ class Snapshots(Model):
     def of(self, day: date) -> tuple[str, str]:
         """Where the tarball of `day` is, and the file with its SHA-512."""
         dates = {"ds": day.isoformat(), "ds_nodash": day.strftime("%Y%m%d")}
-        tarball, sha512 = (
-            _DATE.sub(lambda found: dates[found[1]], text) for text in (self.tarball, self.sha512)
-        )
-        return tarball, sha512
+
+        def dated(text: str) -> str:
+            return _DATE.sub(lambda found: dates[found[1]], text)
+
+        return dated(self.tarball), dated(self.sha512)
 
 
 class Engine(Model):
@@ -170,6 +175,35 @@ class Span(Model):
     tps: Annotated[int, Field(gt=0, le=BOUNDS["tps"][1])] = 200
 
 
+class Recovery(Model):
+    """The process to kill in each timed repetition, and the place of its checkpoint.
+
+    Attributes:
+        kill: the driver, or an executor.
+        at, times: the first kill comes after this part of the batches, the others are spread over
+            the rest.
+        checkpoint: the disk, or the stand-in for remote storage (`latency_ms`, `mb_per_s`).
+        state, changelog: the state store; whether RocksDB uploads changes in place of snapshots.
+        pace_s: a batch is due so long after the one before; 0: at once.
+    """
+
+    kill: Literal["driver", "executor"] = "driver"
+    at: Annotated[float, Field(ge=0, le=0.9)] = 0.5
+    times: Annotated[int, Field(ge=1, le=10)] = 1
+    checkpoint: Literal["local", "remote"] = "local"
+    latency_ms: Annotated[int, Field(ge=0, le=60_000)] = 20
+    mb_per_s: Annotated[int, Field(ge=1, le=100_000)] = 20
+    state: Literal["rocksdb", "hdfs"] = "rocksdb"
+    changelog: bool = False
+    pace_s: Annotated[float, Field(ge=0, le=600)] = 0
+
+    @model_validator(mode="after")
+    def _only_rocksdb_has_changelogs(self) -> Recovery:
+        if self.changelog and self.state != "rocksdb":
+            raise KeyedError(("changelog",), "only RocksDB has changelogs; write state: rocksdb")
+        return self
+
+
 class Workload(Size):
     """The input of one timed repetition, and the work around it.
 
@@ -177,13 +211,15 @@ class Workload(Size):
     With `compatibility` its nights check whether running queries survive the upgrade.
     Of the kind `paced`, events are sent at `rate` per second while the query runs, for `warm_up`
     and then for `seconds` seconds; the other sizes follow from these.
+    Of the kind `recovery`, each timed repetition is killed and started again, by `recovery`.
     """
 
-    kind: Literal["bounded", "paced"] = "bounded"
+    kind: Literal["bounded", "paced", "recovery"] = "bounded"
     rate: Annotated[int, Field(gt=0, le=100_000)] | None = None
     seconds: Annotated[int, Field(ge=5, le=3600)] | None = None
     warm_up: Annotated[int, Field(ge=1, le=600)] | None = None
     trigger: Literal["micro-batch", "real-time"] | None = None
+    recovery: Recovery | None = None
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
     source: Literal["datagen", "kafka"] = "datagen"
@@ -205,6 +241,12 @@ class Workload(Size):
         """Whether events are sent at a rate while the query runs."""
         return self.kind == "paced"
 
+    @property
+    def recovered(self) -> Recovery:
+        """The process to kill; only of the kind `recovery`."""
+        assert self.recovery is not None
+        return self.recovery
+
     @model_validator(mode="after")
     def _checks(self) -> Workload:
         base = self.generator.get("base_time_ms", BASE_TIME_MS)
@@ -216,6 +258,10 @@ class Workload(Size):
                 raise KeyedError((*keys, error.name), error.problem) from None
         if twice := sorted(name for name in self.queries if self.queries.count(name) > 1):
             raise ValueError(f"query {twice[0]!r} is listed twice; list it once")
+        if self.recovery and not self.verifies_the_timed_input:
+            raise KeyedError(
+                ("verify",), "has to have the events of the repetitions; leave it as is"
+            )
         batches = -(-self.events // self.rows_per_batch)
         if self.warmup_batches >= batches:
             raise ValueError(
@@ -255,8 +301,9 @@ class Gate(Model):
     """
 
     version: Annotated[int, Field(ge=1)]
-    metric: Literal["cpu_s_per_mevent", "latency_ms_p50", "latency_ms_p99"]
-    paced_metric: Literal["latency_ms_p50", "latency_ms_p99"] = "latency_ms_p50"
+    metric: Literal["cpu_s_per_mevent"] | PacedMetric | RecoveryMetric
+    paced_metric: PacedMetric = "latency_ms_p50"
+    recovery_metric: RecoveryMetric = "restore_s"
     max_ratio: Ratio
     workloads: Mapping[str, Ratio] = Field(default_factory=dict)
     queries: Mapping[QueryName, Ratio] = Field(default_factory=dict)
@@ -317,9 +364,20 @@ class Gate(Model):
         """How a night of `workload` is judged."""
         return self.modes.get(workload, self.mode)
 
+    def metric_of(self, kind: str) -> str:
+        """The metric that decides in workloads of a kind."""
+        return {"paced": self.paced_metric, "recovery": self.recovery_metric}.get(kind, self.metric)
+
     def bound(self, query: str, workload: str) -> float:
         """The bound for `query`: its own, else the workload's, else the default."""
         return self.queries.get(query, self.workloads.get(workload, self.max_ratio))
+
+
+def pick(section: str, name: str, known: Mapping[str, _T]) -> _T:
+    """The entry `name` of `known`; NexmarkError with the nearest name if there is none."""
+    if name not in known:
+        raise NexmarkError(f"{section}: unknown {section} {name!r}; {suggest(name, known)}")
+    return known[name]
 
 
 class Config(Model):
@@ -335,6 +393,10 @@ class Config(Model):
         """The engine with the highest version in its name."""
         versions = {name: [int(n) for n in re.findall(r"\d+", name)] for name in self.engines}
         return self.engines[max(versions, key=lambda name: versions[name])]
+
+    def engine(self, name: str | None) -> Engine:
+        """The engine of a name, the newest for none; NexmarkError for a name that is not there."""
+        return pick("engine", name, self.engines) if name else self.newest
 
     @property
     def all_clusters(self) -> list[AnyCluster]:

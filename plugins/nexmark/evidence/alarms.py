@@ -1,10 +1,13 @@
-"""What is red tonight, by the build that it began with: one issue a line, not one per query."""
+"""Tonight's reds by the build in which they began, and the acceptances with their reasons."""
 
-from __future__ import annotations
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from nexmark.secrets import without_secrets
 from nexmark.store import Store
-from nexmark.store.table_rows import NightRow
+from nexmark.store.accepting import COUNTS, SUPERSEDED, states
+from nexmark.store.table_rows import AcceptanceRow, NightRow
 from nexmark.verdict.acks import Alarm, Group, group_by_first_bad
 
 NIGHTS = 100
@@ -16,7 +19,7 @@ BUILD = 19
 def alarm_lines(store: Store, night: NightRow) -> list[str]:
     """Return a line per group: ``since build 4.3.0 sha256:.. (run ..): q5 1.120, q7 1.090``.
 
-    What is known and accepted is left out.
+    Known and accepted reds are left out.
     """
     return [
         f"{since_of(store, group)}: {', '.join(map(_alarm, group.alarms))}"
@@ -48,3 +51,34 @@ def _alarm(alarm: Alarm) -> str:
     size = verdict.value.value if verdict.ratio is None else f"{verdict.ratio:.3f}"
     times = f" ({alarm.nights} nights)" if alarm.nights > 1 else ""
     return f"{verdict.query} {size}{times}"
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """An acceptance and its state; ``covers``: the query whose verdict in the night it covers."""
+
+    row: AcceptanceRow
+    state: str
+    covers: str | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether it can be withdrawn."""
+        return self.state in (COUNTS, SUPERSEDED)
+
+
+def acks_of(store: Store, dags: Collection[str], now: datetime | None = None) -> list[Acknowledged]:
+    """Return the acceptances of nights of these DAGs, the newest first."""
+    found = states(store.acceptances(), now or datetime.now(UTC))
+    return [
+        Acknowledged(row, state)
+        for row, state in reversed(found)
+        if row.night_id.partition("/")[0] in dags
+    ]
+
+
+def acks_for(store: Store, night: NightRow) -> list[Acknowledged]:
+    """Return what was accepted for the engine, workload and cluster of a night, oldest first."""
+    rows = store.acceptances(night.engine, night.workload, night.cluster)
+    covers = {x.acceptance_id: x.query for x in store.verdicts(night.id)}
+    return [Acknowledged(row, x, covers.get(row.id)) for row, x in states(rows, datetime.now(UTC))]

@@ -1,7 +1,5 @@
 """The builds that were tested, and any two of them side by side."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence

@@ -1,8 +1,7 @@
-"""What may explain why a query is slower or faster: operators, plans, Spark confs."""
-
-from __future__ import annotations
+"""Possible reasons for a change: operators, plans, confs; and how to measure it again."""
 
 import difflib
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +10,12 @@ from textwrap import shorten
 from nexmark.attribution.attribute import attribute
 from nexmark.attribution.explained import Attribution, CostChange
 from nexmark.attribution.sentences import words
-from nexmark.config.confs import is_reserved
+from nexmark.config.fields import is_reserved
 from nexmark.evidence.pairs import Arms
 from nexmark.evidence.rows import Row
-from nexmark.model import ARMS, WALL, Arm, Value
+from nexmark.model import ARMS, SUITE, WALL, Arm, Value
 from nexmark.secrets import shown as hidden
+from nexmark.secrets import without_secrets
 from nexmark.store import Store
 from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
 
@@ -156,10 +156,10 @@ def plans_of(store: Store, rows: Sequence[RepetitionRow], arms: Arms) -> PlansCo
 def confs_by_arm(
     repetitions: Iterable[RepetitionRow], most: int | None = _FEW
 ) -> dict[str, dict[str, str | tuple[str, ...]]]:
-    """Return by arm the Spark confs that are not the defaults; what may be a secret is hidden.
+    """Return by arm the Spark confs that are not the defaults, with possible secrets hidden.
 
-    What differs from one repetition to the next is a tuple; of one with more than ``most`` values
-    only their number and the first are told.
+    A conf that differs between repetitions is a tuple; of one with more than ``most`` values
+    only the number and the first are kept.
     """
     return {
         arm: {key: _one_or_few(key, values, most) or "" for key, values in sorted(confs.items())}
@@ -204,3 +204,51 @@ def _one_or_few(
     if most is None or len(shown) <= most:
         return tuple(shown)
     return f"{len(shown)} values, as {shown[0]}"
+
+
+_FEWEST_PAIRS = 3
+_PROGRAM = ("nexmark", "build")
+
+
+def reproduce(store: Store, night: NightRow, query: str) -> str:
+    """Return the line that measures the candidate against what ``query`` was compared with.
+
+    Where the night compared it with nothing, it measures the candidate alone. A
+    password in the URL of a build is not shown: it has to be put in again.
+    """
+    values = {
+        "BUILD": store.build(night.build_id).source,
+        "AGAINST": _against(store, night, query),
+        "QUERIES": ",".join(night.queries) if query == SUITE else query,
+        "WORKLOAD": night.workload,
+        "CLUSTER": night.cluster,
+        "ENGINE": night.engine,
+    }
+    if night.repetitions >= _FEWEST_PAIRS or not values["AGAINST"]:
+        values["REPETITIONS"] = str(night.repetitions)
+    shown = {name: without_secrets(value) for name, value in values.items() if value}
+    confs = {str(key): hidden(str(key), str(x)) for key, x in (night.candidate_conf or {}).items()}
+    line = _command(shown, confs)
+    is_broken = any(row.red and row.query == query for row in store.compatibility(night.id))
+    return f"{line} --compatibility" if is_broken else line
+
+
+def _against(store: Store, night: NightRow, query: str) -> str:
+    """Return the build that a query was compared with, "" for none."""
+    build = (night.baselines or {}).get(query)
+    if query == SUITE:
+        build = next(iter((night.baselines or {}).values()), None)
+    if build is None:
+        runs = {x.query: x.baseline_run for x in store.verdicts(night.id) if x.decides}
+        run = runs.get(query)
+        build = store.night(run).build_id if run else None
+    return store.build(str(build)).source if build else ""
+
+
+def _command(values: Mapping[str, str], confs: Mapping[str, str]) -> str:
+    words = [*_PROGRAM]
+    for name, value in values.items():
+        words += [f"--{name.lower()}", value]
+    for key, value in confs.items():
+        words += ["--candidate-conf", f"{key}={value}"]
+    return shlex.join(words)

@@ -1,42 +1,36 @@
 """All that the verdict on a night rests on: is it green, why, what next; then a line per query."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from nexmark.attribution.explained import Attribution
-from nexmark.evidence.acknowledged import Acknowledged, acks_for
-from nexmark.evidence.alarms import alarm_lines
-from nexmark.evidence.explaining import attribution_lines, attributions, confs_by_arm
-from nexmark.evidence.gate_health import SelfTests, self_tests_of
-from nexmark.evidence.looks import Look, look
-from nexmark.evidence.night_hosts import CanaryMedian, NightHost, canary_of, host_facts, hosts_of
-from nexmark.evidence.night_list import GREEN, OPEN, RED
+from nexmark.evidence.alarms import Acknowledged, acks_for, alarm_lines
+from nexmark.evidence.explaining import attribution_lines, attributions, confs_by_arm, reproduce
+from nexmark.evidence.gate_health import (
+    CanaryMedian,
+    NightHost,
+    SelfTests,
+    canary_of,
+    host_facts,
+    hosts_of,
+    self_tests_of,
+)
+from nexmark.evidence.night_list import GREEN, NOT_JUDGED, RED, Look, look
 from nexmark.evidence.pairs import STAGES, Arms, arms_of
-from nexmark.evidence.reproduce import reproduce
 from nexmark.evidence.rows import Row, rows_of, suite_of
 from nexmark.evidence.signoffs import SignOffDecision
-from nexmark.evidence.summary import failed, health, summary
-from nexmark.evidence.upgrades import Upgrades, upgrades_of
+from nexmark.evidence.summary import Upgrades, failed, health, summary, upgrades_of
 from nexmark.model import CPU, METRICS, SUITE, WALL, Metric, grouped, metric_of
 from nexmark.store import Store, history
 from nexmark.store.accepting import confs_of_candidate
-from nexmark.store.table_rows import (
-    NightRow,
-    RepetitionRow,
-    SelfTestRow,
-    ValidationRow,
-    VerdictRow,
-)
+from nexmark.store.table_rows import NightRow, RepetitionRow, SelfTestRow, ValidationRow, VerdictRow
 
 NOTABLE = 0.02
 """A smaller difference in state is not shown."""
 UNDECIDED = SignOffDecision()
-NOT_CHECKED = Upgrades()
 
 
 @dataclass(frozen=True)
@@ -53,7 +47,7 @@ class Report:
     lines: tuple[str, ...]
     failed: bool
     alarms: tuple[str, ...] = ()
-    upgrades: Upgrades = NOT_CHECKED
+    upgrades: Upgrades = field(default_factory=Upgrades)
 
     def heading(self) -> str:
         """Return what was measured, in one line."""
@@ -97,7 +91,7 @@ class QueryLine:
 
 @dataclass(frozen=True, kw_only=True)
 class CommonEvidence:
-    """What a night and a query of it rest on; ``confs`` are by arm, ``before`` and ``after`` runs.
+    """The evidence that a night and its queries share; ``before`` and ``after`` are runs.
 
     ``verdicts``, ``validations``, ``builds``, ``canary`` and ``acks`` of a query are its own.
     """
@@ -172,9 +166,7 @@ class NightEvidence(CommonEvidence):
         return same and not self.night.candidate_conf
 
 
-def _largest(
-    value: Callable[[QueryLine], float | None],
-) -> Callable[[QueryLine], tuple[Any, ...]]:
+def _largest(value: Callable[[QueryLine], float | None]) -> Callable[[QueryLine], tuple[Any, ...]]:
     return lambda line: (value(line) is None, -(value(line) or 0), line.place)
 
 
@@ -185,24 +177,17 @@ SORTS: Mapping[str, Callable[[QueryLine], tuple[Any, ...]]] = {
     "wall": _largest(lambda line: line.wall),
     "state": _largest(lambda line: line.state_bytes),
 }
-"""What the lines can be sorted by."""
+"""The columns by which the lines can be sorted."""
 
 
 def make_report(store: Store, run: str) -> Report:
     """Return the report of a run; StoreError when the run is not known."""
     night = store.find_run(run)
-    rows, suite = rows_of(store, night), suite_of(store, night)
-    return _report(store, night, rows, suite, self_tests_of(store, night))
+    return _report(store, night, rows_of(store, night), self_tests_of(store, night))
 
 
-def _report(
-    store: Store,
-    night: NightRow,
-    rows: Sequence[Row],
-    suite: VerdictRow | None,
-    tests: SelfTests,
-) -> Report:
-    upgrades = upgrades_of(store, night)
+def _report(store: Store, night: NightRow, rows: Sequence[Row], tests: SelfTests) -> Report:
+    suite, upgrades = suite_of(store, night), upgrades_of(store, night)
     what, why, after = summary(night, rows, suite, upgrades.red)
     explained = attribution_lines(store, night, rows)
     lines = (what, why, *explained, after, *health(night, rows, tests))
@@ -215,9 +200,8 @@ def night_evidence(
 ) -> NightEvidence:
     """Return what is known of a night; ``deep``: also why each of its queries changed."""
     repetitions = store.repetitions(night.id, leave_out=("batch_list",))
-    rows, suite = rows_of(store, night, repetitions), suite_of(store, night)
-    tests = self_tests_of(store, night)
-    report = _report(store, night, rows, suite, tests)
+    rows, tests = rows_of(store, night, repetitions), self_tests_of(store, night)
+    report = _report(store, night, rows, tests)
     what, why, *explained = report.lines
     what = re.sub("^NIGHT (FAILED|OK|NOT JUDGED): ", "", what)
     trust = [line for line in explained if line.startswith("Gate: ")]
@@ -230,14 +214,14 @@ def night_evidence(
         night=night,
         report=report,
         decision=decision,
-        colour=(RED if report.failed else GREEN) if judged else OPEN,
+        colour=(RED if report.failed else GREEN) if judged else NOT_JUDGED,
         what=what[:1].upper() + what[1:],
         why=why.removeprefix("Why: "),
         todo=todo.removeprefix("Next: "),
         explained=tuple(x for x in explained if x not in (todo, *trust)),
         health=tuple(line.removeprefix("Gate: ") for line in trust),
         lines=tuple(lines_of(rows, verdicts, arms)),
-        suite=suite,
+        suite=next((row for row in verdicts if row.query == SUITE), None),
         builds=tuple(builds_of(store, night, verdicts)),
         verdicts=tuple(verdicts),
         validations=tuple(store.validations(night.id)),
@@ -289,16 +273,14 @@ def builds_of(store: Store, night: NightRow, verdicts: Iterable[VerdictRow]) -> 
         if row.baseline_run and row.decides:
             build = store.night(row.baseline_run).build_id
             compared.setdefault((build, row.baseline_run), []).append(row.query)
-    roles = [
-        BuildRole("candidate", night.build_id, "", "", tuple(night.queries)),
-        *(BuildRole("baseline", x, "", "", tuple(own), run) for (x, run), own in compared.items()),
+    roles: list[tuple[str, str, Sequence[str], str | None]] = [
+        ("candidate", night.build_id, night.queries, None),
+        *(("baseline", build, own, run) for (build, run), own in compared.items()),
     ]
-    known = {build.id: build for build in store.builds({role.id for role in roles})}
+    known = {x.id: (x.version, x.source) for x in store.builds({build for _, build, *_ in roles})}
     return [
-        replace(role, version=known[role.id].version, source=known[role.id].source)
-        if role.id in known
-        else role
-        for role in roles
+        BuildRole(role, build, *known.get(build, ("", "")), tuple(own), run)
+        for role, build, own, run in roles
     ]
 
 

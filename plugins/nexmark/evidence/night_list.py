@@ -1,16 +1,77 @@
-"""The list of nights, newest first."""
+"""Nights side by side: how a verdict looks, the list of nights, and the first page.
 
-from __future__ import annotations
+The first page has a row per engine, a map of queries by nights, and what became of every red. Only
+nights that teach the gate count there: a build or a release that a person tests is no night after
+the one before.
+"""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
-from nexmark.evidence.looks import Look, look
+from nexmark.model import Value, grouped
 from nexmark.store import Store, history
-from nexmark.store.history import Tally
+from nexmark.store.accepting import WITHDRAWN, states
+from nexmark.store.history import Judged, Tally
+from nexmark.store.table_rows import AcceptanceRow
 
-GREEN, RED, OPEN = "GREEN", "RED", "NOT JUDGED"
+GREEN, RED, NOT_JUDGED = "GREEN", "RED", "NOT JUDGED"
+
+
+@dataclass(frozen=True)
+class Look:
+    """A verdict for the eye; no colour says what the word and the shape do not say."""
+
+    word: str
+    shape: str
+    tone: str
+    rank: int
+    meaning: str
+
+
+_LOOKS = {
+    Value.INVALID: ("cross", "bad", 0, "The result is wrong, or the figures cannot be trusted."),
+    Value.MISSING: ("hole", "bad", 1, "It did not deliver all its repetitions."),
+    Value.REGRESSION: ("up", "bad", 2, "Slower; measured twice in the same night."),
+    Value.SUSPECT: ("question", "bad", 3, "Looks changed, and could not be measured again."),
+    Value.WATCH: ("eye", "warn", 4, "A slow drift, or a metric that does not decide has changed."),
+    Value.SOURCE_BOUND: (
+        *("bars", "warn", 5),
+        "The source is hardly faster than the query: the figures may be the source's.",
+    ),
+    Value.UNCONFIRMED: (
+        *("wave", "calm", 6),
+        "Looked changed, and was not when it was measured again the same night.",
+    ),
+    Value.FASTER: ("down", "good", 7, "Better, by the same test the other way round."),
+    Value.CALIBRATING: ("dots", "calm", 8, "Nothing to compare with yet, or the noise is unknown."),
+    Value.OK: ("check", "good", 9, "No change that this night could have told from noise."),
+}
+_UNJUDGED = Look(NOT_JUDGED, "hole", "calm", 4, "No verdict is recorded (yet).")
+_KNOWN = 20
+"""Accepted reds come after open ones."""
+
+
+def look(value: str | None, *, known: bool = False) -> Look:
+    """Return how a verdict looks; ``known``: somebody has accepted it."""
+    if value is None:
+        return _UNJUDGED
+    try:
+        shape, tone, rank, meaning = _LOOKS[Value(value)]
+    except ValueError:
+        return Look(value, "question", "calm", _UNJUDGED.rank, "A value of another gate version.")
+    if known:
+        return Look(f"{value} (accepted)", shape, "calm", rank + _KNOWN, meaning)
+    return Look(value, shape, tone, rank, meaning)
+
+
+def legend() -> list[Look]:
+    """Return how all values look, the worst first."""
+    return [look(value) for value in _LOOKS]
+
+
 PAGE = 50
 
 
@@ -53,7 +114,167 @@ def lines_of(store: Store, rows: Collection[Any]) -> list[NightLine]:
 def line_of(row: Any, tally: Tally | None) -> NightLine:
     """Return a night with its tally; None where it was not judged."""
     if tally is None:
-        return NightLine(row, OPEN, (), 0, None)
+        return NightLine(row, NOT_JUDGED, (), 0, None)
     counts = [(look(value), number) for value, number in tally.values.items()]
     counts.sort(key=lambda one: one[0].rank)
     return NightLine(row, RED if tally.red else GREEN, tuple(counts), tally.known, tally.suite)
+
+
+NIGHTS = 400
+"""The newest nights that are read."""
+COLUMNS = 60
+"""Nights in the map, shared among the engines."""
+LISTED = 100
+"""Reds in the log."""
+OPEN, ACCEPTED, TAKEN_BACK, REAL, NOISE = "open", "accepted", "withdrawn", "real", "noise"
+
+
+@dataclass(frozen=True)
+class Issue:
+    """A query that was red in one night, or in several nights in a row, of one DAG and place.
+
+    ``outcome``: open (red when it was last judged), accepted, withdrawn (the acceptance was), real
+    (red in two nights or more, or gone with another build), noise (the same build was not red the
+    night after). ``why`` says so in words.
+    """
+
+    query: str
+    first: Judged
+    last: Judged
+    nights: int
+    outcome: str
+    why: str
+
+    @property
+    def look(self) -> Look:
+        """How the last of its verdicts looks."""
+        return look(self.last.value, known=self.outcome == ACCEPTED)
+
+
+@dataclass(frozen=True)
+class EngineLine:
+    """The newest night of an engine; ``since``: the night in which its oldest open red began."""
+
+    line: NightLine
+    version: str
+    since: Judged | None
+    red: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MapColumn:
+    """A night in the map, with how each query looks."""
+
+    night: Any
+    cells: Mapping[str, Look]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The morning's answer; ``columns`` are by engine, the newest night of each on the right."""
+
+    engines: tuple[EngineLine, ...]
+    queries: tuple[str, ...]
+    columns: tuple[tuple[str, tuple[MapColumn, ...]], ...]
+    issues: tuple[Issue, ...]
+    more: int
+    nights: int
+
+    @property
+    def red(self) -> int:
+        """The number of engines whose newest night is red."""
+        return sum(one.line.colour == RED for one in self.engines)
+
+
+def overview(store: Store, dags: Collection[str], now: datetime | None = None) -> Overview:
+    """Return the overview of the nights of these DAGs."""
+    every = history.nights(store, dags, NIGHTS)
+    nights = [night for night in every if night.teaches]
+    accepted = states(store.acceptances(), now or datetime.now(UTC))
+    issues = issues_of(history.judged(store, nights, reds=True), accepted)
+    newest = {night.dag_id: night for night in reversed(nights)}
+    tallies = history.tallies(store, [night.id for night in newest.values()])
+    versions = {x.id: x.version for x in store.builds({x.build_id for x in newest.values()})}
+    engines = [
+        _engine(line_of(night, tallies.get(night.id)), versions.get(night.build_id, ""), issues)
+        for night in sorted(newest.values(), key=lambda night: (night.engine, night.dag_id))
+    ]
+    shown = COLUMNS // max(1, len(engines))
+    columns = tuple(_columns(store, engine, nights, shown) for engine in engines)
+    return Overview(
+        tuple(engines),
+        tuple(_queries(columns)),
+        columns,
+        tuple(issues[:LISTED]),
+        max(0, len(issues) - LISTED),
+        len(every),
+    )
+
+
+def issues_of(
+    judged: Iterable[Judged], accepted: Sequence[tuple[AcceptanceRow, str]] = ()
+) -> list[Issue]:
+    """Return the reds with what became of each, the newest first.
+
+    ``judged`` are deciding verdicts, the oldest night first; ``accepted`` has every acceptance with
+    its state. Nights that say nothing of a query are passed over.
+    """
+    acks: Mapping[tuple[tuple[str, ...], str], list[tuple[AcceptanceRow, str]]] = grouped(
+        accepted, lambda x: ((x[0].engine, x[0].workload, x[0].cluster), x[0].query)
+    )
+    found = []
+    for (_, place, query), verdicts in grouped(judged, lambda x: (x.dag, x.place, x.query)).items():
+        runs = [(bad, list(own)) for bad, own in groupby(verdicts, key=lambda one: one.bad)]
+        for number, (bad, own) in enumerate(runs):
+            if bad:
+                after = runs[number + 1][1][0] if number + 1 < len(runs) else None
+                outcome = _outcome(own, after, acks.get((place, query), ()))
+                found.append(Issue(query, own[0], own[-1], len(own), *outcome))
+    found.sort(key=lambda issue: (len(issue.query), issue.query))
+    return sorted(found, key=lambda issue: issue.last.started, reverse=True)
+
+
+def _outcome(
+    own: Sequence[Judged], after: Judged | None, acks: Sequence[tuple[AcceptanceRow, str]]
+) -> tuple[str, str]:
+    nights, covering = {one.night for one in own}, {one.acceptance for one in own}
+    made = [x for x in acks if x[0].night_id in nights or x[0].id in covering]
+    if made:
+        ack, state = made[-1]
+        if state != WITHDRAWN:
+            return ACCEPTED, f"by {ack.who}: {ack.reason}"
+        taken = ack.withdrawal
+        by = f"by {taken.who}: {taken.reason}" if taken else ""
+        return TAKEN_BACK, f"accepted, and taken back {by}".rstrip()
+    if after is None:
+        return OPEN, "red when it was last judged"
+    if after.build != own[-1].build:
+        return REAL, f"gone with build {after.build[:12]}"
+    if len(own) > 1:
+        return REAL, f"red in {len(own)} nights, then gone with the same build"
+    return NOISE, "the same build was not red the night after"
+
+
+def _engine(line: NightLine, version: str, issues: Iterable[Issue]) -> EngineLine:
+    here = [issue for issue in issues if issue.last.night == line.night.id]
+    open_ones = [issue for issue in here if issue.outcome in (OPEN, TAKEN_BACK)]
+    since = min((issue.first for issue in open_ones), key=lambda x: x.started, default=None)
+    return EngineLine(line, version, since, tuple(issue.query for issue in open_ones))
+
+
+def _columns(
+    store: Store, engine: EngineLine, nights: Iterable[Any], most: int
+) -> tuple[str, tuple[MapColumn, ...]]:
+    newest = engine.line.night
+    own = [night for night in nights if night.dag_id == newest.dag_id][:most][::-1]
+    cells: dict[str, dict[str, Look]] = {night.id: {} for night in own}
+    for one in history.judged(store, own):
+        cells[one.night][one.query] = look(one.value, known=one.acceptance is not None)
+    return newest.engine, tuple(MapColumn(night, cells[night.id]) for night in own)
+
+
+def _queries(columns: Iterable[tuple[str, Sequence[MapColumn]]]) -> list[str]:
+    """Return the queries of all nights in the order of the night that has the most."""
+    asked = [list(column.night.queries) for _, own in columns for column in own]
+    asked += [list(column.cells) for _, own in columns for column in own]
+    return list(dict.fromkeys(query for own in sorted(asked, key=len)[::-1] for query in own))

@@ -1,7 +1,5 @@
 """The repetitions of a query: both arms side by side, as pairs, batch by batch, and over time."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,12 +31,15 @@ SAME, DETAILS, CHANGED, UNKNOWN = "same", "details differ", "changed", "–"
 MOST_POINTS = 240
 """Of one curve."""
 _BEFORE_S, _AFTER_S = 10, 5
-_OF_BATCH = ("input_rows", "duration_ms", "state_rows", "state_bytes")
+OF_BATCH = (
+    *("input_rows", "duration_ms", "state_rows", "state_bytes"),
+    *("state_commit_ms", "state_restore_ms"),
+)
 
 
 @dataclass(frozen=True)
 class Arms:
-    """The first repetitions of one query that count, of the candidate and of what it is against."""
+    """The first repetitions of one query that count, of candidate and baseline."""
 
     candidate: tuple[RepetitionRow, ...] = ()
     baseline: tuple[RepetitionRow, ...] = ()
@@ -116,6 +117,8 @@ class BatchMedian:
     duration_ms: float | None
     state_rows: float | None
     state_bytes: float | None
+    commit_ms: float | None
+    restore_ms: float | None
 
 
 @dataclass(frozen=True)
@@ -179,7 +182,7 @@ def batch_medians(rows: Iterable[RepetitionRow]) -> list[BatchMedian]:
             ARMS[arm],
             number,
             str(own[0].get("phase") or "") or None,
-            *(median_of(batch.get(name) for batch in own) for name in _OF_BATCH),
+            *(median_of(batch.get(name) for batch in own) for name in OF_BATCH),
         )
         for (arm, number), own in sorted(found.items())
     ]

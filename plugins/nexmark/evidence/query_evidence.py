@@ -1,6 +1,4 @@
-"""One query of a night in depth: what the verdict on it rests on, and what may explain it."""
-
-from __future__ import annotations
+"""One query of a night in depth: the figures behind its verdict, and possible reasons."""
 
 import re
 from collections.abc import Sequence
@@ -11,8 +9,7 @@ from pathlib import Path
 import nexmark_jobs
 from nexmark.attribution.explained import Attribution
 from nexmark.config import KNOWN_QUERIES
-from nexmark.evidence.acknowledged import acks_for
-from nexmark.evidence.alarms import alarm_groups, since_of
+from nexmark.evidence.alarms import acks_for, alarm_groups, since_of
 from nexmark.evidence.explaining import (
     ConfOfArms,
     PlansCompared,
@@ -20,11 +17,11 @@ from nexmark.evidence.explaining import (
     conf_differences,
     confs_by_arm,
     plans_of,
+    reproduce,
 )
-from nexmark.evidence.latencies import ArmLatency, latencies_of
-from nexmark.evidence.looks import Look, look
+from nexmark.evidence.gate_health import canary_of, host_facts
 from nexmark.evidence.night_evidence import CommonEvidence, builds_of
-from nexmark.evidence.night_hosts import canary_of, host_facts
+from nexmark.evidence.night_list import Look, look
 from nexmark.evidence.pairs import (
     STAGES,
     Arms,
@@ -36,7 +33,7 @@ from nexmark.evidence.pairs import (
     cpu_curves,
     pairs_of,
 )
-from nexmark.evidence.reproduce import reproduce
+from nexmark.evidence.rows import ArmLatency, latencies_of
 from nexmark.expectations.reference import reference_sql
 from nexmark.flames import Flames, flames_of
 from nexmark.model import ARMS, CPU, SUITE, Metric, metric_of

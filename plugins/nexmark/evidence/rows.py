@@ -1,11 +1,20 @@
-"""The figures of a night, one row per query: medians over its repetitions."""
+"""The figures of a night: medians over repetitions, one row per query, and latencies by arm."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nexmark.model import CPU, METRICS, SUITE, Arm, Stage, grouped, median_of, metric_of, one_basis
+from nexmark.model import (
+    ARMS,
+    CPU,
+    METRICS,
+    SUITE,
+    Arm,
+    Stage,
+    grouped,
+    median_of,
+    metric_of,
+    one_basis,
+)
 from nexmark.store import Store
 from nexmark.store.table_rows import NightRow, RepetitionRow, ValidationRow, VerdictRow
 
@@ -21,15 +30,12 @@ class Row:
     """One query of a night; a field without a figure is None.
 
     ``wall_s`` and ``cpu_s`` are medians over the ``repetitions`` that count, from the start of the
-    query to its last batch; ``cores`` and ``throughput_per_core`` follow from them, so that the row
-    is consistent in itself. ``metric`` is the one that decides: ``cpu_s_per_mevent`` on its
-    ``basis`` (steady or application), of the verdict if there is one, or one of the ``figures``.
-    ``baseline`` is of it, and so is ``ratio``; in a night of pairs it is computed from the pairs,
-    with its 95 % interval ``lo``,
-    ``hi``. ``mde`` is the smallest slowdown that could have been seen (0.07 is 7 %). ``red``:
-    whether the verdict fails the night. ``acceptance``: the id of the acceptance that covers the
-    verdict. ``pairs``: how many pairs the verdict has, if it is on pairs. ``result``: right, WRONG,
-    unmeasured, unverified, or not run. ``figures``: medians of the metrics that are ``tabled``.
+    query to its last batch; ``cores`` and ``throughput_per_core`` follow from them. ``metric``
+    decides: ``cpu_s_per_mevent`` on its ``basis`` (steady or application), of the verdict if there
+    is one, or one of the ``figures``, the medians of what is ``tabled``. ``baseline`` and ``ratio``
+    are of it; in a night of pairs with its 95 % interval ``lo``, ``hi``. ``mde`` is the smallest
+    slowdown that could have been seen (0.07 is 7 %). ``acceptance`` (its id) covers the verdict.
+    ``result``: right, WRONG, unmeasured, unverified, or not run.
     """
 
     query: str
@@ -97,7 +103,9 @@ def _row(
 ) -> Row:
     right = [row for row in repetitions if row.ok]
     verdict = verdicts.get(query)
-    own = _on_one_basis(right)
+    basis = one_basis(row.cpu_s_per_mevent_steady for row in right) if right else None
+    figure = metric_of(CPU).column(basis) if basis else ""
+    cpu = median_of([getattr(row, figure) for row in right]) if figure else None
     of_figures = verdict is not None and metric_of(verdict.metric).tabled
     judged = verdict is not None and verdict.candidate is not None and not of_figures
     return Row(
@@ -108,8 +116,8 @@ def _row(
         wall_s=median_of(row.wall_s for row in right),
         cpu_s=median_of(row.cpu_s for row in right),
         result=_result(repetitions, validations.get(query)),
-        cpu_s_per_mevent=verdict.candidate if verdict and judged else own[0],
-        basis=verdict.basis if verdict and judged else own[1],
+        cpu_s_per_mevent=verdict.candidate if verdict and judged else cpu,
+        basis=verdict.basis if verdict and judged else basis,
         **{own: getattr(verdict, name) for own, name in _OF_VERDICT.items() if verdict},
         figures={
             name: median_of([(row.figures or {}).get(name) for row in right])
@@ -117,14 +125,6 @@ def _row(
             if metric.tabled
         },
     )
-
-
-def _on_one_basis(rows: Sequence[RepetitionRow]) -> tuple[float | None, str | None]:
-    """Return the median metric of record and its basis, the same for all repetitions."""
-    if not rows:
-        return None, None
-    basis = one_basis(row.cpu_s_per_mevent_steady for row in rows)
-    return median_of([getattr(row, metric_of(CPU).column(basis)) for row in rows]), basis
 
 
 def _result(repetitions: Sequence[RepetitionRow], validation: ValidationRow | None) -> str:
@@ -137,3 +137,57 @@ def _result(repetitions: Sequence[RepetitionRow], validation: ValidationRow | No
     if validation is not None:
         return "right"
     return "unverified" if repetitions else "not run"
+
+
+PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+_CURVE = (
+    *(0.0, 25.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 92.5, 95.0, 96.0, 97.0, 98.0),
+    *(99.0, 99.25, 99.5, 99.75, 99.9, 99.95, 99.99),
+)
+_LONGEST_MS, _DIGITS = 3_600_000, 3
+
+
+@dataclass(frozen=True)
+class ArmLatency:
+    """The latencies of an arm, in milliseconds.
+
+    ``percentiles`` are at 50, 90, 99 and 99.9 percent; ``curve`` has pairs of percent and latency,
+    as far as there are events enough.
+    """
+
+    arm: str
+    repetitions: int
+    events: int
+    percentiles: tuple[int, ...]
+    longest: int
+    curve: tuple[tuple[float, int], ...]
+
+
+def latencies_of(rows: Iterable[RepetitionRow]) -> list[ArmLatency]:
+    """Return the latencies of both arms, of the repetitions that count; none if none is paced."""
+    counting = [row for row in rows if row.ok and row.latency]
+    if not counting:
+        return []
+    from hdrh.histogram import HdrHistogram
+
+    found = []
+    for arm in ARMS:
+        own = [row.latency for row in counting if row.arm == arm]
+        if not own:
+            continue
+        total = HdrHistogram(1, _LONGEST_MS, _DIGITS)
+        for encoded in own:
+            total.add(HdrHistogram.decode(encoded))
+        events = int(total.get_total_count())
+        known = [percent for percent in _CURVE if (100 - percent) * events >= 100]
+        found.append(
+            ArmLatency(
+                arm,
+                len(own),
+                events,
+                tuple(int(total.get_value_at_percentile(at)) for at in PERCENTILES),
+                int(total.get_max_value()),
+                tuple((at, int(total.get_value_at_percentile(at))) for at in known),
+            )
+        )
+    return found

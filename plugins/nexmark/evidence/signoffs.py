@@ -1,6 +1,4 @@
-"""Sign-offs of releases: what was asked, what the gate said, who decided what."""
-
-from __future__ import annotations
+"""Sign-offs of releases: the question, the gate's verdict, the person and the decision."""
 
 import hashlib
 import json
@@ -28,7 +26,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 @dataclass(frozen=True)
 class SignOffDecision:
-    """What a person decided, and the name of the bundle that says so."""
+    """A person's decision, and the name of the bundle that keeps it."""
 
     choice: str = "nobody decided"
     who: str = ""
@@ -51,7 +49,7 @@ class SignOff:
 
 @dataclass(frozen=True)
 class SealedBundle:
-    """A bundle of evidence: its decision, its seal, and what is not as it was written."""
+    """A bundle of evidence: its decision, its seal, and later changes to its files."""
 
     decision: SignOffDecision
     seal: str
@@ -96,7 +94,7 @@ def evidence_file(night: NightRow, bundle: str) -> Path | None:
 
 
 def verify(directory: Path) -> list[str]:
-    """Return what is not as it was written, a line each; [] for a bundle that is whole.
+    """Return a line for each later change; [] for an unchanged bundle.
 
     NexmarkError when the directory is no bundle.
     """
@@ -125,18 +123,15 @@ def digest(path: Path) -> str:
 
 
 def _signoff(line: NightLine, build: BuildRow | None, directory: Path) -> SignOff:
-    decisions = [_decision(path) for path in directory.glob(f"{_BUNDLES}/{EVIDENCE}")]
+    found = directory.glob(f"{_BUNDLES}/{EVIDENCE}")
+    decisions = [_decision(path, path.stat().st_mtime_ns) for path in found]
     decisions.sort(key=lambda one: (len(one.bundle), one.bundle), reverse=True)
     draft = (directory / "report" / HTML).is_file()
     return SignOff(line, build, tuple(decisions), draft)
 
 
-def _decision(path: Path) -> SignOffDecision:
-    return _read(path, path.stat().st_mtime_ns)
-
-
 @lru_cache(maxsize=256)
-def _read(path: Path, _: int) -> SignOffDecision:
+def _decision(path: Path, _: int) -> SignOffDecision:
     """Read a decision; a bundle is read-only, so once is enough."""
     try:
         made: Any = json.loads(path.read_text(encoding="utf-8"))["decision"]

@@ -1,9 +1,9 @@
-"""The three lines that matter below the table: what happened, why, and what to do."""
-
-from __future__ import annotations
+"""The three lines that matter below the table: what happened, why, and what to do; and upgrades."""
 
 import math
+from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from statistics import median
 from textwrap import shorten
 
@@ -11,8 +11,9 @@ from nexmark.config import paths
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
 from nexmark.model import Value, metric_of
+from nexmark.store import Store
 from nexmark.store.accepting import confs_of_candidate
-from nexmark.store.table_rows import NightRow, VerdictRow
+from nexmark.store.table_rows import CompatibilityRow, NightRow, VerdictRow
 
 NAMED = 8
 REASONS = 3
@@ -226,3 +227,41 @@ def _first(reasons: Sequence[str]) -> str:
 def _names(rows: Sequence[Row]) -> str:
     more = ", ..." if len(rows) > NAMED else ""
     return ", ".join(row.query for row in rows[:NAMED]) + more
+
+
+_WIDTH = 200
+
+
+@dataclass(frozen=True)
+class Upgrades:
+    """The stateful queries that were checked; none where the night did not check them."""
+
+    rows: tuple[CompatibilityRow, ...] = ()
+
+    @property
+    def red(self) -> tuple[str, ...]:
+        """The queries that would not survive."""
+        return tuple(row.query for row in self.rows if row.red)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return the lines for a person: one on all queries, one on each that would not survive."""
+        if not self.rows:
+            return ()
+        counted = Counter(row.outcome for row in self.rows)
+        classes = ", ".join(f"{number} {outcome}" for outcome, number in counted.most_common())
+        every = f"Running queries, from the baseline to the candidate and back: {classes}."
+        return (
+            every,
+            *(
+                f"Upgrade of {row.query}: {row.outcome} (forward {row.forward}, back "
+                f"{row.backward}; plans: {row.plans}): {shorten(row.reason, _WIDTH)}"
+                for row in self.rows
+                if row.red
+            ),
+        )
+
+
+def upgrades_of(store: Store, night: NightRow) -> Upgrades:
+    """Return what a night found of running queries."""
+    return Upgrades(tuple(store.compatibility(night.id)))

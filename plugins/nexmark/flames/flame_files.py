@@ -6,8 +6,6 @@
                                                                  are no graphs
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -28,10 +26,7 @@ from nexmark.home import write_text
 
 SCHEMA_VERSION = 1
 _GRAPHS = ("baseline", "candidate", "difference")
-_BASES = {
-    "steady": "in the steady state",
-    "application": "over the whole life of the executors",
-}
+_BASES = {"steady": "in the steady state", "application": "over the whole life of the executors"}
 
 
 @dataclass(frozen=True)
@@ -69,15 +64,9 @@ def flames_of(night_directory: Path, query: str) -> Flames | None:
             return None
         if content["problem"] is not None:
             return Flames(query, content["problem"])
-        return Flames(
-            query,
-            None,
-            content["basis"],
-            content["cpu_s_per_mevent"],
-            content["samples"],
-            tuple(MethodChange(**change) for change in content["changes"]),
-            _files(directory, query),
-        )
+        changes = tuple(MethodChange(**change) for change in content["changes"])
+        told = {name: content[name] for name in ("basis", "cpu_s_per_mevent", "samples")}
+        return Flames(query, **told, changes=changes, files=_files(directory, query))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -90,25 +79,21 @@ def write_flames(
     compared = compare(baseline, candidate)
     arms = {"baseline": baseline, "candidate": candidate}
     files = _files(directory, query)
-    looks = {
-        "difference": difference_look(
-            compared, f"{query}: candidate against baseline", _notes(compared, basis)
-        )
-    }
+    heading = f"{query}: candidate against baseline"
+    looks = {"difference": difference_look(compared, heading, _notes(compared, basis))}
     for arm, profile in arms.items():
         write_stacks(files[f"{arm}_stacks"], profile.counts)
-        looks[arm] = arm_look(compared, arm, f"{query}: {arm}", (_cost(arm, profile, basis),))
+        cost = (
+            f"{profile.cpu_s_per_mevent:.2f} CPU-seconds per million events of the {arm}'s "
+            f"executors {_BASES[basis]}, by {profile.samples:,} samples"
+        )
+        looks[arm] = arm_look(compared, arm, f"{query}: {arm}", (cost,))
     for name, look in looks.items():
         write_text(files[name], flame_graph(compared.root, look))
-    made = Flames(
-        query,
-        None,
-        basis,
-        {arm: profile.cpu_s_per_mevent for arm, profile in arms.items()},
-        {arm: profile.samples for arm, profile in arms.items()},
-        tuple(largest_changes(compared)),
-        files,
-    )
+    costs = {arm: profile.cpu_s_per_mevent for arm, profile in arms.items()}
+    samples = {arm: profile.samples for arm, profile in arms.items()}
+    changes = tuple(largest_changes(compared))
+    made = Flames(query, None, basis, costs, samples, changes, files)
     _write_summary(directory, made)
     return made
 
@@ -125,13 +110,6 @@ def _write_summary(directory: Path, made: Flames) -> None:
     content = {"schema_version": SCHEMA_VERSION, **asdict(made)}
     del content["files"]
     write_text(_summary(directory, made.query), json.dumps(content, indent=1) + "\n")
-
-
-def _cost(arm: str, profile: Profile, basis: str) -> str:
-    return (
-        f"{profile.cpu_s_per_mevent:.2f} CPU-seconds per million events of the {arm}'s executors "
-        f"{_BASES[basis]}, by {profile.samples:,} samples"
-    )
 
 
 def _notes(compared: Comparison, basis: str) -> tuple[str, ...]:

@@ -13,8 +13,6 @@ accessors, proxies, threads. They also leave out the bridges that compilers put 
 (`name$`, `name$adapted`).
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

@@ -5,8 +5,6 @@ without scripts), or are no Python packages. The outermost frame is on top. With
 zooms and a word searches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
@@ -25,11 +23,8 @@ DEEPEST = 120
 _LETTER = 6.7
 
 KINDS = {
-    "spark": "Spark",
-    "generated": "generated code",
-    "jdk": "JDK",
-    "other": "other libraries",
-    "thread": "threads",
+    **{"spark": "Spark", "generated": "generated code", "jdk": "JDK"},
+    **{"other": "other libraries", "thread": "threads"},
 }
 #: Changes beyond these parts of the baseline's CPU time are coloured as of steps 1, 2 and 3.
 STEPS = (0.003, 0.01, 0.03)

@@ -188,19 +188,12 @@ def largest_changes(compared: Comparison, count: int = TOP) -> list[MethodChange
     own: defaultdict[str, Counter[str]] = defaultdict(Counter)
     total: defaultdict[str, Counter[str]] = defaultdict(Counter)
     _sum(compared.root, own, total, frozenset())
-    changes = [
-        MethodChange(
-            name,
-            label(name),
-            compared.cost(samples, Arm.BASELINE),
-            compared.cost(samples, Arm.CANDIDATE),
-            compared.change(samples),
-            compared.noise(samples),
-            compared.change(total[name]),
-        )
-        for name, samples in own.items()
-        if any(samples[arm] for arm in ARMS)
-    ]
+    changes = []
+    for name, samples in own.items():
+        if any(samples[arm] for arm in ARMS):
+            old, new = (compared.cost(samples, arm) for arm in (Arm.BASELINE, Arm.CANDIDATE))
+            sizes = compared.change(samples), compared.noise(samples), compared.change(total[name])
+            changes.append(MethodChange(name, label(name), old, new, *sizes))
     changes.sort(key=lambda each: (not each.certain, -abs(each.change), each.frame))
     return changes[:count]
 

@@ -1,4 +1,4 @@
-"""What a consumer alone reads from a topic: the most that the broker gives to one.
+"""The rate at which a lone consumer reads a topic: the most that the broker gives to one.
 
 By librdkafka, with the fetch settings that queries have, and assigned to the partitions instead of
 joined to a group. Kafka's own ConsumerPerformance joins one, and on a short topic it would mostly
@@ -14,7 +14,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPar
 
 from nexmark.kafka.kafka_error import KafkaError
 from nexmark.kafka.topics import KafkaCluster
-from nexmark_jobs.sources.kafka_consumer import CONSUMER
+from nexmark_jobs.sources import CONSUMER
 
 _FETCH = ("fetch.min.bytes", "fetch.max.bytes", "max.partition.fetch.bytes", "check.crcs")
 """Settings that librdkafka has under the JVM's names."""

@@ -120,7 +120,7 @@ class KafkaCluster:
         return {
             **self.settings,
             "bootstrap.servers": self.servers,
-            "log_level": 0,  # what goes wrong is in the exceptions
+            "log_level": 0,  # the exceptions have the failures
             "socket.timeout.ms": int(self.time_out_s * 1000),
         }
 

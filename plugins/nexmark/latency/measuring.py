@@ -27,7 +27,7 @@ class LatencyError(NexmarkError):
 
 @dataclass(frozen=True)
 class Pace:
-    """What is run: a query, and how its events come.
+    """A query, and the way its events arrive.
 
     Attributes:
         query, trigger: as `paced_query.py` takes them.
@@ -49,7 +49,7 @@ class Measuring:
 
     Attributes:
         kafka: the cluster.
-        say: told what happens.
+        say: called with each line of progress.
     """
 
     kafka: KafkaCluster
@@ -90,12 +90,19 @@ class Measuring:
 
         Raises:
             KafkaError: The events did not reach the topic.
+            LatencyError: The query selects none of the events that count.
         """
         events = paced(lines, int(time.time() * 1000) + _AHEAD_MS)
+        from_ms = events[0].due_ms + pace.warm_up_s * 1000
+        counted = [event for event in events if event.due_ms >= from_ms]
+        if not MATCHINGS[pace.query].match(counted, []).missing:
+            raise LatencyError(
+                f"latency: {pace.query} selects none of the {len(counted):,} events that count; "
+                "give it more: a longer time, or a higher rate"
+            )
         self.say(f"{pace.query} {pace.trigger}: {len(events):,} events, {pace.rate:,} per second")
         lags = send(self.kafka, source, pace.partitions, events, alive)
         output = self._drained(pace.query, events, sink, alive)
-        from_ms = events[0].due_ms + pace.warm_up_s * 1000
         late = [lag for event, lag in zip(events, lags, strict=True) if event.due_ms >= from_ms]
         matched = MATCHINGS[pace.query].match(events, output)
         return figures(pace.query, pace.trigger, pace.rate, matched, late, events, from_ms)

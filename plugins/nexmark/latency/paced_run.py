@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from nexmark.config import paths
 from nexmark.engines import Build
@@ -45,7 +46,7 @@ class PacedRuns:
         kafka: the cluster.
         environment: of its processes.
         work: an empty directory for events, results and logs.
-        say: told what happens.
+        say: called with each line of progress.
     """
 
     build: Build
@@ -56,9 +57,17 @@ class PacedRuns:
     say: Callable[[str], None] = field(repr=False)
 
     def run(
-        self, query: str, trigger: str, rate: int, seconds: int, warm_up_s: int
+        self,
+        query: str,
+        trigger: str,
+        rate: int,
+        seconds: int,
+        warm_up_s: int,
+        confs: Mapping[str, str] = MappingProxyType({}),
     ) -> LatencyFigures:
         """Measure `seconds` at `rate` events per second, after a warm-up at the same rate.
+
+        `confs`: Spark confs of the query beside the usual ones.
 
         Raises:
             LatencyError: The query failed, did not start or did not end.
@@ -69,7 +78,7 @@ class PacedRuns:
         name = f"nexmark-paced-{uuid.uuid4().hex[:10]}"
         with (
             measuring.topics(name, PARTITIONS) as (source, sink),
-            self._query(query, trigger, source, sink) as alive,
+            self._query(query, trigger, source, sink, confs) as alive,
         ):
             pace = Pace(query, trigger, rate, warm_up_s, PARTITIONS)
             return measuring.measure(pace, lines, source, sink, alive)
@@ -81,7 +90,7 @@ class PacedRuns:
             script = paths.repository() / "nexmark_jobs" / "dump_events.py"
             arguments = ["--events", str(count), "--tps", str(rate), "--out", str(target)]
             done = subprocess.run(
-                self._submit("local[2]", [str(script), *arguments, "--format", "json"]),
+                self._submit("local[2]", [str(script), *arguments, "--format", "json"], {}),
                 env=dict(self.environment),
                 capture_output=True,
                 text=True,
@@ -91,19 +100,21 @@ class PacedRuns:
                 raise LatencyError(f"latency: no events: {done.stderr.strip()[-300:]}")
         return [x for file in sorted(target.glob("*.json")) for x in file.read_text().splitlines()]
 
-    def _submit(self, master: str, job: list[str]) -> list[str]:
-        confs = [word for pair in _CONFS.items() for word in ("--conf", "=".join(pair))]
+    def _submit(self, master: str, job: list[str], confs: Mapping[str, str]) -> list[str]:
         program = str(self.build.spark_home / "bin" / "spark-submit")
-        return [program, "--master", master, "--jars", ",".join(map(str, self.jars)), *confs, *job]
+        words = ["--master", master, "--jars", ",".join(map(str, self.jars))]
+        for pair in {**_CONFS, **confs}.items():
+            words += ["--conf", "=".join(pair)]
+        return [program, *words, *job]
 
     @contextlib.contextmanager
     def _query(
-        self, query: str, trigger: str, source: str, sink: str
+        self, query: str, trigger: str, source: str, sink: str, confs: Mapping[str, str]
     ) -> Iterator[Callable[[], None]]:
         """Run the query; the end of the context stops it.
 
         Yields:
-            What raises LatencyError if it no longer runs.
+            A check that raises LatencyError if the query no longer runs.
         """
         place = self.work / f"{query}-{uuid.uuid4().hex[:8]}"
         place.mkdir()
@@ -117,7 +128,7 @@ class PacedRuns:
         log = place / "log.txt"
         with log.open("w") as output:
             process = subprocess.Popen(
-                self._submit(f"local[{SLOTS}]", job),
+                self._submit(f"local[{SLOTS}]", job, confs),
                 env=dict(self.environment),
                 stdin=subprocess.DEVNULL,
                 stdout=output,

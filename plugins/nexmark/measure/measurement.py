@@ -96,13 +96,14 @@ def measure_series(
     warmup_batches: int,
     min_intervals: int,
     executors: int | None = None,
+    killed: bool = False,
 ) -> Measurement:
     """Return the measurements from CPU series that were made (or stored) before.
 
     MeasurementError too if not as many ``executors`` were seen as the application asked for, or
-    if one of them ended before the run did.
+    if one of them ended before the run did, unless some were ``killed``.
     """
-    _check_found(run, series, executors)
+    _check_found(run, series, executors, killed)
     wall_s = run.end - run.start
     jvms = sum(x.between(x.executors, run.start, run.end) for x in series)
     python = sum(x.between(x.python, run.start, run.end) for x in series)
@@ -197,16 +198,18 @@ def _measured_batches(batches: Sequence[ResultBatch], warmup_batches: int) -> li
     return data[warmup_batches:] or data
 
 
-def _check_found(run: RunResult, series: Sequence[CpuSeries], executors: int | None) -> None:
+def _check_found(
+    run: RunResult, series: Sequence[CpuSeries], executors: int | None, killed: bool
+) -> None:
     seen = sum(x.executor_count for x in series)
-    if seen and executors is not None and seen != executors:
+    if seen and not killed and executors is not None and seen != executors:
         where = ", ".join(f"{x.executor_count} on {x.host}" for x in series if x.executor_count)
         raise MeasurementError(
             f"{run.query}: {executors} executors were asked for and {seen} were seen ({where});"
             " one was lost or could not start: see the event log and the log of its worker"
         )
     lost = [(x.host, run.end - t) for x in series for t in x.executor_ends if t <= run.end]
-    if lost:
+    if lost and not killed:
         where = ", ".join(f"on {host} {before:.1f} s before the end" for host, before in lost)
         raise MeasurementError(
             f"{run.query}: an executor was lost during the run ({where});"

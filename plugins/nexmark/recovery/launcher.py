@@ -11,18 +11,64 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import nexmark_jobs
 from nexmark.engines import Build, local_environment
 from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, owned
 
 _JOBS = Path(nexmark_jobs.__file__).parent
-_EXECUTOR = b"CoarseGrainedExecutorBackend"
+EXECUTOR = "CoarseGrainedExecutorBackend"
 _JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -Djava.io.tmpdir="
 _CONFS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
 #: Two executors with a core each, in processes of their own, with master and workers in the driver.
 CLUSTER = "local-cluster[2,1,1024]"
+
+
+class Running(Protocol):
+    """A process of a query."""
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code; None while it runs."""
+
+    def poll(self) -> int | None:
+        """Look again, and return its exit code."""
+
+    def kill(self) -> None:
+        """SIGKILL to it and its children, and wait for their end."""
+
+
+class ProcessGroup(subprocess.Popen[bytes]):
+    """A process with a group of its own."""
+
+    def kill(self) -> None:
+        """SIGKILL to the whole group, as if the host was lost."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self.wait()
+
+
+class Starter(Protocol):
+    """How processes of a query are started; see `Launcher`."""
+
+    @property
+    def work(self) -> Path:
+        """A directory for logs, results and all that is written beside."""
+
+    def started(
+        self, arguments: Sequence[str], result: Path, *, confs: Mapping[str, str]
+    ) -> contextlib.AbstractContextManager[Running]:
+        """A process; the context ends it."""
+
+    def scratch(self, result: Path) -> Path:
+        """Where the process with this result file has its temporary files."""
+
+    def log(self, result: Path) -> Path:
+        """The last words of the process with this result file, at least."""
+
+    def executors(self) -> list[Process]:
+        """The executors that run now, in processes of their own."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +96,7 @@ class Launcher:
         result: Path,
         job: str = "run_query.py",
         confs: Mapping[str, str] | None = None,
-    ) -> Iterator[subprocess.Popen[bytes]]:
+    ) -> Iterator[ProcessGroup]:
         """A process with a group of its own; the context ends it, and removes what it wrote aside.
 
         `confs` are Spark confs of this process only.
@@ -73,7 +119,7 @@ class Launcher:
             *(str(_JOBS / job), *arguments),
         ]
         with self.log(result).open("wb") as log:
-            process = subprocess.Popen(
+            process = ProcessGroup(
                 command,
                 env={**local_environment(home, scratch), **self.mark},
                 stdin=subprocess.DEVNULL,
@@ -84,7 +130,7 @@ class Launcher:
         try:
             yield process
         finally:
-            kill_group(process)
+            process.kill()
             shutil.rmtree(scratch, ignore_errors=True)
 
     @staticmethod
@@ -99,11 +145,7 @@ class Launcher:
 
     def executors(self) -> list[Process]:
         """The executors that run now, in processes of their own."""
-        return [
-            process
-            for process in owned(self.mark[OWNER_VARIABLE])
-            if _EXECUTOR in _command_line(process)
-        ]
+        return with_word(self.mark[OWNER_VARIABLE], EXECUTOR)
 
     def _home(self) -> Path:
         """SPARK_HOME; a cluster in the driver writes there, so it has one of links."""
@@ -125,11 +167,9 @@ def last_words(log: Path) -> str:
     return (told or lines or ["the query ended without a word"])[-1]
 
 
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL to the whole group, as if the host was lost."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+def with_word(mark: str, word: str) -> list[Process]:
+    """The processes with a mark that have a word in their command line."""
+    return [process for process in owned(mark) if word.encode() in _command_line(process)]
 
 
 def progress(result: Path) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ _PARTITIONS = 2
 
 @dataclass(frozen=True)
 class RecoveryOptions:
-    """What is run and killed.
+    """The run to kill.
 
     Attributes:
         query: its name.
@@ -39,6 +39,8 @@ class RecoveryOptions:
         changelog: whether RocksDB uploads changes, in place of snapshots.
         kill: what a kill kills: driver, executor or both.
         remote: the storage of the checkpoint; None is the local disk.
+        pace_s: a batch is due so long after the one before; 0: at once.
+        conf: more Spark confs.
     """
 
     query: str
@@ -51,6 +53,8 @@ class RecoveryOptions:
     changelog: bool
     kill: What = "driver"
     remote: RemoteStorage | None = None
+    pace_s: float = 0.0
+    conf: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def input(self) -> list[str]:
@@ -59,8 +63,8 @@ class RecoveryOptions:
 
     @property
     def confs(self) -> dict[str, str]:
-        """The Spark confs of the state."""
-        return state_confs(self.state, changelog=self.changelog)
+        """The Spark confs of the state, and those that were given."""
+        return state_confs(self.state, changelog=self.changelog) | dict(self.conf)
 
 
 def state_confs(state: str, *, changelog: bool) -> dict[str, str]:
@@ -95,6 +99,7 @@ def recover(
         arguments = [
             *("--query", options.query, *options.input, "--sink", f"parquet:{table}"),
             *("--rows-per-batch", str(options.rows_per_batch)),
+            *(("--pace", str(options.pace_s)) if options.pace_s else ()),
         ]
         supervisor = Supervisor(
             _launcher(build, options, work, mark),
@@ -118,7 +123,7 @@ def recover(
         "changelog": options.changelog,
         "kill": options.kill,
         "checkpoint": _as_json(options.remote),
-        **_splits(story, commits(checkpoint / "checkpoint")),
+        **splits_of(story, commits(checkpoint / "checkpoint"), options.pace_s),
         "ended_by_itself": story.ends,
         "checkpoint_bytes": size(checkpoint),
         "right": outcome.success,
@@ -142,7 +147,8 @@ def _as_json(remote: RemoteStorage | None) -> dict[str, Any]:
     return {"kind": "remote", **asdict(remote), "fault": fault}
 
 
-def _splits(story: Story, committed: Mapping[int, float]) -> dict[str, Any]:
+def splits_of(story: Story, committed: Mapping[int, float], pace_s: float = 0.0) -> dict[str, Any]:
+    """Return the cost of a query's kills and commits; `committed` has the moment of each batch."""
     start = story.attempts[0].started
     ends = [*(kill.at for kill in story.killed[1:]), float("inf")]
     kills = []
@@ -151,7 +157,7 @@ def _splits(story: Story, committed: Mapping[int, float]) -> dict[str, Any]:
         told = story.attempts[kill.attempt].progress if there else []
         if there and kill.restarted is not None:
             kill = replace(kill, restarted=story.attempts[kill.attempt].started)
-        kills.append(kill_split(number, kill, start, committed, told, until))
+        kills.append(kill_split(number, kill, start, committed, told, until, pace_s))
     return {
         "kills": kills,
         "regular_gap_s": regular_gap(committed, [kill.at for kill in story.killed]),

@@ -32,7 +32,7 @@ class RemoteStorageError(NexmarkError):
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong: outage:SECONDS, slow:FACTOR or errors:PERCENT."""
+    """A fault of the storage: outage:SECONDS, slow:FACTOR or errors:PERCENT."""
 
     kind: str
     size: float
@@ -78,7 +78,7 @@ class RemoteStorage:
         """The directory as Spark is to name it."""
         return f"slow://{directory}"
 
-    def confs(self, build: Build, fault_file: Path) -> dict[str, str]:
+    def confs(self, build: Build, fault_file: Path | None) -> dict[str, str]:
         """The Spark confs with which drivers and executors of the build use it."""
         classes = str(compiled(build))
         hadoop = {

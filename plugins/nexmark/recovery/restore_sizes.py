@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,7 @@ class Growth:
         query, tps, seed, rows_per_batch: the query and its endless input.
         repetitions: restarts in each cell of the table.
         remote: the storage beside the local disk.
+        conf: more Spark confs.
     """
 
     query: str
@@ -71,10 +72,11 @@ class Growth:
     rows_per_batch: int
     repetitions: int
     remote: RemoteStorage
+    conf: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def arguments(self) -> list[str]:
-        """The arguments of `run_query.py`, but for the checkpoint and the result."""
+        """Return the arguments of `run_query.py` without checkpoint and result."""
         return [
             *("--query", self.query, "--events", str(_EVENTS), "--tps", str(self.tps)),
             *("--seed", str(self.seed), "--rows-per-batch", str(self.rows_per_batch)),
@@ -167,7 +169,7 @@ class _Runs:
         """Run the query until its progress is enough, then kill it (SIGKILL)."""
         self.number += 1
         remote = place == "remote"
-        confs = state_confs("rocksdb", changelog=mode == "changelog")
+        confs = state_confs("rocksdb", changelog=mode == "changelog") | dict(self.growth.conf)
         if remote:
             confs |= self.growth.remote.confs(self.build, self.work / "no-fault")
         result = self.work / f"run-{self.number}.json"

@@ -1,4 +1,4 @@
-"""What kills and commits cost, from Spark's progress and the files of the checkpoint.
+"""The cost of kills and commits, from Spark's progress and the files of the checkpoint.
 
 None stands for what an engine does not report, never 0: metrics of restores exist since Spark 4.1,
 the number of stores loaded from the checkpoint since 4.2.
@@ -60,10 +60,12 @@ def kill_split(
     commits: Mapping[int, float],
     progress: Sequence[Mapping[str, Any]],
     until: float,
+    pace_s: float = 0.0,
 ) -> dict[str, Any]:
     """The cost of a kill; `start` is when the first process was started.
 
-    `progress` is the progress of the process that goes on; the next kill is at `until`.
+    `progress` is the progress of the process that goes on; the next kill is at `until`; with
+    `pace_s`, batches were due so long after each other.
     """
     after = [at for at in commits.values() if kill.at < at <= until]
     before = [at for at in commits.values() if at <= kill.at]
@@ -76,6 +78,7 @@ def kill_split(
         "batch": kill.batch,
         "moment": kill.moment,
         "interruption_s": _less(away, regular),
+        "catch_up_s": catch_up(kill.at, commits, pace_s) if pace_s else None,
         **dict.fromkeys(("session_start_s", "planning_s", "load_s", "replay_s"), None),
         **dict.fromkeys(("first_commit_s", "stores_loaded_from_checkpoint"), None),
         "left_behind_bytes": kill.left_behind_bytes,
@@ -137,6 +140,17 @@ def regular_gap(commits: Mapping[int, float], kills: Sequence[float]) -> float |
         if not any(commits[batch] - gap < kill <= commits[batch] for kill in kills)
     ]
     return round(statistics.median(calm), 3) if calm else None
+
+
+def catch_up(kill: float, commits: Mapping[int, float], pace_s: float) -> float | None:
+    """From a kill until a batch is late by less than half the pace more than before the kill."""
+    late = {batch: at - batch * pace_s for batch, at in commits.items()}
+    before = [late[batch] for batch, at in commits.items() if at <= kill]
+    if not before:
+        return None
+    bound = statistics.median(before) + pace_s / 2
+    ends = [at for batch, at in commits.items() if at > kill and late[batch] < bound]
+    return round(min(ends) - kill, 3) if ends else None
 
 
 def _less(away: float | None, regular: float | None) -> float | None:

@@ -6,7 +6,6 @@ import contextlib
 import os
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from typing import Any, Literal
 from nexmark.errors import NexmarkError
 from nexmark.recovery.checkpoint_files import commits, local_stores, moment, size
 from nexmark.recovery.kill_plan import Kill
-from nexmark.recovery.launcher import Launcher, kill_group, last_words, progress
+from nexmark.recovery.launcher import Running, Starter, last_words, progress
 from nexmark.recovery.remote_storage import SEED_CONF
 from nexmark.recovery.splits import KillRecord
 from nexmark.recovery.trigger import Trigger
@@ -44,7 +43,7 @@ class Attempt:
 
 @dataclass
 class Story:
-    """What happened to a query.
+    """The course of a query that was killed.
 
     Attributes:
         attempts: its processes.
@@ -67,12 +66,12 @@ class Supervisor:
         checkpoint: the directory of the checkpoint.
         url: the same, as Spark is to name it.
         table: the directory of the final table, which is there once the query is at its end.
-        what: what a kill kills.
+        what: the processes that a kill hits.
         fault_file: written at the first commit, for a fault of the storage; None without one.
-        say: told what happens.
+        say: called with each line of progress.
     """
 
-    launcher: Launcher
+    launcher: Starter
     arguments: Sequence[str]
     checkpoint: Path
     url: str
@@ -108,7 +107,7 @@ class Supervisor:
 
     def _follow(
         self,
-        process: subprocess.Popen[bytes],
+        process: Running,
         result: Path,
         left: list[Kill],
         story: Story,
@@ -142,10 +141,10 @@ class Supervisor:
             time.sleep(_POLL_S)
         return True
 
-    def _kill(self, process: subprocess.Popen[bytes], draws: random.Random) -> bool:
+    def _kill(self, process: Running, draws: random.Random) -> bool:
         """Kill; returns False if there is no executor that could be killed."""
         if self.what != "executor":
-            kill_group(process)
+            process.kill()
             return True
         executors = self.launcher.executors()
         if not executors:
@@ -159,9 +158,9 @@ class Supervisor:
             self.fault_file.touch()
             self.say("the fault of the storage begins")
 
-    def _note_end(self, code: int, result: Path, story: Story) -> None:
+    def _note_end(self, code: int | None, result: Path, story: Story) -> None:
         reason = last_words(self.launcher.log(result))
-        expected = self.fault_file is not None or self.what == "executor"
+        expected = self.fault_file is not None or (self.what == "executor" and story.killed)
         if code == _WRONG_ARGUMENTS or not expected or len(story.ends) >= _MOST_ENDS:
             raise RecoveryError(f"recovery: {reason}")
         end = {

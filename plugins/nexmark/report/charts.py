@@ -1,19 +1,17 @@
 """The charts of the pages: of a night, of a query, of the gate."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from nexmark.evidence.acknowledged import Acknowledged
+from nexmark.evidence.alarms import Acknowledged
 from nexmark.evidence.gate_health import GateHealth
-from nexmark.evidence.latencies import ArmLatency
-from nexmark.evidence.looks import look
 from nexmark.evidence.night_evidence import NightEvidence
+from nexmark.evidence.night_list import look
 from nexmark.evidence.pairs import STAGES, BatchMedian, CpuCurve, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence
+from nexmark.evidence.rows import ArmLatency
 from nexmark.model import ARMS, Metric, grouped, metric_of
 from nexmark.report import vega_lite as vega
 from nexmark.report.rendering import count, moment
@@ -72,6 +70,8 @@ def time_charts(found: QueryEvidence) -> list[Chart]:
         charts.append(batch_chart(found.batches))
     if any(batch.state_rows or batch.state_bytes for batch in found.batches):
         charts.append(state_chart(found.batches))
+    if any(batch.commit_ms for batch in found.batches):
+        charts.append(commit_chart(found.batches))
     return charts
 
 
@@ -165,9 +165,7 @@ def arms_chart(pairs: Sequence[PairOfRuns], metric: Metric) -> Chart:
 
 
 def history_chart(
-    points: Sequence[RatioPoint],
-    changes: Sequence[LevelChange],
-    acks: Sequence[Acknowledged],
+    points: Sequence[RatioPoint], changes: Sequence[LevelChange], acks: Sequence[Acknowledged]
 ) -> Chart:
     """Return the ratio night by night, with change points and acceptances."""
     rows = [(x, look(x.value, known=x.acceptance is not None), _stamp(x.started)) for x in points]
@@ -211,7 +209,7 @@ def history_chart(
 
 
 def change_label(found: LevelChange) -> str:
-    """Return when the ratio changed, and from what to what."""
+    """Return the day of the change and both levels."""
     change = found.change
     return f"{moment(found.first.started)[:10]}: {change.before:.3f} → {change.after:.3f}"
 
@@ -261,6 +259,29 @@ def state_chart(batches: Sequence[BatchMedian]) -> Chart:
         spec,
         ("arm", "batch", "state MB", "state rows"),
         tuple((x["arm"], x["batch"], x["megabytes"], x["rows"]) for x in points),
+    )
+
+
+def commit_chart(batches: Sequence[BatchMedian]) -> Chart:
+    """Return how long the commit of the state took in each batch, and to load it, by arm."""
+    points = [
+        {"arm": x.arm, "batch": x.id, "what": what, "seconds": round(time / 1000, 4)}
+        for x in batches
+        for what, time in (("commit", x.commit_ms), ("restore", x.restore_ms))
+        if time is not None
+    ]
+    commits, restores = ([x for x in points if x["what"] == y] for y in ("commit", "restore"))
+    lines = vega.lines(commits, "batch", "batch", "seconds", "seconds, summed over tasks", True)
+    tips = [*lines["encoding"]["tooltip"], vega.tip("what", "of")]
+    where = {name: lines["encoding"][name] for name in ("x", "y", "color")} | {"tooltip": tips}
+    layers = [lines, vega.layer("point", where, restores, shape="triangle-up", size=90)]
+    return Chart(
+        "Commit and restore",
+        "How long state stores took to commit each batch (lines), and to be loaded in it "
+        "(triangles), the median over the repetitions of an arm.",
+        {"height": lines.pop("height"), "layer": layers},
+        ("arm", "batch", "of", "seconds"),
+        tuple((x["arm"], x["batch"], x["what"], x["seconds"]) for x in points),
     )
 
 

@@ -1,18 +1,21 @@
-"""Writes the report and the evidence of a night: for all of it, and for each alarm.
+"""Writes the report and the evidence of a night, for all of it and for each alarm; and the bundle.
 
 table.txt, results.csv, repetitions.csv, results.json      the report
-evidence.json, evidence.html                               the night
+evidence.json, evidence.html                               the night, for programs and for people
 alarms/<query>/evidence.json, evidence.html                each query that is red, in depth
-"""
 
-from __future__ import annotations
+The bundle of a sign-off has all of these, and problems.txt (what could not be written, if anything)
+and SHA256SUMS (as `sha256sum -c` reads it). It is written once, and read-only.
+"""
 
 import csv
 import io
 import json
 import math
+import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,12 +26,12 @@ from nexmark.evidence.alarms import alarm_groups, since_of
 from nexmark.evidence.night_evidence import NightEvidence, Report, make_report, night_evidence
 from nexmark.evidence.query_evidence import QueryEvidence, query_evidence
 from nexmark.evidence.rows import Row
-from nexmark.evidence.signoffs import EVIDENCE, HTML
+from nexmark.evidence.signoffs import EVIDENCE, HTML, SUMS, digest, seal
 from nexmark.home import write_text
 from nexmark.report.charts import night_charts, query_charts, time_charts
 from nexmark.report.evidence_json import night_json, query_json
-from nexmark.report.rendering import standalone
-from nexmark.report.table import report_text
+from nexmark.report.rendering import environment, standalone
+from nexmark.report.table import render_table, report_text
 from nexmark.store import Store
 from nexmark.store.table_base import Base
 from nexmark.store.table_rows import RepetitionRow
@@ -56,29 +59,30 @@ class Written:
 def write_report(directory: Path, store: Store, run: str) -> Report:
     """Write the report of a run into a directory and return it.
 
-    table.txt        what a person reads
-    results.csv      one line per query, raw numbers
-    repetitions.csv  one line per repetition, every figure
-    results.json     all of it, with verdicts and validations
+    table.txt is what a person reads; results.csv has a line per query, raw numbers; repetitions.csv
+    one per repetition, every figure; results.json all of it, with verdicts and validations.
     """
     report = make_report(store, run)
-    repetitions = [_plain(row) for row in store.repetitions(report.night.id)]
+    night, rows = report.night, [_flat(row) for row in report.rows]
+    repetitions = [_plain(row) for row in store.repetitions(night.id)]
     content = {
         "schema_version": _REPORT_SCHEMA,
-        "night": _plain(report.night),
+        "night": _plain(night),
         "failed": report.failed,
         "summary": list(report.lines),
         "alarms": list(report.alarms),
-        "rows": [_flat(row) for row in report.rows],
+        "rows": rows,
         "compatibility": [_plain(row) for row in report.upgrades.rows],
-        "verdicts": [_plain(row) for row in store.verdicts(report.night.id)],
-        "validations": [_plain(row) for row in store.validations(report.night.id)],
+        "verdicts": [_plain(row) for row in store.verdicts(night.id)],
+        "validations": [_plain(row) for row in store.validations(night.id)],
         "repetitions": repetitions,
     }
     directory.mkdir(parents=True, exist_ok=True)
     write_text(directory / "table.txt", report_text(report) + "\n")
-    names = [x.name for x in fields(Row)]
-    write_text(directory / "results.csv", _csv([*names, *DERIVED], [_flat(x) for x in report.rows]))
+    names = [x.name for x in fields(Row) if x.name != "figures"]
+    tabled = dict.fromkeys(name for row in rows for name in row["figures"])
+    lines = [{**row, **row["figures"]} for row in rows]
+    write_text(directory / "results.csv", _csv([*names, *DERIVED, *tabled], lines))
     columns = [x.name for x in RepetitionRow.__table__.columns if x.name not in NOT_IN_CSV]
     write_text(directory / "repetitions.csv", _csv(columns, repetitions))
     write_text(directory / "results.json", json.dumps(content, indent=1, default=_json) + "\n")
@@ -167,3 +171,90 @@ def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return stream.getvalue()
+
+
+READ_ONLY = 0o444
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Where it is, where its copy is, and the seal: the SHA-256 of its SHA256SUMS."""
+
+    directory: Path
+    copy: Path
+    seal: str
+
+
+def write_bundle(directory: Path, copy: Path, evidence: NightEvidence, store: Store) -> Bundle:
+    """Write the bundle and a copy of it; another decision on the run is another bundle.
+
+    A bundle of the same decision that is there already (the task was tried again) is kept.
+    """
+    content = night_json(evidence)
+    made = _place(directory, content)
+    if not made.exists():
+        with _whole(made) as temporary:
+            _fill(temporary, evidence, content, store)
+    kept = copy.with_name(copy.name + made.name.removeprefix(directory.name))
+    if not kept.exists():
+        with _whole(kept) as temporary:
+            shutil.copytree(made, temporary, dirs_exist_ok=True)
+    return Bundle(made, kept, seal(made))
+
+
+def question_text(evidence: NightEvidence, draft: Path, bundle: Path) -> str:
+    """Return what stands before the person who is to sign a build off, as Markdown.
+
+    The colour, the lines that matter, the table, and where the rest is.
+    """
+    report = evidence.report
+    content = {"page": evidence, "table": render_table(report.rows)}
+    places = {"draft": draft, "bundle": bundle}
+    return environment().get_template("question.md").render(**content, **places).strip()
+
+
+def _place(directory: Path, evidence: Mapping[str, Any]) -> Path:
+    """Return where it goes: ``signoff``, or ``signoff-2`` where another decision was before."""
+    number, place = 1, directory
+    while place.exists() and _decision_in(place) != evidence["decision"]:
+        number += 1
+        place = directory.with_name(f"{directory.name}-{number}")
+    return place
+
+
+def _decision_in(directory: Path) -> object:
+    try:
+        return json.loads((directory / EVIDENCE).read_text(encoding="utf-8"))["decision"]
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _fill(
+    directory: Path, evidence: NightEvidence, content: Mapping[str, Any], store: Store
+) -> None:
+    text = json.dumps(content, indent=1, ensure_ascii=False, default=str) + "\n"
+    (directory / EVIDENCE).write_text(text, encoding="utf-8")
+    (directory / HTML).write_text(night_html(evidence), encoding="utf-8")
+    write_report(directory / "report", store, evidence.night.id)
+    _, problems = write_alarms(directory, store, evidence.night.id)
+    if problems:
+        (directory / "problems.txt").write_text("\n".join(problems) + "\n", encoding="utf-8")
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    lines = [f"{digest(path)}  {path.relative_to(directory)}\n" for path in files]
+    (directory / SUMS).write_text("".join(lines), encoding="utf-8")
+    for path in (*files, directory / SUMS):
+        path.chmod(READ_ONLY)
+
+
+@contextmanager
+def _whole(directory: Path) -> Iterator[Path]:
+    """A temporary directory beside it that becomes it in the end; it is there whole or not."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    temporary = directory.with_name(f".{directory.name}.{os.getpid()}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
+        temporary.replace(directory)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

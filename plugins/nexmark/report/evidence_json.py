@@ -1,16 +1,13 @@
 """The evidence as JSON: of a night or a sign-off, and of one query in depth."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nexmark.attribution.explained import Attribution, ChangeKind
 from nexmark.attribution.sentences import words
-from nexmark.evidence.acknowledged import Acknowledged
+from nexmark.evidence.alarms import Acknowledged
 from nexmark.evidence.night_evidence import NightEvidence
-from nexmark.evidence.pairs import STAGES, PairOfRuns
+from nexmark.evidence.pairs import OF_BATCH, STAGES, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence
-from nexmark.flames import Flames
 from nexmark.model import ARMS
 from nexmark.report.rendering import plain
 from nexmark.report.table import report_text
@@ -19,7 +16,8 @@ from nexmark.store.table_rows import NightRow, RepetitionRow
 
 SCHEMA_VERSION = 2
 _LISTS = ("confs", "batch_list")
-_OF_BATCH = ("id", "phase", "input_rows", "duration_ms", "state_rows", "state_bytes")
+_OF_PAIR = ("stage", "number", "ratio", "candidate_figure", "baseline_figure")
+_OF_BATCH = ("id", "phase", *OF_BATCH)
 
 
 def night_json(found: NightEvidence) -> dict[str, Any]:
@@ -50,9 +48,7 @@ def night_json(found: NightEvidence) -> dict[str, Any]:
         "acceptances": [_ack(ack) for ack in found.acks],
         "reproduce": dict(found.reproduce),
         "attribution": {
-            query: shown
-            for query, one in found.attributions.items()
-            if (shown := _attribution(one)) is not None
+            query: shown for query, one in found.attributions.items() if (shown := _why(one))
         },
     }
     return dict(without_any_secret(content))
@@ -82,8 +78,8 @@ def query_json(found: QueryEvidence) -> dict[str, Any]:
         "conf_differences": plain(found.conf_differences),
         "batches": [x for row in found.runs if row.stage in STAGES for x in _batches(row)],
         "cpu": plain(found.cpu),
-        "attribution": None if found.attribution is None else _attribution(found.attribution),
-        "flames": None if found.flames is None else _flames(found.flames),
+        "attribution": None if found.attribution is None else _why(found.attribution),
+        "flames": None if found.flames is None else _without(plain(found.flames), "query"),
     }
     return dict(without_any_secret(content))
 
@@ -116,14 +112,8 @@ def _shared(found: NightEvidence | QueryEvidence) -> dict[str, Any]:
 
 def _pair(pair: PairOfRuns) -> dict[str, Any]:
     runs = zip(ARMS, pair.runs, strict=True)
-    return {
-        "stage": pair.stage,
-        "number": pair.number,
-        "ratio": pair.ratio,
-        "candidate_figure": pair.candidate_figure,
-        "baseline_figure": pair.baseline_figure,
-        **{arm: row and plain(row, leave_out=_LISTS) for arm, row in runs},
-    }
+    own = {name: getattr(pair, name) for name in _OF_PAIR}
+    return {**own, **{arm: row and plain(row, leave_out=_LISTS) for arm, row in runs}}
 
 
 def _batches(row: RepetitionRow) -> list[dict[str, Any]]:
@@ -145,15 +135,11 @@ def _ack(ack: Acknowledged) -> dict[str, Any]:
     }
 
 
-def _attribution(one: Attribution) -> dict[str, Any] | None:
+def _why(one: Attribution) -> dict[str, Any] | None:
     """Return why a query changed; None where there is nothing to explain."""
     if one.kind is ChangeKind.NOTHING and not one.confs and not one.parts:
         return None
     return {"words": words(one), **plain(one), "contribution": one.contribution}
-
-
-def _flames(flames: Flames) -> dict[str, Any]:
-    return _without(plain(flames), "query")
 
 
 def _without(content: dict[str, Any], name: str) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """The result table as Nexmark users know it, then correctness and verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nexmark.evidence.night_evidence import Report

@@ -5,8 +5,6 @@ names; the script replaces them by the colours of the page's style, ``svg`` by c
 out on a light and on a dark page. What differs in colour differs in shape or dash as well.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

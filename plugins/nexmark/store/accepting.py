@@ -1,4 +1,4 @@
-"""Which acceptance of a query counts, what a person may accept, and what may be written about it.
+"""Finds the acceptance of a query that counts, and checks a person's acceptance and its text.
 
 Others read what a person writes, so it has no hidden characters.
 """

@@ -114,7 +114,7 @@ def _withdrawals(op: Operations) -> None:
 
 
 def _parts(op: Operations) -> None:
-    """What each operator and stage of a repetition did."""
+    """Add the operators and stages of each repetition."""
     op.add_column("repetition", Column("parts_problem", sa.Text))
     op.create_table(
         "part",
@@ -193,7 +193,7 @@ def _latency(op: Operations) -> None:
 
 
 def _experiments(op: Operations) -> None:
-    """What the arms of experiments cost and save."""
+    """Add the arms of experiments with their cost and saving."""
     whole = (("pairs", False), ("size", False), ("state_rows", True), ("exchanges", True))
     op.create_table(
         "experiment",
@@ -217,6 +217,18 @@ def _experiments(op: Operations) -> None:
     op.create_index("ix_experiment_run", "experiment", ["run"])
 
 
+def _broker_bench(op: Operations) -> None:
+    """The figures of brokers are kept."""
+    op.create_table(
+        "broker_bench",
+        Column("id", sa.Integer, nullable=False),
+        Column("cluster", sa.Text, nullable=False),
+        Column("measured", sa.DateTime(timezone=True), nullable=False),
+        Column("figures", sa.JSON, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_broker_bench"),
+    )
+
+
 CHANGES: dict[str, Callable[[Operations], None]] = {
     "0002": _paired_nights,
     "0003": _withdrawals,
@@ -228,6 +240,7 @@ CHANGES: dict[str, Callable[[Operations], None]] = {
     "0009": _compatibility,
     "0010": _latency,
     "0011": _experiments,
+    "0012": _broker_bench,
 }
 
 

@@ -1,4 +1,4 @@
-"""What the results database tells: runs, repetitions, verdicts and baselines."""
+"""Reads runs, repetitions, verdicts and baselines from the results database."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from nexmark.store.query_history import QueryHistory, read_history
 from nexmark.store.store_error import StoreError, UnknownNight, database_error
 from nexmark.store.table_rows import (
     AcceptanceRow,
+    BrokerBenchRow,
     BuildRow,
     CanaryRow,
     CompatibilityRow,
@@ -305,6 +306,12 @@ class Reader:
         """Return the readings of the canary in a run, in the order they were taken."""
         query = select(CanaryRow).where(CanaryRow.night_id == run)
         return self._all(query.order_by(CanaryRow.taken, CanaryRow.id))
+
+    def broker_benches(self) -> list[BrokerBenchRow]:
+        """Return the newest benchmark of every Kafka, by its name."""
+        newest = select(func.max(BrokerBenchRow.id)).group_by(BrokerBenchRow.cluster)
+        query = select(BrokerBenchRow).where(BrokerBenchRow.id.in_(newest))
+        return self._all(query.order_by(BrokerBenchRow.cluster))
 
     def self_tests(
         self,

@@ -25,7 +25,7 @@ from nexmark.store.connecting import (
 from nexmark.store.store_error import StoreError, database_error, no_results, shown
 from nexmark.store.table_rows import NightRow
 
-SCHEMA = "0011"
+SCHEMA = "0012"
 """The newest revision in ``migrations``; a test holds the two together."""
 POLL_S = 0.02
 _VERSIONS = (

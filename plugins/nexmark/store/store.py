@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from types import MappingProxyType
+from typing import Any
 
 from sqlalchemy import delete, tuple_
 
@@ -23,6 +24,7 @@ from nexmark.store.schema import open_engine
 from nexmark.store.store_error import Refused
 from nexmark.store.table_rows import (
     AcceptanceRow,
+    BrokerBenchRow,
     CanaryRow,
     CompatibilityRow,
     ExperimentRow,
@@ -67,6 +69,11 @@ class Store(Recorder):
         with self._writing() as session:
             night = self._known(session, run)
             night.grade, night.grade_reason = grade, reason or None
+
+    def record_broker_bench(self, cluster: str, figures: Mapping[str, Any]) -> None:
+        """Record what the benchmark of a Kafka found."""
+        with self._writing() as session:
+            session.add(BrokerBenchRow(cluster=cluster, measured=now(), figures=dict(figures)))
 
     def record_compatibility(self, run: str, records: Sequence[CompatibilityRecord]) -> None:
         """Record whether running queries survive, in place of all that was recorded before."""

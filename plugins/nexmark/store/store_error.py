@@ -1,4 +1,4 @@
-"""What the results database cannot do, in one line that never shows a password."""
+"""Errors of the results database, in one line that never shows a password."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL's
 
 
 class StoreError(NexmarkError):
-    """The results database cannot do what was asked; one line: what, where, remedy."""
+    """The results database refuses a request, in one line: problem, place, remedy."""
 
 
 class UnknownNight(StoreError):

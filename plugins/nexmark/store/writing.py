@@ -39,10 +39,10 @@ NOT_SHAPE = frozenset(
     | {"master_port", "master_ui_port", "worker_port", "worker_ui_port", "start_timeout_s"}
     | {"baseline_ports", "history_server", "kafka_port", "kafka"}
 )
-#: What specs of earlier versions lack, and the value that they had nevertheless.
+#: Keys that specs of earlier versions lack, and the values that applied then.
 _LATER = (
     *(("source", "datagen"), ("partitions", None), ("kind", "bounded")),
-    *((name, None) for name in ("rate", "seconds", "warm_up", "trigger")),
+    *((name, None) for name in ("rate", "seconds", "warm_up", "trigger", "recovery")),
 )
 
 _REPETITION = ("night_id", "query", "arm", "stage", "number")
@@ -115,7 +115,7 @@ class Recorder(Reader):
                 session.add(SeriesRow(repetition_id=row.id, path=str(item.path), **own))
 
     def record_validation(self, record: ValidationRecord) -> None:
-        """Record what the expectations said of a query, replacing what they said before."""
+        """Record the expectations' outcome on a query in place of the one before."""
         with self._writing() as session:
             self._known(session, record.run)
             columns = {name: _plain(value) for name, value in asdict(record).items()}

@@ -28,8 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             rules = rules.model_copy(update={"mode": "paired"})
         with options.nights.open(encoding="utf-8", newline="") as lines:
             nights = read_nights(lines)
-        if any(one.metric == rules.paced_metric for night in nights for one in night.measured):
-            rules = rules.model_copy(update={"metric": rules.paced_metric})
+        measured = {one.metric for night in nights for one in night.measured}
+        for metric in {rules.paced_metric, rules.recovery_metric} & measured:
+            rules = rules.model_copy(update={"metric": metric})
     except MalformedError as error:
         return _refuse(f"{options.nights}:{error.line}: {error}")
     except (OSError, UnicodeDecodeError) as error:

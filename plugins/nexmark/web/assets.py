@@ -5,8 +5,6 @@ by that package's own bundler, once for each version, in a process of its own (i
 and 150 MB), and kept under ``.nexmark/web``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

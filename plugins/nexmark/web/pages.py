@@ -1,19 +1,22 @@
-"""The pages: what each shows is a model of ``nexmark.evidence``, rendered by its template."""
+"""The pages: each renders a model of ``nexmark.evidence`` by its template.
 
-from __future__ import annotations
+One thing can be done here: accept the figures of a query, or take that back.
+"""
 
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException
+from fastapi import APIRouter, Form, HTTPException
 from starlette.responses import FileResponse, RedirectResponse, Response
 
-from nexmark.config import KNOWN_QUERIES
+from nexmark.config import ACCEPT_DAG_ID, KNOWN_QUERIES
+from nexmark.evidence.alarms import acks_of
+from nexmark.evidence.broker_figures import broker_figures
 from nexmark.evidence.build_comparison import build_lines, compare_builds
 from nexmark.evidence.gate_health import gate_health
 from nexmark.evidence.night_evidence import SORTS, night_evidence
-from nexmark.evidence.night_list import nights_page
-from nexmark.evidence.overview import overview
+from nexmark.evidence.night_list import nights_page, overview
 from nexmark.evidence.query_evidence import alarm_file, query_evidence
 from nexmark.evidence.signoffs import evidence_file, signoff_page, signoffs_of
 from nexmark.flames import flames_of
@@ -21,6 +24,7 @@ from nexmark.report.charts import query_charts, time_charts, verdicts_chart
 from nexmark.report.rendering import part
 from nexmark.report.table import report_text
 from nexmark.store import history
+from nexmark.store.accepting import parse_expiry
 from nexmark.web.visit import Visit, Visiting
 
 ALONE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
@@ -39,7 +43,7 @@ DONE = {
     ),
     "withdrawn": "Withdrawn. The acceptance before it counts again.",
 }
-"""What is said after a form; nothing else that comes with an address is shown."""
+"""The messages after a form; no other text in an address is shown."""
 
 router = APIRouter()
 
@@ -199,6 +203,12 @@ def gate(visit: Visiting) -> Response:
     return visit.page("gate.html", "gate", page=page, chart=verdicts_chart(page))
 
 
+@router.get("/kafka")
+def kafka(visit: Visiting) -> Response:
+    """Show what the brokers can do."""
+    return visit.page("kafka.html", "kafka", found=broker_figures(visit.store))
+
+
 def query_of(task: str) -> str | None:
     """Return the query that a task is about: it is the name of its task group."""
     group = task.partition(".")[0]
@@ -243,3 +253,63 @@ def _file(path: Path | None, what: str, policy: str = ALONE, kind: str = "text/h
     if path is None:
         raise HTTPException(404, f"there is no {what}")
     return FileResponse(path, media_type=kind, headers={"Content-Security-Policy": policy})
+
+
+MOST = 2000
+"""Characters of a reason."""
+LINK = 1000
+Text = Annotated[str, Form(max_length=MOST)]
+
+
+@router.get("/acks")
+def acks(visit: Visiting, done: str = "") -> Response:
+    """List what was accepted."""
+    found = acks_of(visit.store, visit.dags)
+    return visit.page("acks.html", "acks", acks=found, done=DONE.get(done))
+
+
+@router.post("/night/{dag}/{run}/query/{query}/accept")
+def accept(
+    visit: Visiting,
+    dag: str,
+    run: str,
+    query: str,
+    token: Text,
+    reason: Text = "",
+    expires: Text = "",
+    link: Annotated[str, Form(max_length=LINK)] = "",
+) -> Response:
+    """Accept the figures of a query in a night, in the name of the visitor."""
+    _check(visit, token)
+    night = visit.night(dag, run)
+    if query not in night.queries:
+        raise HTTPException(404, f"{query!r} was not among the queries of {night.id}")
+    until = parse_expiry(expires, datetime.now(UTC))
+    visit.store.accept(
+        night.id, visit.name, reason, [query], expires=until, link=link.strip() or None
+    )
+    place = f"/night/{part(dag)}/{part(run)}/query/{part(query)}?done=accepted#acks"
+    return _to(visit, place)
+
+
+@router.post("/acks/{number}/withdraw")
+def withdraw(visit: Visiting, number: int, token: Text, reason: Text = "") -> Response:
+    """Take an acceptance back, in the name of the visitor."""
+    _check(visit, token)
+    if number not in {ack.row.id for ack in acks_of(visit.store, visit.dags)}:
+        raise HTTPException(404, f"there is no acceptance {number}")
+    visit.store.withdraw(number, visit.name, reason)
+    return _to(visit, "/acks?done=withdrawn")
+
+
+def _check(visit: Visit, token: str) -> None:
+    """Refuse who may not accept, and a form that is not from a page of theirs."""
+    visit.check(token)
+    if not visit.may_accept:
+        raise HTTPException(
+            403, f"to accept takes the permission to trigger the DAG {ACCEPT_DAG_ID}"
+        )
+
+
+def _to(visit: Visit, place: str) -> Response:
+    return RedirectResponse(f"{visit.request.scope.get('root_path', '')}{place}", 303)

@@ -1,7 +1,5 @@
 """One request by one person: what they may see, looked up in the store, and the page of it."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -17,8 +15,8 @@ from nexmark.evidence.experiment_evidence import ExperimentEvidence, experiments
 from nexmark.report.rendering import environment, part
 from nexmark.store import Store, UnknownNight, history
 from nexmark.store.table_rows import NightRow
-from nexmark.web import assets, forms
-from nexmark.web.auth import Door, User
+from nexmark.web import assets
+from nexmark.web.auth import Door, User, check_form, form_token
 
 MENU = (
     ("overview", "/", "Overview"),
@@ -29,6 +27,7 @@ MENU = (
     ("signoffs", "/signoffs", "Sign-off"),
     ("experiments", "/experiments", "Experiments"),
     ("gate", "/gate", "Gate health"),
+    ("kafka", "/kafka", "Kafka"),
     ("acks", "/acks", "Acks"),
 )
 TITLES = {
@@ -42,7 +41,7 @@ TITLES = {
 
 @dataclass
 class Visit:
-    """What a route has at hand."""
+    """The tools of a route."""
 
     request: Request
     user: User
@@ -93,11 +92,11 @@ class Visit:
 
     def token(self) -> str:
         """Return what a form of this visitor carries."""
-        return forms.token(self.door.secret(), self.name)
+        return form_token(self.door.secret(), self.name)
 
     def check(self, given: str) -> None:
         """Refuse a form that is not from a page of this visitor."""
-        forms.check_form(self.request, given, self.door.secret(), self.name, self.door.origins())
+        check_form(self.request, given, self.door.secret(), self.name, self.door.origins())
 
     def page(self, template: str, section: str, **content: Any) -> Response:
         """Return a page; ``section`` is the entry of the menu that it belongs to."""
@@ -121,7 +120,7 @@ def _visit(request: Request) -> Visit:
 
 
 Visiting = Annotated[Visit, Depends(_visit)]
-"""What a route asks for."""
+"""The dependency of a route."""
 
 
 def render(request: Request, template: str, status: int = 200, **content: Any) -> HTMLResponse:

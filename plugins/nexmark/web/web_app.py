@@ -4,8 +4,6 @@ Every route asks the door for its user first, also for what is not there. Pages 
 nothing in them may load anything from elsewhere (Content-Security-Policy).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Awaitable, Callable
 from threading import Lock
@@ -20,9 +18,8 @@ from nexmark.config import paths
 from nexmark.errors import NexmarkError
 from nexmark.store import Refused, Store, StoreError, UnknownNight, open_store
 from nexmark.store.connecting import BRIEF_S
-from nexmark.web import acknowledging, assets, pages
-from nexmark.web.auth import Door
-from nexmark.web.forms import ForgedForm
+from nexmark.web import assets, pages
+from nexmark.web.auth import Door, ForgedForm
 from nexmark.web.visit import render_error
 
 PAGE = (
@@ -80,7 +77,7 @@ def create_app(database: Database, door: Door) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.database, app.state.door = database, door
-    for room in (pages, acknowledging, assets):
+    for room in (pages, assets):
         app.include_router(room.router)
     app.api_route("/{path:path}", methods=list(_METHODS))(_nothing_here)
     app.middleware("http")(_with_headers)
@@ -89,7 +86,7 @@ def create_app(database: Database, door: Door) -> FastAPI:
 
 
 def _nothing_here(path: str) -> Response:
-    """Answer for what no route has: behind the door, too, or anybody could tell what there is."""
+    """Answer for unknown addresses, behind the door as well: nobody learns which pages exist."""
     raise HTTPException(404, "Not Found")
 
 

@@ -1,4 +1,4 @@
-"""A paced workload: its sizes follow from the rate, and what is missing is said with its line."""
+"""A workload's sizes follow from its kind, and what is missing is said with its line."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from nexmark.config import ConfigError, Workload, load, paths
+from nexmark.config.models import Recovery
 
 PACED = {
     **{"kind": "paced", "source": "kafka", "partitions": 2, "rate": 500},
@@ -54,5 +55,42 @@ def test_the_sizes_follow_from_the_rate(tmp_path: Path) -> None:
 def test_a_mistake_is_one_line(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError) as refused:
         workload(tmp_path, **changes)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+RECOVERY = {
+    **dict.fromkeys(PACED),
+    **{"kind": "recovery", "events": 10, "tps": 10, "rows_per_batch": 2, "queries": ["q5"]},
+}
+
+
+def test_a_recovery_workload_verifies_its_own_events(tmp_path: Path) -> None:
+    made = workload(tmp_path, **RECOVERY, recovery={"changelog": True})
+    assert made.verifies_the_timed_input
+    assert (made.recovered.kill, made.recovered.at, made.recovered.changelog) == ("driver", 0.5, 1)
+    assert workload(tmp_path / "plain", **RECOVERY).recovered == Recovery()
+    assert Workload.model_validate_json(made.model_dump_json()) == made
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"verify": {"events": 5}}, "mine.verify: verify is given in a recovery workload; remove"),
+        ({"source": "kafka"}, "mine.source: source is given in a recovery workload; remove it"),
+        ({"recovery": {"kill": "host"}}, "mine.recovery.kill: "),
+        ({"recovery": {"at": 1}}, "mine.recovery.at: "),
+        (
+            {"recovery": {"state": "hdfs", "changelog": True}},
+            "recovery.changelog: only RocksDB has",
+        ),
+        ({"kind": None, "recovery": {}}, "mine.recovery: recovery belongs to kind: recovery"),
+    ],
+)
+def test_a_mistake_in_a_recovery_workload_is_one_line(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        workload(tmp_path, **RECOVERY | changes)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)

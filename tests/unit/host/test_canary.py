@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.cluster.hosts.programs import program_command, program_input
+from nexmark.cluster.hosts.host import program_command, program_input
 from nexmark.verdict.eligibility import Steadiness, grade, is_level
 from nexmark.verdict.measured_night import Canary
 from nexmark_jobs.host import canary
@@ -158,7 +158,7 @@ def host_that_says(monkeypatch: pytest.MonkeyPatch, texts: dict[str, list[str]])
                 return readings.pop(0) if len(readings) > 1 else readings[0]
         return None
 
-    monkeypatch.setattr(canary, "_text", text)
+    monkeypatch.setattr(canary, "text_of", text)
 
 
 def test_levels_that_the_host_cannot_tell_are_absent(monkeypatch: pytest.MonkeyPatch) -> None:

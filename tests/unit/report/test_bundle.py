@@ -17,8 +17,7 @@ from store_builder import night, record, repetition, series
 from nexmark.cli.app import main
 from nexmark.evidence.signoffs import verify
 from nexmark.model import Value
-from nexmark.report.bundle import Bundle, question_text, write_bundle
-from nexmark.report.evidence_files import night_html
+from nexmark.report.evidence_files import Bundle, night_html, question_text, write_bundle
 from nexmark.store import BuildRecord, SelfTestRecord, Store
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.report.rendered import collect, evidence

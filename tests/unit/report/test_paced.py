@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from nexmark.evidence.latencies import latencies_of
 from nexmark.evidence.night_evidence import night_evidence
 from nexmark.evidence.query_evidence import query_evidence
+from nexmark.evidence.rows import latencies_of
 from nexmark.model import P50, P99, Value
 from nexmark.report.charts import query_charts
 from nexmark.report.evidence_files import night_html

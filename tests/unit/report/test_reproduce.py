@@ -15,7 +15,7 @@ from nexmark.cli import night_runner
 from nexmark.cli.app import main
 from nexmark.config import load
 from nexmark.engines import parse_source
-from nexmark.evidence.reproduce import reproduce
+from nexmark.evidence.explaining import reproduce
 from nexmark.night.planning import find_problems, make_night
 from nexmark.store import BuildRecord, Store
 from tests.unit.store.night_builder import paired

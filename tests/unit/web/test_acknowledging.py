@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from nexmark.model import Value
 from nexmark.store import Store
-from nexmark.web import forms
+from nexmark.web import auth
 from nexmark.web.web_app import Database, create_app
 from tests.unit.web import web_nights
 from tests.unit.web.conftest import TestDoor
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 def post(browser: TestClient, path: str, form: dict[str, str], **headers: str) -> Any:
-    token = forms.token("secret of the tests", "ada")
+    token = auth.form_token("secret of the tests", "ada")
     return browser.post(
         path,
         data={"token": token, **form},
@@ -125,7 +125,7 @@ def test_a_form_of_another_site_does_nothing(
     run = web_nights.record(store)
     form = {"reason": "r"}
     if token is not None:
-        form["token"] = forms.token(*token) if token else "made up"
+        form["token"] = auth.form_token(*token) if token else "made up"
     response = post(browser, at(run, "query", "q0", "accept"), form, **headers)
     assert response.status_code == 403
     assert store.acceptances() == []

@@ -13,9 +13,12 @@ from fastapi.testclient import TestClient
 
 from bench import web as bench
 from bench import web_nights as bench_nights
+from nexmark.cli.kafka_verbs import as_json
 from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.config.load import load_gate
-from nexmark.model import Value
+from nexmark.kafka.benchmark import BenchRow
+from nexmark.kafka.tools import Latencies
+from nexmark.model import Spread, Value
 from nexmark.report.rendering import part
 from nexmark.store import BuildRecord, RepetitionRecord, Store, ValidationRecord, open_store
 from nexmark.verdict import judge
@@ -38,6 +41,7 @@ EVERYWHERE = (
     "/signoffs",
     "/experiments",
     "/gate",
+    "/kafka",
     "/acks",
 )
 ATTACK = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{ 7*7 }}"
@@ -116,7 +120,7 @@ def test_a_stranger_cannot_tell_what_is_there(browser: TestClient, store: Store)
 @pytest.mark.parametrize("path", EVERYWHERE)
 def test_an_empty_database_has_pages_that_say_so(browser: TestClient, path: str) -> None:
     text = shown(browser, path)
-    assert re.search(r"[Nn]o(thing| night| build| release)", text)
+    assert re.search(r"[Nn]o(thing| night| build| release| Kafka)", text)
 
 
 def test_one_night_has_all_pages(browser: TestClient, store: Store) -> None:
@@ -312,7 +316,7 @@ def test_files_are_kept_by_browsers_until_they_change(browser: TestClient) -> No
 def test_the_evidence_of_a_signoff_is_shown_without_its_scripts(
     browser: TestClient, store: Store, tmp_path: Path
 ) -> None:
-    from nexmark.report.bundle import write_bundle
+    from nexmark.report.evidence_files import write_bundle
 
     run = web_nights.record(
         store, 1, dag_id=SIGNOFF_DAG_ID, run_id="one", directory=tmp_path / "run"
@@ -340,3 +344,23 @@ def test_the_evidence_of_a_signoff_is_shown_without_its_scripts(
     html_file.chmod(0o644)
     html_file.write_text("another decision")
     assert "was changed" in shown(browser, f"/signoff/{SIGNOFF_DAG_ID}/one")
+
+
+def test_the_newest_benchmark_of_each_kafka_is_shown_beside_the_text(
+    browser: TestClient, store: Store
+) -> None:
+    for rate in (50.0, 60.0):
+        rows = [
+            BenchRow(name, Spread.of([x]), 9.5, 1.5, 2.5)
+            for name, x in (("K1", 100.0), ("K2", rate), ("K9 10 B", 7.0))
+        ]
+        rows.append(BenchRow("K10", None, None, 1.0, None, Latencies(4, 17, 34)))
+        figures = as_json(rows, is_shared=True) | {"records": 2000, "runs": 3}
+        store.record_broker_bench("<b>kafka1:9092", figures)
+    store.record_broker_bench("other", figures)
+    text = shown(browser, "/kafka")
+    assert re.findall(r"<h2>(\S+)", text) == ["&lt;b&gt;kafka1:9092", "other"]
+    assert text.count('K2/K1</th><td class="number">0.60</td><td class="number">0.96</td>') == 2
+    assert "not to be compared" in text
+    assert "4, 17, 34 ms" in text
+    assert "2,000 records a run, 3 runs" in text

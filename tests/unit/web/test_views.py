@@ -14,11 +14,9 @@ import pytest
 
 from nexmark.evidence.build_comparison import compare
 from nexmark.evidence.explaining import conf_differences
-from nexmark.evidence.gate_health import right, seen_of
-from nexmark.evidence.looks import legend, look
+from nexmark.evidence.gate_health import hosts_of, right, seen_of
 from nexmark.evidence.night_evidence import night_evidence
-from nexmark.evidence.night_hosts import hosts_of
-from nexmark.evidence.night_list import GREEN, OPEN, PAGE, RED, nights_page
+from nexmark.evidence.night_list import GREEN, NOT_JUDGED, PAGE, RED, legend, look, nights_page
 from nexmark.evidence.pairs import (
     CHANGED,
     DETAILS,
@@ -35,8 +33,7 @@ from nexmark.evidence.pairs import (
 from nexmark.evidence.query_evidence import query_evidence, source_of
 from nexmark.model import Value
 from nexmark.report import charts
-from nexmark.report.bars import MOST, WIDTH, bar, scale_of
-from nexmark.report.rendering import diff_lines
+from nexmark.report.rendering import MOST, WIDTH, bar, diff_lines, scale_of
 from nexmark.store import Store
 from nexmark.store.history import tallies
 from nexmark.store.query_history import RatioPoint, lasting_changes, trail
@@ -255,7 +252,7 @@ def test_a_night_without_verdicts_is_neither_green_nor_red(store: Store) -> None
     made = web_nights.paired_night(1)
     web_nights.start(store, made)
     page = night_evidence(store, store.night(made.run))
-    assert (page.colour, page.done, len(page.lines)) == (OPEN, 0, 2)
+    assert (page.colour, page.done, len(page.lines)) == (NOT_JUDGED, 0, 2)
 
 
 def test_the_page_of_a_night_says_what_why_and_what_next(store: Store) -> None:

@@ -1,0 +1,132 @@
+"""Starts a Spark session in a directory of its own, and ends streaming queries."""
+
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+_CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
+_POLL_S = 0.05
+_MAX_STOP_S = 10
+
+
+@contextmanager
+def spark_application(name: str) -> Iterator[SparkSession]:
+    """A session, stopped at the end."""
+    spark = SparkSession.builder.appName(name).getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+@dataclass(frozen=True)
+class WorkDirectory:
+    """A directory on any file system that Spark's Hadoop libraries know."""
+
+    spark: SparkSession
+    path: str
+
+    def child(self, name: str) -> str:
+        """Path of something in the directory."""
+        return f"{self.path}/{name}"
+
+    def make(self, name: str) -> str:
+        """Create a directory in the directory; returns its path."""
+        path = self._jvm_path(self.child(name))
+        self._file_system(path).mkdirs(path)
+        return self.child(name)
+
+    def write(self, name: str, text: str, age_s: int = 0) -> None:
+        """Write a file in one step: a reader sees all of it or nothing, last modified `age_s` ago.
+
+        Where a file system keeps no given times, files are in the order in which they are written.
+        """
+        target = self._jvm_path(self.child(name))
+        hidden = self._jvm_path(f"{target.getParent()}/.{target.getName()}.tmp")
+        files = self._file_system(target)
+        stream = files.create(hidden)
+        stream.write(bytearray(text.encode()))
+        stream.close()
+        if age_s:
+            files.setTimes(hidden, int((time.time() - age_s) * 1000), -1)
+        files.rename(hidden, target)
+
+    def read(self, name: str) -> str | None:
+        """The text of a file in the directory; None if it is not there."""
+        path = self._jvm_path(self.child(name))
+        files = self._file_system(path)
+        if not files.exists(path):
+            return None
+        stream = files.open(path)
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def remove(self) -> None:
+        """Delete the directory and all below it."""
+        path = self._jvm_path(self.path)
+        self._file_system(path).delete(path, True)
+
+    def _jvm_path(self, path: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(path)
+
+    def _file_system(self, path: Any) -> Any:
+        jsc = self.spark.sparkContext._jsc
+        assert jsc is not None
+        return path.getFileSystem(jsc.hadoopConfiguration())
+
+    @property
+    def _jvm(self) -> Any:
+        return self.spark.sparkContext._jvm
+
+
+def kept_directory(spark: SparkSession, path: str) -> WorkDirectory:
+    """A directory that outlives the run; created if it is not there."""
+    directory = WorkDirectory(spark, path)
+    directory.make("")
+    return directory
+
+
+@contextmanager
+def work_directory(spark: SparkSession, label: str) -> Iterator[WorkDirectory]:
+    """A new directory below `spark.sql.streaming.checkpointLocation`, or a local temporary one.
+
+    With executors on other hosts that conf must be set, to a place that all hosts see.
+    """
+    root = spark.conf.get(_CHECKPOINTS, None) or tempfile.gettempdir()
+    directory = WorkDirectory(spark, f"{root.rstrip('/')}/nexmark-{label}-{uuid.uuid4().hex}")
+    try:
+        yield directory
+    finally:
+        directory.remove()
+
+
+def stop(spark: SparkSession, running: StreamingQuery) -> None:
+    """Stop a query, without stack traces of the batch it interrupts, and wait for its tasks.
+
+    At most 10 seconds.
+    """
+    context = spark.sparkContext
+    logging = context._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
+    level = logging.LogManager.getRootLogger().getLevel().toString()
+    context.setLogLevel("OFF")
+    try:
+        running.stop()
+        deadline = time.monotonic() + _MAX_STOP_S
+        while _running_tasks(spark) and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+    finally:
+        context.setLogLevel(level)
+
+
+def _running_tasks(spark: SparkSession) -> int:
+    tracker = spark.sparkContext._jsc.sc().statusTracker()
+    return sum(executor.numRunningTasks() for executor in tracker.getExecutorInfos())

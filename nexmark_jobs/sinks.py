@@ -1,0 +1,281 @@
+"""Where the rows of a query go: nowhere, by batch, to the final table, or to q10's files.
+
+The sink of q10 writes CSV files in a directory per minute, each marked once it is complete: as in
+nexmark-flink, a partition dt=../hm=.. is committed, by an empty file `_SUCCESS`, when the watermark
+is a minute past the partition's end, and at the end of the input.
+"""
+
+import math
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.types import LongType, StructType
+
+from nexmark_jobs.ending import JobError
+from nexmark_jobs.options import CheckpointOptions
+from nexmark_jobs.progress import Batch, observe
+from nexmark_jobs.queries import Query
+
+
+class Sink:
+    """Takes the rows of one streaming query; this one is Spark's own noop sink.
+
+    What another sink does not need to do, it leaves out.
+    """
+
+    def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
+        """Tell the writer of the query where its rows go."""
+        return writer.format("noop")
+
+    def observed(self, batch: Batch) -> Batch:
+        """A finished batch, with what the sink knows of its rows."""
+        return batch
+
+    def batch_done(self, batch: Batch) -> None:
+        """Act on a finished batch, e.g. on its watermark."""
+
+    def finish(self, last_batch: int) -> None:
+        """Put the result in place, once the query has stopped after batch `last_batch`."""
+
+    def discard(self) -> None:
+        """Remove what is half-done, after a failure."""
+
+
+class Staging:
+    """A sibling of a directory, on the same file system, that becomes the directory.
+
+    Driver and executors must share that file system.
+    """
+
+    def __init__(self, target: Path, *, kept: bool = False) -> None:
+        """Create nothing yet; `target` is the directory to be.
+
+        With `kept`, it outlives the run: the next one finds it under the same name.
+        """
+        self._target = target
+        self._kept = kept
+        # No leading dot: Spark finds no files below a directory that begins with one.
+        name = "unfinished" if kept else f"{uuid.uuid4().hex}.tmp"
+        self.path = target.parent / f"{target.name}.{name}"
+
+    def publish(self, child: str) -> None:
+        """Make the directory `child` of the staging directory the target, and drop the rest."""
+        if self._target.is_dir():
+            self._target.rmdir()  # refuses if somebody has filled it meanwhile
+        (self.path / child).rename(self._target)
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def discard(self) -> None:
+        """Remove the staging directory, unless a later run goes on with it."""
+        if not self._kept:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+class PerBatchSink(Sink):
+    """Counts and digests the rows, and keeps none: the noop sink of batches that are kept."""
+
+    def __init__(
+        self, rows_of: Callable[[DataFrame], Sequence[DataFrame]], *, hashed: bool
+    ) -> None:
+        """`rows_of` makes the frames of a batch's rows; with `hashed`, they are digested."""
+        self._rows_of = rows_of
+        self._hashed = hashed
+        self._observed: dict[int, dict[str, int | None]] = {}
+
+    def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
+        """Tell the writer of the query where its rows go."""
+
+        def each(batch_rows: DataFrame, batch: int) -> None:
+            kept = batch_rows.persist()
+            try:
+                found = [self._written(rows) for rows in self._rows_of(kept)]
+                names = {name for one in found for name in one}
+                self._observed[batch] = {x: sum(one.get(x) or 0 for one in found) for x in names}
+            finally:
+                kept.unpersist()
+
+        return writer.foreachBatch(each)
+
+    def _written(self, rows: DataFrame) -> dict[str, int | None]:
+        """Write rows to nowhere; their counts and hashes."""
+        found = Observation()
+        counted = observe(rows, digest=self._hashed, by=found)
+        counted.write.format("noop").mode("overwrite").save()
+        return dict(found.get)
+
+    def observed(self, batch: Batch) -> Batch:
+        """The batch with the counts and hashes of its rows."""
+        return replace(batch, observed=self._observed.get(batch.id, {}))
+
+
+_BATCHES = "batches"
+_TABLE = "table"
+_CLOCK = "clock"
+_BATCH = "batch"
+_ROW = "row"
+
+
+class ParquetSink(Sink):
+    """Keeps every batch apart (a replayed batch replaces itself) and folds them at the end."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        query: Query,
+        directory: Path,
+        last_batch: int | None,
+        checkpoint: CheckpointOptions | None = None,
+    ) -> None:
+        """Write the final table of `query` to `directory`, which is empty or does not exist.
+
+        Batches after `last_batch`, if known, are empty and passed over, so that the query is idle
+        when it is stopped. With `checkpoint`, the batches of a run that does not reach its end stay
+        for the run that goes on from it; if only the table is missing, that run learns of the end
+        from such an empty batch. What follows the batch to stop after is refused, so that no batch
+        ends while the query is being stopped.
+        """
+        self._kept = checkpoint is not None
+        self._stop_after = checkpoint.last_batch if checkpoint else None
+        self._pace_s = checkpoint.pace_s if checkpoint else 0.0
+        self._last_batch = math.inf if last_batch is None else last_batch
+        self._spark = spark
+        self._query = query
+        self._staging = Staging(directory, kept=self._kept)
+        self._batches = self._staging.path / _BATCHES
+        self._schema: StructType | None = None
+
+    def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
+        """Tell the writer of the query where its rows go."""
+
+        def keep(rows: DataFrame, batch: int) -> None:
+            if batch > self._last_batch and not self._kept:
+                return
+            if self._stop_after is not None and batch > self._stop_after:
+                raise JobError(f"batch {batch} is left to a later run")
+            if self._pace_s and batch <= self._last_batch:
+                time.sleep(max(0.0, self._due(batch) - time.time()))
+            self._schema = rows.schema
+            target = self._batches / f"{_BATCH}={batch}"
+            rows.write.mode("overwrite").parquet(f"file:{target}")
+
+        return writer.foreachBatch(keep)
+
+    def _due(self, batch: int) -> float:
+        """When the rows of a batch are all there: a run that goes on has the clock of the first."""
+        clock = self._staging.path / _CLOCK
+        if not clock.exists():
+            clock.parent.mkdir(parents=True, exist_ok=True)
+            clock.touch()
+        return clock.stat().st_mtime + batch * self._pace_s
+
+    def finish(self, last_batch: int) -> None:
+        """Fold the batches into the final table and put it in place."""
+        assert self._schema is not None
+        schema = self._schema.add(_BATCH, LongType())
+        kept = self._spark.read.schema(schema).parquet(f"file:{self._batches}")
+        kept = kept.where(F.col(_BATCH) <= min(last_batch, self._last_batch))
+        target = self._staging.path / _TABLE
+        self._fold(kept).write.mode("overwrite").parquet(f"file:{target}")
+        self._staging.publish(_TABLE)
+
+    def discard(self) -> None:
+        """Remove what is half-done, after a failure."""
+        self._staging.discard()
+
+    def _fold(self, kept: DataFrame) -> DataFrame:
+        """Return all rows, or, with a key, the row of the latest batch for each key."""
+        columns, key = self._query.columns, self._query.key
+        if not key:
+            return kept.select(*columns)
+        last = kept.groupBy(*key).agg(F.max_by(F.struct(*columns), _BATCH).alias(_ROW))
+        return last.select(f"{_ROW}.*")
+
+
+PARTITION_COLUMNS = ("dt", "hm")
+COMMITTED = "_SUCCESS"
+CSV = {
+    "timestampFormat": "yyyy-MM-dd HH:mm:ss.SSS",
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+}
+"""Spark's writer takes away the blanks around a text by default."""
+
+_PARTITION_LENGTH = timedelta(minutes=1)
+_COMMIT_DELAY = timedelta(minutes=1)
+
+
+class FilesystemSink(Sink):
+    """Writes each batch aside, then moves its files to their partitions.
+
+    Files carry the number of their batch, so that a replayed batch replaces what it left before.
+    """
+
+    def __init__(self, directory: Path, last_batch: int | None) -> None:
+        """Write to `directory`, which is empty or does not exist, on a file system all share.
+
+        Batches after `last_batch`, if known, are empty and passed over.
+        """
+        self._directory = directory
+        self._last_batch = math.inf if last_batch is None else last_batch
+        self._staging = directory / ".staging"
+
+    def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
+        """Tell the writer of the query where its rows go."""
+
+        def keep(rows: DataFrame, batch: int) -> None:
+            if batch <= self._last_batch:
+                self._write(rows, batch)
+
+        return writer.foreachBatch(keep)
+
+    def batch_done(self, batch: Batch) -> None:
+        """Commit the partitions that the watermark of a batch has left behind."""
+        if batch.watermark is not None:
+            self._commit(datetime.fromisoformat(batch.watermark) - _COMMIT_DELAY)
+
+    def finish(self, last_batch: int) -> None:
+        """Commit what is left."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._commit(None)
+        shutil.rmtree(self._staging, ignore_errors=True)
+
+    def discard(self) -> None:
+        """Remove all that was written, after a failure."""
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _write(self, rows: DataFrame, batch: int) -> None:
+        staged = self._staging / f"batch={batch}"
+        writer = rows.write.mode("overwrite").partitionBy(*PARTITION_COLUMNS)
+        writer.options(**CSV).csv(f"file:{staged}")
+        prefix = f"part-{batch:06d}-"
+        for left_over in self._directory.glob(f"dt=*/hm=*/{prefix}*"):
+            left_over.unlink()
+        for partition in sorted(staged.glob("dt=*/hm=*")):
+            target = self._directory / partition.relative_to(staged)
+            target.mkdir(parents=True, exist_ok=True)
+            for place, file in enumerate(sorted(partition.glob("*.csv"))):
+                file.rename(target / f"{prefix}{place:05d}.csv")
+        shutil.rmtree(staged)
+
+    def _commit(self, until: datetime | None) -> None:
+        """Mark the partitions that end by `until`; None means all."""
+        for partition in self._directory.glob("dt=*/hm=*"):
+            marker = partition / COMMITTED
+            if not marker.exists() and (until is None or _end(partition) <= until):
+                marker.touch()
+
+
+def _end(partition: Path) -> datetime:
+    day = partition.parent.name.removeprefix("dt=")
+    minute = unquote(partition.name.removeprefix("hm="))
+    start = datetime.fromisoformat(f"{day} {minute}").replace(tzinfo=UTC)
+    return start + _PARTITION_LENGTH

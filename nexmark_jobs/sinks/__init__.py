@@ -1,1 +1,0 @@
-"""Where the rows of a query go."""

@@ -1,0 +1,273 @@
+"""Airflow started here, with these DAGs, on 127.0.0.1: `nexmark ui`, `nexmark backfill`.
+
+Each component runs in a process group of its own. All are ended on Ctrl-C or SIGTERM, and when one
+of them ends; after kill -9 their guardian does it (`nexmark.guard`).
+
+A backfill is created in Airflow and waited for. Where `nexmark ui` runs, its scheduler does the
+work and goes on with it when this is interrupted; else Airflow is started until it is done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from types import FrameType
+from typing import IO, Any, NoReturn
+
+from nexmark.airflow_site.airflow_home import (
+    GRACE_S,
+    airflow_environment,
+    airflow_home,
+    bring_up,
+    check_alive,
+    check_port,
+    own_airflow,
+    prepare,
+    run_airflow,
+    ui_mark,
+)
+from nexmark.airflow_site.api import AirflowApi
+from nexmark.airflow_site.backfills import (
+    Backfill,
+    DagRun,
+    close,
+    close_abandoned,
+    close_all,
+    create,
+    is_paused,
+    outcomes,
+    runs,
+    table,
+    unpaused,
+)
+from nexmark.cli.night_runner import clear_cluster
+from nexmark.cluster import open_cluster
+from nexmark.config import Config, Engine, load, paths
+from nexmark.dag.notifying import notifiers
+from nexmark.engines import MissingBuild, snapshot
+from nexmark.errors import NexmarkError
+from nexmark.guard import guarded
+from nexmark.interrupts import undisturbed
+from nexmark.night.night_progress import PROGRESS_VARIABLE
+from nexmark.night.planning import make_night
+from nexmark.terminal import Terminal, say
+from nexmark.web.entry import PREFIX
+from nexmark_jobs.host.processes import Process, end, owned
+
+_POLL_S = 0.5
+#: The scheduler runs only the nights of this backfill, and no night that is due: a DAG that is
+#: switched on after a while begins with the last date that it missed.
+_ONLY = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
+_API_SERVER = "api-server"
+
+Creator = Callable[[AirflowApi], Backfill]
+
+
+class _Stopped(Exception):
+    """A signal asked to end."""
+
+
+def serve(port: int) -> int:
+    """Run `nexmark ui` until interrupted; 0, or NexmarkError when a component ends by itself."""
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise _Stopped
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    try:
+        check_port(port, "nexmark ui --port PORT")
+        config = load()
+        environment = airflow_environment(config, port)
+        with guarded(environment):
+            _serve(config, environment, port)
+    except _Stopped:
+        return 0
+
+
+def _serve(config: Config, environment: Mapping[str, str], port: int) -> NoReturn:
+    """Run the components until _Stopped, or NexmarkError when one of them ends; ends them all."""
+    components: dict[str, Process] = {}
+    logs = paths.home() / "logs"
+    try:
+        say("preparing Airflow")
+        prepare(environment)
+        bring_up(components, environment, port, logs, [_API_SERVER])
+        close_abandoned(config, own_airflow(port))
+        bring_up(components, environment, port, logs)
+        passwords = json.loads((airflow_home() / "passwords.json").read_text())
+        for user, password in passwords.items():
+            print(f"Airflow is at http://127.0.0.1:{port} (user {user}, password {password})")
+        print(f"the nights: http://127.0.0.1:{port}{PREFIX}/ (or the tab Nexmark there)")
+        say("Ctrl-C ends it")
+        while True:
+            check_alive(components, logs)
+            time.sleep(_POLL_S)
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        left = end(components.values(), grace_s=GRACE_S)
+        if left:
+            print(f"did not end: {left}", file=sys.stderr)
+
+
+def run_backfill(
+    name: str | None, days: tuple[date, date], params: Mapping[str, Any], reprocess: str, port: int
+) -> int:
+    """Run the nights of the days from ``days[0]`` to ``days[1]`` of an engine (the newest).
+
+    Returns:
+        0 if all nights that have a build are green, else 1.
+    """
+    config = load()
+    engine = config.engine(name)
+    _check(config, engine, days, params)
+    running = bool(owned(ui_mark()))
+    if not running:
+        check_port(port, "nexmark backfill --port PORT ...")
+    environment = airflow_environment(config, port)
+    os.environ.update(environment)
+    notifiers()  # ConfigError for one that cannot be had
+    say("preparing Airflow")
+    prepare(environment)
+    made = run_airflow(["dags", "reserialize"], environment)
+    if made.returncode:
+        said = (made.stdout + made.stderr).strip() or f"exit code {made.returncode}"
+        raise NexmarkError(f"airflow dags reserialize: {said.splitlines()[-1]}")
+    create_it = partial(create, dag_id=engine.dag_id, days=days, conf=params, reprocess=reprocess)
+    if running:
+        found = _run_there(own_airflow(port), engine.dag_id, create_it)
+    else:
+        found = _run_here(config, environment, port, engine.dag_id, create_it)
+    rows = outcomes(engine.dag_id, found)
+    say(table(rows))
+    return 1 if any(row.failed for row in rows) else 0
+
+
+def _check(
+    config: Config, engine: Engine, days: tuple[date, date], params: Mapping[str, Any]
+) -> None:
+    """NexmarkError for what would make every night fail, or leave none."""
+    first, last = days
+    if first > last:
+        raise NexmarkError(f"backfill: --from {first} is after --to {last}; exchange them")
+    if first > datetime.now(UTC).date():
+        raise NexmarkError(f"--from: {first} is in the future (UTC); give today or an earlier date")
+    if engine.snapshots is None:
+        raise NexmarkError(
+            f"engine {engine.name}: has no snapshots, every date would be the same build; "
+            "add `snapshots` in include/conf/engines.yaml"
+        )
+    if engine.schedule is None:
+        raise NexmarkError(
+            f"engine {engine.name}: has no schedule, and Airflow backfills only the dates of one; "
+            'add a schedule in include/conf/engines.yaml, as "0 22 * * *"'
+        )
+    make_night(config, engine.name, engine.dag_id, "", params)
+    missing, count = 0, (last - first).days + 1
+    for number in range(count):
+        try:
+            snapshot(engine.snapshots, first + timedelta(days=number))
+        except MissingBuild as error:
+            missing += 1
+            say(str(error))
+    if missing == count:
+        raise NexmarkError(f"engine {engine.name}: no build from {first} to {last}")
+
+
+def _run_there(api: AirflowApi, dag_id: str, create_it: Creator) -> list[DagRun]:
+    """Let the scheduler that runs work on a backfill; its runs when all have ended."""
+    if is_paused(api, dag_id):
+        raise NexmarkError(
+            f"{dag_id} is paused: switch it on in Airflow (the last night that it missed "
+            "will run too), or end `nexmark ui` and run this again"
+        )
+    backfill = create_it(api)
+    say("`nexmark ui` is running: its scheduler runs the nights")
+    try:
+        return _follow(api, backfill, {}, None)
+    except KeyboardInterrupt:
+        say("interrupted: the backfill goes on in Airflow, where it can be cancelled")
+        raise
+
+
+def _run_here(
+    config: Config, environment: Mapping[str, str], port: int, dag_id: str, create_it: Creator
+) -> list[DagRun]:
+    """Start Airflow for a backfill; its runs when all have ended.
+
+    The API server runs from before the scheduler to after it: what an earlier backfill or this one
+    leaves unfinished is ended while nobody works on it.
+    """
+    logs = paths.home() / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    components: dict[str, Process] = {}
+    with guarded(environment):
+        try:
+            bring_up(components, environment, port, logs, [_API_SERVER])
+            api = own_airflow(port)
+            close_abandoned(config, api)
+            close_all(api, [engine.dag_id for engine in config.engines.values()])
+            with unpaused(api, dag_id):
+                backfill = create_it(api)
+                with (
+                    _closed(config, api, backfill, components),
+                    tempfile.NamedTemporaryFile("r", dir=logs, prefix="backfill-") as progress,
+                ):
+                    own = {**environment, **_ONLY, PROGRESS_VARIABLE: progress.name}
+                    bring_up(components, own, port, logs)
+                    return _follow(api, backfill, components, progress)
+        finally:
+            with undisturbed():
+                end(components.values(), grace_s=GRACE_S)
+
+
+@contextmanager
+def _closed(
+    config: Config, api: AirflowApi, backfill: Backfill, components: dict[str, Process]
+) -> Iterator[None]:
+    """Afterwards, end the scheduler, and the processes that an unfinished night has left."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("interrupted: ending the backfill")
+        raise
+    finally:
+        with undisturbed():
+            end([components[x] for x in components if x != _API_SERVER], grace_s=GRACE_S)
+            unfinished = True
+            try:
+                unfinished = not all(run.ended for run in runs(api, backfill))
+                close(api, backfill.id, backfill.dag_id)
+            finally:
+                opened = [open_cluster(x, paths.home()) for x in config.all_clusters]
+                for cluster in opened if unfinished else ():
+                    if cluster.state.exists():
+                        clear_cluster(cluster)
+
+
+def _follow(
+    api: AirflowApi, backfill: Backfill, components: Mapping[str, Process], progress: IO[str] | None
+) -> list[DagRun]:
+    """Report on a backfill until all its runs have ended; return the runs."""
+    told: dict[date, str] = {}
+    terminal = Terminal(sys.stdout)
+    while True:
+        check_alive(components, paths.home() / "logs")
+        found = runs(api, backfill)
+        terminal.show_all(progress or ())
+        for run in found:
+            if told.get(run.day, "queued") != run.state and not run.left_out:
+                terminal.show(f"{run.day}: {run.state}")
+            told[run.day] = run.state
+        if all(run.ended for run in found):
+            return found
+        time.sleep(2 * _POLL_S)

@@ -1,0 +1,142 @@
+"""Runs a build on damaged checkpoints: it refuses, goes on rightly, or answers wrongly."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nexmark.compatibility import Application, Ending, Half, Input, Restart, compared
+from nexmark.engines import Build
+from nexmark.interrupts import undisturbed
+from nexmark.recovery.damage import DamageError, damage
+from nexmark.recovery.recovery_run import state_confs
+from nexmark.recovery.remote_storage import RemoteStorage
+
+#: The state stores by their name in the table: the store, and whether RocksDB writes changelogs.
+STATES = {
+    "rocksdb": ("rocksdb", False),
+    "rocksdb changelog": ("rocksdb", True),
+    "hdfs": ("hdfs", False),
+}
+PLACES = ("local", "remote")
+UNDAMAGED = "(none)"
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """The outcome of a query on a checkpoint of `state` at `place` with damage `kind`."""
+
+    kind: str
+    state: str
+    place: str
+    restart: Restart
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the query went on without a word, and its result is wrong."""
+        return self.restart.ending == Ending.WRONG
+
+    @property
+    def words(self) -> str:
+        """The outcome in a word, with the error class."""
+        return "ANSWERS WRONGLY" if self.is_wrong else str(self.restart)
+
+
+@dataclass(frozen=True)
+class _Resumed:
+    """One run to go on with a damaged copy."""
+
+    kind: str
+    state: str
+    place: str
+    directory: Path
+
+    @property
+    def id(self) -> str:
+        return f"{self.kind}, {self.state}, {self.place}"
+
+
+def run_damaged(
+    build: Build, query: str, kinds: Sequence[str], events: Input, say: Callable[[str], None]
+) -> list[Damaged]:
+    """Begin the query with each state store, damage copies of its checkpoint, and go on with them.
+
+    The undamaged checkpoint is among them, as the control. `local` is the file system file:, whose
+    checksum files lie beside the data; `remote` has none.
+
+    Raises:
+        DamageError: A first half could not be run, or has no state.
+        ApplicationError: Spark does not start.
+    """
+    work = Path(tempfile.mkdtemp(prefix="nexmark-damage-"))
+    try:
+        confs = RemoteStorage(0, 100_000).confs(build, work / "fault")
+        begun = [_half(state, query, events, work / _name(state)) for state in STATES]
+        dumped = work / "events"
+        dump = [*events.generator_arguments, "--out", str(dumped), "--format", "parquet"]
+        told = Application(build, begun, work / "first", dump, confs=confs).run(say)
+        for half in begun:
+            if told[half.id]["state"] != "done":
+                raise DamageError(f"damage: {half.id}: {told[half.id].get('reason')}")
+        runs = _damaged(kinds, work)
+        halves = [_half(run.state, query, events, run.directory, run) for run in runs]
+        records = Application(build, halves, work / "second", confs=confs).run(say)
+        return [
+            Damaged(run.kind, run.state, run.place, _outcome(run, records, query, dumped, work))
+            for run in runs
+        ]
+    finally:
+        with undisturbed():
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def _name(state: str) -> str:
+    return state.replace(" ", "-")
+
+
+def _damaged(kinds: Sequence[str], work: Path) -> list[_Resumed]:
+    runs: list[_Resumed] = []
+    for state in STATES:
+        for kind in (UNDAMAGED, *kinds):
+            for place in PLACES:
+                target = work / "damaged" / f"{len(runs)}"
+                shutil.copytree(work / _name(state), target)
+                if kind == UNDAMAGED or damage(kind, target / "kept" / "checkpoint"):
+                    runs.append(_Resumed(kind, state, place, target))
+                else:
+                    shutil.rmtree(target)
+    return runs
+
+
+def _half(
+    state: str, query: str, events: Input, directory: Path, run: _Resumed | None = None
+) -> Half:
+    """The first half of the query, or the second one in a damaged copy."""
+    kept = f"{directory}/kept"
+    remote = run is not None and run.place == "remote"
+    arguments = [
+        *("--query", query, "--digest", "off", *events.run_arguments),
+        *("--checkpoint", f"slow://{kept}" if remote else kept),
+        *("--sink", f"parquet:{directory}/table"),
+        *("--result", f"{directory.parent}/result.json"),
+    ]
+    if run is None:
+        directory.mkdir(parents=True)
+        arguments += ["--stop-after-batch", str(events.last_batch_of_first_half)]
+    store, changelog = STATES[state]
+    confs = state_confs(store, changelog=changelog)
+    return Half(run.id if run else f"first half, {state}", arguments, confs)
+
+
+def _outcome(
+    run: _Resumed, records: Mapping[str, Mapping[str, Any]], query: str, events: Path, work: Path
+) -> Restart:
+    record = records[run.id]
+    if record["state"] == "done":
+        return compared(query, run.directory / "table", events)
+    reason = record.get("reason", "").replace(f"{work}/", "")
+    return Restart(Ending.REFUSED, record.get("error_class", ""), reason)

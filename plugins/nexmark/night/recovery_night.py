@@ -1,0 +1,268 @@
+"""Repetitions of a recovery workload: killed, started again by their task, run to their end.
+
+<query>/<run>/attempts/       result, progress and last words of each process
+<query>/<run>/recovery.json   what kills and commits cost, and what is wrong with the table
+<query>/<run>/result.json     as any repetition has one: of the process that reached the end
+<query>/<run>/kept/           checkpoint and table; the table stays if it is wrong
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nexmark.errors import NexmarkError
+from nexmark.model import CATCH_UP, COMMIT, FIRST_COMMIT, INTERRUPTION, RESTORE, median_of
+from nexmark.night.kafka_input import source_arguments
+from nexmark.night.night_progress import say
+from nexmark.night.plan import Deployment, Night
+from nexmark_jobs.host.processes import Process
+
+if TYPE_CHECKING:
+    from nexmark.recovery.kill_plan import Kill
+    from nexmark.recovery.remote_storage import RemoteStorage
+
+Ready = Callable[[Sequence[str], Mapping[str, str]], Callable[[], object]]
+"""Prepares an application with arguments and more confs; what it returns runs it to its end."""
+
+FIGURES = "recovery.json"
+_POLL_S = 0.05
+
+
+def kept_dir(night: Night, query: str, run: str) -> Path:
+    """The checkpoint and the table of a repetition, where executors see them."""
+    return night.data_dir / query / run / "kept"
+
+
+def recovery_arguments(night: Night, query: str, run: str) -> list[str]:
+    """The arguments of `run_query.py`, but for those that differ from process to process."""
+    pace = night.workload.recovered.pace_s
+    return [
+        *("--query", query, *source_arguments(night, night.workload), "--digest", "off"),
+        *("--sink", f"parquet:{kept_dir(night, query, run) / 'table'}"),
+        *("--conf-profile", night.conf_profile, *(("--pace", str(pace)) if pace else ())),
+    ]
+
+
+def recovery_confs(night: Night, deployment: Deployment) -> dict[str, str]:
+    """The confs of the state store and of the storage."""
+    from nexmark.engines import Build
+    from nexmark.recovery.recovery_run import state_confs
+
+    asked, home = night.workload.recovered, Path(deployment.spark_home)
+    build = Build(deployment.build, deployment.spark_version, home, deployment.source)
+    storage = _storage(night)
+    return {
+        **state_confs(asked.state, changelog=asked.changelog),
+        **(storage.confs(build, None) if storage else {}),
+    }
+
+
+def problems(night: Night) -> list[str]:
+    """Return the reasons why the repetitions of a recovery night cannot be killed or compared."""
+    from nexmark_jobs.queries import QUERIES
+
+    workload = night.workload
+    if workload.recovery is None:
+        return []
+    found = [
+        f"queries: the result of {query} cannot be compared after a kill; leave it out"
+        for query in night.queries
+        if query == "q10" or not QUERIES[query].deterministic
+    ]
+    here = (workload.recovery.kill, workload.recovery.checkpoint) == ("driver", "local")
+    if night.cluster.kind != "embedded" and not here:
+        found.append(
+            f"workload {workload.name}: on hosts only the driver can be killed, with the "
+            "checkpoint on the shared disk; write kill: driver and checkpoint: local"
+        )
+    return found
+
+
+def kills_of(night: Night) -> list[Kill]:
+    """The kills of a repetition, the same in each: half-way between two commits."""
+    from nexmark.recovery.kill_plan import Kill
+
+    asked, workload = night.workload.recovered, night.workload
+    batches = -(-workload.events // workload.rows_per_batch)
+    step = (1 - asked.at) / asked.times
+    after = (round(batches * (asked.at + step * number)) - 1 for number in range(asked.times))
+    return [Kill(min(batch, batches - 2), 0.5, "any") for batch in after]
+
+
+class _Submitted:
+    """An application that a thread submits."""
+
+    def __init__(self, submit: Callable[[], object], mark: str, result: Path, log: Path) -> None:
+        self.returncode: int | None = None
+        self._mark, self._result = mark, result
+        self._thread = threading.Thread(target=self._run, args=(submit, log), daemon=True)
+        self._thread.start()
+
+    def _run(self, submit: Callable[[], object], log: Path) -> None:
+        try:
+            submit()
+            self.returncode = 0
+        except Exception as error:  # a thread has nobody to tell
+            log.write_text(str(error))
+            self.returncode = 1
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+    def kill(self) -> None:
+        """Until the thread has ended: spark-submit becomes the driver, and starts Python."""
+        from nexmark.recovery.launcher import with_word
+
+        while self._thread.is_alive():
+            for process in with_word(self._mark, str(self._result)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
+            self._thread.join(_POLL_S)
+
+
+@dataclass(frozen=True)
+class _Submitter:
+    """Starts the processes of a repetition as its task starts any; see `recovery.launcher`."""
+
+    ready: Ready
+    work: Path
+    local: Path
+    mark: str
+
+    @contextlib.contextmanager
+    def started(
+        self, arguments: Sequence[str], result: Path, *, confs: Mapping[str, str]
+    ) -> Iterator[_Submitted]:
+        submit = self.ready(arguments, confs)
+        running = _Submitted(submit, self.mark, result, self.log(result))
+        try:
+            yield running
+        finally:
+            running.kill()
+
+    def scratch(self, result: Path) -> Path:
+        return self.local
+
+    def log(self, result: Path) -> Path:
+        return result.with_suffix(".log")
+
+    def executors(self) -> list[Process]:
+        from nexmark.recovery.launcher import EXECUTOR, with_word
+
+        return with_word(self.mark, EXECUTOR)
+
+
+def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None:
+    """Run the repetition of a submission with its kills, and compare its table.
+
+    Raises:
+        NexmarkError: The query failed by itself, or was not killed as it was to be.
+    """
+    from nexmark.expectations import validate
+    from nexmark.recovery.checkpoint_files import commits, size
+    from nexmark.recovery.recovery_run import splits_of
+    from nexmark.recovery.supervisor import RecoveryError, Supervisor
+
+    directory, kept = Path(submission["directories"][0]), Path(submission["kept"])
+    query, table, checkpoint = submission["killed"], kept / "table", kept / "checkpoint"
+    asked, storage, cluster = night.workload.recovered, _storage(night), submission["arm"]
+    arm = night.clusters[cluster]
+    work = directory / "attempts"
+    work.mkdir()
+    supervisor = Supervisor(
+        _Submitter(ready, work, arm.scratch / "local", arm.mark),
+        submission["application_args"],
+        checkpoint,
+        storage.url(checkpoint) if storage else str(checkpoint),
+        table,
+        asked.kill,
+        None,
+        say,
+    )
+    plan = kills_of(night)
+    story = supervisor.run(plan, night.workload.seed)
+    told = splits_of(story, commits(checkpoint / "checkpoint"), asked.pace_s)
+    last = work / f"attempt-{len(story.attempts) - 1}.json"
+    if len(story.killed) < len(plan) or not last.exists():
+        raise RecoveryError(f"{query}: reached its end before it was killed; lower at, or times")
+    outcome = validate(query, table, night.events_dir)
+    told |= {"failures": list(outcome.failures), "checkpoint_bytes": size(checkpoint)}
+    told["batches"] = [line for each in story.attempts for line in map(_batch, each.progress)]
+    (directory / FIGURES).write_text(json.dumps(told, indent=1))
+    result = json.loads(last.read_text())
+    result["workload"]["events"] = None  # some of them were read by the process before
+    (directory / "result.json").write_text(json.dumps(result | {"label": str(last)}, indent=1))
+    shutil.rmtree(checkpoint)
+    if outcome.success:
+        shutil.rmtree(kept)
+
+
+def recovery_figures(directory: Path) -> dict[str, float]:
+    """The metrics of the repetition in `directory`; none if it was not killed.
+
+    Where an engine does not report how long stores were loaded, it is what the first commit after
+    a kill took longer than a regular one.
+
+    Raises:
+        NexmarkError: Its table is wrong.
+    """
+    told = recovery_splits(directory)
+    if told is None:
+        return {}
+    if told["failures"]:
+        raise NexmarkError(f"after a kill: {' | '.join(told['failures'])}")
+    commit: dict[int, float] = {}
+    for line in told["commit"]:
+        commit[line["batch"]] = commit.get(line["batch"], 0.0) + line["commit_s"]
+    regular = told["regular_gap_s"] or 0.0
+    restores = [
+        kill["load_s"]
+        if kill["load_s"] is not None or kill["first_commit_s"] is None
+        else max(0.0, kill["first_commit_s"] - regular)
+        for kill in told["kills"]
+    ]
+    found = {
+        RESTORE: median_of(restores),
+        COMMIT: median_of(1000 * each for each in commit.values()),
+        INTERRUPTION: median_of(kill["interruption_s"] for kill in told["kills"]),
+        FIRST_COMMIT: median_of(kill["first_commit_s"] for kill in told["kills"]),
+        CATCH_UP: median_of(kill["catch_up_s"] for kill in told["kills"]),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def recovery_splits(directory: Path) -> dict[str, Any] | None:
+    """Return the cost of the kills of the repetition in `directory`; None without a kill."""
+    try:
+        found: dict[str, Any] = json.loads((directory / FIGURES).read_text())
+    except FileNotFoundError:
+        return None
+    return found
+
+
+def _storage(night: Night) -> RemoteStorage | None:
+    from nexmark.recovery.remote_storage import RemoteStorage
+
+    asked = night.workload.recovered
+    if asked.checkpoint == "local":
+        return None
+    return RemoteStorage(asked.latency_ms, asked.mb_per_s, night.workload.seed)
+
+
+def _batch(progress: Mapping[str, Any]) -> dict[str, Any]:
+    """A batch of any of the processes, as the pages show it."""
+    from nexmark_jobs.progress import batch
+
+    made = batch(progress, "data", progress["numInputRows"])
+    names = ("id", "phase", "input_rows", "duration_ms", "state_rows", "state_bytes")
+    more = ("state_commit_ms", "state_restore_ms")
+    return {name: getattr(made, name) for name in (*names, *more)}

@@ -1,0 +1,134 @@
+"""A recovery night is planned with its kills and judged by its own metric."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexmark.config import load
+from nexmark.errors import NexmarkError
+from nexmark.model import CATCH_UP, COMMIT, FIRST_COMMIT, INTERRUPTION, RESTORE, Arm
+from nexmark.night import recovery_night
+from nexmark.night.accepted import _self_test
+from nexmark.night.plan import Deployment, Night
+from nexmark.night.planning import make_night
+from nexmark.recovery import remote_storage
+from nexmark_jobs.host.processes import OWNER_VARIABLE, owned, owner_mark
+from tests.waiting import wait_for
+
+DEPLOYMENT = Deployment(
+    **{"build": "b", "spark_version": "4.3.0", "spark_home": "/spark", "source": "pypi:4.3.0"},
+    **{"jobs": "j", "jobs_home": "/jobs"},
+)
+
+
+def planned(**params: Any) -> Night:
+    return make_night(
+        load(), "spark-4.3.0", "dag", "run", {"workload": "recovery", "cluster": "local", **params}
+    )
+
+
+def changed(**recovery: Any) -> Night:
+    night = planned()
+    asked = night.workload.recovered.model_copy(update=recovery)
+    return night.model_copy(
+        update={"workload": night.workload.model_copy(update={"recovery": asked})}
+    )
+
+
+def test_it_is_judged_by_what_gate_yaml_says_and_never_by_bounds() -> None:
+    night = planned()
+    assert (night.mode, night.gate.metric) == ("paired", night.gate.recovery_metric)
+    assert recovery_night.problems(night) == []
+    assert list(_self_test(night, ["q5", "q20"], 0)) == [Arm.CONTROL]
+    with pytest.raises(NexmarkError, match="recovery is of kind recovery, which is judged by pair"):
+        planned(mode="bounds")
+
+
+def test_every_repetition_is_verified_so_there_are_no_more_events_to_verify() -> None:
+    with pytest.raises(NexmarkError, match="verify_scale: workload recovery: verify: has to have"):
+        planned(verify_scale=2)
+
+
+def test_queries_and_clusters_that_cannot_be_measured_are_named() -> None:
+    (said,) = recovery_night.problems(planned(queries="q10,q20"))
+    assert said.startswith("queries: the result of q10 cannot be compared after a kill")
+    there = planned(cluster="nexmark")
+    (said,) = recovery_night.problems(there)
+    assert said.startswith("workload recovery: on hosts only the driver can be killed")
+
+
+def test_kills_are_spread_over_the_batches_and_leave_one_to_restart_for() -> None:
+    assert [kill.after_batch for kill in recovery_night.kills_of(planned())] == [4]
+    assert [kill.after_batch for kill in recovery_night.kills_of(changed(at=0.2, times=2))] == [
+        1,
+        5,
+    ]
+    assert [kill.after_batch for kill in recovery_night.kills_of(changed(at=0.0))] == [-1]
+
+
+def test_confs_of_the_storage_can_be_set_for_the_candidate_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(remote_storage, "compiled", lambda build: Path("/classes"))
+    confs = recovery_night.recovery_confs(planned(), DEPLOYMENT)
+    assert confs["spark.hadoop.fs.slow.latency.ms"] == "20"
+    assert confs["spark.executor.extraClassPath"] == "/classes"
+    local = recovery_night.recovery_confs(changed(checkpoint="local", state="hdfs"), DEPLOYMENT)
+    assert local["spark.sql.streaming.stateStore.providerClass"].endswith(
+        "HDFSBackedStateStoreProvider"
+    )
+    assert not any("slow" in name for name in local)
+
+
+def told(**kill: Any) -> dict[str, Any]:
+    one = {"load_s": 1.5, "first_commit_s": 4.0, "interruption_s": 9.0, "catch_up_s": None}
+    commits = [
+        {"batch": batch, "commit_s": second} for batch, second in ((0, 0.1), (0, 0.2), (1, 0.5))
+    ]
+    return {"kills": [one | kill], "commit": commits, "regular_gap_s": 1.0, "failures": []}
+
+
+def figures(directory: Path, splits: dict[str, Any]) -> dict[str, float]:
+    (directory / recovery_night.FIGURES).write_text(json.dumps(splits))
+    return recovery_night.recovery_figures(directory)
+
+
+def test_commits_are_summed_over_operators(tmp_path: Path) -> None:
+    found = figures(tmp_path, told())
+    assert found == {RESTORE: 1.5, COMMIT: 400.0, INTERRUPTION: 9.0, FIRST_COMMIT: 4.0}
+    assert figures(tmp_path, told(catch_up_s=7.0))[CATCH_UP] == 7.0
+
+
+def test_a_silent_engine_has_its_restore_from_the_gaps(tmp_path: Path) -> None:
+    assert figures(tmp_path, told(load_s=None))[RESTORE] == 3.0
+    assert RESTORE not in figures(tmp_path, told(load_s=None, first_commit_s=None))
+
+
+def test_a_wrong_table_has_no_figures(tmp_path: Path) -> None:
+    with pytest.raises(NexmarkError, match="after a kill: 3 rows are missing"):
+        figures(tmp_path, told() | {"failures": ["3 rows are missing"]})
+    assert recovery_night.recovery_figures(tmp_path / "other") == {}
+
+
+def test_what_spark_submit_started_is_killed_whatever_it_is_by_now(tmp_path: Path) -> None:
+    mark, result = owner_mark(tmp_path, "local"), tmp_path / "attempt-0.json"
+    child = [sys.executable, "-c", "import time; time.sleep(60)", str(result)]
+    command = [sys.executable, "-c", f"import subprocess; subprocess.run({child})", str(result)]
+    environment = {**os.environ, OWNER_VARIABLE: mark}
+    running = recovery_night._Submitted(
+        lambda: subprocess.run(command, env=environment, check=True),
+        *(mark, result, tmp_path / "last-words.log"),
+    )
+    wait_for(lambda: len(owned(mark)) == 2, within_s=30)
+    assert running.poll() is None
+    running.kill()
+    assert running.poll() == 1
+    assert "SIGKILL" in (tmp_path / "last-words.log").read_text()
+    assert owned(mark) == []
