@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.cli.app import main
-from nexmark.compatibility.checkpoint import carried_confs, in_words, overruled
+from nexmark.compatibility.plans import carried_confs, in_words, overruled
 from nexmark.engines import Build
 from nexmark_jobs.host.processes import owned
 
