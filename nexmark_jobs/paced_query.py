@@ -152,11 +152,7 @@ def follow(running: Any, until: Path) -> None:
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The checked arguments.
-
-    Raises:
-        UsageError: One is missing or unknown.
-    """
+    """The checked arguments; UsageError if one is missing or unknown."""
     parser = OneLineParser(prog="paced_query.py", description=__doc__, allow_abbrev=False)
     add = parser.add_argument
     add("--query", required=True, choices=tuple(QUERIES))

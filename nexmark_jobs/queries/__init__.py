@@ -26,10 +26,8 @@ _NAME = "FORMULATIONS"
 def add_formulations(file: Path) -> None:
     """Add the formulations of a Python file to the queries of this process, to try a change.
 
-    The file has `FORMULATIONS`: the name of a query -> a tuple of `Formulation`.
-
-    Raises:
-        UsageError: The file is not there, fails, or has no such thing; one line.
+    The file has `FORMULATIONS`: the name of a query -> a tuple of `Formulation`. UsageError if it
+    is not there, fails, or has no such thing.
     """
     for name, formulations in _read(file).items():
         if name not in QUERIES:

@@ -117,17 +117,12 @@ class Query:
     def formulation(self, spark_version: str, wanted: str | None = None) -> Formulation:
         """The formulation called `wanted`, or the first one that this Spark can run.
 
-        Raises:
-            UsageError: There is no such formulation, or it needs a newer Spark.
+        UsageError if there is none, or it needs a newer Spark.
         """
         version = tuple(int(part) for part in spark_version.split(".")[:2])
         able = [f for f in self.formulations if f.min_spark <= version]
-        if wanted is None:
-            return able[0]
-        for formulation in able:
-            if formulation.name == wanted:
-                return formulation
-        raise UsageError(
-            f"--formulation: {self.name} has no '{wanted}' on Spark {spark_version}; "
-            f"use one of {', '.join(f.name for f in able)}"
-        )
+        names = [f.name for f in able]
+        if wanted is not None and wanted not in names:
+            problem = f"--formulation: {self.name} has no '{wanted}' on Spark {spark_version}"
+            raise UsageError(f"{problem}; use one of {', '.join(names)}")
+        return able[names.index(wanted) if wanted else 0]
