@@ -28,14 +28,8 @@ class Source(Protocol):
     number puts it before them as `n` (bigint).
     """
 
-    def persons(self) -> DataFrame:
-        """The stream of persons."""
-
-    def auctions(self) -> DataFrame:
-        """The stream of auctions."""
-
-    def bids(self) -> DataFrame:
-        """The stream of bids."""
+    def of_kind(self, kind: str) -> DataFrame:
+        """The stream of the events of a kind: person, auction or bid."""
 
 
 @dataclass(frozen=True)
@@ -68,17 +62,17 @@ class Streams:
     @property
     def plain_persons(self) -> DataFrame:
         """Persons without a watermark, for queries that keep no state or keep it for ever."""
-        return self.source.persons()
+        return self.source.of_kind("person")
 
     @property
     def plain_auctions(self) -> DataFrame:
         """Auctions without a watermark."""
-        return self.source.auctions()
+        return self.source.of_kind("auction")
 
     @property
     def plain_bids(self) -> DataFrame:
         """Bids without a watermark."""
-        return self.source.bids()
+        return self.source.of_kind("bid")
 
 
 @dataclass(frozen=True)
