@@ -42,7 +42,7 @@ check: lint ## Lint, types, and the tests without Spark: minutes
 test: lint ## Everything but the tests on hosts and the long ones
 	$(PYTEST) -n 3 --no-loadscope-reorder --ignore=tests/cluster -m "not long"
 test-long: .venv/.dev ## The tests that take minutes by themselves: before a release
-	$(PYTEST) -m long tests/story tests/nights tests/dags tests/compat tests/recovery tests/engines tests/mutants tests/generator
+	$(PYTEST) -m long --ignore=tests/cluster tests
 test-cluster: .venv/.dev ## The tests on three hosts in namespaces (root); FAULTS=all has every fault
 	@NEXMARK_FAULT_MATRIX=1 NEXMARK_ALL_FAULTS=$(if $(filter all,$(FAULTS)),1) $(PYTEST) $(if $(filter all,$(FAULTS)),,-m "not long") tests/cluster
 lint: .venv/.dev ## ruff and mypy

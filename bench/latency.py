@@ -43,15 +43,13 @@ from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair, QueryV
 from nexmark.verdict.nightly import judge_night
 from nexmark.verdict.order import arm_order, fresh_pairs
 from nexmark_jobs.host.processes import OWNER_VARIABLE
-from nexmark_jobs.paced_query import EVERY
+from nexmark_jobs.real_time import later_confs
 
 ARMS = (Arm.BASELINE, Arm.CONTROL, Arm.SLOWED)
 COMPARISONS = 20
 FOUND = 0.9
 """The part of the seeded slowdowns that has to be found."""
 _ATTEMPTS = 3
-_FLUSH = "spark.shuffle.streaming.networkBufferMaxWaitTimeMs"
-_FLUSH_MS = 50
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,8 @@ class Runs:
         """Run what is missing: a first run that does not count, two that tell p50, the rounds."""
         for number in range(3):
             self._run(runs, 0, f"first {number}", {})
-        confs = slowed(self.asked, self.usual)
+        asked = self.asked
+        confs = later_confs(asked.query, asked.trigger, self.usual, asked.later)
         say(f"the slowed arm has {confs}")
         for number, arm in arm_order(self.asked.rounds, ARMS, "latency"):
             self._run(runs, number, arm, confs if arm == Arm.SLOWED else {})
@@ -136,20 +135,6 @@ class Runs:
     def _of(self) -> str:
         a = self.asked
         return f"{a.query} {a.trigger} {a.rate}/s {a.warm_up}+{a.seconds} s, {a.later:.0%} later"
-
-
-def slowed(asked: Asked, p50: float) -> dict[str, str]:
-    """The confs that make rows later by a part of p50.
-
-    Batches begin one behind the other: a row waits half a batch on average, and then for its own,
-    so that p50 is one and a half times what a batch takes. If batches begin at a longer interval,
-    it waits half of that. In Real-Time Mode a row waits in a buffer of the shuffle, half of the
-    time after which the buffer is sent.
-    """
-    delay = asked.later * p50
-    if asked.trigger == "real-time":
-        return {_FLUSH: str(_FLUSH_MS + round(2 * delay))}
-    return {EVERY: f"{round(p50 / 1.5 + 2 * delay)} milliseconds"}
 
 
 def comparisons(runs: Runs, arms: tuple[str, str], rules: Gate) -> Iterator[MeasuredNight]:
@@ -245,10 +230,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--engine", choices=tuple(engines), default=next(iter(engines)))
     parser.add_argument("--figures", type=Path, help="a file for every run, or with some")
     given = parser.parse_args(argv)
-    if given.trigger == "real-time" and given.query != "q17":
-        parser.error(
-            f"--query: {given.query} has no shuffle in which its rows could wait; take q17"
-        )
+    if not later_confs(given.query, given.trigger, 1, given.later):
+        parser.error(f"--query: {given.query} has nothing in which its rows could wait; take q17")
     with tempfile.TemporaryDirectory() as directory:
         file = given.figures or Path(directory) / "runs.jsonl"
         asked = Asked(

@@ -17,8 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from bench.arguments import Parser, given, port
 from bench.chromium import FLAGS, find_chromium
-from nexmark.airflow_site.airflow_home import airflow_environment, airflow_home, prepare
-from nexmark.airflow_site.components import GRACE_S, bring_up, check_port
+from nexmark.airflow_site.airflow_home import (
+    GRACE_S,
+    airflow_environment,
+    airflow_home,
+    bring_up,
+    check_port,
+    prepare,
+)
 from nexmark.config import load, paths
 from nexmark.errors import NexmarkError
 from nexmark.guard import guarded

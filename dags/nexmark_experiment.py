@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from nexmark.config import load, load_experiments
-from nexmark.dag.experiment_graph import build_experiment_dag
+from nexmark.dag.graph import build_experiment_dag
 
 dag = build_experiment_dag(load(), load_experiments())

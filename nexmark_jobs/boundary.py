@@ -188,7 +188,7 @@ def _validity() -> Iterator[Event]:
 def _ties() -> Iterator[Event]:
     """Equal prices at different and at equal times; the tenth and the eleventh bid are equal.
 
-    Auction 980: what arrives first is later; then equal in all but the number.
+    Auction 980: the first to arrive is later; then all equal but the number.
     Auction 981: twelve bids; numbers 10 to 12 have the same price.
     Bidder 985: the last bid by time arrives before an earlier one; then two of the same time.
     """

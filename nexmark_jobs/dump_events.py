@@ -45,7 +45,7 @@ _JSON_OPTIONS = {**_TIMES, "ignoreNullFields": "false"}
 
 @dataclass(frozen=True)
 class DumpOptions:
-    """What to write, where and how."""
+    """The options: the events, the directory, the format."""
 
     events: int
     config: GeneratorConfig

@@ -28,7 +28,7 @@ def end(code: int) -> NoReturn:
 
 
 def exit_code(path: Path) -> int | None:
-    """The exit code that a job wrote to `path`; None if it did not end by itself."""
+    """Return the exit code that a job wrote to `path`; None if the job was killed."""
     try:
         return int(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

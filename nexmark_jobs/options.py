@@ -164,7 +164,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--checkpoint",
         metavar="DIR",
-        help="keep the checkpoint in DIR, and go on from what is there; of generated events",
+        help="keep the checkpoint in DIR, and continue the one that is there; of generated events",
     )
     add(
         "--stop-after-batch",

@@ -32,7 +32,7 @@ from nexmark_jobs.generator.generator_options import OneLineParser
 from nexmark_jobs.plan_fingerprint import Fingerprint, fingerprint
 from nexmark_jobs.progress import batch, is_batch
 from nexmark_jobs.queries import QUERIES, Query, Streams
-from nexmark_jobs.real_time import refusal
+from nexmark_jobs.real_time import EVERY, refusal
 from nexmark_jobs.session import WorkDirectory, spark_application, stop, work_directory
 from nexmark_jobs.sources.event_files import entities
 from nexmark_jobs.sources.kafka import is_wanted, parsed
@@ -41,8 +41,6 @@ from nexmark_jobs.sources.kafka_topic import Brokers
 TRIGGERS = ("micro-batch", "real-time")
 """Spark's default trigger, and Real-Time Mode (Spark 4.2)."""
 
-EVERY = "spark.nexmark.batch_every"
-"""A Spark conf: the interval at which micro-batches begin, e.g. `1 second`: to make rows later."""
 
 _REAL_TIME = "5 minutes"
 """How often Real-Time Mode ends a batch: not while a measurement runs."""
@@ -78,7 +76,7 @@ def rows(frame: DataFrame) -> DataFrame:
 def start(
     spark: SparkSession, given: argparse.Namespace, work: WorkDirectory
 ) -> tuple[Any, dict[str, Any]]:
-    """Start the query, whose checkpoint is in `work`; returns also what can be told of it."""
+    """Start the query with its checkpoint in `work`; return it and a description of it."""
     query: Query = QUERIES[given.query]
     brokers = Brokers(spark, given.bootstrap_servers)
     source = PacedTopic(spark, brokers, given.source)
@@ -132,7 +130,7 @@ def check_real_time(spark: SparkSession, query: Query, partitions: int, plan: Fi
 
 
 def finished(running: Any) -> dict[str, Any]:
-    """What Spark's progress tells; Real-Time Mode tells nothing before a batch has ended."""
+    """Return Spark's progress; Real-Time Mode reports none before a batch has ended."""
     progress = [json.loads(each.json()) for each in running._jsq.recentProgress()]
     batches = [batch(each, "data", each["numInputRows"]) for each in progress if is_batch(each)]
     return {

@@ -108,7 +108,7 @@ class Batch:
 
 
 def is_batch(progress: Mapping[str, Any]) -> bool:
-    """Whether this progress is of a batch that ran, not of a trigger without new data."""
+    """Return whether a batch ran; a trigger without new data reports progress too."""
     return "addBatch" in progress.get("durationMs", {})
 
 

@@ -11,6 +11,12 @@ FIRST = (4, 2)  # the first Spark whose Python knows the trigger
 STATELESS = ("q0", "q1", "q2", "q10", "q13", "q14", "q21", "q22")  # from Spark 4.2 on
 STATEFUL = ("q7", "q8", "q9", "q12", "q17", "q18", "q19")  # from Spark 4.3 on
 
+EVERY = "spark.nexmark.batch_every"
+"""A Spark conf: the interval at which micro-batches begin, e.g. `1 second`."""
+
+_FLUSH = "spark.shuffle.streaming.networkBufferMaxWaitTimeMs"
+_FLUSH_MS = 50
+
 _OPERATOR = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 
 
@@ -48,3 +54,19 @@ def refusal(query: str, spark_version: str) -> Refusal | None:
     if query in NEVER:
         return NEVER[query]
     return _STATE if query in STATEFUL and version == FIRST else None
+
+
+def later_confs(query: str, trigger: str, p50: float, part: float) -> dict[str, str]:
+    """The Spark confs with which rows really come later by a part of p50 (ms); none if none do so.
+
+    Batches begin one behind the other: a row waits half a batch on average, and then for its own,
+    so that p50 is one and a half times what a batch takes. If batches begin at a longer interval,
+    it waits half of that. In Real-Time Mode a row waits in a buffer of the shuffle, half of the
+    time after which the buffer is sent.
+    """
+    delay = part * p50
+    if not delay:
+        return {}
+    if trigger == "micro-batch":
+        return {EVERY: f"{round(p50 / 1.5 + 2 * delay)} milliseconds"}
+    return {_FLUSH: str(_FLUSH_MS + round(2 * delay))} if query in STATEFUL else {}

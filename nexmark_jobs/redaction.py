@@ -1,4 +1,4 @@
-"""What is a secret: by the name of a setting, or by the look of its value, whatever its name.
+"""Find secrets: by the name of a setting, or by the form of its value under any name.
 
 The one list of this package. Spark's own (`spark.redaction.regex`) is part of it. A secret is
 replaced where it enters by a keyed fingerprint: two can be told apart, none can be guessed from it.
@@ -28,7 +28,7 @@ _ASSIGNED = (
     r"(?:secret|password|passwd|pwd|passphrase|token|access_?key|account_?key|shared_?access_?key"
     r"|api_?key|client_?key|credential|(?<![a-z])sig|signature)"
 )
-#: What stands between a name and its value; a value is more than a word about it.
+#: The text between a name and its value; a value is more than a word about it.
 _IS = r"[\"']?\s*[=:]\s*"
 _VALUES = (
     rf"{_ASSIGNED}[\"']?\s*=\s*[\"']?[^\s\"'&;,]",
@@ -63,7 +63,7 @@ _IN_TEXT = (
     re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?=-----END|$)", re.S),
 )
 
-#: What every match of these has; most texts have none of it, and one search is cheap.
+#: Every match of these contains it. Most texts do not, so one cheap search is enough for them.
 _LIKELY = re.compile(
     r"[:=]|bearer|akia|asia|eyj|gh[pousr]_|glpat-|xox|hooks\.slack|begin [a-z ]*private", re.I
 )

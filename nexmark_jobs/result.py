@@ -43,7 +43,7 @@ _OF_EVERY_RUN = {
 
 @dataclass(frozen=True)
 class QueryRun:
-    """What happened: the batches of a query, when it began, whether it reached the end."""
+    """The course of a run: its batches, its start, and whether it reached the end."""
 
     start: datetime
     batches: list[Batch]
@@ -68,7 +68,7 @@ def describe(
     run: QueryRun,
     source: Source,
 ) -> dict[str, Any]:
-    """The result as it is written to the file."""
+    """Return the result in the form of the file."""
     observed = [batch.observed for batch in run.batches]
     part = {}  # which part of a run this was; counts and digest are of its batches only
     if options.checkpoint is not None:
@@ -110,7 +110,7 @@ def head(
 
 
 def input_of(options: Options) -> dict[str, Any]:
-    """What a run that goes on from the checkpoint of another must have in common with it."""
+    """Return the settings that must not change when a run goes on from a checkpoint."""
     assert isinstance(options.source, DatagenOptions)
     return {"query": options.query.name, **options.source.told()}
 
@@ -126,7 +126,7 @@ def write(result: dict[str, Any], path: Path) -> None:
 
 
 def confs(spark: SparkSession) -> dict[str, str]:
-    """The Spark confs that were set, but for what Spark itself sets for every run.
+    """Return the Spark confs that somebody set, without those that Spark sets for every run.
 
     In place of a secret, and of all that secures a Kafka connection, is its fingerprint.
     """

@@ -78,7 +78,7 @@ class Halves:
     def _try(
         self, session: SparkSession, half: dict[str, Any], plan: dict[str, Any]
     ) -> tuple[str, str]:
-        """What became of a half, and why; its plan goes into `plan`."""
+        """Return the outcome of a half and its reason; write its plan into `plan`."""
         options = parse(half["arguments"])
         plan.update(describe(session, options))
         if half["after"] is not None and half["after"] not in self._done:

@@ -112,7 +112,7 @@ def _open(spark: SparkSession, options: Options, work: WorkDirectory) -> tuple[S
 
 
 def _reading(options: Options, feed: Feed) -> str:
-    """What is read and how it is cut into batches, in one line."""
+    """Describe the input and its batches in one line."""
     given = options.source
     if isinstance(given, Recording):
         how = "all in one batch: they were not last modified in the order of their names"

@@ -192,7 +192,7 @@ class ParquetSink(Sink):
         self._staging.discard()
 
     def _fold(self, kept: DataFrame) -> DataFrame:
-        """The rows as they are, or, with a key, for each key the one of the latest batch."""
+        """Return all rows, or, with a key, the row of the latest batch for each key."""
         columns, key = self._query.columns, self._query.key
         if not key:
             return kept.select(*columns)

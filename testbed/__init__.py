@@ -15,11 +15,11 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
-from nexmark.cluster.connections import CONNECTIONS, put_connections, remove_connections
 from nexmark.cluster.lease import ClusterError
 from nexmark.config import SshCluster
 from nexmark.engines.prerequisites import java_problem
 from testbed import system
+from testbed.connections import CONNECTIONS, put_connections, remove_connections
 from testbed.host import (
     BRIDGE,
     PREFIX,

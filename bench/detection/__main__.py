@@ -21,9 +21,8 @@ from bench.arguments import Parser, given
 from bench.detection.bench import WORKLOAD, Bench, Settings
 from bench.detection.causes import CAUSES, Cause, choose
 from bench.detection.rows import HEAD, line
-from nexmark.config import load, paths
+from nexmark.config import load, paths, pick
 from nexmark.errors import NexmarkError
-from nexmark.night.planning import pick
 from nexmark.terminal import INTERRUPTED, ending, say
 
 FEWEST = 3

@@ -1,4 +1,4 @@
-"""Bids read from JSON, in the ways that Spark has for it, and from a typed format.
+"""Read bids from JSON in each way that Spark offers, and from a typed format.
 
 json_all_fields: SELECT auction, bidder, price, channel, url, dateTime, extra FROM bid
 json_two_fields: SELECT auction, price FROM bid
@@ -34,7 +34,7 @@ class _Columns:
         """Read lines of text, parse each by `from_json`."""
         files = streams.source
         if not isinstance(files, Files) or files.recording.is_parquet:
-            raise UsageError("--formulation: from_json reads JSON; give --source files:DIR of it")
+            raise UsageError("--formulation: from_json reads JSON; give --source files:DIR of JSON")
         event = F.from_json("value", str(files.schema))
         events = files.lines().select(event.alias("event")).select("event.*")
         bids = events_of_kind(events, "bid", numbered=files.recording.numbered)

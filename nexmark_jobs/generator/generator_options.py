@@ -100,7 +100,7 @@ def generator_config(seed: int, tps: int, knobs: Sequence[str], events: int) -> 
 
 
 def changed_knobs(config: GeneratorConfig) -> dict[str, int]:
-    """The knobs that differ from their defaults, but for seed and tps."""
+    """Return the knobs that differ from their defaults, without seed and tps."""
     every = ((field, getattr(config, field.name)) for field in fields(config))
     return {x.name: value for x, value in every if value != x.default and x.name in knobs()}
 

@@ -43,7 +43,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs; a zombie does not."""
+        """Return whether the process still runs; a zombie does not."""
         return _stat(self.pid) == (self.start_ticks, True)
 
     @property

@@ -63,7 +63,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def look(root: Path, name: str, digest: str) -> dict[str, Any]:
-    """Whether the release is there and complete (then it counts as used), else its partial copy.
+    """Return whether the release is complete (then it counts as used), else its partial copy.
 
     Removes the remains of interrupted copies of other releases.
     """
@@ -175,7 +175,7 @@ def _check(part: Path, size: int, sha256: str) -> None:
         if length == size and _hashed(file) == sha256:
             return
     part.unlink()
-    raise SystemExit("what came is not what was sent (SHA-256); try again, then see disk and RAM")
+    raise SystemExit("received bytes are not the sent ones (SHA-256); try again, then see disk")
 
 
 def _install(part: Path, target: Path, digest: str) -> None:

@@ -41,7 +41,7 @@ class Files:
     sentinels: Sentinels
 
     def lines(self) -> DataFrame:
-        """The lines of JSON, `value`, as they are, with nothing behind them."""
+        """Return the lines of JSON in the column `value`, unparsed, without an end of input."""
         return self._reader().text(self._path)
 
     def _reader(self) -> DataStreamReader:
@@ -87,7 +87,7 @@ class Sentinels:
         return events.unionByName(events_of_kind(sentinels, name, numbered=numbered))
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return whether there are such files."""
         return self._work is not None
 
     def closed_all(self, progress: Mapping[str, Any]) -> bool:
@@ -155,7 +155,7 @@ def events_of_kind(events: DataFrame, name: str, *, numbered: bool) -> DataFrame
 
 
 def entities(events: DataFrame, name: str, *, numbered: bool) -> DataFrame:
-    """What `events`, which are all called `name`, hold, in the types of the schema."""
+    """Return the fields of `events`, all of the kind `name`, in the types of the schema."""
     columns = [_typed(f"{name}.{f}", kind).alias(f) for f, kind in FIELDS[name].items()]
     return events.select(*([F.col("n").cast("bigint").alias("n")] if numbered else []), *columns)
 

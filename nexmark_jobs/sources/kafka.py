@@ -47,7 +47,7 @@ class Kafka:
     _scans: Iterator[int] = field(default_factory=count, init=False)
 
     def facts(self) -> dict[str, Any]:
-        """What the result file tells of the topic."""
+        """Return the description of the topic for the result file."""
         return {
             "topic": self.topic.name,
             "partitions": len(self.topic.ends),

@@ -32,7 +32,7 @@ _MIN_HIDDEN = 3
 
 @dataclass(frozen=True)
 class Topic:
-    """What a topic held at one moment."""
+    """The content of a topic at one moment."""
 
     name: str
     id: str  # tells it from a later topic of the same name
@@ -67,7 +67,7 @@ class Brokers:
             )
 
     def versions(self) -> dict[str, str]:
-        """The versions of Spark's connector and of Kafka's clients, as they are loaded."""
+        """Return the loaded versions of Spark's connector and of Kafka's clients."""
         connector = self._class(_CLASSES["spark-sql-kafka-0-10"])
         package = connector._java_lang_class.getPackage()  # type: ignore[union-attr]
         clients = self._jvm.org.apache.kafka.common.utils.AppInfoParser.getVersion()
@@ -157,7 +157,7 @@ class Brokers:
         if name in ("TimeoutException", "DisconnectException"):
             return UsageError(
                 f"--bootstrap-servers: no broker answers at {self.servers} within {_TIMEOUT_S} s; "
-                "start one (nexmark kafka up), mend the addresses, or set what secures them"
+                "start one (nexmark kafka up), correct the addresses, or set the security options"
             )
         why = self.without_options(one_line(error.getMessage() or name))
         if "bootstrap.servers" in why:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class NexmarkError(Exception):
-    """What is wrong, where, and the remedy, in one line; commands print it and exit with 1."""
+    """An error in one line: problem, place and remedy; commands print it and exit with 1."""
 
     def __init__(self, text: str) -> None:
         """`text` may quote other programs; it becomes one line."""

@@ -41,7 +41,7 @@ _POLL_S = 0.2
 
 
 def command_variables() -> dict[str, str]:
-    """What names this process, a command, in the environment of all that it starts.
+    """Return the mark of this command, which all its processes have in their environment.
 
     Airflow's processes change their titles, and would overwrite their environment with it.
     """
@@ -85,7 +85,7 @@ def wait_for_guardians(say: Callable[[str], None], within_s: float = 120.0) -> N
         if time.monotonic() > deadline:
             return  # the claim of the cluster names the holder
         if not told:
-            say("waiting: what a killed command has left is being ended")
+            say("waiting: processes of a killed command are being ended")
         told = True
         time.sleep(_POLL_S)
 
@@ -104,7 +104,7 @@ def _home() -> Path:
 
 
 def _mark() -> str:
-    """What NEXMARK_OWNER is in the guardians of this home."""
+    """Return the value of NEXMARK_OWNER in the guardians of this home."""
     return owner_mark(_home(), "guardian")
 
 

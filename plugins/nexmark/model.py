@@ -40,7 +40,7 @@ ARMS = (Arm.CANDIDATE, Arm.BASELINE)
 
 
 class Stage(IntEnum):
-    """What a repetition is for."""
+    """The purpose of a repetition."""
 
     FIRST = 1
     """The first pairs of a night."""
@@ -55,7 +55,7 @@ JUDGED = (Stage.FIRST, Stage.FRESH)
 
 
 class Status(StrEnum):
-    """What became of a repetition."""
+    """The outcome of a repetition."""
 
     OK = "ok"
     INVALID = "invalid"
@@ -90,7 +90,7 @@ class Mode(StrEnum):
 
 
 class Value(StrEnum):
-    """What the gate says of one query."""
+    """The gate's answer for one query."""
 
     OK = "OK"
     """Within the bound of the baseline."""

@@ -1,4 +1,4 @@
-"""Secrets on Airflow's side: what is a secret says `nexmark_jobs.redaction`, here is what is done.
+"""Secrets on Airflow's side: `nexmark_jobs.redaction` finds them, this file replaces them.
 
 A Spark conf that is a secret is replaced by a keyed fingerprint when a night is planned: what is
 compared, stored and shown knows no more. The key is a file of the home.

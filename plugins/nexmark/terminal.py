@@ -12,8 +12,9 @@ from typing import TextIO
 from nexmark.errors import NexmarkError
 from nexmark.home import is_full, remedied
 from nexmark.interrupts import terminated_as_interrupt
-from nexmark.night.night_progress import MOMENTARY
 
+#: Before a line that is only of the moment: the next one takes its place.
+MOMENTARY = "\x1f"
 #: Where the output is no terminal (a file, a CI log), a line of the moment at most so often.
 EVERY_S = 30.0
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def start(cluster: RemoteCluster, name: str, *command: str) -> None:
     """Start a process of the cluster on a host, as a night does."""
     machine = cluster.config.hosts[name]
     request = {"do": "start", "command": command, "environment": {}, "mark": cluster.mark}
-    with Host(name, machine.connection, cluster.config.python) as host:
+    with closing(Host(name, machine.connection, cluster.config.python)) as host:
         host.call(processes, {**request, "log": f"{cluster.work}/log"}, timeout_s=20)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from nexmark.airflow_site.api import AirflowApi
-from nexmark.airflow_site.unfinished import close_abandoned
+from nexmark.airflow_site.backfills import close_abandoned
 from nexmark.config import load
 from tests.airflow_site import ENDED, Airflow, airflow_of
 from tests.cluster.nights import under_way

@@ -13,8 +13,8 @@ import pytest
 
 import testbed as namespaces
 from nexmark.cluster import ClusterError
-from nexmark.cluster.connections import CONNECTIONS
 from testbed import system
+from testbed.connections import CONNECTIONS
 from tests.cluster.testbed import Testbed, netem, netem_problem
 from tests.waiting import wait_for
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ print(sum(x.ru_utime + x.ru_stime for x in used))
 def host(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
     connection_id = testbed.cluster.hosts[WORKER].connection
     testbed.export(monkeypatch)
-    with Host(WORKER, connection_id, testbed.cluster.python) as made:
+    with closing(Host(WORKER, connection_id, testbed.cluster.python)) as made:
         yield made
 
 

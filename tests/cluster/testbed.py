@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 
 import testbed as namespaces
-from nexmark.cluster.connections import CONNECTIONS, read_connections
 from nexmark.config import SshCluster
 from nexmark_jobs.host.processes import owned, owner_mark
 from testbed import NamespaceHost, system
+from testbed.connections import CONNECTIONS, read_connections
 from testbed.host import interpreter
 
 _TIMEOUT_S = 60

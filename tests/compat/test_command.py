@@ -30,11 +30,11 @@ OFFSETS = """v1
         (("--from", "maven:4.3.0"), "--from: build 'maven:4.3.0': not known; write pypi:4.3.0"),
         ((*FROM, "--to", "pypi:x"), "--to: build 'pypi:x': pypi is not well-formed"),
         (("--from", "directory:/nowhere"), "there is no such directory; correct the path"),
-        ((*FROM, "--query", "q55"), "--query: no query 'q55'; did you mean 'q5'?"),
+        ((*FROM, "--query", "q55"), "--query: unknown query 'q55'; did you mean 'q5'?"),
         ((*FROM, "--formulation", "join"), "--formulation: is of a query; give that by --query"),
         (
             (*FROM, "--query", "q8", "--against", "join"),
-            "--against: is compared with --formulation",
+            "--against: needs --formulation",
         ),
         (
             (*FROM, "--query", "q8", "--formulation", "joins"),

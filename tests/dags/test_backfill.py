@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nexmark.airflow_site.airflow_home import airflow_environment, own_airflow, ui_mark
+from nexmark.airflow_site.airflow_home import airflow_environment, bring_up, own_airflow, ui_mark
 from nexmark.airflow_site.api import OwnAirflow
 from nexmark.airflow_site.backfills import is_paused
-from nexmark.airflow_site.components import bring_up
 from nexmark.config import load, paths
 from nexmark_jobs.host.processes import Process, end, owned
 

@@ -20,13 +20,20 @@ import pytest
 from nexmark.airflow_site.airflow_home import (
     airflow_command,
     airflow_environment,
+    bring_up,
     own_airflow,
     prepare,
 )
 from nexmark.airflow_site.api import CONFLICT, ApiError, OwnAirflow
-from nexmark.airflow_site.backfills import close_all, create, is_paused, runs, unpaused
-from nexmark.airflow_site.components import bring_up
-from nexmark.airflow_site.unfinished import abandoned, close_abandoned
+from nexmark.airflow_site.backfills import (
+    abandoned,
+    close_abandoned,
+    close_all,
+    create,
+    is_paused,
+    runs,
+    unpaused,
+)
 from nexmark.config import Config, load
 from nexmark.errors import NexmarkError
 from nexmark_jobs.host.processes import Process, end
@@ -171,7 +178,7 @@ def test_a_backfill_that_was_killed_is_ended_and_another_one_can_be_made(api: Ow
 
 
 def test_a_dag_is_switched_on_for_as_long_as_it_takes(api: OwnAirflow) -> None:
-    api.patch(f"dags/{DAG_ID}", {"is_paused": True})
+    api.ask(f"dags/{DAG_ID}", {"is_paused": True}, "PATCH")
     with unpaused(api, DAG_ID):
         assert not is_paused(api, DAG_ID)
     assert is_paused(api, DAG_ID)

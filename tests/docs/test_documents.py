@@ -23,9 +23,8 @@ from nexmark.cli.app import app
 from nexmark.cli.machine import BENCHES
 from nexmark.config import load, load_experiments, paths
 from nexmark.config.clusters import EmbeddedCluster, Machine, SshCluster
-from nexmark.config.experiment_models import Experiment, ExperimentArm, ReportedGain
+from nexmark.config.experiment_models import Experiment, ExperimentArm, Notification, ReportedGain
 from nexmark.config.models import BuildSource, Engine, Gate, Size, Snapshots, Workload
-from nexmark.config.notifications import Notification
 
 ROOT = paths.repository()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -50,8 +49,12 @@ MAKE = re.compile(r"\bmake ((?:[A-Z_]+=\S+ )*)([a-z][a-z-]*)((?: [A-Z_]+=\S+)*)"
 @cache
 def dags() -> list[DAG]:
     """A DAG of each kind."""
-    from nexmark.dag.experiment_graph import build_experiment_dag
-    from nexmark.dag.graph import build_accept_dag, build_nightly_dag, build_on_demand_dag
+    from nexmark.dag.graph import (
+        build_accept_dag,
+        build_experiment_dag,
+        build_nightly_dag,
+        build_on_demand_dag,
+    )
     from nexmark.dag.signoff import build_signoff_dag
 
     config = load()

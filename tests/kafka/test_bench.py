@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.cli.kafka_bench_table import table
+from nexmark.cli.kafka_verbs import table
 from nexmark.kafka.benchmark import RATIOS, BenchRow, ratio
 from nexmark.kafka.kafka_error import KafkaError
 from nexmark.kafka.tools import Latencies, Throughput, fetched, percentiles, sent

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from nexmark.kafka.topics import KafkaCluster
 from nexmark.latency.figures import figures
 from nexmark.latency.matching import (
     MATCHINGS,
@@ -14,6 +15,7 @@ from nexmark.latency.matching import (
     PerAuctionAndDay,
     PerRow,
 )
+from nexmark.latency.measuring import LatencyError, Measuring, Pace
 from nexmark.latency.pacing import PacedEvent, paced
 
 BASE = 1_784_000_000_000  # 2026-07-14 03:33:20 UTC
@@ -137,3 +139,10 @@ def test_a_latency_that_grows_falls_behind() -> None:
     assert of([200] * 40)[1]
     assert of([200] * 20 + [900] * 20)[1]
     assert not of([200] * 10 + [1500] * 30)[1]
+
+
+def test_a_query_that_would_select_nothing_is_refused_before_anything_is_sent() -> None:
+    line = {"n": 0, "event_type": 2, "bid": {"auction": 7, "dateTime": "2015-07-15 00:00:00.000"}}
+    measuring = Measuring(KafkaCluster("127.0.0.1:1"), print)
+    with pytest.raises(LatencyError, match="q2 selects none of the 1 events that count; give it"):
+        measuring.measure(Pace("q2", "micro-batch", 100, 0, 2), [json.dumps(line)], "", "", int)

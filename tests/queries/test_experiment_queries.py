@@ -67,7 +67,7 @@ def test_lines_are_parsed_to_the_rows_that_the_files_hold(
 
 def test_from_json_needs_lines_of_json(spark: SparkSession, tmp_path: Path) -> None:
     arguments = ["--query", "json_two_fields", "--formulation", "from_json", "--events", "100"]
-    with pytest.raises(UsageError, match="from_json reads JSON; give --source files:DIR of it"):
+    with pytest.raises(UsageError, match="from_json reads JSON; give --source files:DIR of JSON"):
         run(spark, parse([*arguments, "--result", str(tmp_path / "r")]), quiet=True)
 
 

@@ -23,7 +23,7 @@ RIGHT = {"(none)", "commit missing"}
         (["recovery-sizes", "--out", "/"], "--out: / is there"),
         (["recovery-damage", "--damage", "fire"], "--damage: no kind 'fire'"),
         (["recovery-damage", "--query", "q12"], "--query: the result of q12 differs"),
-        (["recovery-damage", "--engine", "spark-9"], "--engine: unknown engine 'spark-9'"),
+        (["recovery-damage", "--engine", "spark-9"], "engine: unknown engine 'spark-9'"),
     ],
 )
 def test_a_wrong_option_is_one_line(

@@ -157,7 +157,7 @@ def test_a_query_whose_remote_storage_fails_is_right(
             ("--query", "q4", "--checkpoint", "remote", "--remote-fault", "fire"),
             "--remote-fault: 'fire' is no fault; write outage:SECONDS",
         ),
-        (("--query", "q4", "--engine", "spark-9"), "--engine: unknown engine 'spark-9'; "),
+        (("--query", "q4", "--engine", "spark-9"), "engine: unknown engine 'spark-9'; "),
     ],
 )
 def test_a_wrong_option_is_one_line(tmp_path: Path, options: tuple[str, ...], says: str) -> None:

@@ -41,7 +41,7 @@ def test_the_table_has_a_row_for_each_cell() -> None:
 
 def test_what_an_engine_does_not_tell_is_not_predicted() -> None:
     found = [restarted(64, None, 5.0), restarted(256, None, 6.0)]
-    assert cells(found)[0][3] == "not told"
+    assert cells(found)[0][3] == "not reported"
     assert predictions(found, 2)[0][2:4] == ["", ""]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.airflow_site.build_runs import TOKEN
+from nexmark.airflow_site.api import TOKEN
 from nexmark.engines import Build
 from nexmark.store import open_store
 from tests.airflow_site import Airflow

@@ -110,7 +110,7 @@ def test_the_next_command_waits_until_what_a_killed_one_has_left_is_ended(
     command.kill()
     command.wait()
     wait_for_guardians(said.append)
-    assert said == ["waiting: what a killed command has left is being ended"]
+    assert said == ["waiting: processes of a killed command are being ended"]
     assert started(home) == []
     assert cluster.holder() is None
 

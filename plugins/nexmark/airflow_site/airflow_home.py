@@ -1,4 +1,4 @@
-"""A private Airflow under `.nexmark`: its environment, database, connections and pool."""
+"""A private Airflow under `.nexmark`: its environment, database, pool and running components."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -18,7 +21,8 @@ from nexmark.errors import NexmarkError
 from nexmark.guard import command_variables
 from nexmark.home import make_home
 from nexmark_jobs.host.leases import locked
-from nexmark_jobs.host.processes import owner_mark
+from nexmark_jobs.host.ports import is_free, listener
+from nexmark_jobs.host.processes import Process, owner_mark, start_detached
 
 #: The Airflow pool that a night's tasks run in; one slot.
 POOL = "nexmark_cluster"
@@ -27,16 +31,14 @@ _SECRETS_BACKEND = "airflow.secrets.local_filesystem.LocalFilesystemBackend"
 _SETUP_TIMEOUT_S = 300
 _DATABASE = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
 _KEPT = ("AIRFLOW_CONN_", "AIRFLOW__METRICS__")
+#: In AIRFLOW_HOME: connections by id, as `airflow connections export` writes them, and where the
+#: API server listens, for commands that find it running.
+CONNECTIONS, _ADDRESS = "connections.json", "address.txt"
 
 
 def airflow_home() -> Path:
     """AIRFLOW_HOME of the private Airflow."""
     return paths.home() / "airflow"
-
-
-def connections_file() -> Path:
-    """Connections of the private Airflow, by id: JSON as `airflow connections export` writes it."""
-    return airflow_home() / "connections.json"
 
 
 def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
@@ -50,8 +52,8 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
         for key, value in os.environ.items()
         if not key.startswith("AIRFLOW_") or key.startswith(_KEPT)
     }
-    home = airflow_home()
-    address = f"http://127.0.0.1:{port}"
+    home, address = airflow_home(), f"http://127.0.0.1:{port}"
+    connections = home / CONNECTIONS
     settings = {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(paths.repository() / "dags"),
@@ -65,9 +67,7 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
         # Not every 30 s: the cluster that is measured may be on this machine.
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",
         "AIRFLOW__SECRETS__BACKEND": _SECRETS_BACKEND,
-        "AIRFLOW__SECRETS__BACKEND_KWARGS": json.dumps(
-            {"connections_file_path": str(connections_file())}
-        ),
+        "AIRFLOW__SECRETS__BACKEND_KWARGS": json.dumps({"connections_file_path": str(connections)}),
         **_database_settings(),
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(port),
@@ -81,19 +81,14 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         **command_variables(),
     }
-    connections = dict(map(connection_variable, config.all_clusters))
-    return {**connections, **kept, **settings}
+    return {**dict(map(connection_variable, config.all_clusters)), **kept, **settings}
 
 
 def connection_variable(cluster: Cluster) -> tuple[str, str]:
     """The environment variable that is the Airflow connection of `cluster`: name and value."""
     host, port = cluster.master_url.rsplit(":", 1)
-    value = {
-        "conn_type": "spark",
-        "host": host,
-        "port": int(port),
-        "extra": {"deploy-mode": "client"},
-    }
+    value = {"conn_type": "spark", "host": host, "port": int(port)}
+    value |= {"extra": {"deploy-mode": "client"}}
     return f"AIRFLOW_CONN_{cluster.spark_connection.upper()}", json.dumps(value)
 
 
@@ -103,42 +98,29 @@ def prepare(environment: Mapping[str, str]) -> None:
     Done once for each version of Airflow and each database, by one process where several do so.
     """
     make_home()
-    with locked(airflow_home() / ".prepare.lock", _SETUP_TIMEOUT_S):
-        _prepare(environment)
-
-
-def _prepare(environment: Mapping[str, str]) -> None:
     home = airflow_home()
-    if not connections_file().exists():
-        connections_file().touch(mode=0o600)
-        connections_file().write_text("{}")
-    database = hashlib.sha256(environment[_DATABASE].encode()).hexdigest()[:8]
-    done = home / f"ready-{metadata.version('apache-airflow')}-{database}"
-    if done.exists():
-        return
-    _set_up(["db", "migrate"], environment)
-    _set_up(["pools", "set", POOL, "1", "What uses the Spark cluster runs alone"], environment)
-    done.touch()
+    with locked(home / ".prepare.lock", _SETUP_TIMEOUT_S):
+        if not (connections := home / CONNECTIONS).exists():
+            connections.touch(mode=0o600)
+            connections.write_text("{}")
+        database = hashlib.sha256(environment[_DATABASE].encode()).hexdigest()[:8]
+        done = home / f"ready-{metadata.version('apache-airflow')}-{database}"
+        if not done.exists():
+            _set_up(["db", "migrate"], environment)
+            pool = ["pools", "set", POOL, "1", "What uses the Spark cluster runs alone"]
+            _set_up(pool, environment)
+            done.touch()
 
 
 def own_airflow(port: int) -> OwnAirflow:
     """The API server of the private Airflow on `port`, or where it said that it runs."""
-    address = _address_file()
+    address = airflow_home() / _ADDRESS
     url = address.read_text() if address.exists() else f"http://127.0.0.1:{port}"
     return OwnAirflow(url, "", direct=True, passwords=airflow_home() / "passwords.json")
 
 
-def note_address(port: int) -> None:
-    """Note where the API server listens, for commands that find it running."""
-    _address_file().write_text(f"http://127.0.0.1:{port}")
-
-
-def _address_file() -> Path:
-    return airflow_home() / "address.txt"
-
-
 def ui_mark() -> str:
-    """What NEXMARK_OWNER is in the processes of `nexmark ui`."""
+    """Return the value of NEXMARK_OWNER in the processes of `nexmark ui`."""
     return owner_mark(paths.home(), "ui")
 
 
@@ -182,3 +164,76 @@ def _set_up(arguments: list[str], environment: Mapping[str, str]) -> None:
         if not environment[_DATABASE].startswith("sqlite:"):
             remedy = "check NEXMARK_AIRFLOW_DB, and that its database is Airflow's alone"
         raise NexmarkError(f"airflow {' '.join(arguments[:2])} failed: {words}; {remedy}")
+
+
+#: Component -> arguments; logs are read from the same disk, so no log server is started.
+_COMPONENTS: dict[str, list[str]] = {
+    "api-server": [],
+    "scheduler": ["--skip-serve-logs"],
+    "dag-processor": [],
+    "triggerer": ["--skip-serve-logs"],
+}
+#: How long components may take to end by themselves.
+GRACE_S = 15.0
+_START_TIMEOUT_S = 180.0
+_POLL_S = 0.5
+
+
+def check_port(port: int, other: str) -> None:
+    """NexmarkError if something listens on `port`; `other` is the command with another one."""
+    if not is_free(port):
+        holder = listener(port)
+        who = f"process {holder.pid} ({holder.command})" if holder else "another process"
+        raise NexmarkError(f"port {port}: taken by {who}; end it, or choose another: {other}")
+
+
+def bring_up(
+    components: dict[str, Process],
+    environment: Mapping[str, str],
+    port: int,
+    logs: Path,
+    names: Iterable[str] = _COMPONENTS,
+) -> None:
+    """Start all components, or some; each is in `components` from the moment it runs.
+
+    The API server first, unless it runs: a task that the scheduler starts before it answers has
+    failed.
+    """
+    if "api-server" not in components:
+        _start("api-server", components, environment, logs)
+        _wait_ready(components, port, logs)
+        (airflow_home() / _ADDRESS).write_text(f"http://127.0.0.1:{port}")
+    for name in set(names) - components.keys():
+        _start(name, components, environment, logs)
+
+
+def _start(
+    name: str, components: dict[str, Process], environment: Mapping[str, str], logs: Path
+) -> None:
+    command = airflow_command([name, *_COMPONENTS[name]])
+    components[name] = start_detached(command, environment, ui_mark(), logs / f"ui-{name}.log")
+
+
+def _wait_ready(components: Mapping[str, Process], port: int, logs: Path) -> None:
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while True:
+        check_alive(components, logs)
+        try:
+            with direct.open(f"http://127.0.0.1:{port}/api/v2/version", timeout=5):
+                return
+        except (OSError, urllib.error.URLError):
+            pass
+        if time.monotonic() > deadline:
+            raise NexmarkError(
+                f"Airflow did not answer on port {port} within {_START_TIMEOUT_S:.0f} s; "
+                f"see {logs}/ui-api-server.log"
+            )
+        time.sleep(_POLL_S)
+
+
+def check_alive(components: Mapping[str, Process], logs: Path) -> None:
+    """NexmarkError if a component has ended."""
+    for name, process in components.items():
+        if not process.alive:
+            raise NexmarkError(f"airflow {name} has ended; see {logs}/ui-{name}.log")

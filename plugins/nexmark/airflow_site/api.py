@@ -1,8 +1,9 @@
-"""Airflow's REST API: the one way in which its state is read and changed from outside a DAG run."""
+"""Airflow by its REST API: the server of our own, and one elsewhere that is asked for nights."""
 
 from __future__ import annotations
 
 import json
+import os
 import time
 import urllib.error
 import urllib.parse
@@ -12,17 +13,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nexmark.config import BUILD_DAG_ID
 from nexmark.errors import NexmarkError
+from nexmark.terminal import say
 
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, BUSY = 401, 403, 404, 409, 503
+#: The states of a DAG run that has ended.
+ENDED = ("success", "failed")
 _TIMEOUT_S = 60
 _PAGE = 100
 #: SQLite beside a scheduler: an API server that finds it locked says so, and nothing is changed.
 _BUSY_TRIES, _BUSY_WAIT_S = 5, 1.0
+TOKEN = "NEXMARK_AIRFLOW_TOKEN"
+#: A server that restarts is asked again for so long.
+_PATIENCE_S = 120
 
 
 class ApiError(NexmarkError):
-    """Airflow did not do as it was asked; `status` is of HTTP, None where there was no answer."""
+    """Airflow refused a request; `status` is the HTTP status, None where no answer came."""
 
     def __init__(self, text: str, status: int | None = None) -> None:
         """`text` is one line with the URL of the server."""
@@ -47,10 +55,6 @@ class AirflowApi:
             ApiError: There was no answer, or a refusal.
         """
         return self._send(f"/api/v2/{path}", body, method)
-
-    def patch(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Change what is at `path`; ApiError as `ask`."""
-        return self.ask(path, body, "PATCH")
 
     def every(self, path: str, key: str, **query: Any) -> Iterator[dict[str, Any]]:
         """All of a list that the server gives in pages; ApiError as `ask`."""
@@ -127,10 +131,68 @@ def quote(name: str) -> str:
 
 
 def _detail(error: urllib.error.HTTPError) -> str:
-    """What the server says of a refusal, in one line."""
+    """Return the server's reason for a refusal, in one line."""
     try:
         said = json.load(error)["detail"]
     except (OSError, ValueError, KeyError, TypeError):
         said = error.reason
     text = said if isinstance(said, str) else json.dumps(said)
     return " ".join(text.split())[:300]
+
+
+@dataclass
+class RunningAirflow(AirflowApi):
+    """An Airflow with the DAG `nexmark_build`, the results database and home of this process."""
+
+    poll_s: float = 5.0
+
+    def check(self) -> None:
+        """NexmarkError where a night could not be run there."""
+        if self.ask(f"dags/{BUILD_DAG_ID}")["is_paused"]:
+            raise NexmarkError(f"{self.url}: {BUILD_DAG_ID} is paused; switch it on and try again")
+
+    def night(self, params: Mapping[str, Any]) -> int:
+        """Run a night of `nexmark_build` to its end; 0 if it is green, else 1."""
+        body = {"logical_date": None, "conf": dict(params)}
+        path = f"dags/{BUILD_DAG_ID}/dagRuns"
+        name = urllib.parse.quote(str(self.ask(path, body)["dag_run_id"]))
+        say(f"{self.url}/dags/{BUILD_DAG_ID}/runs/{name}")
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            time.sleep(self.poll_s)
+            try:
+                state = self.ask(f"{path}/{name}")["state"]
+            except NexmarkError:
+                if time.monotonic() > deadline:
+                    raise
+                continue
+            if state in ENDED:
+                return int(state == "failed")
+            deadline = time.monotonic() + _PATIENCE_S
+
+    def ask(
+        self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None
+    ) -> dict[str, Any]:
+        """As of any server; NexmarkError with the remedy for a bad token and a missing DAG."""
+        try:
+            return super().ask(path, body, method)
+        except ApiError as error:
+            if error.status in (UNAUTHORIZED, FORBIDDEN):
+                said = f"refused ({error.status}); renew the token in {TOKEN}"
+            elif error.status == NOT_FOUND:
+                said = f"{BUILD_DAG_ID} is not there; see its import errors"
+            else:
+                raise
+            raise NexmarkError(f"{self.url}: {said}") from None
+
+
+def running_airflow(url: str) -> RunningAirflow:
+    """The Airflow at a URL, with the token of the environment; NexmarkError without one."""
+    if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+        raise NexmarkError(f"airflow: {url!r} is no URL; give it like http://127.0.0.1:8080")
+    token = os.environ.get(TOKEN, "")
+    if not token:
+        raise NexmarkError(
+            f"airflow: {TOKEN} is not set; get a token by POST {url.rstrip('/')}/auth/token"
+        )
+    return RunningAirflow(url.rstrip("/"), token)

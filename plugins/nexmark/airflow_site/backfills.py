@@ -1,24 +1,81 @@
-"""Airflow's side of a backfill, by its REST API, and what came of each of its dates."""
+"""Runs in Airflow, by its REST API: runs of a backfill, and runs that nobody works on."""
 
 from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from nexmark.airflow_site.api import CONFLICT, NOT_FOUND, AirflowApi, ApiError, quote
-from nexmark.airflow_site.unfinished import UNFINISHED, end_run
-from nexmark.config import paths
+from nexmark.airflow_site.api import CONFLICT, ENDED, NOT_FOUND, AirflowApi, ApiError, quote
+from nexmark.cluster import Lease, open_cluster
+from nexmark.config import Config, paths
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import undisturbed
 from nexmark.model import RunKey
 from nexmark.store import Store, open_store
-from nexmark.terminal import columns
+from nexmark.terminal import columns, say
 
-_ENDED = ("success", "failed")
+#: Whom Airflow names as the user of a run of `airflow dags test`.
+DAG_TEST_USER = "dag_test"
+UNFINISHED = ("queued", "running")
+_OVER = ("success", "failed", "skipped", "upstream_failed", "removed")
+
+
+def close_abandoned(config: Config, api: AirflowApi) -> None:
+    """Fail the runs of `airflow dags test` that were killed, which Airflow takes for running.
+
+    A scheduler would go on with them, so this is for a time when there is none.
+    """
+    clusters = [open_cluster(cluster, paths.home()) for cluster in config.clusters.values()]
+    live = {night.run_id for night in _living(cluster.holder() for cluster in clusters)}
+    # Commands may have begun a run that has not claimed its cluster yet.
+    beginning = {
+        night.dag_id for night in _living(cluster.at_the_prompt.holder() for cluster in clusters)
+    }
+    for dag_id, run_id in list(abandoned(api, live)):
+        if dag_id in beginning:
+            continue
+        try:
+            end_run(api, dag_id, run_id)
+        except ApiError as error:  # of a DAG that is gone, which no scheduler runs either
+            say(f"{dag_id} run {run_id}: cannot be ended: {error}")
+
+
+def _living(leases: Iterable[Lease | None]) -> Iterator[Lease]:
+    for lease in leases:
+        if lease and lease.holder and lease.holder.alive:
+            yield lease
+
+
+def abandoned(api: AirflowApi, live: Collection[str]) -> Iterator[tuple[str, str]]:
+    """DAG and run ids of the unfinished runs of `airflow dags test`, but for the live ones."""
+    for run in api.every("dags/~/dagRuns", "dag_runs", state=UNFINISHED):
+        if run["triggering_user_name"] == DAG_TEST_USER and run["dag_run_id"] not in live:
+            yield str(run["dag_id"]), str(run["dag_run_id"])
+
+
+def end_run(api: AirflowApi, dag_id: str, run_id: str) -> None:
+    """Fail a run that no process works on.
+
+    Airflow fails what runs and skips what waits, but keeps teardowns, and the run with them, for a
+    scheduler. Whoever ended the run has stopped its cluster: they are skipped, too.
+    """
+    run = f"dags/{quote(dag_id)}/dagRuns/{quote(run_id)}"
+    api.ask(run, {"state": "failed"}, "PATCH")
+    left = [
+        {"task_id": task["task_id"], "map_index": task["map_index"], "new_state": "skipped"}
+        for task in api.every(f"{run}/taskInstances", "task_instances")
+        if task["state"] not in _OVER
+    ]
+    if left:
+        update = {"action": "update", "entities": left, "action_on_non_existence": "skip"}
+        api.ask(f"{run}/taskInstances", {"actions": [update]}, "PATCH")
+        api.ask(run, {"state": "failed"}, "PATCH")
+
+
 _BACKFILL = "backfill"
 
 
@@ -33,8 +90,8 @@ class DagRun:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will come of it."""
-        return bool(self.left_out) or self.state in _ENDED
+        """Return whether the run has ended."""
+        return bool(self.left_out) or self.state in ENDED
 
 
 @dataclass(frozen=True)
@@ -47,9 +104,8 @@ class Backfill:
     left_out: Mapping[datetime, DagRun]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a date: `state` is green, red, no build, or why there was no night."""
+class Outcome(NamedTuple):
+    """The outcome of a date: `state` is green, red, no build, or the reason for no night."""
 
     day: date
     build: str
@@ -59,11 +115,7 @@ class Outcome:
 
 
 def create(
-    api: AirflowApi,
-    dag_id: str,
-    days: tuple[date, date],
-    conf: Mapping[str, Any],
-    reprocess: str,
+    api: AirflowApi, dag_id: str, days: tuple[date, date], conf: Mapping[str, Any], reprocess: str
 ) -> Backfill:
     """Create a backfill, one night at a time; ApiError if it cannot be."""
     body = {
@@ -81,7 +133,7 @@ def create(
             moment.date(),
             str(run["dag_run_id"]),
             str(run["state"]),
-            "already exists" if run["state"] in _ENDED else "in flight",
+            "already exists" if run["state"] in ENDED else "in flight",
         )
         for moment, run in before.items()
         if moment not in planned and (moment in scheduled or run["run_type"] != "manual")
@@ -97,10 +149,8 @@ def runs(api: AirflowApi, backfill: Backfill) -> list[DagRun]:
         return []
     days = backfill.moments[0].date(), backfill.moments[-1].date()
     found = _runs(api, backfill.dag_id, days)
-    return [
-        backfill.left_out.get(moment) or _run(moment, found.get(moment))
-        for moment in backfill.moments
-    ]
+    rows = ((moment, found.get(moment)) for moment in backfill.moments)
+    return [backfill.left_out.get(moment) or _run(moment, row) for moment, row in rows]
 
 
 def close(api: AirflowApi, backfill: int, dag_id: str) -> None:
@@ -141,16 +191,16 @@ def unpaused(api: AirflowApi, dag_id: str) -> Iterator[None]:
     if not is_paused(api, dag_id):
         yield
         return
-    api.patch(f"dags/{quote(dag_id)}", {"is_paused": False})
+    api.ask(f"dags/{quote(dag_id)}", {"is_paused": False}, "PATCH")
     try:
         yield
     finally:
         with undisturbed():
-            api.patch(f"dags/{quote(dag_id)}", {"is_paused": True})
+            api.ask(f"dags/{quote(dag_id)}", {"is_paused": True}, "PATCH")
 
 
 def outcomes(dag_id: str, found: Sequence[DagRun]) -> list[Outcome]:
-    """What came of the runs of a backfill."""
+    """Return the outcome of each run of a backfill."""
     with open_store(paths.database_url()) as store:
         recorded = {row.id for row in store.nights()}
         return [_outcome(store, str(RunKey(dag_id, run.run_id)), run, recorded) for run in found]
@@ -172,7 +222,7 @@ def _outcome(store: Store, name: str, run: DagRun, recorded: set[str]) -> Outcom
 
 def table(rows: Sequence[Outcome]) -> str:
     """The outcomes for people."""
-    texts = [(row.day.isoformat(), row.build, row.state, row.verdicts) for row in rows]
+    texts = [(row.day.isoformat(), *row[1:4]) for row in rows]
     return columns(("date", "build", "state", "verdicts"), texts)
 
 
@@ -195,5 +245,5 @@ def _runs(api: AirflowApi, dag_id: str, days: tuple[date, date]) -> dict[datetim
 
 def _run(moment: datetime, run: Mapping[str, Any] | None) -> DagRun:
     if run is None:
-        return DagRun(moment.date(), "", "", "Airflow has made no run of it")
+        return DagRun(moment.date(), "", "", "Airflow made no run for it")
     return DagRun(moment.date(), str(run["dag_run_id"]), str(run["state"]))

@@ -1,4 +1,4 @@
-"""What each part contributes to the change of a query, the largest contribution first.
+"""Rank the parts of a query by their contribution to its change, the largest first.
 
 Operators are aligned by their names in the order of the printed plan, the longest common runs
 first; stages follow their operators. The other parts have the same names in both arms.

@@ -57,7 +57,7 @@ def _listed(between: str) -> list[str]:
 
 
 def _named(where: str, text: str) -> str:
-    """A build as it is always written; NexmarkError that says where it was given."""
+    """Return a build in its usual form; a NexmarkError names the place of a wrong one."""
     try:
         return str(parse_source(text))
     except NexmarkError as error:

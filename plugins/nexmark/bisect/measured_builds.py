@@ -27,7 +27,7 @@ class MeasuredBuilds:
     """Nights that compare builds with a good one on one query, everything else the same.
 
     Attributes:
-        params: of the DAG `nexmark_build`, but for the build itself.
+        params: of the DAG `nexmark_build`, without the build.
         run: runs a night with these params to its end; returns its exit code.
     """
 
@@ -100,7 +100,7 @@ class MeasuredBuilds:
         ]
 
     def _is_that_build(self, build: str, recorded: str) -> bool:
-        """A release or a tarball stays what it is; a directory may have another build by now."""
+        """A release or a tarball never changes; a directory may hold another build by now."""
         if parse_source(build).directory is None:
             return True
         try:

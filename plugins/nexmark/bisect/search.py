@@ -1,6 +1,6 @@
 """The search: measure, believe a little more, and measure where it tells most; and its words.
 
-What measures is given, so the search knows nothing of nights, stores or Airflow.
+The caller passes the function that measures: the search knows no nights, stores or Airflow.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Search:
     skipped: list[str] = field(default_factory=list)
 
     def state(self) -> Bisection:
-        """What is believed by now; the bad build must have been measured."""
+        """Return the present probabilities; the bad build must have been measured."""
         from nexmark.verdict.bisection import bisection_of
 
         return bisection_of(self.builds, self.nights, self.skipped, self.floor)

@@ -11,20 +11,11 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from nexmark.cli import (
-    checking,
-    compat,
-    damage_verb,
-    experiment_verb,
-    kafka_verbs,
-    latency_verb,
-    machine,
-    nights,
-    recovery_verb,
-    results,
-    rollout_verb,
-    sizes_verb,
-)
+from nexmark.cli import acceptance, kafka_verbs, machine, nights, recovery_verbs, results
+from nexmark.cli.compat import compat
+from nexmark.cli.experiment_verb import experiment
+from nexmark.cli.latency_verb import latency
+from nexmark.cli.rollout_verb import rollout
 from nexmark.terminal import INTERRUPTED, ending
 
 app = typer.Typer(
@@ -33,25 +24,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_NIGHTS: tuple[Callable[..., Any], ...] = (
-    *(nights.run, nights.build, nights.backfill, nights.bisect),
-    rollout_verb.rollout,
+_VERBS: tuple[Callable[..., Any], ...] = (
+    *(nights.run, nights.build, nights.backfill, nights.bisect, rollout),
+    *(acceptance.accept, acceptance.withdraw, acceptance.acks, results.history, results.nights),
+    *(results.show, results.report, results.verify, results.export, results.validate),
+    *(compat, experiment, latency),
+    *(recovery_verbs.recovery, recovery_verbs.recovery_damage, recovery_verbs.recovery_sizes),
 )
-_RESULTS: tuple[Callable[..., Any], ...] = (
-    *(results.accept, results.withdraw, results.acks, results.history, results.nights),
-    *(results.show, results.report, checking.verify, results.export, checking.validate),
-)
-_EXPERIMENTS: tuple[Callable[..., Any], ...] = (
-    compat.compat,
-    experiment_verb.experiment,
-    latency_verb.latency,
-    recovery_verb.recovery,
-    damage_verb.recovery_damage,
-    sizes_verb.recovery_sizes,
-)
-for verb in (*_NIGHTS, *_RESULTS, *_EXPERIMENTS):
+for verb in _VERBS:
     app.command()(verb)
-app.command(context_settings=machine.PASSED_ON)(checking.replay)
+app.command(context_settings=machine.PASSED_ON)(results.replay)
 app.command()(machine.ui)
 app.add_typer(machine.cluster, name="cluster")
 app.add_typer(kafka_verbs.kafka, name="kafka")

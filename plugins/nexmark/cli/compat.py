@@ -3,57 +3,52 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nexmark.cli.shared_options import confs, confs_of, given, whole
+from nexmark.cli.shared_options import (
+    BUILD,
+    Out,
+    Seed,
+    check_new,
+    confs_of,
+    confs_option,
+    known_query,
+    number_option,
+    on_stderr,
+    text_option,
+)
 
 if TYPE_CHECKING:
-    from nexmark.compatibility import Input, Side
     from nexmark.engines import Build
 
-_BUILD = "as pypi:4.3.0, tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
 _LEAST_SPARK = (3, 5)
 
 
 def compat(
     first: Annotated[
-        str | None, typer.Option("--from", help=f"The build that jobs run on now, {_BUILD}.")
+        str | None, typer.Option("--from", help=f"The build that jobs run on now, {BUILD}.")
     ] = None,
     second: Annotated[
         str | None, typer.Option("--to", help="The build they are to go on with (default: --from).")
     ] = None,
-    query: Annotated[
-        str | None, typer.Option(callback=given, help="One query (default: all with state).")
-    ] = None,
-    formulation: Annotated[
-        str | None, typer.Option(callback=given, help="Of --query: on both sides.")
-    ] = None,
-    against: Annotated[
-        str | None, typer.Option(callback=given, help="Instead of it, on the side of --to.")
-    ] = None,
+    query: Annotated[str | None, text_option("One query (default: all with state).")] = None,
+    formulation: Annotated[str | None, text_option("Of --query: on both sides.")] = None,
+    against: Annotated[str | None, text_option("Instead of it, on the side of --to.")] = None,
     formulations: Annotated[
         Path | None, typer.Option(help="A Python file with formulations of your own.")
     ] = None,
-    events: Annotated[int, typer.Option(parser=whole(200, 10**9), metavar="N")] = 20_000,
-    tps: Annotated[int, typer.Option(parser=whole(1, 10**9), metavar="T")] = 200,
-    seed: Annotated[int, typer.Option(parser=whole(0, 2**31 - 1), metavar="S")] = 1,
-    from_conf: Annotated[
-        list[str] | None,
-        typer.Option(callback=confs, metavar="KEY=VALUE", help="Of Spark SQL. Repeat for more."),
-    ] = None,
-    to_conf: Annotated[
-        list[str] | None, typer.Option(callback=confs, metavar="KEY=VALUE", help="On --to.")
-    ] = None,
+    events: Annotated[int, number_option(200, 10**9)] = 20_000,
+    tps: Annotated[int, number_option(1, 10**9, "T")] = 200,
+    seed: Seed = 1,
+    from_conf: Annotated[list[str] | None, confs_option("Of Spark SQL.")] = None,
+    to_conf: Annotated[list[str] | None, confs_option("On --to.")] = None,
     plans_only: Annotated[
         bool, typer.Option("--plans-only", help="Compare the plans; run nothing.")
     ] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="A new file for all that was found, with plans, JSON.")
-    ] = None,
+    out: Out = None,
 ) -> int:
     """Go on from checkpoints of one Spark build with another one, and back; 0 if all survives.
 
@@ -71,39 +66,30 @@ def compat(
     )
     from nexmark.engines import BuildError
     from nexmark_jobs.ending import UsageError
+    from nexmark_jobs.generator.generator_options import generator_config
     from nexmark_jobs.host.leases import write_whole
 
-    if out is not None and (out.exists() or not out.parent.is_dir()):
-        raise typer.BadParameter(f"--out: {out} is there, or its directory is not; name a new file")
+    check_new(out)
     try:
-        _check(first, query, formulation, against)
+        if not (first or "").strip():
+            raise typer.BadParameter(f"--from: none is given; give a build {BUILD}")
         names = _queries(query, formulations, formulation, against)
         builds = _builds(str(first), second or str(first))
         cases = cases_of(names, builds, formulation, against)
         sides = Side(builds[0], confs_of(from_conf)), Side(builds[1], confs_of(to_conf))
         chosen = Input(events, tps, seed, formulations.resolve() if formulations else None)
-        _check_events(chosen)
+        generator_config(seed, tps, (), events)  # UsageError if it cannot make such events
     except (BuildError, UsageError) as error:
-        print(f"nexmark compat: {error}", file=sys.stderr)
+        on_stderr(f"nexmark compat: {error}")
         return 2
-    print(_title(sides, chosen), flush=True)
+    title = " to ".join(f"Spark {x.build.version} ({x.build.id})" for x in sides)
+    print(f"{title}: {events:,} events, {tps:,} per second, seed {seed}\n", flush=True)
     run = check_plans if plans_only else check
-    found = run(*sides, cases, chosen, _progress, only_stateful=query is None)
+    found = run(*sides, cases, chosen, on_stderr, only_stateful=query is None)
     print(matrix(found))
     if out is not None:
         write_whole(out, json.dumps(as_json(found), indent=1) + "\n")
     return 1 if is_red(found) else 0
-
-
-def _check(
-    first: str | None, query: str | None, formulation: str | None, against: str | None
-) -> None:
-    if not (first or "").strip():
-        raise typer.BadParameter(f"--from: none is given; give a build {_BUILD}")
-    if formulation is not None and query is None:
-        raise typer.BadParameter("--formulation: is of a query; give that by --query")
-    if against is not None and formulation is None:
-        raise typer.BadParameter("--against: is compared with --formulation; give that, too")
 
 
 def _queries(
@@ -114,6 +100,10 @@ def _queries(
     from nexmark_jobs.ending import UsageError
     from nexmark_jobs.queries import QUERIES, add_formulations
 
+    if formulation is not None and query is None:
+        raise typer.BadParameter("--formulation: is of a query; give that by --query")
+    if against is not None and formulation is None:
+        raise typer.BadParameter("--against: needs --formulation as the other side; give both")
     if file is not None:
         try:
             add_formulations(file)
@@ -121,8 +111,7 @@ def _queries(
             raise UsageError(f"--formulations: {error}") from None
     if query is None:
         return list(QUERIES)
-    if query not in QUERIES:
-        raise typer.BadParameter(f"--query: no query {query!r}; {suggest(query, QUERIES)}")
+    known_query(query)
     known = [each.name for each in QUERIES[query].formulations]
     for option, name in (("--formulation", formulation), ("--against", against)):
         if name is not None and name not in known:
@@ -144,26 +133,10 @@ def _builds(first: str, second: str) -> tuple[Build, Build]:
             sources.append(parse_source(text))
         except BuildError as error:
             raise BuildError(f"{option}: {error}") from None
-    found = [resolve(source, paths.builds_dir(), say=_progress) for source in sources]
+    found = [resolve(source, paths.builds_dir(), say=on_stderr) for source in sources]
     for option, build in zip(("--from", "--to"), found, strict=True):
         if release(build) < _LEAST_SPARK:
             raise BuildError(f"{option}: Spark {build.version} is too old; give 3.5 or newer")
         if problem := java_problem(build.version):
             raise BuildError(f"{option}: Spark {build.version}: {problem}")
     return found[0], found[1]
-
-
-def _check_events(chosen: Input) -> None:
-    """UsageError if the generator cannot make such events."""
-    from nexmark_jobs.generator.generator_options import generator_config
-
-    generator_config(chosen.seed, chosen.tps, (), chosen.events)
-
-
-def _title(sides: tuple[Side, Side], chosen: Input) -> str:
-    builds = " to ".join(f"Spark {x.build.version} ({x.build.id})" for x in sides)
-    return f"{builds}: {chosen.events:,} events, {chosen.tps:,} per second, seed {chosen.seed}\n"
-
-
-def _progress(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

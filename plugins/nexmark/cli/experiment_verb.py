@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nexmark.cli.shared_options import Engine, given, whole
+from nexmark.cli.shared_options import (
+    Engine,
+    Out,
+    check_new,
+    given,
+    number_option,
+    text_option,
+    whole,
+)
 from nexmark.terminal import columns, say
 from nexmark_jobs.host.leases import write_whole
 
@@ -21,8 +29,6 @@ if TYPE_CHECKING:
     from nexmark.engines import Build
     from nexmark.evidence.experiment_evidence import MeasuredArm
     from nexmark.experiments.experiment_run import ExperimentResult
-
-_LEAST_PAIRS, _PAIRS = 1, 4
 
 
 def experiment(
@@ -34,16 +40,10 @@ def experiment(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All experiments.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Name them, measure nothing.")] = False,
-    sizes: Annotated[
-        str | None,
-        typer.Option(callback=given, help="Events per micro-batch: 20000,300000."),
-    ] = None,
-    pairs: Annotated[
-        int,
-        typer.Option(parser=whole(_LEAST_PAIRS, 100), metavar="N", help="Runs of each arm."),
-    ] = _PAIRS,
+    sizes: Annotated[str | None, text_option("Events per micro-batch: 20000,300000.")] = None,
+    pairs: Annotated[int, number_option(1, 100, help="Runs of each arm.")] = 4,
     engine: Engine = None,
-    out: Annotated[Path | None, typer.Option(help="A new file for all figures, JSON.")] = None,
+    out: Out = None,
 ) -> int:
     """Measure the arms of an experiment in turns: what each saves, and whether results are equal.
 
@@ -61,8 +61,7 @@ def experiment(
         rows = [[one.name, ",".join(one.queries), one.question] for one in known.values()]
         say(columns(("experiment", "queries", "question"), rows))
         return 0
-    if out is not None and (out.exists() or not out.parent.is_dir()):
-        raise typer.BadParameter(f"--out: {out} is there, or its directory is not; name a new file")
+    check_new(out)
     return _measured(_chosen(name, known, every=every, sizes=sizes), engine, pairs, out)
 
 
@@ -116,14 +115,13 @@ class _Countdown:
     """How many applications there are still to run, and about how long they take."""
 
     def __init__(self, planned: Mapping[str, int]) -> None:
-        """`planned` is how many each experiment has."""
         self._left = dict(planned)
         self._done = 0
         self._start = time.monotonic()
 
     def tick(self, name: str) -> str:
         """An application of `name` has ended; the place in the whole, in words."""
-        from nexmark.night.eta import duration
+        from nexmark.night.night_progress import duration
 
         self._left[name] -= 1
         self._done += 1
@@ -156,15 +154,12 @@ def _chosen(
 
 def _builds(one: Experiment, engine: str | None) -> dict[str, Build]:
     """The build of each arm: its own, or the engine's."""
-    from nexmark.config import load, paths, suggest
+    from nexmark.config import load, paths
     from nexmark.engines import java_problem, resolve
     from nexmark.errors import NexmarkError
 
-    config = load()
-    name = engine or config.newest.name
-    if name not in config.engines:
-        raise NexmarkError(f"--engine: unknown engine {name!r}; {suggest(name, config.engines)}")
-    sources = {arm: each.build or config.engines[name].build for arm, each in one.arms.items()}
+    usual = load().engine(engine).build
+    sources = {arm: each.build or usual for arm, each in one.arms.items()}
     found = {arm: resolve(each, paths.builds_dir(), say=say) for arm, each in sources.items()}
     for build in found.values():
         if problem := java_problem(build.version):

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import json
-import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nexmark.cli.shared_options import given, whole
+from nexmark.cli.shared_options import Out, check_new, number_option, on_stderr, text_option
 from nexmark.errors import NexmarkError
 from nexmark.terminal import columns, say
 from nexmark_jobs.host.leases import write_whole
 from nexmark_jobs.host.processes import OWNER_VARIABLE
 
+if TYPE_CHECKING:
+    from nexmark.kafka.benchmark import BenchRow, RateRatio
+
 kafka = typer.Typer(help="A Kafka broker to test with, its topics, and Spark's connector.")
 
 _Servers = Annotated[
-    str | None,
-    typer.Option(callback=given, help="HOST:PORT,... (default: the broker of this machine)."),
+    str | None, text_option("HOST:PORT,... (default: the broker of this machine).")
 ]
-_PortOption = Annotated[
-    int | None, typer.Option(parser=whole(1, 65000), metavar="N", help="Of the first broker.")
-]
+_PortOption = Annotated[int | None, number_option(1, 65000, help="Of the first broker.")]
+_HEADS = ("test", "records/s", "MB/s", "clients CPU-s", "brokers CPU-s", "the text", "what")
+_RATIO_HEADS = ("ratio", "here", "the text", "what it says")
 
 
 @kafka.command()
-def up(
-    brokers: Annotated[int, typer.Option(parser=whole(1, 3), metavar="1|3")] = 1,
-    port: _PortOption = None,
-) -> None:
+def up(brokers: Annotated[int, number_option(1, 3, "1|3")] = 1, port: _PortOption = None) -> None:
     """Start Apache Kafka on 127.0.0.1 and wait until it answers; its storage is in .nexmark."""
     from nexmark.kafka import broker
 
@@ -86,8 +86,8 @@ def status() -> int:
 @kafka.command()
 def fill(
     events: Annotated[Path, typer.Option(help="A file of JSON lines, or a directory of them.")],
-    topic: Annotated[str, typer.Option(callback=given, help="A new topic.")],
-    partitions: Annotated[int, typer.Option(parser=whole(1, 1000), metavar="P")] = 8,
+    topic: Annotated[str, text_option("A new topic.")],
+    partitions: Annotated[int, number_option(1, 1000, "P")] = 8,
     replace: Annotated[bool, typer.Option("--replace", help="Remove such a topic first.")] = False,
     bootstrap_servers: _Servers = None,
 ) -> None:
@@ -98,50 +98,35 @@ def fill(
     def progress(written: int) -> None:
         say(f"{written:,} events")
 
-    servers = bootstrap_servers or _running()
-    print(
-        filling.fill(
-            KafkaCluster(servers), events, topic, partitions, replace=replace, say=progress
-        )
-    )
+    cluster = KafkaCluster(bootstrap_servers or _running())
+    print(filling.fill(cluster, events, topic, partitions, replace=replace, say=progress))
 
 
 @kafka.command()
-def jars(
-    engine: Annotated[str, typer.Option(callback=given, help="Of engines.yaml.")],
-) -> None:
+def jars(engine: Annotated[str, text_option("Of engines.yaml.")]) -> None:
     """Print the jars with which an engine reads Kafka, as `spark-submit --jars` takes them."""
-    from nexmark.config import load, paths, suggest
+    from nexmark.config import load, paths
     from nexmark.engines import resolve
     from nexmark.kafka.jars import connector
 
-    engines = load().engines
-    if engine not in engines:
-        raise NexmarkError(f"--engine: unknown engine {engine!r}; {suggest(engine, engines)}")
-    build = engines[engine].build
-
-    def on_stderr(text: str) -> None:
-        print(text, file=sys.stderr)
-
+    build = load().engine(engine).build
     version = build.pypi or resolve(build, paths.builds_dir(), say=on_stderr).version
-    found = connector(version, on_stderr)
-    print(",".join(map(str, found)))
+    print(",".join(map(str, connector(version, on_stderr))))
 
 
 @kafka.command()
 def bench(
-    tests: Annotated[str | None, typer.Option(callback=given, help="K1,K4 (default: all).")] = None,
-    records: Annotated[int, typer.Option(parser=whole(1000, 10**9), metavar="N")] = 500_000,
-    runs: Annotated[int, typer.Option(parser=whole(1, 100), metavar="R")] = 3,
+    tests: Annotated[str | None, text_option("K1,K4 (default: all).")] = None,
+    records: Annotated[int, number_option(1000, 10**9)] = 500_000,
+    runs: Annotated[int, number_option(1, 100, "R")] = 3,
     bootstrap_servers: _Servers = None,
-    out: Annotated[Path | None, typer.Option(help="A new file for the figures, JSON.")] = None,
+    out: Out = None,
 ) -> None:
     """Measure the brokers themselves, with Kafka's own tools, beside the figures of 2014.
 
     Starts three brokers and ends them; with --bootstrap-servers it measures brokers that run. The
     figures are kept in the results database; the page Kafka has the newest of each Kafka.
     """
-    from nexmark.cli.kafka_bench_table import as_json, table
     from nexmark.config import paths
     from nexmark.kafka import broker
     from nexmark.kafka.benchmark import CONFS, TESTS, Bench
@@ -153,21 +138,15 @@ def bench(
     for test in wanted:
         if test not in TESTS:
             raise typer.BadParameter(f"--tests: no test {test!r}; known: {', '.join(TESTS)}")
-    if out is not None and (out.exists() or not out.parent.is_dir()):
-        raise typer.BadParameter(f"--out: {out} is there, or its directory is not; name a new file")
+    check_new(out)
     own = None if bootstrap_servers else broker.of_benchmarks()
     try:
         servers = own.up(3, broker.BENCH_PORT, say) if own else str(bootstrap_servers)
         mark = {OWNER_VARIABLE: own.mark} if own else {}
-        cluster = KafkaCluster(servers)
-        measured = Bench(
-            cluster,
-            Tools(servers, CONFS, mark, say),
-            own.cpu_s if own else lambda: None,
-            records,
-            runs,
-            say,
-        ).run(wanted)
+        tools = Tools(servers, CONFS, mark, say)
+        brokers_cpu_s = own.cpu_s if own else lambda: None
+        one = Bench(KafkaCluster(servers), tools, brokers_cpu_s, records, runs, say)
+        measured = one.run(wanted)
     finally:
         if own:
             own.down()
@@ -180,15 +159,65 @@ def bench(
         write_whole(out, json.dumps(figures, indent=1) + "\n")
 
 
+def as_json(rows: Sequence[BenchRow], *, is_shared: bool) -> dict[str, Any]:
+    """The figures of tests and ratios, to be kept."""
+    from nexmark.kafka.benchmark import TESTS
+
+    found = []
+    for each, value in _ratios(rows):
+        name, _, _, says = _ratio(each, value, is_shared)
+        found.append({"ratio": name, "value": value, "text": each.text, "says": says})
+    tests = [asdict(row) | {"text": TESTS[row.id.split()[0]].text} for row in rows]
+    what = {row.id: TESTS[row.id.split()[0]].what for row in rows}
+    return {"is_shared": is_shared, "tests": tests, "what": what, "ratios": found}
+
+
+def table(rows: Sequence[BenchRow], *, is_shared: bool) -> str:
+    """Tests and ratios; `is_shared`: brokers and clients are on one machine."""
+    tests = columns(_HEADS, [_line(row) for row in rows])
+    found = [_ratio(each, value, is_shared) for each, value in _ratios(rows)]
+    return f"{tests}\n\n{columns(_RATIO_HEADS, found)}" if found else tests
+
+
+def _ratios(rows: Sequence[BenchRow]) -> list[tuple[RateRatio, float]]:
+    from nexmark.kafka.benchmark import RATIOS, ratio
+
+    found = ((each, ratio(each, list(rows))) for each in RATIOS)
+    return [(each, value) for each, value in found if value is not None]
+
+
+def _line(row: BenchRow) -> list[str]:
+    from nexmark.kafka.benchmark import TESTS
+
+    test = TESTS[row.id.split()[0]]
+    brokers = "" if row.brokers_cpu_s is None else f"{row.brokers_cpu_s:.1f}"
+    if row.latencies is not None:
+        x = row.latencies
+        measured = [f"p50 {x.p50} ms", f"p99 {x.p99} ms", "2 and 3 ms"]
+        what = f"{test.what}; p99.9 {x.p999} ms, the text 14 ms"
+    else:
+        assert row.records is not None
+        assert row.megabytes is not None
+        rate = row.records
+        spread = "" if rate.low == rate.high else f" ({rate.low:,.0f}-{rate.high:,.0f})"
+        text = "" if test.text is None else f"{test.text:,.0f}"
+        measured = [f"{rate.median:,.0f}{spread}", f"{row.megabytes:,.1f}", text]
+        what = test.what
+    return [row.id, *measured[:2], f"{row.clients_cpu_s:.1f}", brokers, measured[2], what]
+
+
+def _ratio(found: RateRatio, value: float, is_shared: bool) -> list[str]:
+    shared = f"; {found.shared}" if is_shared and found.shared else ""
+    name = f"{found.over}/{found.under}"
+    return [name, f"{value:.2f}", f"{found.text:.2f}", f"{found.meaning}{shared}"]
+
+
 def _running() -> str:
     """The bootstrap servers of the brokers of this machine."""
     from nexmark.kafka import broker
 
-    ready = [
-        f"127.0.0.1:{each.broker.port}"
-        for each in broker.of_this_machine().status()
-        if each.answers
-    ]
+    found = broker.of_this_machine().status()
+    ready = [f"127.0.0.1:{each.broker.port}" for each in found if each.answers]
     if not ready:
         raise NexmarkError(
             "kafka: no broker runs on this machine; start one with: nexmark kafka up, or give "

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nexmark.cli.shared_options import Engine, given, whole
+from nexmark.cli.shared_options import (
+    Engine,
+    Out,
+    build_of,
+    check_new,
+    number_option,
+    text_option,
+    whole,
+)
 from nexmark.model import grouped
 from nexmark.terminal import columns, say
 from nexmark_jobs.host.leases import write_whole
@@ -25,31 +33,24 @@ _HEADS = ("query", "trigger", "rate/s", "p50", "p90", "p99", "p99.9", "max", "ev
 
 
 def latency(
-    query: Annotated[str, typer.Option(callback=given, help="q0,q17: one or more.")] = "q0",
+    query: Annotated[str, text_option("q0,q17: one or more.")] = "q0",
     rate: Annotated[
         str,
-        typer.Option(
-            callback=given,
-            help="Events per second: 500,1000; or 500-16000: doubled until a query falls behind.",
+        text_option(
+            "Events per second: 500,1000; or 500-16000: doubled until a query falls behind."
         ),
     ] = "1000",
-    trigger: Annotated[
-        str, typer.Option(callback=given, help="micro-batch, real-time, or both.")
-    ] = "micro-batch",
-    seconds: Annotated[int, typer.Option(parser=whole(5, 3600), metavar="S")] = 30,
-    warm_up: Annotated[
-        int, typer.Option(parser=whole(0, 600), metavar="S", help="Not counted.")
-    ] = 10,
+    trigger: Annotated[str, text_option("micro-batch, real-time, or both.")] = "micro-batch",
+    seconds: Annotated[int, number_option(5, 3600, "S")] = 30,
+    warm_up: Annotated[int, number_option(0, 600, "S", "Not counted.")] = 10,
     engine: Engine = None,
-    out: Annotated[Path | None, typer.Option(help="A new file for the figures, JSON.")] = None,
+    out: Out = None,
 ) -> int:
     """Measure the latency of queries from Kafka to Kafka, at fixed rates of events.
 
     Starts a broker and ends it. 0 if every figure can be believed, 1 if not.
     """
-    from nexmark.config import load, paths, suggest
-    from nexmark.engines import local_environment, resolve
-    from nexmark.errors import NexmarkError
+    from nexmark.engines import local_environment
     from nexmark.kafka import broker
     from nexmark.kafka.jars import connector
     from nexmark.kafka.topics import KafkaCluster
@@ -59,13 +60,8 @@ def latency(
     queries = _listed("--query", query, tuple(MATCHINGS))
     triggers = _listed("--trigger", trigger, _TRIGGERS)
     rates, until_behind = _rates(rate)
-    if out is not None and (out.exists() or not out.parent.is_dir()):
-        raise typer.BadParameter(f"--out: {out} is there, or its directory is not; name a new file")
-    engines = load().engines
-    name = engine or next(iter(engines))
-    if name not in engines:
-        raise NexmarkError(f"--engine: unknown engine {name!r}; {suggest(name, engines)}")
-    build = resolve(engines[name].build, paths.builds_dir(), say=say)
+    check_new(out)
+    _, build = build_of(engine, say)
     _check_real_time(queries, triggers, build.version)
     brokers = broker.of_latencies()
     found: list[LatencyFigures] = []
@@ -73,15 +69,10 @@ def latency(
         kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, say))
         with tempfile.TemporaryDirectory(prefix="nexmark-latency-") as directory:
             work = Path(directory)
-            mark = {OWNER_VARIABLE: brokers.mark}
-            runs = PacedRuns(
-                build,
-                connector(build.version, say),
-                kafka,
-                local_environment(build.spark_home, work) | mark,
-                work,
-                say,
-            )
+            environment = local_environment(build.spark_home, work)
+            environment |= {OWNER_VARIABLE: brokers.mark}
+            jars = connector(build.version, say)
+            runs = PacedRuns(build, jars, kafka, environment, work, say)
             for each, how in product(queries, triggers):
                 for at in rates:
                     found.append(runs.run(each, how, at, seconds, warm_up))

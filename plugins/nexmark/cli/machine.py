@@ -35,15 +35,15 @@ BENCHES = {
 _TEST_CLUSTER = "namespaces"
 
 cluster = typer.Typer(
-    help="Look at the hosts of a cluster; start and remove three hosts to test with.",
+    help="Look at the hosts of a cluster; start and remove three hosts to test with."
 )
 
 
 def ui(port: Port = 8080) -> int:
     """Start Airflow with these DAGs on 127.0.0.1; Ctrl-C ends it."""
-    from nexmark.cli import airflow_ui
+    from nexmark.cli.own_airflow import serve
 
-    return airflow_ui.serve(port)
+    return serve(port)
 
 
 @cluster.command()
@@ -58,16 +58,14 @@ def check(
 
     from nexmark.airflow_site.airflow_home import airflow_environment, prepare
     from nexmark.cluster import open_cluster
-    from nexmark.config import load, paths, suggest
+    from nexmark.config import load, paths, pick
 
     config = load()
-    if name not in config.clusters:
-        known = suggest(name, config.clusters)
-        raise NexmarkError(f"cluster: unknown cluster {name!r}; {known}")
+    chosen = pick("cluster", name, config.clusters)
     environment = airflow_environment(config)
     prepare(environment)
     os.environ.update(environment)  # the connections are Airflow's
-    problems = open_cluster(config.clusters[name], paths.home()).problems(print)
+    problems = open_cluster(chosen, paths.home()).problems(print)
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"cluster {name}: " + (f"{len(problems)} problems" if problems else "ready"))
@@ -107,8 +105,7 @@ def _test_hosts(function: str) -> Any:
 
 
 def bench(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help=", ".join(BENCHES))] = "",
+    context: typer.Context, name: Annotated[str, typer.Argument(help=", ".join(BENCHES))] = ""
 ) -> int:
     """Measure one of our own parts: nexmark bench NAME --help."""
     from nexmark.config import suggest

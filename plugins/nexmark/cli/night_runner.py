@@ -18,17 +18,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import IO, Any
 
-from nexmark.airflow_site.airflow_home import (
-    airflow_command,
-    airflow_environment,
-    prepare,
-    ui_mark,
-)
+from nexmark.airflow_site.airflow_home import airflow_command, airflow_environment, prepare, ui_mark
 from nexmark.cluster import ClusterError, Lease, Process, SparkCluster, identify
-from nexmark.config import Config, Engine, SshCluster, paths
+from nexmark.config import Config, SshCluster, paths
 from nexmark.dag.notifying import notifiers
 from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
@@ -37,32 +31,23 @@ from nexmark.home import full_disk, make_home
 from nexmark.interrupts import signalled_with_parent, undisturbed
 from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.night.plan import Night
-from nexmark.night.planning import find_problems, make_night, pick, with_snapshot
+from nexmark.night.planning import find_problems, make_night, with_snapshot
 from nexmark.terminal import INTERRUPTED, Terminal, say
 from nexmark_jobs.host.processes import end, owned
 
 _POLL_S = 0.2
 
 
-def engine_of(config: Config, name: str | None) -> Engine:
-    """The engine that is asked for, the newest for none; NexmarkError if there is none."""
-    return pick("engine", name, config.engines) if name else config.newest
-
-
 def run_night(
-    config: Config,
-    dag_id: str,
-    engine: str,
-    params: Mapping[str, Any],
-    day: date | None = None,
+    config: Config, dag_id: str, engine: str, params: Mapping[str, Any], day: date | None = None
 ) -> int:
     """Run a DAG on an engine, with `params` and the date `day` (today).
 
     Returns:
-        0 if it is green, 1 if it is red, 130 if interrupted.
+        0 if it is green, 1 if it is red, 130 if interrupted. No build of the date is no failure.
 
-
-    NexmarkError when the night cannot be begun. No build of the date is no failure.
+    Raises:
+        NexmarkError: The night cannot be begun.
     """
     moment = _moment(day)
     night = make_night(config, engine, dag_id, "", params)
@@ -72,7 +57,10 @@ def run_night(
         say(f"{error}; there is nothing to run")
         return 0
     wait_for_guardians(say)
-    problems = [*find_problems(night), *_in_use(night.spark_cluster), *_scheduler_runs()]
+    problems = [*find_problems(night), *_in_use(night.spark_cluster)]
+    if owned(ui_mark()):  # its scheduler would run the tasks of this night a second time
+        remedy = "trigger the DAG there, or end it and run this again"
+        problems.append(f"`nexmark ui` is running; {remedy}")
     if problems:
         raise NexmarkError(problems[0])
     environment = airflow_environment(config)
@@ -107,18 +95,11 @@ def _moment(day: date | None) -> datetime:
 
 
 def _in_use(cluster: SparkCluster) -> list[str]:
-    """What keeps this night from using `cluster` now, or nothing."""
+    """Return the reason why this night cannot use `cluster` now, or nothing."""
     other = cluster.holder()
     if other is None or other.holder is None or not other.holder.alive:
         return []
     return [f"cluster {cluster.config.name}: in use by {other}; wait until it has ended, or end it"]
-
-
-def _scheduler_runs() -> list[str]:
-    """The scheduler of `nexmark ui` would run the tasks of this night a second time."""
-    if not owned(ui_mark()):
-        return []
-    return ["`nexmark ui` is running; trigger the DAG there, or end it and run this again"]
 
 
 def _run(
@@ -156,7 +137,9 @@ def _run(
         terminal.show_all(progress)
         terminal.clear()
     if child.returncode != 0:
-        _explain(log)
+        text = log.read_text(errors="replace")
+        if "[DAG TEST]" not in text:  # it ended before it could say anything itself
+            print(*[x for x in text.splitlines() if x.strip()][-5:], sep="\n", file=sys.stderr)
         if problem := full_disk(paths.home()):
             print(problem, file=sys.stderr)
     say(f"log of the night: {log}")
@@ -201,11 +184,3 @@ def clear_cluster(cluster: SparkCluster) -> None:
         if remote:
             say(str(error))
         # else another night has the cluster; it is not ours to end
-
-
-def _explain(log: Path) -> None:
-    """What Airflow said last, where the night ended before it could say anything itself."""
-    text = log.read_text(errors="replace")
-    if "[DAG TEST]" not in text:
-        lines = [line for line in text.splitlines() if line.strip()]
-        print(*lines[-5:], sep="\n", file=sys.stderr)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from nexmark.cli.shared_options import (
+    BUILD,
     Against,
     CandidateConf,
     ClusterName,
@@ -22,16 +25,24 @@ from nexmark.cli.shared_options import (
     Workload,
     confs_of,
     day,
-    whole,
+    given,
+    number_option,
 )
+from nexmark.errors import NexmarkError
+from nexmark.terminal import say
 
 if TYPE_CHECKING:
     from nexmark.config import Config
 
-_BUILD = "as pypi:4.3.0, tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
+#: Options of the verbs run and build that are params of the night as they are.
+_OF_THE_NIGHT = (
+    *("workload", "queries", "repetitions", "against", "cluster", "mode", "compatibility"),
+    "candidate",
+)
 
 
 def run(
+    context: typer.Context,
     engine: Engine = None,
     workload: Workload = None,
     queries: Queries = None,
@@ -41,34 +52,27 @@ def run(
     mode: Mode = None,
     candidate_conf: CandidateConf = None,
     compatibility: Compatibility = None,
-    candidate: Annotated[str | None, typer.Option(help=f"A build, {_BUILD}.")] = None,
-    date: Annotated[str | None, typer.Option(help="As 2026-11-03 (default: today).")] = None,
+    candidate: Annotated[
+        str | None, typer.Option(callback=given, help=f"A build, {BUILD}.")
+    ] = None,
+    date: Annotated[
+        str | None, typer.Option(callback=given, help="As 2026-11-03 (default: today).")
+    ] = None,
 ) -> int:
     """Run the night of an engine; 0 if it is green, 1 if it is red or cannot be run."""
-    from nexmark.cli.night_runner import engine_of, run_night
-    from nexmark.cli.shared_options import given
+    from nexmark.cli.night_runner import run_night
     from nexmark.config import load
 
-    moment = None if given(date) is None else day("--date", str(date))
+    moment = day("--date", date) if date else None
     config = load()
-    chosen = engine_of(config, engine)
-    params = _at_the_prompt(
-        config,
-        workload=workload,
-        queries=queries,
-        repetitions=repetitions,
-        against=against,
-        cluster=cluster,
-        mode=mode,
-        candidate_conf=confs_of(candidate_conf),
-        compatibility=compatibility,
-        candidate=given(candidate),
-    )
+    chosen = config.engine(engine)
+    params = _at_the_prompt(config, context.params)
     return run_night(config, chosen.dag_id, chosen.name, params, moment)
 
 
 def build(
-    build: Annotated[str, typer.Option(help=f"The build to test, {_BUILD}.")] = "",
+    context: typer.Context,
+    build: Annotated[str, typer.Option(help=f"The build to test, {BUILD}.")] = "",
     against: Against = None,
     engine: Engine = None,
     workload: Workload = None,
@@ -80,29 +84,21 @@ def build(
     compatibility: Compatibility = None,
 ) -> int:
     """Test any Spark build; 0 if it is as good, 1 if it is not or cannot be run."""
-    from nexmark.cli.night_runner import engine_of, run_night
+    from nexmark.cli.night_runner import run_night
     from nexmark.config import BUILD_DAG_ID, load
 
     if not build.strip():
-        raise typer.BadParameter(f"--build: none is given; give it {_BUILD}")
+        raise typer.BadParameter(f"--build: none is given; give it {BUILD}")
     config = load()
-    name = engine_of(config, engine).name
-    params = _at_the_prompt(
-        config,
-        workload=workload,
-        queries=queries,
-        repetitions=repetitions,
-        against=against,
-        cluster=cluster,
-        mode=mode,
-        candidate_conf=confs_of(candidate_conf),
-        compatibility=compatibility,
-    )
-    return run_night(config, BUILD_DAG_ID, name, {"build": build, "engine": name, **params})
+    name = config.engine(engine).name
+    params = {"build": build, "engine": name, **_at_the_prompt(config, context.params)}
+    return run_night(config, BUILD_DAG_ID, name, params)
 
 
-def _at_the_prompt(config: Config, **params: Any) -> dict[str, Any]:
+def _at_the_prompt(config: Config, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the params that are given; at the prompt the workload is a small one."""
+    params = {name: options.get(name) for name in _OF_THE_NIGHT}
+    params["candidate_conf"] = confs_of(options["candidate_conf"])
     found = {name: value for name, value in params.items() if value or value is False}
     return {"workload": "smoke", "cluster": next(iter(config.clusters)), **found}
 
@@ -121,7 +117,7 @@ def backfill(
     port: Port = 8080,
 ) -> int:
     """Run the nights of past dates; 0 if all nights that have a build are green."""
-    from nexmark.cli import backfill as nights_of_dates
+    from nexmark.cli.own_airflow import run_backfill
 
     for option, value in (("--from", first), ("--to", last)):
         if not value:
@@ -129,7 +125,7 @@ def backfill(
     days = (day("--from", first), day("--to", last))
     params = {"workload": workload, "queries": queries, "cluster": cluster}
     wanted = {name: value for name, value in params.items() if value}
-    return nights_of_dates.run(engine, days, wanted, reprocess, port)
+    return run_backfill(engine, days, wanted, reprocess, port)
 
 
 def bisect(
@@ -141,9 +137,7 @@ def bisect(
     workload: EngineWorkload = None,
     cluster: EngineCluster = None,
     repetitions: Repetitions = None,
-    measurements: Annotated[
-        int, typer.Option(parser=whole(1, 10_000), metavar="N", help="The most nights to run.")
-    ] = 40,
+    measurements: Annotated[int, number_option(1, 10_000, help="The most nights to run.")] = 40,
     airflow: Optional = None,
 ) -> int:
     """Find the build that brought a change, by nights; 0 if it is found.
@@ -151,15 +145,41 @@ def bisect(
     --airflow is the URL of a running Airflow whose scheduler runs the nights. Started again with
     the same arguments, the search goes on where it was.
     """
-    from nexmark.cli import bisect as search
+    from nexmark.airflow_site.api import running_airflow
+    from nexmark.bisect.builds import read_builds
+    from nexmark.bisect.measured_builds import MeasuredBuilds
+    from nexmark.bisect.search import Search, answer, table
+    from nexmark.cli.night_runner import run_night
+    from nexmark.config import BUILD_DAG_ID, load
 
-    return search.run(
-        (good, bad, builds),
-        query,
-        engine=engine,
-        workload=workload,
-        cluster=cluster,
-        repetitions=repetitions,
-        most=measurements,
-        airflow=airflow,
-    )
+    ends = read_builds(good, bad, builds)
+    config = load()
+    chosen = config.engine(engine)
+    params = {
+        "engine": chosen.name,
+        "queries": query,
+        "workload": workload or chosen.workload,
+        "cluster": cluster or config.cluster_of(chosen),
+        "against": ends[0],
+        "mode": "paired",
+        "repetitions": repetitions or config.gate.pairs,
+    }
+    elsewhere = running_airflow(airflow) if airflow else None
+    run_it = elsewhere.night if elsewhere else partial(run_night, config, BUILD_DAG_ID, chosen.name)
+    nights = MeasuredBuilds(config, chosen.name, params, run_it)
+    if not query.strip() or len(nights.plan(ends[0]).queries) != 1:
+        raise NexmarkError(f"query: {query!r} is not one query; give --query q5")
+    if elsewhere is not None:
+        elsewhere.check()
+    for build in (ends[0], ends[-1]):
+        nights.fetch(build)
+    search = Search(ends, nights.known(ends), config.gate.noise_floor)
+    if search.nights:
+        say(f"{len(search.nights)} nights of an earlier search are used")
+    try:
+        state = search.run(nights.measure, measurements, lambda *found: say(table(*found)), say)
+    except KeyboardInterrupt:
+        say("interrupted: the same command goes on from here")
+        raise
+    say(answer(query, search, state))
+    return 0 if state.found else 1

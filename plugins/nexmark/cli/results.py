@@ -1,57 +1,37 @@
-"""The verbs about recorded nights: accept, withdraw, acks, history, nights, show, report, export.
+"""The verbs about recorded nights: history, nights, show, report, export; verify, validate, replay.
 
 RUN is the name of a run as `nexmark nights` prints it, or any part of it that is unique.
 """
 
 from __future__ import annotations
 
-import getpass
-import os
+import csv
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
-from nexmark.cli.shared_options import By, Database, Optional, given, whole
+from nexmark.cli.acceptance import TIME, Limit, Run, place, queries
+from nexmark.cli.shared_options import Database, Optional, opened, text_option
 from nexmark.errors import NexmarkError
 from nexmark.terminal import columns
 
 if TYPE_CHECKING:
-    from nexmark.store import Store
-    from nexmark.store.table_rows import AcceptanceRow, NightRow
+    from nexmark.store.query_history import LevelChange, QueryHistory, RatioPoint
+    from nexmark.store.table_rows import AcceptanceRow
 
-_ACKS = tuple(
-    "id accepted state query of metric ratio build run by until reason link".split()  # noqa: SIM905
+#: Characters of a build's name that are shown: enough to tell it by.
+_BUILD = 19
+#: The highest confidence in a date that is printed.
+_SURE = 0.999
+_SERIES = ("night", "build", "against", "ratio", "95 % interval", "pairs", "verdict")
+_ACCEPTED = ("id", "accepted", "state", "ratio", "run", "by", "reason")
+_CSV = (
+    *("started", "night", "build", "version", "baseline", "mode", "verdict", "decides", "figure"),
+    *("ratio", "lo", "hi", "pairs", "fresh_pairs", "acceptance_id", "change"),
 )
-_TIME = "%Y-%m-%d %H:%M UTC"
-_Count = typer.Option(parser=whole(1, 10**6), metavar="N")
-
-
-def _names(texts: list[str] | None) -> list[str]:
-    """Return the names in texts like q5 and q1,q5."""
-    from nexmark.night.planning import query_names
-
-    try:
-        return [name for text in texts or () for name in query_names(given(text))]
-    except NexmarkError as error:
-        raise typer.BadParameter(str(error)) from None
-
-
-def _until(text: str) -> datetime:
-    from nexmark.store.accepting import parse_expiry
-
-    try:
-        moment = parse_expiry(text, datetime.now(UTC))
-    except NexmarkError as error:
-        raise typer.BadParameter(str(error)) from None
-    if moment is None:
-        raise typer.BadParameter("until when? give a day (2027-01-31) or 30d")
-    return moment
 
 
 def _directory(text: str) -> Path:
@@ -66,113 +46,9 @@ def _query(text: str) -> str:
     return text
 
 
-Run = Annotated[str, typer.Option(help="Its name, or any part of it that is unique.")]
-Limit = Annotated[int, _Count]
-
-
-@contextmanager
-def _opened(url: str | None) -> Iterator[Store]:
-    """Yield the results database; NexmarkError where there is none."""
-    from nexmark.config import paths
-    from nexmark.store import open_store
-    from nexmark.store.connecting import BRIEF_S
-
-    with open_store(url or paths.database_url(), create=False, patience_s=BRIEF_S) as store:
-        yield store
-
-
-def accept(
-    run: Run,
-    reason: Annotated[str, typer.Option(help="Why it is accepted; kept on record.")] = "",
-    query: Annotated[
-        list[str] | None,
-        typer.Option("--query", "--queries", callback=_names, metavar="q1,q5", help="Only these."),
-    ] = None,
-    expires: Annotated[
-        datetime | None,
-        typer.Option(
-            parser=_until,
-            metavar="DAY|30d",
-            help="It counts until this day (2027-01-31, UTC), or for a number of days (30d).",
-        ),
-    ] = None,
-    link: Optional = None,
-    by: By = None,
-    db: Database = None,
-) -> int:
-    """Make a run the baseline of its queries; 1 where some of them are refused."""
-    with _opened(db) as store:
-        done = store.accept(
-            run,
-            by or _user(),
-            reason,
-            query,
-            expires=expires,
-            link=link,
-        )
-        night = store.night(done.run)
-    until = f" until {expires:{_TIME}}" if expires else ""
-    print(f"{done.run} is now the baseline of {_place(night)} for {_queries(done.queries)}{until}.")
-    for name, why in done.left_out.items():
-        print(f"not accepted: {name}: {why}", file=sys.stderr)
-    return 1 if done.left_out else 0
-
-
-def withdraw(
-    id: Annotated[int, typer.Option(help="As `nexmark acks` prints it.")],
-    reason: Annotated[str, typer.Option(help="Why it is withdrawn; kept on record.")] = "",
-    by: By = None,
-    db: Database = None,
-) -> None:
-    """Take an acceptance back; it stays on record."""
-    with _opened(db) as store:
-        row = store.withdraw(id, by or _user(), reason)
-        place = (row.engine, row.workload, row.cluster)
-        before = store.accepted(*place, datetime.now(UTC)).get(row.query)
-    now = f"the baseline is {before.night_id} again" if before else "it has no baseline now"
-    print(f"Acceptance {row.id} of {row.query} ({row.night_id}) is withdrawn; {now}.")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user without a name
-        return f"uid {os.getuid()}"
-
-
-def acks(limit: Limit = 50, db: Database = None) -> None:
-    """List all acceptances, and whether each still counts."""
-    from nexmark.store.accepting import states
-
-    with _opened(db) as store:
-        found = states(store.acceptances(), datetime.now(UTC))
-    if not found:
-        print("Nothing is accepted yet.")
-        return
-    print(columns(_ACKS, [_ack(row, state) for row, state in found[::-1][:limit]]))
-
-
-def _ack(row: AcceptanceRow, state: str) -> tuple[str, ...]:
-    return (
-        str(row.id),
-        f"{row.accepted:{_TIME}}",
-        state,
-        row.query,
-        f"{row.engine}, {row.workload}, {row.cluster}",
-        row.metric,
-        "-" if row.size is None else f"{row.size:.3f}",
-        (row.build_id or "-")[:19],
-        row.night_id,
-        row.who,
-        f"{row.expires:{_TIME}}" if row.expires else "-",
-        row.reason,
-        row.link or "-",
-    )
-
-
 def history(
     query: Annotated[str, typer.Option(parser=_query, metavar="Q", help="As q5, or suite.")],
-    metric: Annotated[str | None, typer.Option(callback=given, help="Default: CPU time.")] = None,
+    metric: Annotated[str | None, text_option("Default: CPU time.")] = None,
     engine: Optional = None,
     workload: Optional = None,
     cluster: Optional = None,
@@ -184,23 +60,92 @@ def history(
 
     Without engine, workload or cluster, it takes the newest night's.
     """
-    from nexmark.cli.history_table import print_history, write_history
     from nexmark.model import CPU
 
-    with _opened(db) as store:
-        place = {"engine": engine, "workload": workload, "cluster": cluster}
-        found = store.history(query, metric or CPU, place)
+    with opened(db) as store:
+        wanted = {"engine": engine, "workload": workload, "cluster": cluster}
+        found = store.history(query, metric or CPU, wanted)
     if format == "csv":
         write_history(found, sys.stdout)
     else:
-        print_history(found, limit)
+        _print_history(found, limit)
+
+
+def _print_history(history: QueryHistory, limit: int) -> None:
+    """Print the last ``limit`` nights, all changes and all acceptances."""
+    first, count = history.points[0], len(history.points)
+    shown = f", the last {limit}" if count > limit else ""
+    where = f"{history.engine} on {history.workload}, cluster {history.cluster}"
+    print(f"{history.query}, {history.metric}: {where}")
+    print(f"{count} nights since {first.started:{TIME}}{shown}")
+    print(columns(_SERIES, [_series(point) for point in history.points[-limit:]]) + "\n")
+    if history.changes:
+        print("changes that lasted:")
+    elif history.paired:
+        print("changes that lasted: none")
+    else:
+        print("changes that lasted: not looked for, since none of these nights has pairs")
+    for change in history.changes:
+        print(f"  {_change(change)}")
+    print("acceptances:" if history.acceptances else "acceptances: none")
+    if history.acceptances:
+        print(columns(_ACCEPTED, [_acceptance(row, state) for row, state in history.acceptances]))
+
+
+def write_history(history: QueryHistory, stream: TextIO) -> None:
+    """Write a row of CSV for each night; ``change`` is the ratio of a change that it begins."""
+    changes = {change.first.night: change.change.ratio for change in history.changes}
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(_CSV)
+    for point in history.points:
+        writer.writerow(
+            (
+                *(point.started.isoformat(), point.night, point.build, point.version),
+                *(point.baseline, point.mode, point.value, point.decides, point.candidate),
+                *(point.ratio, point.lo, point.hi, point.pairs, point.fresh_pairs),
+                *(point.acceptance, changes.get(point.night)),
+            )
+        )
+
+
+def _series(point: RatioPoint) -> tuple[str, ...]:
+    fresh = f"+{point.fresh_pairs}" if point.fresh_pairs else ""
+    accepted = " (accepted)" if point.acceptance is not None else ""
+    interval = "-"
+    if point.lo is not None and point.hi is not None:
+        interval = f"{point.lo:.3f} to {point.hi:.3f}"
+    return (
+        *(f"{point.started:{TIME}}", _build(point)),
+        "itself" if point.baseline == point.build else point.baseline[:_BUILD] or "-",
+        *("-" if point.ratio is None else f"{point.ratio:.3f}", interval),
+        *("-" if point.ratio is None else f"{point.pairs}{fresh}", point.value + accepted),
+    )
+
+
+def _build(point: RatioPoint) -> str:
+    return f"{point.version} {point.build[:_BUILD]}"
+
+
+def _change(found: LevelChange) -> str:
+    change = found.change
+    size = abs(change.ratio - 1)
+    way = "more" if change.ratio > 1 else "less"
+    return (
+        f"{found.first.started:{TIME}}  {size:.1%} {way}, {min(change.confidence, _SURE):.1%} sure:"
+        f" from {_build(found.last)} to {_build(found.first)} (night {found.first.night})"
+    )
+
+
+def _acceptance(row: AcceptanceRow, state: str) -> tuple[str, ...]:
+    size = "-" if row.size is None else f"{row.size:.3f}"
+    return str(row.id), f"{row.accepted:{TIME}}", state, size, row.night_id, row.who, row.reason
 
 
 def nights(limit: Limit = 20, db: Database = None) -> None:
     """List the newest runs."""
     from nexmark.store.store import MOST_ROWS
 
-    with _opened(db) as store:
+    with opened(db) as store:
         found = store.nights(min(limit, MOST_ROWS))
         if not found:
             print("No run is recorded yet.")
@@ -209,19 +154,19 @@ def nights(limit: Limit = 20, db: Database = None) -> None:
             verdicts = Counter(row.value for row in store.verdicts(night.id))
             summary = ", ".join(f"{number} {value}" for value, number in verdicts.most_common())
             baseline = f"  baseline of {accepted[night.id]} queries" if accepted[night.id] else ""
-            print(f"{night.started:{_TIME}}  {night.id}")
-            print(f"    {_place(night)}: {summary or 'not judged'}{baseline}")
+            print(f"{night.started:{TIME}}  {night.id}")
+            print(f"    {place(night)}: {summary or 'not judged'}{baseline}")
 
 
 def show(run: Run, db: Database = None) -> None:
     """Show one run, and the acceptances of its engine."""
-    with _opened(db) as store:
+    with opened(db) as store:
         night = store.find_run(run)
         verdicts = store.verdicts(night.id)
         history = store.acceptances(night.engine, night.workload, night.cluster)
     print(f"run        {night.id}")
-    print(f"started    {night.started:{_TIME}}")
-    print(f"place      {_place(night)}")
+    print(f"started    {night.started:{TIME}}")
+    print(f"place      {place(night)}")
     print(f"build      {night.build_id}")
     print(f"directory  {night.directory}")
     for row in verdicts:
@@ -229,9 +174,9 @@ def show(run: Run, db: Database = None) -> None:
     print("accepted for this engine and workload, newest last:")
     for moment in dict.fromkeys((row.accepted, row.night_id) for row in history):
         rows = [row for row in history if (row.accepted, row.night_id) == moment]
-        names = _queries([row.query for row in rows])
+        names = queries([row.query for row in rows])
         why = rows[0].reason or "-"
-        print(f"  {moment[0]:{_TIME}}  {moment[1]}  {names}, by {rows[0].who}: {why}")
+        print(f"  {moment[0]:{TIME}}  {moment[1]}  {names}, by {rows[0].who}: {why}")
     if not history:
         print("  nothing yet")
 
@@ -244,7 +189,7 @@ def report(
     """Print the table of a recorded run again."""
     from nexmark.report import make_report, report_text, write_report
 
-    with _opened(db) as store:
+    with opened(db) as store:
         try:
             made = make_report(store, run) if out is None else write_report(out, store, run)
         except OSError as error:
@@ -260,15 +205,67 @@ def export(
     db: Database = None,
 ) -> None:
     """Write every table, and the nights for replay, as files."""
-    with _opened(db) as store:
+    with opened(db) as store:
         for name, count in store.export(out, format).items():
             what = "nights" if name.startswith("nights") else "rows"
             print(f"{count:>10} {what:<6} {out / name}")
 
 
-def _place(night: NightRow) -> str:
-    return f"{night.engine} on {night.workload}, cluster {night.cluster}"
+def verify(
+    directory: Annotated[Path, typer.Argument(help="The evidence of a sign-off.")],
+    seal: Annotated[
+        str | None, typer.Option(help="What the task `evidence` logged: it must be the same.")
+    ] = None,
+) -> int:
+    """Say whether the evidence of a sign-off is as it was written; 0 if it is."""
+    from nexmark.evidence import signoffs
+
+    problems = signoffs.verify(directory)
+    found = signoffs.seal(directory)
+    if seal and seal.lower() != found:
+        problems.append(f"seal: is {found}, not the one given: the whole bundle was replaced")
+    for problem in problems:
+        print(f"{directory}: {problem}", file=sys.stderr)
+    if not problems:
+        print(f"{directory}: unchanged; seal {found}")
+    return 1 if problems else 0
 
 
-def _queries(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{len(names)} queries ({', '.join(names)})"
+def replay(context: typer.Context) -> int:
+    """Judge stored nights again: nexmark replay --nights nights.csv [--gate gate.yaml]."""
+    from nexmark.verdict.__main__ import main
+
+    return main(context.args)
+
+
+def validate(
+    query: Annotated[str, typer.Option(help="q0 to q23, q14_python_udf.")],
+    events: Annotated[Path, typer.Option(help="Directory with dumped or recorded events.")],
+    output: Annotated[Path, typer.Option(help="Directory that the query job wrote.")],
+    sink: Annotated[Literal["parquet", "filesystem"], typer.Option(help="q10 only.")] = "parquet",
+    data_docs: Annotated[
+        Path | None, typer.Option(help="Add the result to the Data Docs in this directory.")
+    ] = None,
+) -> int:
+    """Check the output of one query job against the reference; 0 if it is right."""
+    from nexmark.expectations import ExpectationsError
+    from nexmark.expectations import validate as checked
+
+    docs = None if data_docs is None else str(data_docs)
+    try:
+        found = checked(query, str(output), str(events), docs, sink)
+    except ExpectationsError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    numbers = found.statistics
+    met = found.expectations_evaluated - found.expectations_failed
+    print(
+        f"{found.query}: {'right' if found.success else 'WRONG'}: {met} of "
+        f"{found.expectations_evaluated} expectations met; {numbers['rows']} rows, reference "
+        f"{numbers['reference_rows']}, from {numbers['events']} events in {numbers['seconds']} s"
+    )
+    for failure in found.failures:
+        print(f"  {failure}")
+    if found.docs:
+        print(f"Data Docs: {found.docs}")
+    return 0 if found.success else 1

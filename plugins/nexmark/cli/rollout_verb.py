@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import getpass
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from nexmark.cli.acceptance import user
 from nexmark.cli.shared_options import (
+    BUILD,
     By,
     Engine,
     EngineCluster,
     EngineWorkload,
     Repetitions,
-    confs,
     confs_of,
-    given,
+    confs_option,
+    on_stderr,
+    text_option,
 )
 from nexmark.errors import NexmarkError
 from nexmark.terminal import INTERRUPTED, say
@@ -28,38 +27,19 @@ if TYPE_CHECKING:
     from nexmark.rollout.state import Rollout
     from nexmark.store import Store
 
-_BUILD = "as pypi:4.3.0, tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
-
 
 def rollout(
-    conf: Annotated[
-        list[str] | None,
-        typer.Option(callback=confs, metavar="KEY=VALUE", help="Of the new arm. Repeat for more."),
-    ] = None,
-    build: Annotated[
-        str | None,
-        typer.Option(callback=given, help=f"Of the new arm, {_BUILD}; else the old one."),
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(callback=given, help="Build of the old arm; else the engine's."),
-    ] = None,
-    stages: Annotated[
-        str | None, typer.Option(callback=given, help="Queries of each stage: 'q0,q1; q2-q8; all'.")
-    ] = None,
+    conf: Annotated[list[str] | None, confs_option("Of the new arm.")] = None,
+    build: Annotated[str | None, text_option(f"Of the new arm, {BUILD}; else the old one.")] = None,
+    against: Annotated[str | None, text_option("Build of the old arm; else the engine's.")] = None,
+    stages: Annotated[str | None, text_option("Queries by stage: 'q0,q1; q2-q8; all'.")] = None,
     engine: Engine = None,
     workload: EngineWorkload = None,
     cluster: EngineCluster = None,
     repetitions: Repetitions = None,
-    name: Annotated[
-        str | None, typer.Option(callback=given, help="To resume it by (default: the time).")
-    ] = None,
-    resume: Annotated[
-        str | None, typer.Option(callback=given, help="Go on with the rollout of that name.")
-    ] = None,
-    accept: Annotated[
-        str | None, typer.Option(callback=given, help="With --resume: why the red stage is fine.")
-    ] = None,
+    name: Annotated[str | None, text_option("To resume it by (default: the time).")] = None,
+    resume: Annotated[str | None, text_option("Go on with the rollout of that name.")] = None,
+    accept: Annotated[str | None, text_option("With --resume: why the red stage is fine.")] = None,
     by: By = None,
 ) -> int:
     """Give a conf or a build to queries stage by stage; 0 if all stages have it.
@@ -67,12 +47,13 @@ def rollout(
     1 if a stage is red (then it stops, and says whether the way back is right) or cannot be run;
     2 for bad arguments.
     """
-    from nexmark.rollout.stage_table import table, write_page
+    from nexmark.rollout.rolling import resumed, table, write_page
+    from nexmark.rollout.state import Rollout
 
     try:
         if resume is None:
             if accept is not None:
-                raise NexmarkError("--accept: belongs to --resume NAME; give that, too")
+                raise NexmarkError("--accept: needs --resume NAME; give both")
             found = _begun(
                 (build, against, stages or ""),
                 (engine, workload, cluster),
@@ -82,13 +63,14 @@ def rollout(
             )
         else:
             if any(x is not None for x in (conf, build, against, stages, name, repetitions)):
-                raise NexmarkError("--resume: a rollout keeps what it began with; give no other")
-            found = _known(resume)
+                raise NexmarkError("--resume: a rollout keeps its first options; give no other")
+            found = Rollout.read(resume)
     except NexmarkError as error:
-        print(f"nexmark rollout: {error}", file=sys.stderr)
+        on_stderr(f"nexmark rollout: {error}")
         return 2
     if resume is not None:
-        found = _accepted(found, accept, by)
+        with _opened() as store:
+            found = resumed(found, store, by or user(), accept)
     done = _roll(found)
     say(table(done))
     say(f"page: {write_page(done)}")
@@ -104,20 +86,18 @@ def _begun(
     name: str | None,
 ) -> Rollout:
     """A new rollout, written; NexmarkError for what cannot be."""
-    from nexmark.cli.night_runner import engine_of
-    from nexmark.config import BUILD_DAG_ID, load
+    from nexmark.config import BUILD_DAG_ID, load, pick
     from nexmark.engines import parse_source
-    from nexmark.night.planning import make_night, pick, spark_confs
-    from nexmark.rollout.stages import parse_stages
-    from nexmark.rollout.state import Rollout, RolloutStage, file_of
+    from nexmark.night.planning import make_night, spark_confs
+    from nexmark.rollout.state import Rollout, RolloutStage, file_of, parse_stages
 
     build, against, stages = arms
     if build is None and not conf:
-        raise NexmarkError("what is to be rolled out? give --conf KEY=VALUE or --build BUILD")
+        raise NexmarkError("nothing to roll out: give --conf KEY=VALUE or --build BUILD")
     if not stages:
         raise NexmarkError("--stages: none are given; write them like 'q0,q1; q2-q8; all'")
     config = load()
-    chosen = engine_of(config, place[0])
+    chosen = config.engine(place[0])
     workload = pick("workload", place[1] or chosen.workload, config.workloads)
     old = str(parse_source(against)) if against else str(chosen.build)
     new = Rollout(
@@ -138,20 +118,6 @@ def _begun(
     make_night(config, chosen.name, BUILD_DAG_ID, "", {**new.params, "queries": None})
     new.write()
     return new
-
-
-def _known(name: str) -> Rollout:
-    from nexmark.rollout.state import Rollout
-
-    return Rollout.read(name)
-
-
-def _accepted(found: Rollout, reason: str | None, by: str | None) -> Rollout:
-    """The rollout, if it may go on; NexmarkError in one line if it may not."""
-    from nexmark.rollout.rolling import resumed
-
-    with _opened() as store:
-        return resumed(found, store, by or getpass.getuser(), reason)
 
 
 def _roll(found: Rollout) -> Rollout:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nexmark.night.params import BUILD as WRITTEN
 from nexmark.night.params import help_of
 
+if TYPE_CHECKING:
+    from nexmark.engines import Build
+    from nexmark.store import Store
+
+BUILD = f"as {WRITTEN}"
 _SHOWN = 40
 
 
@@ -62,37 +71,79 @@ def confs_of(texts: Sequence[str] | None) -> dict[str, str]:
     return dict(text.split("=", 1) for text in texts or ())
 
 
-def _text(help: str, *names: str) -> Any:
-    return typer.Option(*names, callback=given, help=help)
+def check_new(out: Path | None) -> None:
+    """Refuse a file that is there, and one without a directory."""
+    if out is not None and (out.exists() or not out.parent.is_dir()):
+        raise typer.BadParameter(f"--out: {out} is there, or its directory is not; name a new file")
 
 
-Engine = Annotated[str | None, _text("Of engines.yaml (default: the newest).")]
-Workload = Annotated[str | None, _text("Of workloads.yaml (default: smoke).")]
-EngineWorkload = Annotated[str | None, _text("Of workloads.yaml (default: the engine's).")]
-Queries = Annotated[str | None, _text(help_of("queries"))]
-Against = Annotated[str | None, _text(help_of("against"))]
-ClusterName = Annotated[str | None, _text("Of clusters.yaml (default: the first).")]
-EngineCluster = Annotated[str | None, _text("Of clusters.yaml (default: the engine's).")]
+def known_query(query: str) -> None:
+    """Refuse a query that does not exist."""
+    from nexmark.errors import suggest
+    from nexmark_jobs.queries import QUERIES
+
+    if query not in QUERIES:
+        raise typer.BadParameter(f"--query: unknown query {query!r}; {suggest(query, QUERIES)}")
+
+
+def build_of(engine: str | None, say: Callable[[str], None]) -> tuple[str, Build]:
+    """Return the name and the build of an engine, by default of the newest."""
+    from nexmark.config import load, paths
+    from nexmark.engines import resolve
+
+    chosen = load().engine(engine)
+    return chosen.name, resolve(chosen.build, paths.builds_dir(), say=say)
+
+
+def on_stderr(text: str) -> None:
+    """Say at once what happens, apart from what a verb prints."""
+    print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def opened(url: str | None) -> Iterator[Store]:
+    """Yield the results database; NexmarkError where there is none."""
+    from nexmark.config import paths
+    from nexmark.store import open_store
+    from nexmark.store.connecting import BRIEF_S
+
+    with open_store(url or paths.database_url(), create=False, patience_s=BRIEF_S) as store:
+        yield store
+
+
+def text_option(help: str | None = None, *names: str, **more: Any) -> Any:
+    """Return an option with a text that is not empty."""
+    return typer.Option(*names, callback=given, help=help, **more)
+
+
+def number_option(low: int, high: int, metavar: str = "N", help: str | None = None) -> Any:
+    """Return an option with a whole number."""
+    return typer.Option(parser=whole(low, high), metavar=metavar, help=help)
+
+
+def confs_option(help: str) -> Any:
+    """Return an option with Spark confs, that can be repeated."""
+    return typer.Option(callback=confs, metavar="KEY=VALUE", help=f"{help} Repeat for more.")
+
+
+Engine = Annotated[str | None, text_option("Of engines.yaml (default: the newest).")]
+Workload = Annotated[str | None, text_option("Of workloads.yaml (default: smoke).")]
+EngineWorkload = Annotated[str | None, text_option("Of workloads.yaml (default: the engine's).")]
+Queries = Annotated[str | None, text_option(help_of("queries"))]
+Against = Annotated[str | None, text_option(help_of("against"))]
+ClusterName = Annotated[str | None, text_option("Of clusters.yaml (default: the first).")]
+EngineCluster = Annotated[str | None, text_option("Of clusters.yaml (default: the engine's).")]
 Mode = Annotated[Literal["bounds", "paired"] | None, typer.Option(help=help_of("mode"))]
-Repetitions = Annotated[
-    int | None,
-    typer.Option(parser=whole(1, 100), metavar="N", help=help_of("repetitions")),
-]
-CandidateConf = Annotated[
-    list[str] | None,
-    typer.Option(
-        callback=confs,
-        metavar="KEY=VALUE",
-        help=f"{help_of('candidate_conf')} Repeat for more.",
-    ),
-]
+Repetitions = Annotated[int | None, number_option(1, 100, help=help_of("repetitions"))]
+CandidateConf = Annotated[list[str] | None, confs_option(help_of("candidate_conf"))]
 Compatibility = Annotated[
-    bool | None,
-    typer.Option("--compatibility/--no-compatibility", help=help_of("compatibility")),
+    bool | None, typer.Option("--compatibility/--no-compatibility", help=help_of("compatibility"))
 ]
-Port = Annotated[int, typer.Option(parser=whole(1, 65535), metavar="N", help="Of Airflow.")]
+Port = Annotated[int, number_option(1, 65535, help="Of Airflow.")]
 Database = Annotated[
     str | None, typer.Option("--db", help="Database URL (default: $NEXMARK_DB, else in .nexmark).")
 ]
-By = Annotated[str | None, _text("Who does it (default: the user of this process).")]
-Optional = Annotated[str | None, typer.Option(callback=given)]
+By = Annotated[str | None, text_option("Who does it (default: the user of this process).")]
+Optional = Annotated[str | None, text_option()]
+Seed = Annotated[int, number_option(0, 2**31 - 1, "S")]
+Out = Annotated[Path | None, typer.Option(help="A new file for all that was found, JSON.")]

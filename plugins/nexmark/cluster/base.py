@@ -22,7 +22,6 @@ from nexmark_jobs.host.leases import locked, write_whole
 SAMPLER_MAX_SECONDS = 12 * 3600
 
 _STATUS_TIMEOUT_S = 5
-#: The caller's own settings, which Spark does not inherit.
 #: Confs of the daemons: they open only what the night needs.
 DAEMON_CONFS = {
     "spark.authenticate": "true",
@@ -281,7 +280,7 @@ class SparkCluster(ABC):
 
     @property
     def started(self) -> bool:
-        """Whether it was started and not stopped since, even if it has lost processes."""
+        """Return whether the cluster was started and not stopped, even if it has lost processes."""
         return self._running.exists()
 
     def trouble_with(self, spark: Release) -> str:
@@ -290,6 +289,12 @@ class SparkCluster(ABC):
         if running != spark.name:
             return f"it runs {running}, not {spark.name}"
         return self.trouble()
+
+    def left_behind(self, answer: Mapping[str, Any]) -> str:
+        """What to do about processes that did not end, or ''; `answer` is of `processes`."""
+        pids = " ".join(str(process["pid"]) for process in answer["left"])
+        remedy = f"look at them with ps, then: kill -9 {pids}"
+        return f"processes {pids} did not end; {remedy}" if pids else ""
 
     def trouble(self) -> str:
         """The reason why no application can run properly now, or ''."""
@@ -306,6 +311,20 @@ class SparkCluster(ABC):
                 f"not {self.config.workers} with {self.config.worker_cores}"
             )
         return ""
+
+    def master_arguments(self, address: str) -> list[str]:
+        """The arguments of the master's program."""
+        port, ui = self.config.master_port, self.config.master_ui_port
+        return ["--host", address, "--port", str(port), "--webui-port", str(ui)]
+
+    def worker_arguments(self, address: str, cores: int, memory: str, work: str) -> list[str]:
+        """The arguments of a worker's program; `work` is its directory."""
+        port, ui = self.config.worker_port, self.config.worker_ui_port
+        return [
+            *("--host", address, "--port", str(port), "--webui-port", str(ui)),
+            *("--cores", str(cores), "--memory", memory, "--work-dir", work),
+            self.config.master_url,
+        ]
 
     def _master_is_alone(self) -> bool:
         """Whether the master answers and waits for its workers."""

@@ -26,7 +26,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +38,7 @@ from nexmark.cluster.base import (
     properties,
     silent,
 )
-from nexmark.cluster.hosts.programs import program_command, program_input, program_result
+from nexmark.cluster.hosts.host import program_command, program_input, program_result
 from nexmark.cluster.hosts.samplers import executor_of, pattern_of, wait_until_whole
 from nexmark.cluster.lease import ClusterError, Lease
 from nexmark.config import EmbeddedCluster
@@ -58,6 +57,7 @@ _POLL_S = 0.2
 _LOG_LINES = 3
 _CANARY_S = 60
 _END_GRACE_S = 10
+_DAEMONS = "daemons.conf"
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,13 @@ class LocalCluster(SparkCluster):
         """The Kafka brokers of a night that reads Kafka; they outlive a restart of the cluster."""
         from nexmark.kafka.broker import LocalBrokers
 
-        return LocalBrokers(self._kafka, owner_mark(self.home, f"{self.config.name} kafka"))
+        return LocalBrokers(
+            self.state / "kafka", owner_mark(self.home, f"{self.config.name} kafka")
+        )
 
     def end_kafka(self) -> list[str]:
         """Ends the brokers, and removes their storage."""
-        return self.brokers.down() if self._kafka.exists() else []
-
-    @property
-    def _kafka(self) -> Path:
-        return self.state / "kafka"
+        return self.brokers.down() if (self.state / "kafka").exists() else []
 
     @property
     def worker_python(self) -> str:
@@ -131,13 +129,9 @@ class LocalCluster(SparkCluster):
 
     def canary(self) -> dict[str, dict[str, float]]:
         """The canary of this machine, in a separate process as on a host."""
-        request = {"directory": str(self.home)}
-        run = subprocess.run(
-            program_command(sys.executable),
-            input=program_input(canary, request),
-            capture_output=True,
-            timeout=_CANARY_S,
-        )
+        command, sent = program_command(sys.executable), {"directory": str(self.home)}
+        asked = program_input(canary, sent)
+        run = subprocess.run(command, input=asked, capture_output=True, timeout=_CANARY_S)
         try:
             answer = program_result(run.stdout)
         except ValueError:
@@ -192,12 +186,16 @@ class LocalCluster(SparkCluster):
             for directory in ("work", "local", "checkpoints"):
                 (self.scratch / directory).mkdir(parents=True, exist_ok=True)
             confs = DAEMON_CONFS | {"spark.authenticate.secret": self._secret()}
-            write_whole(self._daemon_confs, properties(confs))
-            master = self._start_master(spark.path, logs / "master.log")
-            self._wait(self._master_is_alone, master, logs / "master.log", "master")
-            worker = self._start_worker(spark.path, logs / "worker.log")
-            ready = partial(self._both_are_up, master)
-            self._wait(ready, worker, logs / "worker.log", "worker")
+            write_whole(self._private / _DAEMONS, properties(confs))
+            log, arguments = logs / "master.log", self.master_arguments(LOOPBACK)
+            master = self._start_daemon("master.Master", arguments, spark, log)
+            self._wait(self._master_is_alone, master, log, "master")
+            config, log = self.config, logs / "worker.log"
+            memory = f"{config.executors * mebibytes(config.executor_memory)}m"
+            size = (config.worker_cores, memory, str(self.scratch / "work"))
+            arguments = self.worker_arguments(LOOPBACK, *size)
+            worker = self._start_daemon("worker.Worker", arguments, spark, log)
+            self._wait(lambda: master.alive and not self.trouble(), worker, log, "worker")
             self._running.write_text(spark.name)
         except BaseException:
             self.clear()
@@ -209,57 +207,26 @@ class LocalCluster(SparkCluster):
         """Ends all processes of this cluster and removes its scratch space; keeps the lease."""
         request = {"do": "end", "mark": self.mark, "grace_s": _END_GRACE_S}
         answer = processes.main(request)
-        if answer["left"]:
-            pids = " ".join(str(process["pid"]) for process in answer["left"])
-            raise ClusterError(
-                f"cluster {self.config.name}: processes {pids} did not end; "
-                f"look at them with ps, then: kill -9 {pids}"
-            )
+        if left := self.left_behind(answer):
+            raise ClusterError(f"cluster {self.config.name}: {left}")
         shutil.rmtree(self.scratch, ignore_errors=True)
         self._running.unlink(missing_ok=True)
         return [f"{process['pid']} {process['command']}" for process in answer["ended"]]
 
-    @property
-    def _daemon_confs(self) -> Path:
-        return self._private / "daemons.conf"
-
-    def _start_master(self, spark_home: Path, log: Path) -> Process:
-        port, ui = self.config.master_port, self.config.master_ui_port
-        arguments = ["--host", LOOPBACK, "--port", str(port), "--webui-port", str(ui)]
-        return self._start_daemon("master.Master", arguments, spark_home, log)
-
-    def _start_worker(self, spark_home: Path, log: Path) -> Process:
-        config = self.config
-        amount, unit = int(config.executor_memory[:-1]), config.executor_memory[-1]
-        arguments = [
-            *("--host", LOOPBACK, "--port", str(config.worker_port)),
-            *("--webui-port", str(config.worker_ui_port)),
-            *("--cores", str(config.executors * config.executor_cores)),
-            *("--memory", f"{config.executors * amount}{unit}"),
-            *("--work-dir", str(self.scratch / "work")),
-            config.master_url,
-        ]
-        return self._start_daemon("worker.Worker", arguments, spark_home, log)
-
-    def _start_daemon(
-        self, main_class: str, arguments: list[str], spark_home: Path, log: Path
-    ) -> Process:
+    def _start_daemon(self, name: str, arguments: list[str], spark: Release, log: Path) -> Process:
         environment = {
-            **self.driver_environment(spark_home),
+            **self.driver_environment(spark.path),
             "SPARK_DAEMON_MEMORY": self.config.daemon_memory,
             "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC",
         }
         # A file of its own: SPARK_CONF_DIR is on the class path of executors, see `conf_dir`.
         command = [
-            str(spark_home / "bin" / "spark-class"),
-            f"org.apache.spark.deploy.{main_class}",
-            *("--properties-file", str(self._daemon_confs)),
+            str(spark.path / "bin" / "spark-class"),
+            f"org.apache.spark.deploy.{name}",
+            *("--properties-file", str(self._private / _DAEMONS)),
             *arguments,
         ]
         return start_detached(command, environment, self.mark, log)
-
-    def _both_are_up(self, master: Process) -> bool:
-        return master.alive and not self.trouble()
 
     def _wait(self, ready: Callable[[], bool], process: Process, log: Path, what: str) -> None:
         """Waits until `process` is ready and listens on its ports itself.
@@ -272,23 +239,15 @@ class LocalCluster(SparkCluster):
             if not process.alive:
                 raise ClusterError(f"Spark {what}: ended while it started; {self._why(log)}")
             if time.monotonic() > deadline:
-                raise ClusterError(
-                    f"Spark {what}: not ready after {self.config.start_timeout_s} s; "
-                    f"{self._why(log)}"
-                )
+                late = f"not ready after {self.config.start_timeout_s} s"
+                raise ClusterError(f"Spark {what}: {late}; {self._why(log)}")
             time.sleep(_POLL_S)
 
     def _why(self, log: Path) -> str:
         """The process that has a port of this cluster, else the last lines of `log`."""
-        taken = self._taken_ports()
-        return f"{taken[0]}; see {log}" if taken else _tail(log)
-
-
-def _tail(log: Path) -> str:
-    """The last lines of `log` as one, with the path of the rest."""
-    try:
-        lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
-    except OSError:
-        lines = []
-    last = " | ".join([line for line in lines if line][-_LOG_LINES:]) or "nothing was logged"
-    return f"its last words: {last}; see {log}"
+        if taken := self._taken_ports():
+            return f"{taken[0]}; see {log}"
+        text = log.read_text(errors="replace") if log.exists() else ""
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        last = " | ".join(lines[-_LOG_LINES:]) or "nothing was logged"
+        return f"its last words: {last}; see {log}"

@@ -213,7 +213,7 @@ class RemoteCluster(SparkCluster):
     def _ask_host(self, request: dict[str, Any]) -> dict[str, Any]:
         request |= {"path": self._host_lease, "owner": f"{socket.gethostname()}:{self.home}|"}
         connection = self.config.hosts[self.config.master].connection
-        with Host(self.config.master, connection, self.config.python) as host:
+        with contextlib.closing(Host(self.config.master, connection, self.config.python)) as host:
             return host.call(leases, request, timeout_s=_CALL_S + _CALL_S)
 
     @property
@@ -230,12 +230,8 @@ class RemoteCluster(SparkCluster):
     def start_samplers(self, jobs: Release, query: str, interval_s: float) -> None:
         """Start the sampler of the deployed jobs on every host."""
         program = f"{self.config.root}/releases/{jobs.name}/cpu_sampler.py"
-        directory = f"{self.work}/samplers"
-        self._on_hosts(
-            lambda host: start_sampler(
-                host, self.config.python, program, directory, query, interval_s, self.mark
-            )
-        )
+        what = (self.config.python, program, f"{self.work}/samplers", query, interval_s, self.mark)
+        self._on_hosts(lambda host: start_sampler(host, *what))
 
     def stop_samplers(self, query: str, directory: Path) -> None:
         """Ends the samplers and fetches their files; a host without samples has no file."""
@@ -255,11 +251,7 @@ class RemoteCluster(SparkCluster):
                 lambda: _all_of(on_all(hosts, lambda host: recordings_on(host, pattern))),
                 self.config.executors,
             )
-            _all_of(
-                on_all(
-                    hosts, lambda host: fetch_from(host, found[host.name], directory / host.name)
-                )
-            )
+            _all_of(on_all(hosts, lambda h: fetch_from(h, found[h.name], directory / h.name)))
 
     def recorder_problem(self) -> str:
         """The reason why a host's JDK cannot record, or this machine's JDK cannot read it."""
@@ -276,9 +268,8 @@ class RemoteCluster(SparkCluster):
     def canary(self) -> dict[str, dict[str, float]]:
         """The canary of every host, on the disk for state."""
         request = {"directory": self.config.local_dir}
-        return self._on_hosts(
-            lambda host: host.call(canary, request, timeout_s=_CANARY_S)["metrics"]
-        )
+        found = self._on_hosts(lambda host: host.call(canary, request, timeout_s=_CANARY_S))
+        return {name: answer["metrics"] for name, answer in found.items()}
 
     def describe(self) -> dict[str, dict[str, Any]]:
         """The facts of every host; asks all at once."""
@@ -293,15 +284,13 @@ class RemoteCluster(SparkCluster):
     @contextlib.contextmanager
     def _hosts(self) -> Iterator[list[Host]]:
         """All hosts; each connects when it is first used."""
-        hosts: list[Host] = [
-            Host(name, machine.connection, self.config.python)
-            for name, machine in self.config.hosts.items()
-        ]
-        try:
-            yield hosts
-        finally:
-            for host in hosts:
-                host.close()
+        with contextlib.ExitStack() as opened:
+            yield [
+                opened.enter_context(
+                    contextlib.closing(Host(name, machine.connection, self.config.python))
+                )
+                for name, machine in self.config.hosts.items()
+            ]
 
     def _prepare(self, host: Host) -> None:
         confs = _DAEMON_CONFS | {"spark.authenticate.secret": self._secret()}
@@ -314,21 +303,14 @@ class RemoteCluster(SparkCluster):
         host.call(files, request, timeout_s=_CALL_S)
 
     def _start_master(self, host: Host, spark: Release) -> None:
-        arguments = [
-            *("--host", self.config.master_address, "--port", str(self.config.master_port)),
-            *("--webui-port", str(self.config.master_ui_port)),
-        ]
+        arguments = self.master_arguments(self.config.master_address)
         self._start_daemon(host, "master.Master", arguments, spark)
 
     def _start_worker(self, host: Host, spark: Release) -> None:
         machine = self.config.hosts[host.name]
-        arguments = [
-            *("--host", machine.address, "--port", str(self.config.worker_port)),
-            *("--webui-port", str(self.config.worker_ui_port)),
-            *("--cores", str(machine.cores), "--memory", f"{mebibytes(machine.memory or '1m')}m"),
-            *("--work-dir", f"{self.work}/worker"),
-            self.config.master_url,
-        ]
+        memory = f"{mebibytes(machine.memory or '1m')}m"
+        size = (machine.cores or 1, memory, f"{self.work}/worker")
+        arguments = self.worker_arguments(machine.address, *size)
         self._start_daemon(host, "worker.Worker", arguments, spark)
 
     def _start_daemon(
@@ -389,17 +371,13 @@ class RemoteCluster(SparkCluster):
             with contextlib.suppress(HostError):  # never started there
                 host.fetch(self._log(host.name), logs / Path(self._log(host.name)).name)
         host.call(files, {"remove": [self.work, self.local]}, timeout_s=3 * _CALL_S)
-        if answer["left"]:
-            pids = " ".join(str(process["pid"]) for process in answer["left"])
-            raise HostError(
-                f"host {host.name}: processes {pids} did not end; look at them with ps, "
-                f"then: kill -9 {pids}"
-            )
+        if left := self.left_behind(answer):
+            raise HostError(f"host {host.name}: {left}")
         return [f"{process['pid']} {process['command']}" for process in answer["ended"]]
 
 
 def _all_of(outcomes: Mapping[str, Outcome | HostError]) -> dict[str, Outcome]:
-    """What every host returned; what went wrong on hosts is raised as one error."""
+    """Return the answers of all hosts; raise the failures of hosts as one error."""
     found = {name: x for name, x in outcomes.items() if not isinstance(x, HostError)}
     if len(found) < len(outcomes):
         problems = (str(x) for x in outcomes.values() if isinstance(x, HostError))

@@ -57,7 +57,7 @@ class Half:
 
 @dataclass
 class Application:
-    """What one build is to do, and where.
+    """The work of one build, and its directory.
 
     Attributes:
         build: the Spark build.
@@ -80,7 +80,7 @@ class Application:
         """Run the halves; where one ends the application, a second application runs the rest.
 
         Returns:
-            What became of each half, by its id.
+            The outcome of each half by its id.
 
         Raises:
             ApplicationError: The application does not start, or ends before its first half.

@@ -1,4 +1,4 @@
-"""What is checked: two builds, queries with a formulation for each build, and an input."""
+"""The cases of a check: two builds, queries with a formulation for each build, an input."""
 
 from __future__ import annotations
 

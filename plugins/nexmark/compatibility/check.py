@@ -214,7 +214,7 @@ def _run(
 
 
 def _may_run(half: Half, halves: list[Half], records: Records) -> bool:
-    """Whether the half before this one was done, or is to be run by the same application."""
+    """Return whether the first half is done, or this same application will run it."""
     if half.after is None or half.after in {other.id for other in halves}:
         return True
     return bool(records[half.after]["state"] == "done")
@@ -267,7 +267,7 @@ def _plans(
 
 
 def _outcome(way: _Way, records: Records, events: Path) -> Restart:
-    """What became of both halves; the final table compared with the reference."""
+    """Return the outcome of both halves, with the final table compared with the reference."""
     begun, resumed = (records[id_] for id_ in way.ids)
     for record, ending in ((begun, Ending.NOT_BEGUN), (resumed, Ending.REFUSED)):
         if record["state"] != "done":

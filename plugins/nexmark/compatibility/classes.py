@@ -11,7 +11,7 @@ from nexmark.compatibility.plans import PlanDifference, PlanGrade, QueryPlan
 
 
 class Class(StrEnum):
-    """What an upgrade does to a running query."""
+    """The class of an upgrade for a running query."""
 
     SAME = "same"
     CHANGED = "plan changed, state compatible"
@@ -26,7 +26,7 @@ RED = frozenset({Class.INCOMPATIBLE, Class.WRONG, Class.UNKNOWN})
 
 
 class Ending(StrEnum):
-    """What became of a run that one side began and the other side went on with."""
+    """The outcome of a run that one side began and the other side continued."""
 
     RIGHT = "right"
     WRONG = "wrong"

@@ -1,4 +1,4 @@
-"""What a build does with damaged checkpoints: refuses, goes on rightly, or answers wrongly."""
+"""Runs a build on damaged checkpoints: it refuses, goes on rightly, or answers wrongly."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNDAMAGED = "(none)"
 
 @dataclass(frozen=True)
 class Damaged:
-    """What became of a query whose checkpoint, of `state` at `place`, had damage `kind`."""
+    """The outcome of a query on a checkpoint of `state` at `place` with damage `kind`."""
 
     kind: str
     state: str

@@ -23,7 +23,7 @@ def matrix(found: Sequence[Compatibility]) -> str:
 
 
 def is_red(found: Sequence[Compatibility]) -> bool:
-    """Whether a query of those would not survive, or is not known to."""
+    """Return whether any of these queries would not survive, or is not known to."""
     return any(each.class_ in RED for each in found)
 
 

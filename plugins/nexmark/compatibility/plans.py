@@ -14,7 +14,7 @@ _SHOWN = 60
 
 
 class PlanGrade(StrEnum):
-    """What two plans have in common, the worst difference last."""
+    """The kinds of difference between two plans, the worst last."""
 
     SAME = "same"
     CHANGED = "plan changed"

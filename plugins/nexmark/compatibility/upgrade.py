@@ -1,4 +1,4 @@
-"""What a night checks of running queries: which builds, with which confs, in which queries.
+"""The plan of a night's check of running queries: builds, confs and queries.
 
 <run directory>/compatibility.json    all that was found, with the plans of both arms
 """

@@ -11,9 +11,8 @@ from nexmark.config.clusters import (
     Machine,
     SshCluster,
 )
-from nexmark.config.confs import SparkConf
 from nexmark.config.experiment_models import Experiment, ExperimentArm
-from nexmark.config.fields import KNOWN_QUERIES, STANDARD_QUERIES
+from nexmark.config.fields import KNOWN_QUERIES, STANDARD_QUERIES, SparkConf
 from nexmark.config.load import load, load_experiments, profile_path
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
@@ -29,6 +28,7 @@ from nexmark.config.models import (
     Snapshots,
     Span,
     Workload,
+    pick,
 )
 from nexmark.errors import ConfigError, suggest
 
@@ -60,6 +60,7 @@ __all__ = [
     "Workload",
     "load",
     "load_experiments",
+    "pick",
     "profile_path",
     "suggest",
 ]

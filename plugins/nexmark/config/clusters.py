@@ -70,12 +70,11 @@ class Cluster(Model):
         """
         if arm == Arm.CANDIDATE:
             return self
-        changes: dict[str, object] = {
-            name: getattr(self, name) + self.baseline_ports for name in PORTS
-        }
-        changes["name"] = f"{self.name}-{Arm.BASELINE}"
-        changes["spark_connection"] = f"{self.spark_connection}_{Arm.BASELINE}"
-        return self.model_copy(update=changes)
+        ports = {name: getattr(self, name) + self.baseline_ports for name in PORTS}
+        name = f"{self.name}-{Arm.BASELINE}"
+        connection = f"{self.spark_connection}_{Arm.BASELINE}"
+        update = {**ports, "name": name, "spark_connection": connection}
+        return self.model_copy(update=update)
 
     @property
     def master_address(self) -> str:

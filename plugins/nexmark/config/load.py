@@ -1,19 +1,17 @@
-"""`include/conf/*.yaml` -> `Config`."""
+"""`include/conf/*.yaml` and the Spark profiles -> `Config`; the first mistake is a ConfigError."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
-
-from pydantic import BaseModel
+from typing import Any, cast
 
 from nexmark.config import paths
 from nexmark.config.clusters import KINDS, AnyCluster
-from nexmark.config.confs import check_conf
 from nexmark.config.document import Document, Key, read, read_text
-from nexmark.config.experiment_models import Experiment
+from nexmark.config.experiment_models import Experiment, load_notifications
+from nexmark.config.fields import check_conf
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
     BUILD_DAG_ID,
@@ -24,18 +22,59 @@ from nexmark.config.models import (
     Gate,
     Workload,
 )
-from nexmark.config.notifications import load_notifications
-from nexmark.config.pace import with_sizes
 from nexmark.errors import KeyedError, suggest
 
-_M = TypeVar("_M", bound=BaseModel)
+_KEYS = ("rate", "seconds", "warm_up", "trigger")
+_SIZES = ("events", "tps", "rows_per_batch", "warmup_batches")
+_VERIFY = {"events": 20_000, "tps": 1_000, "rows_per_batch": 10_000}
+
+
+def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A workload as it is written, with the sizes that follow from its kind.
+
+    The warm-up of a paced workload is a batch. In a recovery workload every repetition is compared
+    with the reference, so the verification has the same events.
+
+    Raises:
+        KeyedError: A key is missing, or is of the other kind.
+    """
+    if given.get("kind") != "paced":
+        for key in _KEYS:
+            if key in given:
+                raise KeyedError((key,), f"{key} belongs to kind: paced; remove it")
+        return _of_recovery(given)
+    for key in (*_KEYS, "partitions"):
+        if key not in given:
+            raise KeyedError((key,), f"a paced workload needs {key}; add it")
+    for key in _SIZES:
+        if key in given:
+            raise KeyedError((key,), f"{key} follows from rate, seconds and warm_up; remove it")
+    if given.get("source") != "kafka":
+        raise KeyedError(("source",), "a paced workload reads Kafka; write source: kafka")
+    rate, seconds, warm_up = (given[key] for key in _KEYS[:3])
+    if all(isinstance(each, int) and each > 0 for each in (rate, seconds, warm_up)):
+        sizes = ((seconds + warm_up) * rate, rate, warm_up * rate, 1)
+    else:  # which the fields refuse
+        sizes = (2, 1, 1, 1)
+    return {"verify": _VERIFY, **given, **dict(zip(_SIZES, sizes, strict=True))}
+
+
+def _of_recovery(given: Mapping[str, Any]) -> dict[str, Any]:
+    if given.get("kind") != "recovery":
+        if "recovery" in given:
+            raise KeyedError(("recovery",), "recovery belongs to kind: recovery; remove it")
+        return dict(given)
+    for key in ("verify", "source"):
+        if key in given:
+            raise KeyedError((key,), f"{key} is given in a recovery workload; remove it")
+    size = {key: given[key] for key in _SIZES[:3] if key in given}
+    return {"recovery": {}, **given, "verify": size}
+
 
 #: Ids of the DAGs that do not belong to an engine, each with its purpose.
-RESERVED_DAG_IDS = {
-    BUILD_DAG_ID: "a build on demand",
-    ACCEPT_DAG_ID: "accept a run",
-    SIGNOFF_DAG_ID: "sign a release off",
-    EXPERIMENT_DAG_ID: "measure an experiment",
+_RESERVED = {
+    **{BUILD_DAG_ID: "a build on demand", ACCEPT_DAG_ID: "accept a run"},
+    **{SIGNOFF_DAG_ID: "sign a release off", EXPERIMENT_DAG_ID: "measure an experiment"},
 }
 
 
@@ -49,17 +88,21 @@ def load(directory: Path | None = None) -> Config:
     workloads_file = read(directory / "workloads.yaml")
     workloads = dict(_workloads(workloads_file))
     engines_file = read(directory / "engines.yaml")
-    engines = dict(_entries(engines_file, "engines", Engine))
+    engines = {
+        name: engines_file.validated(("engines", name), Engine, value)
+        for name, value in _section(engines_file, "engines")
+    }
     clusters = dict(_clusters(read(directory / "clusters.yaml")))
     gate_file = read(directory / "gate.yaml")
     gate = gate_file.validated((), Gate, gate_file.data)
     _check_engines(engines_file, engines, workloads, clusters, directory)
-    for name, workload in workloads.items():
+    for name, one in workloads.items():
         key = ("workloads", name, "conf_profile")
-        _check_profile(workloads_file, key, workload.conf_profile, directory)
+        _check_profile(workloads_file, key, one.conf_profile, directory)
     for name in gate.workloads:
         gate_file.look_up(("workloads", name), "workload", name, workloads)
-    check_profiles(directory)
+    for path in sorted((directory / "spark").glob("*.conf")):
+        read_profile(path)
     load_notifications(directory)
     load_experiments(directory)
     return Config(engines=engines, workloads=workloads, clusters=clusters, gate=gate)
@@ -94,11 +137,6 @@ def load_gate(path: Path | None = None) -> Gate:
 def profile_path(profile: str, directory: Path | None = None) -> Path:
     """The Spark properties file of a conf profile, e.g. `include/conf/spark/default.conf`."""
     return (directory or paths.conf_dir()) / "spark" / f"{profile}.conf"
-
-
-def _entries(document: Document, section: str, model: type[_M]) -> Iterator[tuple[str, _M]]:
-    for name, value in _section(document, section):
-        yield name, document.validated((section, name), model, value)
 
 
 def _workloads(document: Document) -> Iterator[tuple[str, Workload]]:
@@ -145,7 +183,7 @@ def _check_engines(
     clusters: Mapping[str, AnyCluster],
     directory: Path,
 ) -> None:
-    dag_ids = dict(RESERVED_DAG_IDS)
+    dag_ids = dict(_RESERVED)
     for name, engine in engines.items():
         key = ("engines", name)
         document.look_up((*key, "workload"), "workload", engine.workload, workloads)
@@ -171,12 +209,6 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
-def check_profiles(directory: Path) -> None:
-    """Read all profiles of a configuration; ConfigError for the first thing that is wrong."""
-    for path in sorted((directory / "spark").glob("*.conf")):
-        read_profile(path)
-
-
 def read_profile(path: Path) -> Mapping[str, str]:
     """The confs of a profile.
 
@@ -185,10 +217,7 @@ def read_profile(path: Path) -> Mapping[str, str]:
     """
     lines: dict[str, int] = {}
     confs: dict[str, str] = {}
-    for number, text in _logical_lines(read_text(path)):
-        found = _ENTRY.fullmatch(text)
-        assert found is not None
-        key, value = _unescaped(found[1]), _unescaped(found[2])
+    for number, key, value in conf_entries(read_text(path)):
         here = Document(path, {}, {(key,): number})
         if key in confs:
             raise here.error((key,), f"is there twice (first on line {lines[key]}); remove one")
@@ -199,6 +228,14 @@ def read_profile(path: Path) -> Mapping[str, str]:
         confs[key] = value
         lines[key] = number
     return confs
+
+
+def conf_entries(text: str) -> Iterator[tuple[int, str, str]]:
+    """Line, key and value of the entries of a properties file, as Java reads it."""
+    for number, line in _logical_lines(text):
+        found = _ENTRY.fullmatch(line)
+        assert found is not None
+        yield number, _unescaped(found[1]), _unescaped(found[2])
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -219,10 +256,9 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _unescaped(text: str) -> str:
     """`text` without its backslashes."""
-    return _ESCAPE.sub(lambda found: _character(found[1]), text)
 
+    def character(found: re.Match[str]) -> str:
+        escape = found[1]
+        return chr(int(escape[1:], 16)) if len(escape) > 1 else _ESCAPED.get(escape, escape)
 
-def _character(escape: str) -> str:
-    if len(escape) > 1:
-        return chr(int(escape[1:], 16))
-    return _ESCAPED.get(escape, escape)
+    return _ESCAPE.sub(character, text)

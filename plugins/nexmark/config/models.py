@@ -5,23 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from nexmark.config.clusters import AnyCluster
-from nexmark.config.confs import SparkConf, no_secret_in_address
 from nexmark.config.fields import (
     KNOWN_QUERIES,
     STANDARD_QUERIES,
     Model,
     Positive,
     Schedule,
+    SparkConf,
     Tarball,
     check_tarball,
     known_mode,
+    no_secret_in_address,
 )
-from nexmark.errors import KeyedError, suggest
+from nexmark.errors import KeyedError, NexmarkError, suggest
 from nexmark.model import ARMS
 from nexmark_jobs.knobs import (
     BASE_TIME_MS,
@@ -33,6 +34,8 @@ from nexmark_jobs.knobs import (
     check_span,
     knobs,
 )
+
+_T = TypeVar("_T")
 
 
 def _query(value: object) -> object:
@@ -76,17 +79,14 @@ class BuildSource(Model):
     def _one_kind(self) -> BuildSource:
         kinds = [k for k in ("pypi", "tarball", "directory") if getattr(self, k) is not None]
         if len(kinds) != 1:
-            found = " and ".join(kinds) or "none"
-            raise ValueError(
-                "a build needs exactly one of pypi, tarball and directory, "
-                f"there is {found}; keep one"
-            )
+            needed = "a build needs exactly one of pypi, tarball and directory"
+            raise ValueError(f"{needed}, there is {' and '.join(kinds) or 'none'}; keep one")
         if (self.tarball is None) != (self.sha512 is None):
             raise ValueError("tarball and sha512 belong together; add the one that is missing")
         return self
 
     def __str__(self) -> str:
-        """The build as it is written in the DAG's `candidate` param."""
+        """Return the build in the form of the DAG's param `candidate`."""
         if self.pypi is not None:
             return f"pypi:{self.pypi}"
         if self.tarball is not None:
@@ -122,10 +122,11 @@ class Snapshots(Model):
     def of(self, day: date) -> tuple[str, str]:
         """Where the tarball of `day` is, and the file with its SHA-512."""
         dates = {"ds": day.isoformat(), "ds_nodash": day.strftime("%Y%m%d")}
-        tarball, sha512 = (
-            _DATE.sub(lambda found: dates[found[1]], text) for text in (self.tarball, self.sha512)
-        )
-        return tarball, sha512
+
+        def dated(text: str) -> str:
+            return _DATE.sub(lambda found: dates[found[1]], text)
+
+        return dated(self.tarball), dated(self.sha512)
 
 
 class Engine(Model):
@@ -372,6 +373,13 @@ class Gate(Model):
         return self.queries.get(query, self.workloads.get(workload, self.max_ratio))
 
 
+def pick(section: str, name: str, known: Mapping[str, _T]) -> _T:
+    """The entry `name` of `known`; NexmarkError with the nearest name if there is none."""
+    if name not in known:
+        raise NexmarkError(f"{section}: unknown {section} {name!r}; {suggest(name, known)}")
+    return known[name]
+
+
 class Config(Model):
     """Everything in `include/conf`, by name, in the order of the files."""
 
@@ -385,6 +393,10 @@ class Config(Model):
         """The engine with the highest version in its name."""
         versions = {name: [int(n) for n in re.findall(r"\d+", name)] for name in self.engines}
         return self.engines[max(versions, key=lambda name: versions[name])]
+
+    def engine(self, name: str | None) -> Engine:
+        """The engine of a name, the newest for none; NexmarkError for a name that is not there."""
+        return pick("engine", name, self.engines) if name else self.newest
 
     @property
     def all_clusters(self) -> list[AnyCluster]:

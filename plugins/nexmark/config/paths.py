@@ -42,29 +42,9 @@ def builds_dir() -> Path:
     return home() / "builds"
 
 
-def jobs_dir() -> Path:
-    """The deployed copies of `nexmark_jobs`, by content."""
-    return home() / "jobs"
-
-
-def archives_dir() -> Path:
-    """Class archives of drivers (see `tasks.jvm`)."""
-    return home() / "archives"
-
-
-def event_logs_dir() -> Path:
-    """Links to the event logs of timed repetitions, for a Spark history server."""
-    return home() / "event-logs"
-
-
-def runs_dir() -> Path:
-    """The run directories, one per DAG run."""
-    return home() / "runs"
-
-
 def run_dir(dag_id: str, run_id: str) -> Path:
     """The directory of one DAG run: `<home>/runs/<dag_id>/<run_id made safe>`."""
-    return runs_dir() / dag_id / safe_name(run_id)
+    return home() / "runs" / dag_id / safe_name(run_id)
 
 
 def safe_name(text: str) -> str:

@@ -27,9 +27,8 @@ def nightly_params(engine: Engine, config: Config) -> dict[str, Param]:
 
 def on_demand_params(config: Config) -> dict[str, Param]:
     """The params of `nexmark_build`; the build has no default, it must be given."""
-    confs = (
-        "Whose confs, workload, cluster and accepted builds are used: include/conf/engines.yaml."
-    )
+    whose = "Whose confs, workload, cluster and accepted builds are used"
+    confs = f"{whose}: include/conf/engines.yaml."
     return {
         "build": _required("build"),
         **{name: _param(name) for name in _COMMON},
@@ -48,7 +47,7 @@ def signoff_params(config: Config, more_pairs: int) -> dict[str, Param]:
     usual = "nightly" if "nightly" in workloads else workloads[0]
     return {
         "engine": _one_of("engine", config.engines, config.newest.name),
-        "build": _required("build", description=f"What is to be signed off: {BUILD}."),
+        "build": _required("build", description=f"The build to sign off: {BUILD}."),
         "against": _param(
             "against",
             description="The build to compare with, the last release say; empty: the build that "
@@ -103,12 +102,7 @@ def experiment_params(config: Config, experiments: Iterable[str]) -> dict[str, P
     """The params of `nexmark_experiment`; the name has no default, it must be given."""
     names = list(experiments)
     return {
-        "name": Param(
-            type="string",
-            enum=names,
-            title="Experiment",
-            description="Of include/conf/experiments.yaml.",
-        ),
+        "name": _text("Experiment", "Of include/conf/experiments.yaml.", enum=names),
         "sizes": Param(
             None,
             type=["null", "array"],
@@ -130,27 +124,19 @@ def experiment_params(config: Config, experiments: Iterable[str]) -> dict[str, P
 
 def accept_params() -> dict[str, Param]:
     """The params of `nexmark_accept`; run and reason have no default, they must be given."""
+    until = "a day (2027-01-31, UTC) or a number of days (30d); empty: without end."
+    maybe = {"default": "", "type": ["null", "string"]}
     return {
-        "run": Param(
-            type="string",
-            minLength=1,
-            maxLength=500,
-            title="Run",
-            description="The run id of the night to accept, or a part of it that is unique.",
+        "run": _text(
+            "Run",
+            "The run id of the night to accept, or a unique part of it.",
+            **{"minLength": 1, "maxLength": 500},
         ),
-        "reason": Param(
-            type="string",
-            minLength=1,
-            maxLength=2000,
-            title="Reason",
-            description="Why it is accepted; kept on record.",
+        "reason": _text(
+            "Reason", "Why it is accepted; kept on record.", minLength=1, maxLength=2000
         ),
-        "by": Param(
-            "",
-            type="string",
-            maxLength=200,
-            title="By",
-            description="Who accepts it; empty: who triggers the run.",
+        "by": _text(
+            "By", "Who accepts it; empty: who triggers the run.", default="", maxLength=200
         ),
         "queries": Param(
             None,
@@ -161,21 +147,10 @@ def accept_params() -> dict[str, Param]:
             description="A list, or names separated by commas; empty: all of the run.",
             examples=list(KNOWN_QUERIES),
         ),
-        "expires": Param(
-            "",
-            type=["null", "string"],
-            maxLength=20,
-            title="Expires",
-            description=(
-                "Until when it counts: a day (2027-01-31, UTC) or a number of days (30d); "
-                "empty: without end."
-            ),
-        ),
-        "link": Param(
-            "",
-            type=["null", "string"],
-            maxLength=2000,
-            title="Link",
-            description="Where it was decided, an issue say.",
-        ),
+        "expires": _text("Expires", f"Until when it counts: {until}", maxLength=20, **maybe),
+        "link": _text("Link", "Where it was decided, an issue say.", maxLength=2000, **maybe),
     }
+
+
+def _text(title: str, description: str, **schema: Any) -> Param:
+    return Param(**{"type": "string", "title": title, "description": description, **schema})

@@ -6,6 +6,7 @@
     q:  plan >> verify >> expectations >> start_samplers >> repetition (mapped) >> stop_samplers
         >> record
     confirmation:  suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record >> flames
+    nexmark_experiment:  steps >> measure (mapped: a fresh application each) >> table
 
 `start_cluster` and `dump_events` are setups of the teardown `stop_cluster`: if one fails, nothing
 between them runs (whatever its trigger rule), and the cluster is stopped in any case. `select`
@@ -21,9 +22,9 @@ DAGs wait for one cluster, none disturbs a repetition of another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, TaskGroup, XComArg, task
@@ -31,17 +32,28 @@ from airflow.sdk.definitions.mappedoperator import OperatorPartial
 from airflow.sdk.definitions.param import ParamsDict
 
 from nexmark.airflow_site.airflow_home import POOL
-from nexmark.config import ACCEPT_DAG_ID, BUILD_DAG_ID, Config, Engine
-from nexmark.dag.dag_params import accept_params, nightly_params, on_demand_params
-from nexmark.dag.documentation import accept_doc, nightly_doc, on_demand_doc
+from nexmark.config import (
+    ACCEPT_DAG_ID,
+    BUILD_DAG_ID,
+    EXPERIMENT_DAG_ID,
+    Config,
+    Engine,
+    Experiment,
+)
+from nexmark.dag.dag_params import (
+    accept_params,
+    experiment_params,
+    nightly_params,
+    on_demand_params,
+)
 from nexmark.dag.notifying import notifiers, notify
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.night.night_progress import tell_failure, tell_retry
-from nexmark.night.runs import CONFIRMATION, run_order
-from nexmark.tasks import confirmation, judging, query, sampling, upgrading
+from nexmark.night.run_directory import CONFIRMATION, run_order
+from nexmark.tasks import experiment_steps, judging, query, sampling, upgrading
 from nexmark.tasks import infrastructure as clusters
 from nexmark.tasks.preflight import preflight
-from nexmark.tasks.recording import record
+from nexmark.tasks.query import record
 
 START_DATE = datetime(2026, 1, 1, tzinfo=UTC)
 RETRY_DELAY = timedelta(seconds=10)
@@ -54,16 +66,24 @@ DEFAULTS: dict[str, Any] = {
     "on_failure_callback": tell_failure,
     "on_retry_callback": tell_retry,
 }
+#: Of a mapped task: one instance runs at a time, and is named after its application.
+_IN_TURN: dict[str, Any] = {
+    "max_active_tis_per_dagrun": 1,
+    "map_index_template": "{{ application }}",
+}
 _SUBMIT_OPTIONS: dict[str, Any] = {"pool": POOL, "retries": 1, "durable": False}
 
 
 def build_nightly_dag(engine: Engine, config: Config) -> DAG:
     """The nightly DAG of `engine`."""
+    build = f"the Spark build `{engine.build}`"
+    if engine.snapshots is not None:
+        build = "the Spark build of its date (a date without one is skipped, and green)"
     with dag_of(
         engine.dag_id,
         f"Nexmark on {engine.name}",
         f"Nexmark queries on {engine.name}: right, measured, compared",
-        nightly_doc(engine),
+        text_of("nightly", name=engine.name, build=build),
         "nightly",
         engine.name,
         schedule=engine.schedule,
@@ -81,7 +101,7 @@ def build_on_demand_dag(config: Config) -> DAG:
         BUILD_DAG_ID,
         "Nexmark: a Spark build on demand",
         "Nexmark queries on any Spark build: right, measured, compared with another",
-        on_demand_doc(),
+        text_of("build"),
         "build",
     ) as dag:
         _wire("", run_order(config.gate))
@@ -96,12 +116,26 @@ def build_accept_dag() -> DAG:
         ACCEPT_DAG_ID,
         "Nexmark: accept a run as the baseline",
         "Make a night the baseline that later nights are compared with",
-        accept_doc(),
+        text_of("accept"),
         "acceptance",
         params=accept_params(),
     ) as dag:
         task_of("accept", 5)(judging.accept)()
     return dag
+
+
+def text_of(document: str, **values: str) -> str:
+    """The `doc_md` of a DAG, with values for its {names}.
+
+    It names documents by their path in the repository (and in the wheel, `nexmark/site/docs`):
+    Airflow may run without a network.
+    """
+    texts = Path(__file__).with_name("texts")
+    values["when_red"] = (texts / "when_red.md").read_text(encoding="utf-8").strip()
+    text = (texts / f"{document}.md").read_text(encoding="utf-8")
+    for key, value in values.items():
+        text = text.replace(f"{{{key}}}", value)
+    return text
 
 
 def dag_of(dag_id: str, name: str, description: str, doc: str, *tags: str, **options: Any) -> DAG:
@@ -131,23 +165,21 @@ def wire_night(check: Any, order: Sequence[str]) -> tuple[Any, Any]:
     The queries run in the `order` given. `report` has to come before `stop_cluster`, which is a
     teardown.
     """
-    reap = task_of("reap", 10, pool=POOL, retries=WAIT_RETRIES, retry_delay=WAIT_DELAY)(
-        clusters.reap
-    )()
+    waits = {"retries": WAIT_RETRIES, "retry_delay": WAIT_DELAY}
+    reap = task_of("reap", 10, pool=POOL, **waits)(clusters.reap)()
     deploy = task_of("deploy", 60, pool=POOL, retries=2)(clusters.deploy)()
     start = task_of("start_cluster", 120, pool=POOL, retries=1)(clusters.start_cluster)()
-    dump: Any = _submit("dump_events", 60)(submission=start)
+    dump: Any = _submit("dump_events", 60, start)
     select = task_of("select", 5, retries=1)(query.select)()
     together = XComArg(select.operator, key=query.VERIFY_KEY)
-    last: Any = _submit("verify", 120)(submission=together)
+    last: Any = _submit("verify", 120, together)
     check >> reap >> deploy >> start.as_setup() >> dump.as_setup() >> select >> last
     for name in order:
         last = _query(name, last)
     last = _confirmation(last)
-    survive = task_of("compatibility", 120, pool=POOL, trigger_rule="all_done")(
-        upgrading.compatibility
-    )()
-    judge = task_of("judge", 15, retries=1, trigger_rule="all_done")(judging.judge)()
+    done = {"trigger_rule": "all_done"}
+    survive = task_of("compatibility", 120, pool=POOL, **done)(upgrading.compatibility)()
+    judge = task_of("judge", 15, retries=1, **done)(judging.judge)()
     report = task_of("report", 15, retries=1)(judging.report)()
     stop = task_of("stop_cluster", 10, pool=POOL, retries=1)(clusters.stop_cluster)()
     last >> survive >> judge >> report
@@ -159,14 +191,12 @@ def _query(name: str, before: Any) -> Any:
     """The tasks of one query, after `before`; returns the last of them."""
     with TaskGroup(name, tooltip=f"Nexmark {name}"):
         plan = task_of("plan", 5, pool=POOL, trigger_rule="all_done", retries=1)(query.plan)(name)
-        verify = _submit("verify", 60)(submission=XComArg(plan.operator, key=query.VERIFY_KEY))
+        verify = _submit("verify", 60, XComArg(plan.operator, key=query.VERIFY_KEY))
         expectations = task_of("expectations", 60, pool=POOL)(query.expectations)(name)
-        start = task_of("start_samplers", 5, pool=POOL, retries=1)(sampling.start_samplers)(name)
+        start, stop = _samplers(name)
         repetitions = _submit_each("repetition", 120).expand_kwargs(plan)
-        stop = task_of("stop_samplers", 5, pool=POOL, retries=1)(sampling.stop_samplers)(name)
         last = task_of("record", 15, trigger_rule="all_done", retries=2)(record)(name)
         before >> plan >> verify >> expectations >> start >> repetitions >> stop >> last
-        stop.as_teardown(setups=start)
         [before, repetitions] >> last
     return last
 
@@ -174,24 +204,22 @@ def _query(name: str, before: Any) -> Any:
 def _confirmation(before: Any) -> Any:
     """The tasks that measure suspects again, after `before`; returns the last of them."""
     with TaskGroup(CONFIRMATION, tooltip="What looks changed is measured again"):
-        suspects = task_of("suspects", 15, pool=POOL, trigger_rule="all_done", retries=1)(
-            confirmation.suspects
-        )()
-        start = task_of("start_samplers", 5, pool=POOL, retries=1)(sampling.start_samplers)(
-            CONFIRMATION
-        )
+        done = {"trigger_rule": "all_done"}
+        suspects = task_of("suspects", 15, pool=POOL, retries=1, **done)(query.suspects)()
+        start, stop = _samplers(CONFIRMATION)
         fresh = _submit_each("fresh", 120).expand_kwargs(suspects)
-        stop = task_of("stop_samplers", 5, pool=POOL, retries=1)(sampling.stop_samplers)(
-            CONFIRMATION
-        )
-        last = task_of("record", 15, trigger_rule="all_done", retries=2)(
-            confirmation.record_confirmation
-        )()
-        flames = task_of("flames", 30, trigger_rule="all_done")(confirmation.draw_flames)()
+        last = task_of("record", 15, retries=2, **done)(query.record_confirmation)()
+        flames = task_of("flames", 30, **done)(query.draw_flames)()
         before >> suspects >> start >> fresh >> stop >> last >> flames
-        stop.as_teardown(setups=start)
         fresh >> last
     return flames
+
+
+def _samplers(group: str) -> tuple[Any, Any]:
+    """The tasks that start and stop the samplers of a group."""
+    start = task_of("start_samplers", 5, pool=POOL, retries=1)(sampling.start_samplers)(group)
+    stop = task_of("stop_samplers", 5, pool=POOL, retries=1)(sampling.stop_samplers)(group)
+    return start, stop.as_teardown(setups=start)
 
 
 def task_of(task_id: str, minutes: int, **options: Any) -> Any:
@@ -199,21 +227,33 @@ def task_of(task_id: str, minutes: int, **options: Any) -> Any:
     return task(task_id=task_id, execution_timeout=timedelta(minutes=minutes), **options)
 
 
-def _submit(task_id: str, minutes: int) -> Callable[..., NexmarkSubmitOperator]:
-    return partial(
-        NexmarkSubmitOperator,
-        task_id=task_id,
-        execution_timeout=timedelta(minutes=minutes),
-        **_SUBMIT_OPTIONS,
+def _submit(task_id: str, minutes: int, submission: Any) -> NexmarkSubmitOperator:
+    limit = timedelta(minutes=minutes)
+    return NexmarkSubmitOperator(
+        task_id=task_id, execution_timeout=limit, submission=submission, **_SUBMIT_OPTIONS
     )
 
 
 def _submit_each(task_id: str, minutes: int) -> OperatorPartial:
-    """As `_submit`, for a task that is mapped; one repetition runs at a time."""
+    """As `_submit`, for a task that is mapped."""
     return NexmarkSubmitOperator.partial(
-        task_id=task_id,
-        execution_timeout=timedelta(minutes=minutes),
-        max_active_tis_per_dagrun=1,
-        map_index_template="{{ application }}",
-        **_SUBMIT_OPTIONS,
+        task_id=task_id, execution_timeout=timedelta(minutes=minutes), **_IN_TURN, **_SUBMIT_OPTIONS
     )
+
+
+def build_experiment_dag(config: Config, experiments: dict[str, Experiment]) -> DAG:
+    """The DAG that measures one of `experiments`."""
+    with dag_of(
+        EXPERIMENT_DAG_ID,
+        "Nexmark: an experiment",
+        "Measure the arms of an experiment in turns, compare their results and their CPU time",
+        text_of("experiment"),
+        "experiment",
+        params=experiment_params(config, experiments),
+    ) as dag:
+        steps = task_of("steps", 10, pool=POOL, retries=1)(experiment_steps.steps)()
+        in_turn = task_of("measure", 60, pool=POOL, retries=1, **_IN_TURN)
+        measured = in_turn(experiment_steps.measure).expand_kwargs(steps)
+        table = task_of("table", 60, pool=POOL, trigger_rule="all_done")(experiment_steps.table)()
+        steps >> measured >> table
+    return dag

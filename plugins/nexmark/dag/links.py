@@ -64,7 +64,7 @@ def measurement_path(dag_id: str, run_id: str, query: str = "") -> str:
 
 
 def running(operator: Any) -> Mapping[str, Any]:
-    """What an operator runs or ran, {} where it did not get so far."""
+    """Return the submission of an operator, {} where it did not get that far."""
     return getattr(operator, "running", None) or {}
 
 
@@ -86,7 +86,7 @@ def publish_event_log(submission: Mapping[str, Any]) -> None:
     log = event_log(submission) if submission.get("history_server") else None
     if log is None:
         return
-    directory = paths.event_logs_dir()
+    directory = paths.home() / "event-logs"
     directory.mkdir(parents=True, exist_ok=True)
     for old in directory.iterdir():
         if not old.exists():  # the run was removed

@@ -12,7 +12,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from nexmark.config.notifications import Notification, load_notifications
+from nexmark.config.experiment_models import Notification, load_notifications
 from nexmark.night.night_progress import say
 
 if TYPE_CHECKING:

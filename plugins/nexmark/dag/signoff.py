@@ -1,21 +1,55 @@
-"""The graph of the sign-off: the graph of a night, with a person's decision at its end."""
+"""The sign-off: the graph of a night, with the question to a person at its end."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import DAG
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import DAG, Param
 from airflow.sdk.definitions.param import ParamsDict
 
 from nexmark.airflow_site.airflow_home import POOL
 from nexmark.config import SIGNOFF_DAG_ID, Config
-from nexmark.dag.approval import SignOffOperator
 from nexmark.dag.dag_params import SIGNOFF_DAYS, signoff_params
-from nexmark.dag.documentation import signoff_doc
-from nexmark.dag.graph import dag_of, task_of, wire_night
+from nexmark.dag.graph import dag_of, task_of, text_of, wire_night
 from nexmark.dag.notifying import careful, notifiers, notify
-from nexmark.night.runs import run_order
+from nexmark.night.run_directory import run_order
 from nexmark.tasks import signoff_steps as signoff
+from nexmark.tasks.signoff_steps import DECISION_KEY, Approval
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class SignOffOperator(ApprovalOperator):
+    """Asks to approve or reject, for as many days as the param `timeout_days` says.
+
+    Whatever the answer is, it goes into an XCom first; Reject and no answer then fail the task.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Ask with a field for the reason."""
+        reason = Param(
+            "",
+            type=["null", "string"],
+            maxLength=2000,
+            title="Reason",
+            description="Why; to approve a red night it has to be given.",
+        )
+        super().__init__(fail_on_reject=True, params={"reason": reason}, **options)
+
+    def execute(self, context: Context) -> Any:
+        """Ask, and wait without a worker."""
+        self.response_timeout = timedelta(days=float(context["params"]["timeout_days"]))
+        return super().execute(context)
+
+    def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
+        """Keep the decision, then end as it says."""
+        decision = Approval.of(event, self.APPROVE).model_dump()
+        context["ti"].xcom_push(key=DECISION_KEY, value=decision)
+        return super().execute_complete(context, event)
+
 
 #: A sign-off that waits for a person does not keep another one from being run.
 _AT_ONCE = 10
@@ -28,7 +62,7 @@ def build_signoff_dag(config: Config) -> DAG:
         SIGNOFF_DAG_ID,
         "Nexmark: sign a release off",
         "Measure a build against the last release, and let a person decide on it",
-        signoff_doc(),
+        text_of("signoff"),
         "signoff",
         max_active_runs=_AT_ONCE,
     ) as dag:

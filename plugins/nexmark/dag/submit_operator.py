@@ -1,4 +1,7 @@
-"""The SparkSubmit operator of a night."""
+"""The provider's spark-submit hook, whose log tells how far the night is.
+
+The SparkSubmit operator of a night.
+"""
 
 from __future__ import annotations
 
@@ -8,35 +11,63 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk.exceptions import (
-    AirflowException,
-    AirflowFailException,
-    AirflowSkipException,
-)
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from nexmark.dag.links import LINKS, publish_event_log
-from nexmark.dag.submit_hook import WatchedSubmitHook
 from nexmark.errors import NexmarkError
-from nexmark.night.eta import Watch
 from nexmark.night.kafka_input import note_broker
-from nexmark.night.night_progress import reason, say
+from nexmark.night.night_progress import Watch, reason, say
+from nexmark.night.plan import Night
 from nexmark.night.private_confs import private_properties
+from nexmark.night.profiling import fetch
 from nexmark.night.recovery_night import recovered
 from nexmark.night.run_directory import claim, note_application, prepare, write_failure
-from nexmark.night.shared_verification import DONE, outcomes, run_together
+from nexmark.night.sampled import measure_again
 from nexmark.night.submission import VERIFY
+from nexmark.night.verification import DONE, outcomes, run_together
 from nexmark.secrets import without_secrets
-from nexmark.tasks.context import current_night
-from nexmark.tasks.kafka_topics import events_beside, kafka_confs
+from nexmark.tasks import current_night, failing
+from nexmark.tasks.infrastructure import heal
+from nexmark.tasks.sampling import events_beside, kafka_confs
 from nexmark_jobs.ending import VARIABLE, UsageError, exit_code
-
-_EXIT_CODE = "exit-code.txt"
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+    from airflow.sdk.types import Logger
 
-    from nexmark.night.plan import Night
+
+class WatchedSubmitHook(SparkSubmitHook):
+    """The provider's hook; what an application prints goes by a watch on its way into the log."""
+
+    def __init__(self, watch: Watch, **arguments: Any) -> None:
+        """`arguments` are the provider's."""
+        self._watch = watch
+        super().__init__(**arguments)
+
+    @property
+    def log(self) -> Logger:
+        """The logger of the hook, which gets every line of spark-submit's output."""
+        return _WatchedLog(super().log, self._watch)
+
+
+class _WatchedLog:
+    """A logger whose lines of progress say where in the night they are."""
+
+    def __init__(self, log: Logger, watch: Watch) -> None:
+        self._log = log
+        self._watch = watch
+
+    def info(self, event: str, *args: Any, **kwargs: Any) -> None:
+        """Log a line."""
+        self._log.info(self._watch.line(event), *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+
+_EXIT_CODE = "exit-code.txt"
 
 
 class NexmarkSubmitOperator(SparkSubmitOperator):
@@ -48,9 +79,6 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
 
     A mapped task has `in_sequence` instead: Airflow starts mapped instances in any order, but the
     arms of a query have to take turns. So the instance that starts next runs the next submission.
-
-    The operator passes the submission to the provider's hook itself: it uses only the public
-    arguments and template fields of SparkSubmitOperator.
     """
 
     operator_extra_links = LINKS
@@ -78,14 +106,10 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         self.running = submission
         self._keep_links(context)
         if "recorded" not in submission:
-            from nexmark.night.executor_shares import measure_again
-
             self._run(context, submission)
             if measure_again(current_night(), submission):
                 self._run(context, submission)
             return
-        from nexmark.night.profiling import fetch
-
         try:
             self._run(context, submission)
             fetch(current_night(), submission)
@@ -105,11 +129,10 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             return False
         found = outcomes(Path(submission["night"])).get(query)
         if found:
-            say(f"{query}: failed with the others, is verified by itself: {found}")
+            say(f"{query}: failed together with the others, is verified alone: {found}")
         return found == DONE
 
     def _run(self, context: Context, submission: dict[str, Any]) -> None:
-        """Run the application to its end."""
         context["application"] = submission["label"]  # type: ignore[typeddict-unknown-key]
         for field in ("application", "application_args", "name"):
             setattr(self, field, submission[field])
@@ -118,7 +141,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         ended.unlink(missing_ok=True)
         self.env_vars = {**submission["env_vars"], VARIABLE: str(ended)}
         if "heal" in submission:
-            self._heal(submission["heal"])
+            heal(current_night(), submission["heal"])  # no task before this one has done so
         prepare([Path(directory) for directory in submission["directories"]])
         night, place = current_night(), Path(submission["directories"][0])
         timed = "sampled_with" in submission
@@ -133,7 +156,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
                 self._submit(night, submission)
         except AirflowException as error:
             error.args = (without_secrets(str(error)),)
-            write_failure(Path(submission["directories"][0]), reason(str(error)))
+            write_failure(place, reason(str(error)))
             if exit_code(ended) == UsageError.exit_code:  # no retry will mend it
                 raise AirflowFailException(str(error)) from None
             raise
@@ -153,10 +176,8 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         if "killed" not in submission:
             ready(submission["application_args"], {})()
             return
-        try:
+        with failing(NexmarkError):
             recovered(night, submission, ready)
-        except NexmarkError as error:
-            raise AirflowException(str(error)) from None
 
     def _ready(
         self, submission: Mapping[str, Any], arguments: Sequence[str], confs: Mapping[str, str]
@@ -193,10 +214,3 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             url = link.get_link(self, ti_key=instance)  # type: ignore[arg-type]
             if url:
                 instance.xcom_push(key=link.xcom_key, value=url)
-
-    @staticmethod
-    def _heal(query: str) -> None:
-        """Make the clusters that `query` needs whole: no task before this one has done so."""
-        from nexmark.tasks.infrastructure import heal
-
-        heal(current_night(), query)

@@ -202,7 +202,7 @@ def _open(url: str, method: str = "GET") -> HTTPResponse:
 
 
 def _sha512(location: str, text: str) -> str:
-    """The digest in a checksum file: of `sha512sum`, of `gpg --print-md`, or by itself."""
+    """Return the digest in a checksum file: of `sha512sum`, of `gpg --print-md`, or alone."""
     found = set(re.findall(r"(?<![0-9a-f])[0-9a-f]{128}(?![0-9a-f])", text.lower()))
     if not found:
         words = "".join(text.rpartition(":")[2].split()).lower()

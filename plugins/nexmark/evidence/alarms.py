@@ -19,7 +19,7 @@ BUILD = 19
 def alarm_lines(store: Store, night: NightRow) -> list[str]:
     """Return a line per group: ``since build 4.3.0 sha256:.. (run ..): q5 1.120, q7 1.090``.
 
-    What is known and accepted is left out.
+    Known and accepted reds are left out.
     """
     return [
         f"{since_of(store, group)}: {', '.join(map(_alarm, group.alarms))}"

@@ -10,7 +10,7 @@ from textwrap import shorten
 from nexmark.attribution.attribute import attribute
 from nexmark.attribution.explained import Attribution, CostChange
 from nexmark.attribution.sentences import words
-from nexmark.config.confs import is_reserved
+from nexmark.config.fields import is_reserved
 from nexmark.evidence.pairs import Arms
 from nexmark.evidence.rows import Row
 from nexmark.model import ARMS, SUITE, WALL, Arm, Value
@@ -158,8 +158,8 @@ def confs_by_arm(
 ) -> dict[str, dict[str, str | tuple[str, ...]]]:
     """Return by arm the Spark confs that are not the defaults; what may be a secret is hidden.
 
-    What differs from one repetition to the next is a tuple; of one with more than ``most`` values
-    only their number and the first are told.
+    A conf that differs between repetitions is a tuple; of one with more than ``most`` values
+    only the number and the first are kept.
     """
     return {
         arm: {key: _one_or_few(key, values, most) or "" for key, values in sorted(confs.items())}

@@ -35,7 +35,7 @@ class SelfTests:
 
 @dataclass(frozen=True)
 class Seen:
-    """What can be seen of a query: medians over the last nights that were judged."""
+    """The smallest visible change of a query: medians over the last judged nights."""
 
     query: str
     nights: int

@@ -91,7 +91,7 @@ class QueryLine:
 
 @dataclass(frozen=True, kw_only=True)
 class CommonEvidence:
-    """What a night and a query of it rest on; ``confs`` are by arm, ``before`` and ``after`` runs.
+    """The evidence that a night and its queries share; ``before`` and ``after`` are runs.
 
     ``verdicts``, ``validations``, ``builds``, ``canary`` and ``acks`` of a query are its own.
     """
@@ -177,7 +177,7 @@ SORTS: Mapping[str, Callable[[QueryLine], tuple[Any, ...]]] = {
     "wall": _largest(lambda line: line.wall),
     "state": _largest(lambda line: line.state_bytes),
 }
-"""What the lines can be sorted by."""
+"""The columns by which the lines can be sorted."""
 
 
 def make_report(store: Store, run: str) -> Report:

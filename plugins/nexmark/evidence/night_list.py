@@ -39,7 +39,7 @@ _LOOKS = {
     Value.WATCH: ("eye", "warn", 4, "A slow drift, or a metric that does not decide has changed."),
     Value.SOURCE_BOUND: (
         *("bars", "warn", 5),
-        "The source is hardly faster than the query: it may be what was measured.",
+        "The source is hardly faster than the query: the figures may be the source's.",
     ),
     Value.UNCONFIRMED: (
         *("wave", "calm", 6),
@@ -51,7 +51,7 @@ _LOOKS = {
 }
 _UNJUDGED = Look(NOT_JUDGED, "hole", "calm", 4, "No verdict is recorded (yet).")
 _KNOWN = 20
-"""What is accepted comes after what is open."""
+"""Accepted reds come after open ones."""
 
 
 def look(value: str | None, *, known: bool = False) -> Look:
@@ -230,7 +230,8 @@ def issues_of(
                 after = runs[number + 1][1][0] if number + 1 < len(runs) else None
                 outcome = _outcome(own, after, acks.get((place, query), ()))
                 found.append(Issue(query, own[0], own[-1], len(own), *outcome))
-    return sorted(found, key=lambda issue: (issue.last.started, issue.query), reverse=True)
+    found.sort(key=lambda issue: (len(issue.query), issue.query))
+    return sorted(found, key=lambda issue: issue.last.started, reverse=True)
 
 
 def _outcome(

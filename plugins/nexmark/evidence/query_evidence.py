@@ -1,4 +1,4 @@
-"""One query of a night in depth: what the verdict on it rests on, and what may explain it."""
+"""One query of a night in depth: the figures behind its verdict, and possible reasons."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Sign-offs of releases: what was asked, what the gate said, who decided what."""
+"""Sign-offs of releases: the question, the gate's verdict, the person and the decision."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 @dataclass(frozen=True)
 class SignOffDecision:
-    """What a person decided, and the name of the bundle that says so."""
+    """A person's decision, and the name of the bundle that keeps it."""
 
     choice: str = "nobody decided"
     who: str = ""
@@ -49,7 +49,7 @@ class SignOff:
 
 @dataclass(frozen=True)
 class SealedBundle:
-    """A bundle of evidence: its decision, its seal, and what is not as it was written."""
+    """A bundle of evidence: its decision, its seal, and later changes to its files."""
 
     decision: SignOffDecision
     seal: str
@@ -94,7 +94,7 @@ def evidence_file(night: NightRow, bundle: str) -> Path | None:
 
 
 def verify(directory: Path) -> list[str]:
-    """Return what is not as it was written, a line each; [] for a bundle that is whole.
+    """Return a line for each later change; [] for an unchanged bundle.
 
     NexmarkError when the directory is no bundle.
     """

@@ -245,7 +245,7 @@ class Upgrades:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What a person reads: a line on all, and one on each query that would not survive."""
+        """Return the lines for a person: one on all queries, one on each that would not survive."""
         if not self.rows:
             return ()
         counted = Counter(row.outcome for row in self.rows)

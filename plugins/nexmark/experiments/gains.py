@@ -17,7 +17,7 @@ from nexmark.model import MIN_PAIRS, Basis, Value
 
 @dataclass(frozen=True)
 class Gain:
-    """What an arm saves of the first arm's figure: a share, 0.2 is 20 %, with its 95 % interval.
+    """The saving of an arm as a share of the first arm's figure (0.2 is 20 %), with its interval.
 
     The estimate is the paired one of the gate. Of four pairs or fewer the interval is the range of
     their ratios.
@@ -30,7 +30,7 @@ class Gain:
 
     @property
     def is_certain(self) -> bool:
-        """Whether there are pairs enough, and the whole interval is on one side of nothing."""
+        """Return whether there are enough pairs and the whole interval is on one side of zero."""
         return self.pairs >= MIN_PAIRS and (self.lo > 0 or self.hi < 0)
 
 
@@ -175,7 +175,7 @@ def _gain(own: Sequence[ArmRun], first: Sequence[ArmRun]) -> Gain | None:
 
 
 def _changed(gain: Gain | None) -> Value | None:
-    """What the attribution takes the change for; None: it looks at the pairs itself."""
+    """The kind of change for the attribution; None: it looks at the pairs itself."""
     if gain is None or not gain.is_certain:
         return None
     return Value.FASTER if gain.share > 0 else Value.SUSPECT

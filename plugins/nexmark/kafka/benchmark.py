@@ -83,7 +83,7 @@ RATIOS = (
 
 @dataclass(frozen=True)
 class BenchRow:
-    """What a test measured.
+    """The figures of a test.
 
     Attributes:
         id: of the test; of K9 with the size, e.g. `K9 10 B`; `K5 first` is the first fifth.
@@ -112,7 +112,7 @@ class Bench:
         brokers_cpu_s: processor time that the brokers have used so far; None if unknown.
         records: records of a run, without the warm-up.
         runs: measured runs of each test; one before them is not measured.
-        say: told what runs.
+        say: called with each line of progress.
     """
 
     kafka: KafkaCluster

@@ -123,7 +123,7 @@ class Broker:
 
 @dataclass(frozen=True)
 class BrokerStatus:
-    """A broker as it is now; sizes in bytes."""
+    """The present state of a broker; sizes in bytes."""
 
     broker: Broker
     process: Process | None
@@ -198,7 +198,7 @@ class LocalBrokers:
         return sum(map(_cpu_s, self._processes().values()))
 
     def problems(self, count: int, port: int) -> list[str]:
-        """What would keep brokers from starting here, a line each."""
+        """Return the reasons why brokers cannot start here, a line each."""
         running = self._processes()
         wanted = [each for each in brokers_of(count, port) if each.number not in running]
         try:

@@ -39,7 +39,7 @@ _PRODUCER = {
 
 @dataclass(frozen=True)
 class Filled:
-    """What was written, and what it cost this process."""
+    """The records that were written, and their cost to this process."""
 
     topic: str
     partitions: int

@@ -6,7 +6,7 @@ from nexmark.errors import NexmarkError
 
 
 class KafkaError(NexmarkError):
-    """What is wrong with Kafka, its jars or a topic, and the remedy, in one line."""
+    """A problem with Kafka, its jars or a topic, and the remedy, in one line."""
 
 
 class TopicExistsError(KafkaError):

@@ -1,4 +1,4 @@
-"""What a consumer alone reads from a topic: the most that the broker gives to one.
+"""The rate at which a lone consumer reads a topic: the most that the broker gives to one.
 
 By librdkafka, with the fetch settings that queries have, and assigned to the partitions instead of
 joined to a group. Kafka's own ConsumerPerformance joins one, and on a short topic it would mostly

@@ -50,7 +50,7 @@ class Tools:
         servers: the bootstrap servers.
         confs: the producers' confs, the same for every test.
         environment: what their processes have beside this one's environment.
-        say: told when jars are fetched.
+        say: called when jars are fetched.
     """
 
     servers: str

@@ -25,7 +25,7 @@ _DIVERGES_MS = 1_000
 
 @dataclass(frozen=True)
 class LatencyFigures:
-    """What a paced run measured, of the events after the warm-up.
+    """The figures of a paced run, of the events after the warm-up.
 
     Attributes:
         query, trigger, rate: what ran; events per second.

@@ -27,7 +27,7 @@ class LatencyError(NexmarkError):
 
 @dataclass(frozen=True)
 class Pace:
-    """What is run: a query, and how its events come.
+    """A query, and the way its events arrive.
 
     Attributes:
         query, trigger: as `paced_query.py` takes them.
@@ -49,7 +49,7 @@ class Measuring:
 
     Attributes:
         kafka: the cluster.
-        say: told what happens.
+        say: called with each line of progress.
     """
 
     kafka: KafkaCluster

@@ -46,7 +46,7 @@ class PacedRuns:
         kafka: the cluster.
         environment: of its processes.
         work: an empty directory for events, results and logs.
-        say: told what happens.
+        say: called with each line of progress.
     """
 
     build: Build

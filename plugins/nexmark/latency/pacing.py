@@ -25,7 +25,7 @@ _PRODUCER = {"acks": "1", "linger.ms": 0, "queue.buffering.max.messages": 1_000_
 
 @dataclass(frozen=True)
 class PacedEvent:
-    """An event as it is sent.
+    """An event in the form in which it is sent.
 
     Attributes:
         due_ms: when it is due, in milliseconds since 1970; its `dateTime`.

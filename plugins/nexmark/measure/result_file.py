@@ -28,7 +28,7 @@ class ResultBatch:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a run of a query says of itself; times in epoch seconds, sizes in bytes."""
+    """The result file of a run; times in epoch seconds, sizes in bytes."""
 
     query: str
     formulation: str

@@ -1,1 +1,1 @@
-"""What a night does and where it is written: plan, run directory, submissions. No Airflow."""
+"""The plan of a night, its run directory and its submissions, without Airflow."""

@@ -1,4 +1,4 @@
-"""Which red verdicts of a night are known and accepted. Free of Airflow.
+"""The accepted builds: a night is compared with them; and which of its red verdicts are known.
 
 A person accepts a query of a run (the DAG or `nexmark accept`). That does two things, which
 have to agree:
@@ -25,18 +25,24 @@ The suite as a whole cannot be accepted: it follows the baselines of its queries
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from nexmark.model import WITHOUT_SIZE
+from nexmark.config import paths
+from nexmark.engines import parse_source
+from nexmark.model import P50, WITHOUT_SIZE, Arm, median_of
+from nexmark.night.plan import Night
 from nexmark.verdict import Verdict
+from nexmark_jobs.real_time import later_confs
 
 if TYPE_CHECKING:
     from nexmark.store import Store
-    from nexmark.store.table_rows import AcceptanceRow, VerdictRow
+    from nexmark.store.table_rows import AcceptanceRow, RepetitionRow, VerdictRow
     from nexmark.verdict.acks import Ack
     from nexmark.verdict.measured_night import QueryVerdict
+
 
 #: No other build is covered up to this size.
 OWN_BUILD_ONLY = 0.0
@@ -75,7 +81,7 @@ def as_query_verdict(verdict: Verdict | QueryVerdict) -> QueryVerdict:
 
 
 def _acks(store: Store, run: str, red: Iterable[QueryVerdict]) -> Iterator[Ack]:
-    """What was accepted of the queries that are red, as far as it speaks of this night."""
+    """Return the acceptances of the red queries that apply to this night."""
     night, now = store.night(run), datetime.now(UTC)
     rows = store.acceptances(night.engine, night.workload, night.cluster)
     for verdict in red:
@@ -84,46 +90,88 @@ def _acks(store: Store, run: str, red: Iterable[QueryVerdict]) -> Iterator[Ack]:
                 continue
             if store.night(row.night_id).shape != night.shape:
                 continue
-            ack = _ack(row, _accepted_verdict(store, row), verdict, _baseline_build(store, verdict))
+            ack = _ack(store, row, verdict)
             if ack is not None:
                 yield ack
 
 
-def _ack(
-    row: AcceptanceRow, accepted: VerdictRow | None, tonight: QueryVerdict, baseline_build: str
-) -> Ack | None:
-    """What `row` says of a verdict of tonight; None where it excuses nothing."""
+def _ack(store: Store, row: AcceptanceRow, tonight: QueryVerdict) -> Ack | None:
+    """Return the ack that `row` is for tonight's verdict; None if it excuses nothing."""
     from nexmark.verdict.acks import Ack
 
-    if accepted is None or not _was_red(accepted) or row.build_id is None:
+    verdicts = (x for x in store.verdicts(row.night_id) if x.query == row.query and x.decides)
+    accepted = next(verdicts, None)
+    if accepted is None or row.build_id is None:
         return None
+    if not accepted.bad or accepted.value in WITHOUT_SIZE:  # it was not slower in itself
+        return None
+    baseline = tonight.baseline  # a build, in mode bounds a run
+    if tonight.mode == "bounds" and baseline:
+        baseline = store.night(baseline).build_id
     if _reference(accepted) == (tonight.mode, tonight.baseline):
         size = row.size
-    elif row.build_id == baseline_build:
+    elif row.build_id == baseline:
         return None
     else:
         size = OWN_BUILD_ONLY
     return Ack(row.query, row.metric, row.build_id, size, row.expires, str(row.id))
 
 
-def _accepted_verdict(store: Store, row: AcceptanceRow) -> VerdictRow | None:
-    found = (x for x in store.verdicts(row.night_id) if x.query == row.query and x.decides)
-    return next(found, None)
-
-
-def _was_red(verdict: VerdictRow) -> bool:
-    """Whether it was slower in itself, be it accepted or not."""
-    return verdict.bad and verdict.value not in WITHOUT_SIZE
-
-
 def _reference(verdict: VerdictRow) -> tuple[str, str]:
-    """What a verdict was a comparison with: how it was judged, and the build or run."""
+    """Return the other side of a verdict: the mode, and the build or run."""
     other = verdict.baseline_run if verdict.mode == "bounds" else verdict.baseline_build
     return verdict.mode, other or ""
 
 
-def _baseline_build(store: Store, verdict: QueryVerdict) -> str:
-    """The build that a verdict compares with; '' for none."""
-    if verdict.mode == "bounds" and verdict.baseline:
-        return store.night(verdict.baseline).build_id
-    return verdict.baseline
+def with_baselines(night: Night) -> Night:
+    """Return `night` with the baseline of each query and the queries of the self-test.
+
+    A build that was asked for stays; else it is the one that was accepted for each query. Nights
+    that are judged by bounds measure no second build.
+    """
+    if night.mode != "paired":
+        return night
+    from nexmark.store import open_store
+    from nexmark.store.history import count_nights
+
+    place = (night.engine.name, night.workload.name, night.cluster.name)
+    with open_store(paths.database_url()) as store:
+        accepted = store.accepted(*place, at=datetime.now(UTC))
+        builds = {query: row.build_id for query, row in accepted.items() if row.build_id}
+        sources = {x: parse_source(store.build(x).source) for x in set(builds.values())}
+        before = count_nights(store, [night.dag_id])
+        rows = accepted.items() if night.workload.is_paced else ()
+        usual = {query: _p50(store.repetitions(row.night_id, [query])) for query, row in rows}
+    builds = {x: builds[x] for x in night.queries if x in builds and not night.against}
+    against = night.against or {query: sources[build] for query, build in builds.items()}
+    tests, seed = _self_test(night, list(against), before), secrets.randbelow(2**31)
+    confs = _later(night, tests.get(Arm.SLOWED, ""), usual)
+    if night.workload.is_paced and not confs:
+        tests.pop(Arm.SLOWED, None)
+    found = {"against": against, "accepted": builds, "self_test": tests, "seed": seed}
+    return night.model_copy(update={**found, "slowed_confs": confs})
+
+
+def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, str]:
+    """Another query tests the gate each night; none does where that is switched off."""
+    from nexmark.verdict.order import self_test_queries
+
+    if not queries or not night.gate.self_test:
+        return {}
+    control, slowed = self_test_queries(queries, before)
+    if night.workload.recovery:  # more events are no slowdown of what decides there
+        return {Arm.CONTROL: control}
+    return {Arm.CONTROL: control, Arm.SLOWED: slowed}
+
+
+def _later(night: Night, query: str, usual: Mapping[str, float | None]) -> dict[str, str]:
+    """What makes the rows of a paced query later by the size of the seeded slowdown."""
+    p50 = usual.get(query)
+    return later_confs(query, str(night.workload.trigger), p50, night.gate.self_test) if p50 else {}
+
+
+def _p50(rows: Iterable[RepetitionRow]) -> float | None:
+    """The usual latency of the accepted repetitions of a query."""
+    return median_of(
+        (row.figures or {}).get(P50) for row in rows if row.ok and row.arm == Arm.CANDIDATE
+    )

@@ -29,7 +29,7 @@ from nexmark.config import Size, SshCluster
 from nexmark.config.fields import Model
 from nexmark.kafka.jars import connector, connector_files
 from nexmark.kafka.kafka_error import KafkaError
-from nexmark.model import BROKER_CPU, READ_RATE, SOURCE_RATE, Arm
+from nexmark.model import BROKER_CPU, READ_RATE, SOURCE_RATE, Arm, grouped
 from nexmark.night.paced_night import events_of, prefix_of
 from nexmark.night.plan import Deployment, Deployments, Night
 
@@ -103,10 +103,8 @@ def topic_of(night: Night, size: Size) -> str:
 
 def sizes(night: Night) -> list[Size]:
     """The inputs that the applications of the night read, each once."""
-    found: dict[tuple[int, int], Size] = {}
-    for size in (night.workload.verify, *_timed(night)):
-        found.setdefault((size.events, size.tps), size)
-    return list(found.values())
+    all_sizes = (night.workload.verify, *_timed(night))
+    return [same[0] for same in grouped(all_sizes, lambda x: (x.events, x.tps)).values()]
 
 
 def _timed(night: Night) -> list[Size]:
@@ -126,7 +124,7 @@ def _consumer(night: Night) -> dict[str, str]:
 
 
 def problems(night: Night) -> list[str]:
-    """What would keep the night from having its topics, as far as this machine knows."""
+    """Return the reasons, known on this machine, why the night cannot have its topics."""
     if night.workload.source != "kafka":
         return []
     if isinstance(cluster := night.spark_cluster, LocalCluster):
@@ -159,27 +157,20 @@ def fill_topics(
         say(f"Kafka is up at {kafka.servers}")
     assert kafka is not None
     events, rates = night.directory / "topics", {}
+    partitions = night.workload.partitions or 1
     timed = [topic_of(night, size) for size in _timed(night)]
     try:
-        for largest, same in _by_rate(sizes(night)).items():
+        # Sizes of the same rate have the first events of the largest one.
+        for same in grouped(sizes(night), lambda size: size.tps).values():
+            largest = max(same, key=lambda size: size.events)
             _dump(night, deployments.candidate, largest, events)
             for size in same:
-                topic = topic_of(night, size)
-                filled = fill(
-                    kafka,
-                    events,
-                    topic,
-                    night.workload.partitions or 1,
-                    limit=size.events,
-                    replace=True,
-                )
-                say(str(filled))
+                topic, limit = topic_of(night, size), size.events
+                say(str(fill(kafka, events, topic, partitions, limit=limit, replace=True)))
         if night.workload.is_paced:
             _dump(night, deployments.candidate, night.workload, events_of(night))
         for topic in timed:
-            rates[topic] = read_alone(
-                kafka, topic, night.workload.partitions or 1, _consumer(night)
-            )
+            rates[topic] = read_alone(kafka, topic, partitions, _consumer(night))
             say(f"{topic}: a consumer alone reads {rates[topic]:,.0f} records per second")
     finally:
         shutil.rmtree(events, ignore_errors=True)
@@ -219,14 +210,6 @@ def remove_topics(night: Night, kafka: KafkaCluster) -> None:
     ours = {topic_of(night, size) for size in sizes(night)} & there
     for topic in ours | {name for name in there if name.startswith(prefix_of(night))}:
         kafka.delete(topic)
-
-
-def _by_rate(sizes: list[Size]) -> Mapping[Size, list[Size]]:
-    """The sizes by the largest of the same rate, whose first events the others have."""
-    found: dict[int, list[Size]] = {}
-    for size in sizes:
-        found.setdefault(size.tps, []).append(size)
-    return {max(same, key=lambda size: size.events): same for same in found.values()}
 
 
 def _dump(night: Night, deployment: Deployment, size: Size, target: Path) -> None:

@@ -1,24 +1,46 @@
-"""What a night tells the person who waits for it, besides Airflow's own logs."""
+"""Prints a night's progress for the person who waits, beside Airflow's own logs.
+
+    [ 3/23] q5   repetition 2 of 5 (baseline): 40 %, 187,000 events/s, 0:32 left; night about 41:10
+
+The driver prints a line at most every few seconds (`nexmark_jobs.narrator`); here it gets the place
+of the application in the night before it goes into the log.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING
 
 from nexmark.home import remedied
+from nexmark.model import Arm
+from nexmark.night.plan import Night
+from nexmark.night.run_directory import (
+    CONFIRMATION,
+    first_runs,
+    position,
+    run_order,
+    runs_of,
+    spans,
+)
 from nexmark.secrets import without_secrets
+from nexmark.terminal import MOMENTARY
+from nexmark_jobs import narrator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+
 #: A file that `nexmark run` shows while the night runs; not set under a scheduler.
 PROGRESS_VARIABLE = "NEXMARK_PROGRESS"
-#: Before a line of that file that is only of the moment: the next one takes its place.
-MOMENTARY = "\x1f"
 
 _JOBS = ("run_query.py:", "verify_queries.py:", "dump_events.py:")
 
@@ -43,7 +65,7 @@ def _show(text: str) -> None:
     target = os.environ.get(PROGRESS_VARIABLE)
     if target:
         with suppress(OSError), Path(target).open("a", encoding="utf-8") as file:
-            file.write(text + "\n")  # what a disk that is full keeps from being shown is in the log
+            file.write(text + "\n")  # with a full disk the progress is in the log only
 
 
 def tell_failure(context: Context) -> None:
@@ -77,3 +99,115 @@ def _task(context: Context) -> str:
     instance = context["ti"]
     index = instance.map_index
     return str(instance.task_id) + (f"[{index}]" if index is not None and index >= 0 else "")
+
+
+_RUN = re.compile(r"(?P<stage>fresh-|recorded-)?(?:(?P<arm>[a-z]+)-)?rep-(?P<number>\d+)")
+#: Seconds between two applications of a night that has had none yet.
+_USUAL_GAP_S = 5.0
+#: How many nights before this one are looked at.
+_EARLIER_NIGHTS = 20
+
+
+class Watch:
+    """Reads the output of the application `label` of a night, and tells how far it is."""
+
+    def __init__(self, night: Night, label: str, clock: Callable[[], float] = time.time) -> None:
+        """`label` is a query and the name of its run, as `q5 baseline-rep-2`."""
+        self._night = night
+        self._clock = clock
+        self._query, _, self._run = label.partition(" ")
+        self._name = label
+        if self._query in night.queries:
+            self._name = f"{position(night, self._query)} {_words(night, self._run)}"
+        self._plan = _planned(night)
+        self._earlier = _earlier(night, self._plan)
+        self._start = clock()
+
+    def line(self, line: str) -> str:
+        """A line of the output; one that tells of progress says where in the night it is."""
+        told = narrator.read(line)
+        if narrator.tells_of_query(line):
+            say_for_now(f"{self._name}: {without_secrets(line.strip())}")
+        if told is None:
+            return without_secrets(line)
+        text = self.text(told)
+        say_for_now(text)
+        return text
+
+    def text(self, told: narrator.Told) -> str:
+        """The progress at a moment, in one line."""
+        left = self._night_left(told)
+        return (
+            f"{self._name}: {100 * told.share:.0f} %, {told.speed:,} events/s, "
+            f"{duration(told.left_s)} left"
+            + ("" if left is None else f"; night about {duration(left)}")
+        )
+
+    def _night_left(self, told: narrator.Told) -> float | None:
+        """Seconds until all repetitions are done, None for another application than a repetition.
+
+        An earlier night with the same repetitions tells how long the rest took, and this night how
+        fast it is beside it. Without one, each repetition is expected to take as long as this one,
+        with what has been between two of them so far. Before the confirmation nobody knows what
+        will be measured again: it is not in it.
+        """
+        label = f"{self._query} {self._run}"
+        if label not in self._plan:
+            return None
+        elapsed = self._clock() - self._start
+        whole = elapsed + told.left_s
+        before = spans(self._night.directory)
+        earlier = self._earlier
+        rest = self._plan[self._plan.index(label) + 1 :]
+        if earlier:
+            left = earlier[self._plan[-1]][1] - earlier[label][1]
+            known = [(x, before[x]) for x in self._plan if x in before and x != label]
+            then = sum(earlier[x][1] - earlier[x][0] for x, _ in known) or 1.0
+            now = sum(end - start for _, (start, end) in known) or 1.0
+            return told.left_s + left * min(max(now / then, 0.5), 2.0)
+        own = [end - start for x, (start, end) in before.items() if x in self._plan and x != label]
+        each = mean([*own, whole])
+        ordered = sorted(before[x] for x in self._plan if x in before and x != label)
+        gaps = [max(0.0, start - end) for (_, end), (start, _) in pairwise(ordered)]
+        return told.left_s + len(rest) * (each + (mean(gaps) if gaps else _USUAL_GAP_S))
+
+
+def _earlier(night: Night, plan: Sequence[str]) -> dict[str, tuple[float, float]] | None:
+    """The newest earlier night of the same workload and cluster that ran all of a plan."""
+    plans = night.directory.parent.glob("*/night.json")
+    others = sorted(plans, key=lambda path: path.stat().st_mtime, reverse=True)
+    ours = json.loads(night.model_dump_json())
+    for path in others[:_EARLIER_NIGHTS]:
+        ran = {} if path.parent == night.directory else spans(path.parent)
+        if set(plan) <= ran.keys():
+            theirs = json.loads(path.read_text())
+            if all(theirs.get(key) == ours[key] for key in ("workload", "cluster")):
+                return ran
+    return None
+
+
+def duration(seconds: float) -> str:
+    """Seconds as `0:32`, `41:10` or `1:05:00`."""
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}:{rest:02d}"
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
+def _words(night: Night, run: str) -> str:
+    """The run of a query in words: `repetition 2 of 5 (baseline)`."""
+    found = _RUN.fullmatch(run)
+    if found is None:
+        return run
+    of = "" if found["stage"] else f" of {night.workload.repetitions}"
+    arm = found["arm"] or Arm.CANDIDATE
+    stage = (found["stage"] or "").replace("-", " ")
+    whose = f" ({arm})" if arm != Arm.CANDIDATE or night.against else ""
+    return f"{stage}repetition {found['number']}{of}{whose}"
+
+
+def _planned(night: Night) -> list[str]:
+    """The labels of all repetitions, in the order they run."""
+    queries = [query for query in run_order(night.gate) if query in night.queries]
+    runs = [run for query in queries for run in first_runs(night, query)]
+    return [f"{run.query} {run.name}" for run in (*runs, *runs_of(night, CONFIRMATION))]

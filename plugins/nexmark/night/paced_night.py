@@ -41,12 +41,12 @@ def events_of(night: Night) -> Path:
 
 
 def topics_of(night: Night, label: str) -> str:
-    """What the names of the topics of a repetition begin with."""
+    """Return the prefix of the topics of a repetition."""
     return f"{prefix_of(night)}{label.replace(' ', '-')}"
 
 
 def prefix_of(night: Night) -> str:
-    """What the names of all topics of repetitions of the night begin with."""
+    """Return the prefix of the topics of all repetitions of the night."""
     return f"nexmark-paced-{hashlib.sha256(night.name.encode()).hexdigest()[:10]}-"
 
 
@@ -62,7 +62,7 @@ def paced_arguments(night: Night, query: str, directory: Path, servers: str) -> 
 
 
 def problems(night: Night) -> list[str]:
-    """What would keep the repetitions of a paced night from being measured."""
+    """Return the reasons why the repetitions of a paced night cannot be measured."""
     workload = night.workload
     if not workload.is_paced:
         return []
@@ -102,20 +102,20 @@ class _Beside:
     problem: str = ""
 
     def run(self, source: str, sink: str) -> None:
-        from nexmark.latency.measuring import Measuring, Pace
+        from nexmark.latency.measuring import LatencyError, Measuring, Pace
 
         workload = self.night.workload
-        pace = Pace(
-            self.query,
-            str(workload.trigger),
-            int(workload.rate or 0),
-            int(workload.warm_up or 0),
-            int(workload.partitions or 1),
-        )
+        numbers = (workload.rate or 0, workload.warm_up or 0, workload.partitions or 1)
+        pace = Pace(self.query, str(workload.trigger), *numbers)
         try:
             files = sorted(events_of(self.night).glob("*.json"))
             lines = [line for file in files for line in file.read_text().splitlines()]
-            self._wait()
+            deadline = time.monotonic() + _READY_S
+            while not (self.directory / "started").exists():
+                self._alive()
+                if time.monotonic() > deadline:
+                    raise LatencyError(f"{self.query} did not start within {_READY_S:.0f} s")
+                time.sleep(_POLL_S)
             found = Measuring(self.kafka, say).measure(pace, lines, source, sink, self._alive)
             (self.directory / FIGURES).write_text(json.dumps(asdict(found)))
         except NexmarkError as error:
@@ -124,16 +124,6 @@ class _Beside:
             self.problem = f"{type(error).__name__}: {error}"
         finally:
             (self.directory / "stop").touch()
-
-    def _wait(self) -> None:
-        from nexmark.latency.measuring import LatencyError
-
-        deadline = time.monotonic() + _READY_S
-        while not (self.directory / "started").exists():
-            self._alive()
-            if time.monotonic() > deadline:
-                raise LatencyError(f"{self.query} did not start within {_READY_S:.0f} s")
-            time.sleep(_POLL_S)
 
     def _alive(self) -> None:
         from nexmark.latency.measuring import LatencyError
@@ -171,34 +161,26 @@ def sent_to(night: Night, kafka: KafkaCluster, query: str, directory: Path) -> I
 
 def paced_figures(directory: Path) -> Mapping[str, Any] | None:
     """The figures of the repetition in `directory`; None if it is not a paced one."""
-    try:
-        found: dict[str, Any] = json.loads((directory / FIGURES).read_text())
-    except FileNotFoundError:
-        return None
-    return found
+    path = directory / FIGURES
+    return dict(json.loads(path.read_text())) if path.exists() else None
 
 
 def _of_pace(night: Night, figures: Mapping[str, Any]) -> dict[str, Any]:
-    """What was sent, as batches of the length of the warm-up."""
-    step = night.workload.rows_per_batch
-    span = (figures["last_ms"] - figures["first_ms"]) / figures["sent"]
-    starts = range(0, figures["sent"], step)
+    """Return the sent events as batches of the length of the warm-up."""
+    step, sent, begin = night.workload.rows_per_batch, figures["sent"], figures["first_ms"]
+    span = (figures["last_ms"] - begin) / sent
     batches = [
         {
-            **{"id": number, "phase": "data", "input_rows": min(step, figures["sent"] - first)},
-            "start": _instant(figures["first_ms"] + first * span),
-            "end": _instant(figures["first_ms"] + min(first + step, figures["sent"]) * span),
-            "duration_ms": min(step, figures["sent"] - first) * span,
+            **{"id": number, "phase": "data", "input_rows": min(step, sent - first)},
+            "start": _instant(begin + first * span),
+            "end": _instant(begin + min(first + step, sent) * span),
+            "duration_ms": min(step, sent - first) * span,
         }
-        for number, first in enumerate(starts)
+        for number, first in enumerate(range(0, sent, step))
     ]
     return {
-        "start": batches[0]["start"],
-        "end": batches[-1]["end"],
-        "input_rows": figures["sent"],
-        "output_rows": figures["events"],
-        "digest": None,
-        "batches": batches,
+        **{"start": batches[0]["start"], "end": batches[-1]["end"], "batches": batches},
+        **{"input_rows": sent, "output_rows": figures["events"], "digest": None},
     }
 
 

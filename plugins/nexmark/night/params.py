@@ -1,4 +1,4 @@
-"""What a person may ask of a night: the one description that forms and commands are made from."""
+"""The params of a night: one description, from which forms and commands are made."""
 
 from __future__ import annotations
 
@@ -25,11 +25,9 @@ class NightParams(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     engine: str | None = Field(
-        None,
-        title="Engine",
-        description="The version line, with its confs: include/conf/engines.yaml.",
+        None, description="The version line, with its confs: include/conf/engines.yaml."
     )
-    build: str | None = Field(None, max_length=4096, title="Build", description=f"{BUILD}.")
+    build: str | None = Field(None, max_length=4096, description=f"{BUILD}.")
     candidate: str | None = Field(
         None,
         max_length=4096,
@@ -40,20 +38,16 @@ class NightParams(BaseModel):
     against: str | None = Field(
         None,
         max_length=4096,
-        title="Against",
         description="The build that every query is compared with, in pairs, written as the "
         "candidate is; empty: the build that was accepted for each.",
     )
     workload: str | None = Field(
-        None, title="Workload", description="What is run: include/conf/workloads.yaml."
+        None, description="The workload: an entry of include/conf/workloads.yaml."
     )
-    cluster: str | None = Field(
-        None, title="Cluster", description="Where Spark runs: include/conf/clusters.yaml."
-    )
+    cluster: str | None = Field(None, description="Where Spark runs: include/conf/clusters.yaml.")
     queries: str | list[str] | None = Field(
         None,
-        title="Queries",
-        description="A list, or names separated by commas; empty: what the workload says.",
+        description="A list, or names separated by commas; empty: the workload's.",
         json_schema_extra={
             "items": {"type": "string", "enum": list(KNOWN_QUERIES)},
             "uniqueItems": True,
@@ -65,7 +59,6 @@ class NightParams(BaseModel):
         None,
         ge=1,
         le=100,
-        title="Repetitions",
         description="Timed repetitions, or pairs, of each query; empty: what the workload says, "
         "or in mode paired the gate.",
     )
@@ -84,14 +77,12 @@ class NightParams(BaseModel):
     )
     mode: str | None = Field(
         None,
-        title="Mode",
         description="bounds: medians against the accepted run; paired: against the accepted "
         "build, measured in the same night; empty: what include/conf/gate.yaml says.",
         json_schema_extra={"enum": [None, "bounds", "paired"]},
     )
     compatibility: bool | None = Field(
         None,
-        title="Compatibility",
         description="Whether running queries survive the change: baseline and candidate go on from "
         "each other's checkpoints; empty: what the workload says.",
     )

@@ -1,4 +1,4 @@
-"""What one DAG run does, decided once in preflight and then only read.
+"""The plan of one DAG run: preflight decides it once, tasks only read it; and its deployments.
 
 <run directory>/night.json        Night: engine, workload, cluster, queries, gate as they were
 <run directory>/deployment.json   Deployments: the builds and the jobs that were deployed
@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
+import shutil
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -28,8 +31,13 @@ from nexmark.config import (
     paths,
 )
 from nexmark.config.fields import Model, without_removed
+from nexmark.engines.build import scan
 from nexmark.errors import NexmarkError
-from nexmark.model import Arm, RunKey
+from nexmark.home import write_text
+from nexmark.model import ARMS, Arm, RunKey
+from nexmark_jobs.host.leases import locked
+
+_NIGHT, _DEPLOYMENT = "night.json", "deployment.json"
 
 
 class Night(Model):
@@ -41,10 +49,11 @@ class Night(Model):
             versions can have history, which is read and not judged.
         against: by query the build to compare with in this night, if there is one.
         accepted: by query the id of the build in `against`, if it is the accepted build.
-        teaches: whether the gate learns from it (`checks.teaches`).
+        teaches: whether the gate learns from it (`planning.teaches`).
         compatibility: the size at which the baseline and the candidate go on from each other's
             checkpoints; None: they do not.
         self_test: by arm (control, slowed) the query by which the gate itself is tested.
+        slowed_confs: in a paced night, what makes the rows of the slowed arm later.
         seed: decides which arm of a query is first.
     """
 
@@ -63,6 +72,7 @@ class Night(Model):
     accepted: Mapping[str, str] = Field(default_factory=dict)
     compatibility: Span | None = None
     self_test: Mapping[str, str] = Field(default_factory=dict)
+    slowed_confs: Mapping[str, str] = Field(default_factory=dict)
     seed: int = 0
 
     @property
@@ -84,22 +94,18 @@ class Night(Model):
     def slowed(self) -> Size:
         """The seeded slowdown: more events in each batch, by `self_test`, that are not counted.
 
-        Its size is known and the same for every query, and it is real work of the query itself.
+        Its size is known and the same for every query, and it is real work of the query itself. In
+        a paced night rows are later instead (`slowed_confs`).
         """
-        more = 1 + self.gate.self_test
-        return Size(
-            events=round(self.workload.events * more),
-            tps=self.workload.tps,
-            rows_per_batch=round(self.workload.rows_per_batch * more),
-        )
+        size = self.workload
+        more = 1 if size.is_paced else 1 + self.gate.self_test
+        batch = round(size.rows_per_batch * more)
+        return Size(events=round(size.events * more), tps=size.tps, rows_per_batch=batch)
 
     @cached_property
     def clusters(self) -> Mapping[str, SparkCluster]:
         """The cluster of each arm that there can be."""
-        return {
-            arm: open_cluster(self.cluster.of_arm(arm), paths.home())
-            for arm in (Arm.CANDIDATE, Arm.BASELINE)
-        }
+        return {arm: open_cluster(self.cluster.of_arm(arm), paths.home()) for arm in ARMS}
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -126,28 +132,29 @@ class Night(Model):
         return self.directory / query
 
     def verified_dir(self, query: str) -> Path:
-        """What the verification run of `query` puts out."""
+        """Return the output of the verification run of `query`."""
         return self.data_dir / query / "verify" / "output"
 
     def boundary_dir(self, query: str) -> Path:
-        """What the verification run of `query` puts out over the boundary events."""
+        """Return the output of the verification run of `query` over the boundary events."""
         return self.verified_dir(query).with_name("boundary")
 
     def write(self) -> None:
         """Write it where `read` finds it."""
-        _write(self.directory / "night.json", self)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        write_text(self.directory / _NIGHT, self.model_dump_json(indent=1))
 
     @classmethod
     def read(cls, dag_id: str, run_id: str) -> Night:
         """The plan of a DAG run; NexmarkError if its preflight has not been passed."""
-        plan = json.loads(_text(paths.run_dir(dag_id, run_id) / "night.json"))
+        plan = json.loads(_text(paths.run_dir(dag_id, run_id) / _NIGHT))
         if isinstance(plan.get("gate"), dict):  # of an earlier version, maybe
             plan["gate"] = without_removed(plan["gate"])
         return cls.model_validate_json(json.dumps(plan))
 
 
 class Deployment(Model):
-    """What was deployed: a Spark build and the jobs, each named by its content."""
+    """A deployed Spark build and the deployed jobs, each named by its content."""
 
     build: str
     spark_version: str
@@ -158,12 +165,12 @@ class Deployment(Model):
 
     @property
     def spark_release(self) -> Release:
-        """The build as it is deployed."""
+        """Return the deployed build."""
         return Release(f"spark-{self.build}", self.build, Path(self.spark_home))
 
     @property
     def jobs_release(self) -> Release:
-        """The jobs as they are deployed."""
+        """Return the deployed jobs."""
         return Release(f"jobs-{self.jobs}", self.jobs, Path(self.jobs_home))
 
 
@@ -174,28 +181,22 @@ class Deployments(Model):
     baselines: Mapping[str, Deployment] = Field(default_factory=dict)
 
     def of(self, arm: str, query: str) -> Deployment:
-        """What `arm` of `query` runs."""
+        """Return the deployment that `arm` of `query` runs."""
         return self.candidate if arm == Arm.CANDIDATE else self.baselines[query]
 
     def arms(self, query: str) -> list[Deployment]:
-        """What the arms of `query` run: the candidate, and the baseline if there is one."""
+        """Return the deployments of `query`: the candidate's, and a baseline's if it has one."""
         return [self.candidate, *([self.baselines[query]] if query in self.baselines else [])]
 
     def write(self, night: Night) -> None:
         """Write it where `read` finds it."""
-        _write(night.directory / "deployment.json", self)
+        night.directory.mkdir(parents=True, exist_ok=True)
+        write_text(night.directory / _DEPLOYMENT, self.model_dump_json(indent=1))
 
     @classmethod
     def read(cls, night: Night) -> Deployments:
         """The deployments of `night`; NexmarkError if there are none."""
-        return cls.model_validate_json(_text(night.directory / "deployment.json"))
-
-
-def _write(path: Path, content: Model) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(content.model_dump_json(indent=1))
-    temporary.replace(path)
+        return cls.model_validate_json(_text(night.directory / _DEPLOYMENT))
 
 
 def _text(path: Path) -> str:
@@ -203,3 +204,36 @@ def _text(path: Path) -> str:
         return path.read_text()
     except FileNotFoundError:
         raise NexmarkError(f"{path}: there is no such file; start a new DAG run") from None
+
+
+def deploy_jobs(target: Path) -> tuple[str, Path]:
+    """Copy `nexmark_jobs` to `<target>/<id>/nexmark_jobs`, where no later edit reaches it.
+
+    Returns the id (hash of the content) and the directory of the package.
+    """
+    spec = importlib.util.find_spec("nexmark_jobs")
+    if spec is None or spec.origin is None:
+        raise NexmarkError("nexmark_jobs cannot be imported; run `make env`")
+    source = Path(spec.origin).parent
+    name = scan(source).id
+    package = target / name / "nexmark_jobs"
+    with locked(target / ".lock"):
+        if not (package.is_dir() and scan(package).id == name):
+            _replace_copy(source, package.parent)
+    return name, package
+
+
+def _replace_copy(source: Path, directory: Path) -> None:
+    """Copy `source` into `directory`, which is there whole or not at all.
+
+    A damaged one is moved aside: who reads one of its files keeps that file.
+    """
+    copy = directory.with_name(f".{directory.name}-{os.getpid()}")
+    damaged = directory.with_name(f".{directory.name}-damaged-{os.getpid()}")
+    for path in (copy, damaged):
+        shutil.rmtree(path, ignore_errors=True)
+    shutil.copytree(source, copy / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+    if directory.exists():
+        directory.rename(damaged)
+    copy.rename(directory)
+    shutil.rmtree(damaged, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What a night will do, and what on this machine would keep it from doing it.
+"""Plans a night, and finds the problems on this machine that would stop it.
 
 Free of Airflow, so that `nexmark run` can report problems before Airflow is even imported.
 """
@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -25,6 +25,7 @@ from nexmark.config import (
     SparkConf,
     Workload,
     paths,
+    pick,
     suggest,
 )
 from nexmark.config.document import place_of, problem_of
@@ -46,9 +47,7 @@ from nexmark.night.plan import Night
 from nexmark.secrets import fingerprinted
 from nexmark_jobs.redaction import is_secret
 
-_T = TypeVar("_T")
-
-#: What these DAGs run is what a person tries.
+#: People use these DAGs to try something.
 TRIALS = frozenset({BUILD_DAG_ID, SIGNOFF_DAG_ID})
 #: State, event logs, outputs and events of one night on this machine, bytes.
 RUN_BYTES = 2 * 10**9
@@ -71,10 +70,8 @@ def make_night(
     mode = gate.mode
     repetitions = asked.repetitions or (gate.pairs if mode == "paired" else 0)
     if mode != "bounds" and 0 < repetitions < MIN_PAIRS:
-        raise NexmarkError(
-            f"repetitions: {repetitions} are too few for a verdict in mode {mode}; "
-            f"give at least {MIN_PAIRS}, or mode bounds"
-        )
+        few = f"repetitions: {repetitions} are too few for a verdict in mode {mode}"
+        raise NexmarkError(f"{few}; give at least {MIN_PAIRS}, or mode bounds")
     if repetitions:
         workload = workload.model_copy(update={"repetitions": repetitions})
     if scale := asked.verify_scale:
@@ -86,6 +83,7 @@ def make_night(
         # Slots are threads, and Real-Time Mode needs one for each partition and for the shuffle.
         slots = max(cluster.executor_cores, (workload.partitions or 1) + 2)
         cluster = cluster.model_copy(update={"executor_cores": slots})
+    span = workload.compatibility or (Span() if asked.compatibility else None)
     return Night(
         dag_id=dag_id,
         run_id=run_id,
@@ -98,7 +96,7 @@ def make_night(
         candidate=parse_source(candidate) if candidate else engine_config.build,
         candidate_conf=spark_confs(asked.candidate_conf),
         teaches=teaches(dag_id, asked),
-        compatibility=_compatibility(workload, asked),
+        compatibility=span if asked.compatibility is not False else None,
         against=dict.fromkeys(queries, parse_source(against)) if against else {},
     )
 
@@ -111,13 +109,6 @@ def teaches(dag_id: str, asked: NightParams) -> bool:
     """
     chosen = (_candidate(asked), asked.candidate_conf, asked.against)
     return dag_id not in TRIALS and not any(chosen)
-
-
-def _compatibility(workload: Workload, asked: NightParams) -> Span | None:
-    """The size of the check: the workload's; where only a person asks for it, the usual one."""
-    if asked.compatibility is None:
-        return workload.compatibility
-    return (workload.compatibility or Span()) if asked.compatibility else None
 
 
 def spark_confs(value: Mapping[str, Any] | None) -> dict[str, str]:
@@ -224,22 +215,14 @@ def query_names(value: str | Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
-def pick(section: str, name: str, known: Mapping[str, _T]) -> _T:
-    """The entry `name` of `known`; NexmarkError with the nearest name if there is none."""
-    if name not in known:
-        raise NexmarkError(f"{section}: unknown {section} {name!r}; {suggest(name, known)}")
-    return known[name]
-
-
 def find_problems(night: Night) -> Iterator[str]:
     """Each problem of this machine or of the request, in one line.
 
     Preflight checks the hosts that are reached by SSH, because it has the connections.
     """
     builds = dict.fromkeys([night.candidate, *night.against.values()])
-    yield from filter(None, map(_build_problem, builds))
-    yield from filter(None, dict.fromkeys(java_problem(_major(build)) for build in builds))
-    yield from filter(None, [disk_problem(paths.home(), RUN_BYTES)])
+    found = [*map(_build_problem, builds), *(java_problem(_major(build)) for build in builds)]
+    yield from filter(None, dict.fromkeys([*found, disk_problem(paths.home(), RUN_BYTES)]))
     if isinstance(night.cluster, EmbeddedCluster):
         for arm in night.arms:
             yield from night.clusters[arm].problems()
@@ -249,7 +232,7 @@ def find_problems(night: Night) -> Iterator[str]:
 
 
 def _build_problem(source: BuildSource) -> str:
-    """What can be said against a build without fetching it, or ''."""
+    """Return the problem of a build that shows without fetching it, or ''."""
     path = local_path(source.tarball) if source.tarball else None
     if source.directory:
         path = Path(source.directory).expanduser()

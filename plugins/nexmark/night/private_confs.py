@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.config import load, profile_path
+from nexmark.config.load import conf_entries
 from nexmark.errors import NexmarkError
 from nexmark.home import write_private
 from nexmark.secrets import fingerprinted, remember
@@ -39,13 +40,13 @@ def private_properties(
     """
     shared = Path(submission["properties_file"])
     text = shared.read_text(encoding="utf-8")
-    _hide(properties(text).items())
+    _hide(properties(text))
     planned: Mapping[str, str] = submission["secret_confs"]
     if not planned and not of_connection:
         yield str(shared)
         return
     confs = {**(of_connection or {}), **_secrets(submission["engine"], planned)}
-    _hide(confs.items())
+    _hide(confs)
     lines = "".join(f"{name}={_value(value)}\n" for name, value in confs.items())
     private = Path(submission["private"]) / f"{submission['label'].replace(' ', '-')}.conf"
     try:
@@ -56,14 +57,8 @@ def private_properties(
 
 
 def properties(text: str) -> dict[str, str]:
-    """The confs in the text of a properties file, one a line: a name, then `=`, `:` or a space."""
-    confs = {}
-    for line in text.splitlines():
-        words = line.strip()
-        if words and words[0] not in "#!":
-            name = words.split("=")[0].split(":")[0].split()[0]
-            confs[name] = words[len(name) :].strip().removeprefix("=").removeprefix(":").strip()
-    return confs
+    """The confs in the text of a properties file."""
+    return {name: value for _, name, value in conf_entries(text)}
 
 
 def profile_confs(profile: str) -> dict[str, str]:
@@ -72,7 +67,7 @@ def profile_confs(profile: str) -> dict[str, str]:
 
 
 def _secrets(engine: str, planned: Mapping[str, str]) -> dict[str, str]:
-    """What stands behind fingerprints of an engine's confs."""
+    """Return the secrets behind the fingerprints in an engine's confs."""
     known = load().engines.get(engine)
     confs = {} if known is None else {name: known.conf.get(name, "") for name in planned}
     now = fingerprinted(confs)
@@ -85,11 +80,11 @@ def _secrets(engine: str, planned: Mapping[str, str]) -> dict[str, str]:
     return confs
 
 
-def _hide(confs: Any) -> None:
+def _hide(confs: Mapping[str, str]) -> None:
     """Let no message and no log of this task show the secrets among `confs`."""
     from airflow.sdk.log import mask_secret
 
-    values = [value for name, value in confs if is_secret(name, value)]
+    values = [value for name, value in confs.items() if is_secret(name, value)]
     remember(values)
     for value in values:
         mask_secret(value)

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nexmark.errors import NexmarkError
 from nexmark.model import Arm, Stage
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
-from nexmark.night.repetitions import result_of
-from nexmark.night.run_directory import read_failure
-from nexmark.night.runs import CONFIRMATION, Run, runs_of
+from nexmark.night.repetitions import measured, result_of
+from nexmark.night.run_directory import CONFIRMATION, Run, read_failure, runs_of
 from nexmark.night.sampled import Samples, clock_offset_s
 
 if TYPE_CHECKING:
@@ -73,9 +71,8 @@ def draw_flames(night: Night) -> None:
             say(f"{query}:   no method has changed by more than the chance of sampling")
 
 
-@dataclass(frozen=True)
-class _Recorded:
-    """A recorded repetition as it was measured; `window` is its steady state, if it has one."""
+class _Recorded(NamedTuple):
+    """The measurement of a recorded repetition; `window` is its steady state, if it has one."""
 
     run: Run
     result: RunResult
@@ -96,7 +93,7 @@ def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> Fla
 
 
 def _recorded(night: Night, run: Run, samples: Samples) -> _Recorded:
-    from nexmark.measure.measurement import MIN_INTERVALS, measure_series, steady_window
+    from nexmark.measure.measurement import MIN_INTERVALS, steady_window
     from nexmark.measure.result_file import parse_result
 
     content = result_of(night, run)
@@ -109,13 +106,7 @@ def _recorded(night: Night, run: Run, samples: Samples) -> _Recorded:
     result = parse_result(content, label)
     series = [series for series, _ in samples.series(result.application_id, label)]
     warmup = night.workload.warmup_batches
-    measure_series(  # whether it can be measured at all
-        result,
-        series,
-        executors=night.cluster.executors,
-        warmup_batches=warmup,
-        min_intervals=MIN_INTERVALS,
-    )
+    measured(night, result, series)  # NexmarkError if it cannot be
     return _Recorded(run, result, series, steady_window(result, series, warmup, MIN_INTERVALS))
 
 
@@ -123,15 +114,12 @@ def _profile(night: Night, recorded: _Recorded, steady: bool) -> Profile:
     """The stacks of an arm, in the steady state or over the whole life of its executors."""
     from nexmark.flames.tree import Profile
 
-    window = recorded.window if steady else None
+    cpu_s = sum(x.executors[-1] for x in recorded.series)
+    events, window = recorded.result.input_rows, recorded.window if steady else None
     if window is not None:
         cpu_s = sum(x.between(x.executors, window.start, window.end) for x in recorded.series)
         events = window.events
-    else:
-        cpu_s = sum(x.executors[-1] for x in recorded.series)
-        events = recorded.result.input_rows
-    counts = _stacks(night, recorded.run, window)
-    return Profile(counts, cpu_s / events * 1e6)
+    return Profile(_stacks(night, recorded.run, window), cpu_s / events * 1e6)
 
 
 def _stacks(night: Night, run: Run, window: SteadyWindow | None) -> Mapping[tuple[str, ...], int]:

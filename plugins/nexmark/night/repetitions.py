@@ -1,35 +1,106 @@
 """From what an application left in its directory to the record of a repetition.
 
 A repetition that was planned is never left out: it is right, wrong, unmeasured or not there, and
-its record says which and why.
+its record says which and why. Which repetitions produced the right rows: every one reports the
+events it read, the rows it put out and an order-free digest of them.
+
+- All repetitions must have read all events.
+- *Append* queries put every row of the result out once, so the digest does not depend on batches:
+  where the verification run read the same events (workload `smoke`), the digest must be the one
+  of the verified result, so that the timed rows are proven right to the row. At larger
+  sizes it must be the digest stored with the accepted baseline of the same events, if there is one.
+- *Update* queries put a row out again whenever it changes, so the digest depends on the batches
+  too: it must equal the digest of the accepted baseline of the same events and batches, if any.
+- In every case all repetitions must agree. Where there is nothing else to go by, the digest that
+  more than half of them have counts as right; without a majority none of them counts as right.
+- Without a digest (q12, whose windows use processing time) only the events are checked.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nexmark.errors import NexmarkError
-from nexmark.model import P50, P99, Arm
-from nexmark.night.correctness import Expected, Produced, faults
-from nexmark.night.executor_shares import trouble
+from nexmark.model import JUDGED, P50, P99, Arm
 from nexmark.night.kafka_input import source_figures
 from nexmark.night.paced_night import paced_figures
 from nexmark.night.plan import Night
 from nexmark.night.recovery_night import recovery_figures, recovery_splits
-from nexmark.night.run_directory import has_failure, last_starts, read_failure
-from nexmark.night.runs import Run, group
-from nexmark.night.sampled import Samples
+from nexmark.night.run_directory import Run, group, has_failure, read_failure, spans
+from nexmark.night.sampled import Samples, trouble
 from nexmark.night.verification import Verification
 
 if TYPE_CHECKING:
+    from nexmark.measure.cpu_series import CpuSeries
     from nexmark.measure.measurement import Measurement
     from nexmark.measure.result_file import RunResult
     from nexmark.store import RepetitionRecord, Store
+
+
+_Key = TypeVar("_Key")
+
+
+@dataclass(frozen=True)
+class Produced:
+    """The input and output of one application; `digest` is None where there is none."""
+
+    input_rows: int
+    output_rows: int
+    digest: str | None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The right digest and row count, and where they are from, for messages."""
+
+    output_rows: int
+    digest: str
+    origin: str
+
+
+def faults(
+    events: int, produced: Mapping[_Key, Produced], expected: Expected | None
+) -> dict[_Key, str]:
+    """Return the problem of each wrong repetition in one line, by its key.
+
+    `events` is the number of events of the workload; `expected` None where nothing is known.
+    """
+    found = {
+        key: f"read {each.input_rows} of {events} events"
+        for key, each in produced.items()
+        if each.input_rows != events
+    }
+    whole = {n: p for n, p in produced.items() if n not in found and p.digest is not None}
+    if expected is None:
+        expected = _majority(whole)
+        if expected is None:
+            digests = ", ".join(sorted({str(p.digest) for p in whole.values()}))
+            return found | dict.fromkeys(whole, f"the repetitions disagree: digests {digests}")
+    for key, each in whole.items():
+        if (each.digest, each.output_rows) != (expected.digest, expected.output_rows):
+            found[key] = (
+                f"put out {each.output_rows} rows with digest {each.digest}, but {expected.origin} "
+                f"has {expected.output_rows} rows with digest {expected.digest}"
+            )
+    return found
+
+
+def _majority(produced: Mapping[_Key, Produced]) -> Expected | None:
+    counts = Counter((p.digest, p.output_rows) for p in produced.values())
+    if not counts:
+        return None
+    (digest, rows), count = counts.most_common(1)[0]
+    if 2 * count <= len(produced):
+        return None
+    return Expected(rows, str(digest), "most repetitions' result")
+
 
 VERIFIED = "the verified result"
 
@@ -58,8 +129,8 @@ def _positions(night: Night, runs: Sequence[Run]) -> dict[Run, int]:
     A repetition that was tried again ran when it was tried last, behind those that went on
     meanwhile: so this is not always the order that was planned.
     """
-    starts = last_starts(night.directory)
-    began = {run: starts[label] for run in runs if (label := f"{run.query} {run.name}") in starts}
+    ran = spans(night.directory)
+    began = {run: ran[label] for run in runs if (label := f"{run.query} {run.name}") in ran}
     return {run: place for place, run in enumerate(sorted(began, key=began.__getitem__), start=1)}
 
 
@@ -98,13 +169,12 @@ def _wrong(
         first = next(iter(same.values()))
         expected = _verified(night, query, first, verification)
         expected = expected or _accepted(night, query, first, store)
-        produced = {run: _produced(result) for run, result in same.items()}
+        produced = {
+            run: Produced(result["input_rows"], result["output_rows"], result["digest"])
+            for run, result in same.items()
+        }
         found |= faults(night.workload.events, produced, expected)
     return found
-
-
-def _produced(result: Mapping[str, Any]) -> Produced:
-    return Produced(result["input_rows"], result["output_rows"], result["digest"])
 
 
 def _verified(
@@ -120,9 +190,7 @@ def _verified(
 
 
 def _accepted(night: Night, query: str, timed: Mapping[str, Any], store: Store) -> Expected | None:
-    """What the accepted baseline put out, where it ran the same jobs over the same events."""
-    from nexmark.model import JUDGED
-
+    """Return the accepted baseline's output, where it ran the same jobs over the same events."""
     place = (night.engine.name, night.workload.name, night.cluster.name)
     accepted = store.accepted(*place, datetime.now(UTC)).get(query)
     if accepted is None:
@@ -155,7 +223,7 @@ def _absent(
         reason = "not run, because the result is wrong"
     else:
         reason = f"the application failed: {read_failure(directory / run.name)}"
-    return RepetitionRecord(night.name, **_identity(run, position), failed=reason)
+    return RepetitionRecord(night.name, **run.model_dump(), position=position, failed=reason)
 
 
 def _measured(
@@ -166,32 +234,25 @@ def _measured(
     samples: Samples,
     wrong: str | None,
 ) -> RepetitionRecord:
-    from nexmark.measure.measurement import MIN_INTERVALS, measure_series
     from nexmark.measure.result_file import parse_result
     from nexmark.store import RepetitionRecord, SeriesRecord
 
     directory = night.query_dir(run.query) / run.name
     path, events = directory / "result.json", directory / "events"
     kept: dict[str, Any] = {
-        **_identity(run, position),
+        **run.model_dump(),
+        "position": position,
         "result": result,
         "result_path": path,
         "event_log_path": events,
-        "event_log_bytes": _size(events),
+        "event_log_bytes": sum(x.stat().st_size for x in events.rglob("*") if x.is_file()),
     }
     try:
         if samples.problem is not None:
             raise NexmarkError(samples.problem)
         parsed = parse_result(result, str(path))
         found = samples.series(parsed.application_id, result.get("label", str(path)))
-        measurement = measure_series(
-            parsed,
-            [series for series, _ in found],
-            executors=night.cluster.executors,
-            warmup_batches=night.workload.warmup_batches,
-            min_intervals=MIN_INTERVALS,
-            killed=bool(night.workload.recovery and night.workload.recovery.kill == "executor"),
-        )
+        measurement = measured(night, parsed, [series for series, _ in found])
         if stalled := trouble(night, directory, parsed, samples):
             raise NexmarkError(stalled)
         size = night.slowed if run.arm == Arm.SLOWED else night.workload
@@ -215,10 +276,24 @@ def _measured(
     return RepetitionRecord(night.name, **kept, measurement=measurement, invalid=wrong)
 
 
+def measured(night: Night, result: RunResult, series: Sequence[CpuSeries]) -> Measurement:
+    """The figures of a repetition; NexmarkError where it cannot be measured."""
+    from nexmark.measure.measurement import MIN_INTERVALS, measure_series
+
+    return measure_series(
+        result,
+        series,
+        executors=night.cluster.executors,
+        warmup_batches=night.workload.warmup_batches,
+        min_intervals=MIN_INTERVALS,
+        killed=bool(night.workload.recovery and night.workload.recovery.kill == "executor"),
+    )
+
+
 def event_log_parts(
     events: Path, result: Mapping[str, Any], measurement: Measurement
 ) -> dict[str, Any]:
-    """What the event log says; a repetition is none the worse for one that cannot be read."""
+    """Return the parts in the event log; an unreadable log does no harm to a repetition."""
     from nexmark.measure.operator_times import repetition_parts
 
     try:
@@ -234,25 +309,9 @@ def read_rate(result: RunResult, measurement: Measurement) -> float:
 
 
 def _as_if_fewer(measurement: Measurement, events: int) -> Measurement:
-    """What the seeded slowdown looks like: its additional events were work for nothing."""
-    more = measurement.events / events
+    """Return the repetition of a seeded slowdown: its additional events count as none."""
     names = ("cpu_s_per_mevent", "cpu_s_per_mevent_steady", "cpu_s_per_mevent_application")
-    costs: dict[str, Any] = {}
-    for name in names:
-        figure = getattr(measurement, name)
-        costs[name] = None if figure is None else figure * more
+    found = {name: getattr(measurement, name) for name in names}
+    more = measurement.events / events
+    costs: dict[str, Any] = {x: None if y is None else y * more for x, y in found.items()}
     return dataclasses.replace(measurement, **costs)
-
-
-def _identity(run: Run, position: int | None) -> dict[str, Any]:
-    return {
-        "query": run.query,
-        "number": run.number,
-        "arm": run.arm,
-        "stage": run.stage,
-        "position": position,
-    }
-
-
-def _size(directory: Path) -> int:
-    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())

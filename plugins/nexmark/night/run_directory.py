@@ -1,6 +1,12 @@
-"""What the tasks of a night leave for each other in its run directory.
+"""The timed applications of a night, and the files that its tasks leave for each other.
 
-The sequence of submissions that mapped tasks run, when each application ran, why one failed.
+A night of pairs has two arms. Two of its queries have one more each, by which the gate is tested:
+
+    control   the baseline once more: the gate must find no difference between the two
+    slowed    the baseline with a slowdown of known size, which must be found
+
+The run directory has the sequence of submissions that mapped tasks run, when each application ran,
+and why one failed.
 """
 
 from __future__ import annotations
@@ -11,12 +17,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from nexmark.config import KNOWN_QUERIES, Gate
+from nexmark.config.fields import Model
+from nexmark.home import write_text
+from nexmark.model import Arm, Stage
+from nexmark.night.plan import Night
+
 _FAILURE = "failure.txt"
 _APPLICATIONS = "applications.jsonl"
 
 
 def in_sequence(path: Path, submissions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What to map the operator over so that it runs `submissions` one by one in this order.
+    """Return the values to map the operator over: it runs `submissions` one by one in this order.
 
     They are kept in `path`; beside it, which instance has run which.
     """
@@ -31,9 +45,7 @@ def claim(path: Path, instance: int) -> dict[str, Any]:
     file = _claims(path)
     claims: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
     position = claims.setdefault(str(instance), len(claims))
-    temporary = file.with_suffix(".tmp")
-    temporary.write_text(json.dumps(claims))
-    temporary.replace(file)
+    write_text(file, json.dumps(claims))
     submission: dict[str, Any] = json.loads(path.read_text())[position]
     return submission
 
@@ -59,13 +71,13 @@ def overhead(night: Path) -> tuple[float, int]:
     return float(span - sum(each["end"] - each["start"] for each in ran)), timed
 
 
-def last_starts(night: Path) -> dict[str, float]:
-    """When each application of a night was last started, by its label; in epoch seconds."""
+def spans(night: Path) -> dict[str, tuple[float, float]]:
+    """When each application was last started, and ended, by its label; in epoch seconds."""
     try:
         ran = _applications(night)
     except FileNotFoundError:
         return {}
-    return {each["label"]: float(each["start"]) for each in ran}
+    return {each["label"]: (float(each["start"]), float(each["end"])) for each in ran}
 
 
 def _applications(night: Path) -> list[dict[str, Any]]:
@@ -103,3 +115,105 @@ def prepare(directories: Sequence[Path]) -> None:
         shutil.rmtree(directory, ignore_errors=True)
     for directory in directories:
         directory.mkdir(parents=True, exist_ok=True)
+
+
+#: The task group that measures all suspects again; every other group is one query.
+CONFIRMATION = "confirmation"
+
+_PREFIXES: dict[int, str] = {Stage.FIRST: "", Stage.FRESH: "fresh-", Stage.PROFILED: "recorded-"}
+
+
+class Run(Model):
+    """One timed application: repetition `number` (from 1) of an arm, in a stage of the gate."""
+
+    query: str
+    number: int
+    arm: str = Arm.CANDIDATE
+    stage: int = Stage.FIRST
+
+    @property
+    def name(self) -> str:
+        """Its directory below the query's directory: `rep-1`, `baseline-rep-1`, `fresh-rep-1`."""
+        arm = "" if self.arm == Arm.CANDIDATE else f"{self.arm}-"
+        return f"{_PREFIXES[self.stage]}{arm}rep-{self.number}"
+
+    @property
+    def cluster_arm(self) -> str:
+        """The arm on whose cluster, and of whose build, it runs."""
+        return Arm.CANDIDATE if self.arm == Arm.CANDIDATE else Arm.BASELINE
+
+
+_PLAN = TypeAdapter(list[Run])
+
+
+def run_order(gate: Gate) -> list[str]:
+    """All queries in the order they run."""
+    from nexmark.verdict.order import query_order
+
+    names = list(KNOWN_QUERIES)
+    return names if gate.order_seed is None else query_order(names, gate.order_seed)
+
+
+def position(night: Night, query: str) -> str:
+    """`[ 3/24] q2`, for messages."""
+    order = [name for name in run_order(night.gate) if name in night.queries]
+    place = order.index(query) + 1
+    width = len(str(len(night.queries)))
+    return f"[{place:>{width}}/{len(night.queries)}] {query:<4}"
+
+
+def first_runs(night: Night, query: str) -> list[Run]:
+    """The first repetitions of `query` in the order they run."""
+    arms: list[str] = [Arm.CANDIDATE]
+    if query in night.against:
+        arms += [Arm.BASELINE, *(arm for arm, tested in night.self_test.items() if tested == query)]
+    return _runs(night, query, arms, night.workload.repetitions, Stage.FIRST)
+
+
+def fresh_runs(night: Night, query: str, arms: Sequence[str]) -> list[Run]:
+    """The repetitions by which a suspicion about `query` is confirmed, in the order they run."""
+    from nexmark.verdict.order import fresh_pairs
+
+    count = fresh_pairs(night.workload.repetitions, night.gate)
+    return _runs(night, query, arms, count, Stage.FRESH)
+
+
+def recorded_runs(night: Night, query: str) -> list[Run]:
+    """One repetition of each arm with the flight recorder, for the flame graphs of `query`."""
+    return _runs(night, query, [Arm.CANDIDATE, Arm.BASELINE], 1, Stage.PROFILED)
+
+
+def group(run: Run) -> str:
+    """Return the group that a repetition is sampled in: its query, or the confirmation."""
+    return run.query if run.stage == Stage.FIRST else CONFIRMATION
+
+
+def runs_of(night: Night, name: str) -> list[Run]:
+    """The repetitions of a group, in the order they run."""
+    if name != CONFIRMATION:
+        return first_runs(night, name)
+    try:
+        return _PLAN.validate_json(_plan_path(night).read_bytes())
+    except FileNotFoundError:
+        return []
+
+
+def plan_confirmation(night: Night, runs: Sequence[Run]) -> None:
+    """Decide what the confirmation runs."""
+    path = _plan_path(night)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(_PLAN.dump_json(list(runs), indent=1))
+
+
+def _plan_path(night: Night) -> Path:
+    return night.query_dir(CONFIRMATION) / "runs.json"
+
+
+def _runs(night: Night, query: str, arms: Sequence[str], count: int, stage: int) -> list[Run]:
+    """The arms take turns; which one is first each time, the seed of the night says."""
+    from nexmark.verdict.order import arm_order
+
+    return [
+        Run(query=query, number=number, arm=arm, stage=stage)
+        for number, arm in arm_order(count, arms, f"{night.seed} {query} {stage}")
+    ]

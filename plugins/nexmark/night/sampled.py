@@ -1,20 +1,29 @@
-"""The samples of this machine and of the hosts, as the repetitions of a query are measured by."""
+"""The samples of this machine and of the hosts, by which the repetitions of a query are measured.
+
+A repetition in which an executor did not do its share, or a host stalled, is INVALID. Before that
+it is measured once more, at once, so that it stays beside its partner: what stalls a host is often
+over by then. Why the first measurement was dropped is in <query>/<run>-dropped.txt.
+"""
 
 from __future__ import annotations
 
 import json
 import socket
+import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nexmark.errors import NexmarkError
+from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 
 if TYPE_CHECKING:
     from nexmark.measure.cpu_series import CpuSeries
+    from nexmark.measure.result_file import RunResult
     from nexmark.measure.samples import HostSamples
     from nexmark.measure.shares import HostExecutors
 
@@ -39,13 +48,11 @@ class Samples:
         from nexmark.measure.samples import read_samples
 
         path = samples_path(directory)
-        names = {
-            host: directory / f"samples-{host}.jsonl" for host in night.spark_cluster.sampled_hosts
-        }
         try:
             hosts = {
                 file: read_samples(file, clock_offset_s(directory, host))
-                for host, file in names.items()
+                for host in night.spark_cluster.sampled_hosts
+                for file in [directory / f"samples-{host}.jsonl"]
             }
             return cls(read_samples(path), hosts, None, path)
         except NexmarkError as error:
@@ -108,3 +115,74 @@ def clock_offset_s(directory: Path, host: str) -> float:
     if all(abs(reading["offset_s"]) <= reading["uncertainty_s"] for reading in readings):
         return 0.0
     return float(mean(reading["offset_s"] for reading in readings))
+
+
+#: A worker kills an executor that does not end, as a frozen one, after 10 s: it needs its cores.
+_PAUSE_S = 15.0
+
+
+def trouble(night: Night, directory: Path, result: RunResult, samples: Samples) -> str | None:
+    """Return the problem of the executors or hosts of the run in `directory`, None without one."""
+    from nexmark.measure.event_log_files import EventLogError
+    from nexmark.measure.shares import read_executor_work, stalled, uneven
+
+    hosts = samples.executors(result.application_id)
+    names, period = _names(night), (result.start, result.end)
+    try:
+        work = read_executor_work(directory / "events", result.application_id)
+    except EventLogError:
+        return " | ".join(stalled([], hosts, period=period, names=names)) or None
+    size = {"executors": night.cluster.executors, "cores": night.cluster.executor_cores}
+    found = uneven(work, hosts, **size, period=period, names=names)
+    found += stalled(work, hosts, period=period, names=names)
+    return " | ".join(found) or None
+
+
+def measure_again(night: Night, submission: Mapping[str, Any]) -> bool:
+    """Return whether the repetition that has just ended must run once more; wait before that.
+
+    A host that cannot be asked here is no reason: `record` looks at everything later.
+    """
+    group = submission.get("sampled_with")
+    directory = Path(submission["directories"][0])
+    if group is None or dropped(directory) is not None:
+        return False
+    try:
+        found = _trouble_now(night, directory, str(group))
+    except (NexmarkError, OSError, ValueError):
+        return False
+    if not found:
+        return False
+    _note(directory).write_text(found)
+    say(f"{submission['label']}: {found}; it is measured again in {_PAUSE_S:.0f} s")
+    time.sleep(_PAUSE_S)
+    return True
+
+
+def dropped(directory: Path) -> str | None:
+    """Why the first measurement of the run in `directory` was dropped, None if it was not."""
+    note = _note(directory)
+    return note.read_text() if note.exists() else None
+
+
+def _note(directory: Path) -> Path:
+    return directory.with_name(f"{directory.name}-dropped.txt")
+
+
+def _trouble_now(night: Night, directory: Path, group: str) -> str | None:
+    """`trouble` by the samples so far; the samplers go on."""
+    from nexmark.measure.result_file import parse_result
+
+    path = directory / "result.json"
+    result = parse_result(json.loads(path.read_text()), str(path))
+    with tempfile.TemporaryDirectory() as copies:
+        night.spark_cluster.copy_samples(group, Path(copies))
+        samples = Samples.so_far(night.query_dir(group), Path(copies))
+        return trouble(night, directory, result, samples)
+
+
+def _names(night: Night) -> dict[str, str]:
+    """The host of each address that Spark knows."""
+    if night.cluster.kind == "embedded":
+        return {night.cluster.driver_address: socket.gethostname()}
+    return {machine.address: name for name, machine in night.cluster.hosts.items()}

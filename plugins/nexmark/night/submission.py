@@ -1,16 +1,37 @@
-"""What SparkSubmit is given for each kind of application of a night."""
+"""The arguments of SparkSubmit for each kind of application of a night.
+
+A night is many short applications, and most of their time is the start of the driver: loading
+classes and compiling them. Two JVM options halve it, without touching what is measured:
+
+- *A class archive* of the driver (JDK class data sharing), made by the first verification run of a
+  build and used by every driver after it, and by the executors of what is not timed. It changes how
+  classes are loaded, nothing else. Timed pairs use it only where both builds have one.
+- *C1 only* in applications that are not timed: for a run of seconds the optimising compiler costs
+  more than it gives.
+
+Executors of timed repetitions get no option at all, with two exceptions. Those that are recorded
+for flame graphs run with the flight recorder of the JDK, and count for nothing else. With the
+profile `quick`, whose figures are mostly the start of the JVM, they use the archive as well. The
+options are Spark's `defaultJavaOptions`, to which `extraJavaOptions` of a profile or an engine are
+added.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from nexmark.cluster import OWNER_VARIABLE
-from nexmark.config import Size, profile_path
+from nexmark.config import Size, paths, profile_path
+from nexmark.engines import java_version
+from nexmark.flames.jfr import RECORDER
 from nexmark.model import Arm, Stage
-from nexmark.night.jvm import Archive, recorded_options, timed_options, untimed_options
 from nexmark.night.kafka_input import (
     NightKafka,
     connection_of,
@@ -22,7 +43,7 @@ from nexmark.night.paced_night import paced_arguments
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.private_confs import profile_confs, split
 from nexmark.night.recovery_night import kept_dir, recovery_arguments, recovery_confs
-from nexmark.night.runs import Run, group
+from nexmark.night.run_directory import Run, group
 from nexmark.secrets import key_path
 from nexmark_jobs.redaction import KEY_VARIABLE, SPARK_REGEX
 
@@ -32,23 +53,88 @@ VERIFY = "verify"
 QUICK = "quick"
 #: Queries that test a sink: their verification run writes with that sink.
 SINKS = {"q10": "filesystem"}
+_C1 = "-XX:TieredStopAtLevel=1"
+_DRIVER = "spark.driver.defaultJavaOptions"
+_EXECUTOR = "spark.executor.defaultJavaOptions"
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The class archive of the drivers of one build on one JDK.
+
+    `maker` is the cluster that makes it if it is not there: one night at a time has a cluster.
+    """
+
+    path: Path
+    maker: str = ""
+
+    @classmethod
+    def of(cls, night: Night, deployment: Deployment) -> Archive:
+        """The archive for a deployment, which may not be there yet.
+
+        Its name has all that the JVM checks before it uses one: itself and the class path, which is
+        SPARK_CONF_DIR and the jars.
+        """
+        home = Path(deployment.spark_home)
+        jars = sorted((p.name, p.stat().st_mtime_ns) for p in (home / "jars").glob("*.jar"))
+        java = _java(os.environ.get("JAVA_HOME"), os.environ.get("PATH"))
+        text = repr((java, str(night.spark_cluster.conf_dir), str(home), jars))
+        name = f"{deployment.spark_version}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsa"
+        return cls(paths.home() / "archives" / name, night.cluster.name)
+
+    @property
+    def unfinished(self) -> Path:
+        """Where it is while it is made."""
+        return self.path.with_suffix(f".{self.maker}.tmp" if self.maker else ".tmp")
+
+    def use(self) -> list[str]:
+        """The options to use it, none if it is not there."""
+        return [f"-XX:SharedArchiveFile={self.path}"] if self.path.exists() else []
+
+
+@cache
+def _java(home: str | None, path: str | None) -> str:
+    """Return the output of `java -version` with these variables; ask once, not per repetition."""
+    return java_version()
+
+
+def _untimed(
+    submission: dict[str, Any], night: Night, deployment: Deployment, *, may_make: bool
+) -> dict[str, Any]:
+    """Let an application that is not timed start quickly, and make the archive if it may."""
+    archive = Archive.of(night, deployment)
+    driver = archive.use()
+    executor = [_C1, *(driver if night.cluster.kind == "embedded" else [])]
+    if may_make:
+        submission["renames"] = [[str(archive.unfinished), str(archive.path)]]
+        if not driver:
+            archive.path.parent.mkdir(parents=True, exist_ok=True)
+            driver = [f"-XX:ArchiveClassesAtExit={archive.unfinished}"]
+    submission["conf"] |= {_DRIVER: " ".join([_C1, *driver]), _EXECUTOR: " ".join(executor)}
+    return submission
+
+
+def _timed_options(archive: Archive | None, *, quick_executors: bool = False) -> dict[str, str]:
+    """Confs of a timed repetition. `archive` is None unless all arms have one: a fair start."""
+    options = " ".join(archive.use()) if archive else ""
+    if not options:
+        return {}
+    return {_DRIVER: options} | ({_EXECUTOR: options} if quick_executors else {})
+
+
+def recorded_options(archive: Archive | None) -> dict[str, str]:
+    """Confs of a repetition whose executors run with the flight recorder."""
+    return _timed_options(archive) | {_EXECUTOR: " ".join(RECORDER)}
 
 
 def dump_submission(night: Night, deployment: Deployment) -> dict[str, Any]:
     """The application that writes the events of the verification runs for the reference."""
-    size = night.workload.verify
-    arguments = [
-        *generator_arguments(night, size),
-        *("--out", str(night.events_dir), "--format", "parquet"),
-    ]
-    submission = _submission(
+    arguments = generator_arguments(night, night.workload.verify)
+    arguments += ["--out", str(night.events_dir), "--format", "parquet"]
+    made = _submission(
         night, deployment, "dump_events.py", arguments, name="dump_events", clear=night.events_dir
     )
-    archive = _archive(night, deployment)
-    submission["conf"] |= untimed_options(
-        archive, may_make=False, executors_here=night.cluster.kind == "embedded"
-    )
-    return submission
+    return _untimed(made, night, deployment, may_make=False)
 
 
 def verify_submission(night: Night, deployment: Deployment, query: str) -> dict[str, Any]:
@@ -56,40 +142,22 @@ def verify_submission(night: Night, deployment: Deployment, query: str) -> dict[
 
     In the same application the query runs over the boundary events.
     """
-    directory = night.query_dir(query) / VERIFY
-    output = night.verified_dir(query)
+    directory, output = night.query_dir(query) / VERIFY, night.verified_dir(query)
     sink = f"{verify_sink(query)}:{output}"
-    submission = _query(night, deployment, query, directory, night.workload.verify, sink)
-    submission["application_args"] += ["--boundary", str(night.boundary_dir(query))]
-    archive = _archive(night, deployment)
-    submission["conf"] |= untimed_options(
-        archive, may_make=True, executors_here=night.cluster.kind == "embedded"
-    )
+    made = _query(night, deployment, query, directory, night.workload.verify, sink)
+    made["application_args"] += ["--boundary", str(night.boundary_dir(query))]
     if output.parent != directory:
-        submission["directories"].append(str(output.parent))
-    submission["renames"] = [[str(archive.unfinished), str(archive.path)]]
-    return submission
+        made["directories"].append(str(output.parent))
+    return _untimed(made, night, deployment, may_make=True)
 
 
 def shared_submission(
     night: Night, deployment: Deployment, plan: Path, log: Path
 ) -> dict[str, Any]:
     """The application that runs the verification runs of a plan (`verify_queries.py`)."""
-    arguments = ["--plan", str(plan), "--log", str(log)]
-    submission = _submission(
-        night,
-        deployment,
-        "verify_queries.py",
-        arguments,
-        name=VERIFY,
-        clear=night.directory / VERIFY,
-    )
-    archive = _archive(night, deployment)
-    submission["conf"] |= untimed_options(
-        archive, may_make=True, executors_here=night.cluster.kind == "embedded"
-    )
-    submission["renames"] = [[str(archive.unfinished), str(archive.path)]]
-    return submission
+    arguments, clear = ["--plan", str(plan), "--log", str(log)], night.directory / VERIFY
+    made = _submission(night, deployment, "verify_queries.py", arguments, name=VERIFY, clear=clear)
+    return _untimed(made, night, deployment, may_make=True)
 
 
 def repetition_submission(night: Night, deployments: Deployments, run: Run) -> dict[str, Any]:
@@ -102,11 +170,10 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
     elif night.workload.recovery:
         submission = _killed(night, deployment, run, directory)
     else:
-        submission = _query(
-            night, deployment, run.query, directory, size, "noop", arm=run.cluster_arm
-        )
+        arm = run.cluster_arm
+        submission = _query(night, deployment, run.query, directory, size, "noop", arm=arm)
     events = directory / "events"
-    archives = {arm.build: _archive(night, arm) for arm in deployments.arms(run.query)}
+    archives = {arm.build: Archive.of(night, arm) for arm in deployments.arms(run.query)}
     fair = all(archive.use() for archive in archives.values()) and not night.workload.recovery
     archive = archives[deployment.build] if fair else None
     if run.stage == Stage.PROFILED:
@@ -114,7 +181,7 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
     else:
         here = night.cluster.kind == "embedded"
         quick = here and night.workload.conf_profile == QUICK
-        submission["conf"] |= timed_options(archive, quick_executors=quick)
+        submission["conf"] |= _timed_options(archive, quick_executors=quick)
     submission["conf"] |= {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
@@ -128,10 +195,6 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
     else:
         submission["sampled_with"] = group(run)
     return submission
-
-
-def _archive(night: Night, deployment: Deployment) -> Archive:
-    return Archive.of(deployment, night.spark_cluster.conf_dir, night.cluster.name)
 
 
 def verify_sink(query: str) -> str:
@@ -161,36 +224,28 @@ def _query(
 
 def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
     """The query that runs while its task sends it events; one slot for the shuffle is enough."""
-    servers = NightKafka.read(night).servers
+    arguments = paced_arguments(night, run.query, directory, NightKafka.read(night).servers)
+    name, arm = f"{run.query} {run.name}", run.cluster_arm
     submission = _submission(
-        night,
-        deployment,
-        "paced_query.py",
-        paced_arguments(night, run.query, directory, servers),
-        name=f"{run.query} {run.name}",
-        clear=directory,
-        arm=run.cluster_arm,
+        night, deployment, "paced_query.py", arguments, name=name, clear=directory, arm=arm
     )
     submission["conf"]["spark.sql.shuffle.partitions"] = "1"
+    submission["conf"] |= night.slowed_confs if run.arm == Arm.SLOWED else {}
     submission["paced"] = run.query
     return submission
 
 
 def _killed(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
     """The query that its task kills and starts again."""
-    kept = kept_dir(night, run.query, run.name)
+    kept = str(kept_dir(night, run.query, run.name))
+    arguments = recovery_arguments(night, run.query, run.name)
+    name, arm = f"{run.query} {run.name}", run.cluster_arm
     submission = _submission(
-        night,
-        deployment,
-        "run_query.py",
-        recovery_arguments(night, run.query, run.name),
-        name=f"{run.query} {run.name}",
-        clear=directory,
-        arm=run.cluster_arm,
+        night, deployment, "run_query.py", arguments, name=name, clear=directory, arm=arm
     )
     submission["conf"] = recovery_confs(night, deployment) | submission["conf"]
-    submission["directories"].append(str(kept))
-    return submission | {"killed": run.query, "kept": str(kept), "arm": run.cluster_arm}
+    submission["directories"].append(kept)
+    return submission | {"killed": run.query, "kept": kept, "arm": arm}
 
 
 def _submission(
@@ -215,18 +270,15 @@ def _submission(
     config = cluster.config
     spark_home = Path(deployment.spark_home)
     checkpoints = cluster.checkpoints / name.replace(" ", "-")
-    python = {"PYSPARK_PYTHON": cluster.worker_python, "PYSPARK_DRIVER_PYTHON": sys.executable}
-    spark_environment = {
-        key: value
-        for key, value in cluster.driver_environment(spark_home).items()
-        if key.startswith("SPARK_")
-    }
-    # What a killed driver leaves goes with the cluster, not into /tmp for ever.
-    temporary = spark_environment["SPARK_LOCAL_DIRS"]
-    spark_environment["SPARK_SUBMIT_OPTS"] = f'"-Djava.io.tmpdir={temporary}"'
+    environment = cluster.driver_environment(spark_home)
+    profile = profile_path(night.conf_profile)
+    # Spark's redaction for event logs is the same as ours, unless the profile sets another.
+    redaction = {"spark.redaction.regex": SPARK_REGEX}
+    if redaction.keys() & profile_confs(night.conf_profile).keys():
+        redaction = {}
     confs, secret = split(
         {
-            **_redaction(night),
+            **redaction,
             **source_confs(night, deployment),
             "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
             **night.engine.conf,
@@ -253,10 +305,13 @@ def _submission(
         "name": f"nexmark {name}",
         "conn_id": config.spark_connection,
         "spark_binary": str(spark_home / "bin" / "spark-submit"),
-        "properties_file": str(cluster.properties_file(profile_path(night.conf_profile))),
+        "properties_file": str(cluster.properties_file(profile)),
         "env_vars": {
-            **spark_environment,
-            **python,
+            **{key: value for key, value in environment.items() if key.startswith("SPARK_")},
+            # a killed driver's files go with the cluster and do not stay in /tmp
+            "SPARK_SUBMIT_OPTS": f'"-Djava.io.tmpdir={environment["SPARK_LOCAL_DIRS"]}"',
+            "PYSPARK_PYTHON": cluster.worker_python,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
             "PYTHONPATH": "",
             OWNER_VARIABLE: cluster.mark,
             KEY_VARIABLE: str(key_path()),
@@ -267,9 +322,3 @@ def _submission(
         "engine": night.engine.name,
         "private": str(cluster.scratch / "private"),
     }
-
-
-def _redaction(night: Night) -> dict[str, str]:
-    """What Spark hides in event logs: as much as we do, unless a profile says otherwise."""
-    name = "spark.redaction.regex"
-    return {} if name in profile_confs(night.conf_profile) else {name: SPARK_REGEX}

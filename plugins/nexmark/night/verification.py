@@ -1,22 +1,37 @@
-"""What became of a query's verification run, kept beside its output.
+"""The verification runs: all queries in one application, and the outcome of each.
 
-<run directory>/<query>/verification.json
+    <run directory>/verify/        emptied before each try; why the application failed
+    <run directory>/verify.json    the plan: what the application still has to run
+    <run directory>/verify.jsonl   its log: which query has begun, is done, has failed
+    <run directory>/<query>/verification.json    what the expectations say of its output
+
+Verification is not timed, so a query needs no application of its own there. Two queries run at a
+time. If the application ends early (a JVM that exits, no memory), the next one runs the rest one by
+one: then the log says which query ends it. That query is left out, and another application runs the
+rest. What is not done then, the task `verify` of the query runs by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
 from nexmark.config.fields import Model
+from nexmark.errors import NexmarkError
+from nexmark.night.night_progress import say
+from nexmark.night.plan import Deployment, Night
+from nexmark.night.submission import shared_submission, verify_submission
 
-_NAME = "verification.json"
+DONE = ""
+_NAME, _PLAN, _LOG = "verification.json", "verify.json", "verify.jsonl"
 
 
 class Verification(Model):
-    """Whether the verified results are right, and if not, why (a line per failed expectation).
+    """The answer on the verified results: right or not, and a line per failed expectation.
 
     `evaluated` counts the expectations. `statistics` describe the generated events; statistics of
     the boundary events have the prefix `boundary_`.
@@ -50,3 +65,85 @@ class Verification(Model):
             return cls.model_validate_json((directory / _NAME).read_text())
         except FileNotFoundError:
             return None
+
+
+def plan_together(night: Night, deployment: Deployment) -> dict[str, Any]:
+    """Return the submission that verifies all queries; empty where a night has only one."""
+    if len(night.queries) < 2:
+        return {}  # not None, which no XCom can hold
+    alone = {query: verify_submission(night, deployment, query) for query in night.queries}
+    plan, log = night.directory / _PLAN, night.directory / _LOG
+    queries = {
+        query: {"arguments": each["application_args"], "directories": each["directories"]}
+        for query, each in alone.items()
+    }
+    return {**shared_submission(night, deployment, plan, log), "queries": queries}
+
+
+def run_together(
+    submission: Mapping[str, Any], run: Callable[[dict[str, Any]], None], failure: type[Exception]
+) -> None:
+    """Run applications until every query of a submission has been tried.
+
+    Args:
+        submission: As `plan_together` returns it.
+        run: Runs one application to its end; raises `failure` if it fails.
+        failure: raised again where an application fails before it begins a query.
+    """
+    night = Path(submission["night"])
+    queries: Mapping[str, Mapping[str, Any]] = submission["queries"]
+    at_once = 2
+    while left := [query for query in queries if query not in outcomes(night)]:
+        for query in _begun(night):
+            _note(night, query, "again")
+        plan = [{"query": query, "arguments": queries[query]["arguments"]} for query in left]
+        (night / _PLAN).write_text(json.dumps(plan))
+        directories = [path for query in left for path in queries[query]["directories"]]
+        one = {
+            **submission,
+            "directories": [*submission["directories"], *directories],
+            "application_args": [*submission["application_args"], "--at-once", str(at_once)],
+        }
+        try:
+            run(one)
+        except failure as error:
+            running = _begun(night)
+            if not running:
+                raise
+            if len(running) == 1:
+                _note(night, running[0], "failed", f"the application ended while it ran: {error}")
+                say(f"{running[0]}: ended the application of all verification runs; others go on")
+            at_once = 1
+        else:
+            if outcomes(night).keys() >= set(left):
+                return
+            raise NexmarkError("verify_queries.py left queries out and reported no failure")
+
+
+def outcomes(night: Path) -> dict[str, str]:
+    """Why each query that was tried together has failed; DONE for one that has not."""
+    return {
+        query: DONE if each["state"] == "done" else str(each["reason"])
+        for query, each in _newest(night).items()
+        if each["state"] in ("done", "failed")
+    }
+
+
+def _begun(night: Path) -> list[str]:
+    """The queries that were running when the application ended."""
+    return [query for query, each in _newest(night).items() if each["state"] == "begun"]
+
+
+def _note(night: Path, query: str, state: str, reason: str = "") -> None:
+    line = {"query": query, "state": state, "reason": reason}
+    with (night / _LOG).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def _newest(night: Path) -> dict[str, Mapping[str, Any]]:
+    """The last line of the log about each query."""
+    try:
+        lines = (night / _LOG).read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    return {each["query"]: each for each in map(json.loads, lines)}

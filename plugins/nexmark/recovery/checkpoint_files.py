@@ -1,4 +1,4 @@
-"""What the files of a checkpoint on this machine tell of a query that runs or was killed."""
+"""Reads the state of a running or killed query from the files of its checkpoint here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def commits(checkpoint: Path) -> dict[int, float]:
 def moment(
     checkpoint: Path, committed_at_start: int, scratch: Path | None = None, since: float = 0.0
 ) -> tuple[Moment, int]:
-    """What a query that was just killed did, and in which batch.
+    """The work of a query at the moment of the kill, and its batch.
 
     start: it had not yet planned a batch since it was started; restore: it loaded state to its
     local disk, `scratch`, since `since`; upload: files of the batch's state were on their way;

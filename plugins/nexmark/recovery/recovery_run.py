@@ -29,7 +29,7 @@ _PARTITIONS = 2
 
 @dataclass(frozen=True)
 class RecoveryOptions:
-    """What is run and killed.
+    """The run to kill.
 
     Attributes:
         query: its name.

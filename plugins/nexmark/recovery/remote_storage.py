@@ -32,7 +32,7 @@ class RemoteStorageError(NexmarkError):
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong: outage:SECONDS, slow:FACTOR or errors:PERCENT."""
+    """A fault of the storage: outage:SECONDS, slow:FACTOR or errors:PERCENT."""
 
     kind: str
     size: float

@@ -76,7 +76,7 @@ class Growth:
 
     @property
     def arguments(self) -> list[str]:
-        """The arguments of `run_query.py`, but for the checkpoint and the result."""
+        """Return the arguments of `run_query.py` without checkpoint and result."""
         return [
             *("--query", self.query, "--events", str(_EVENTS), "--tps", str(self.tps)),
             *("--seed", str(self.seed), "--rows-per-batch", str(self.rows_per_batch)),

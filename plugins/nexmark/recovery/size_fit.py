@@ -97,4 +97,4 @@ def _line(line: Fit | None) -> tuple[str, str]:
 
 def _told(values: Sequence[float | None]) -> str:
     told = [value for value in values if value is not None]
-    return str(Spread.of(told)) if told else "not told"
+    return str(Spread.of(told)) if told else "not reported"

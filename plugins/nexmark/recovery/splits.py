@@ -1,4 +1,4 @@
-"""What kills and commits cost, from Spark's progress and the files of the checkpoint.
+"""The cost of kills and commits, from Spark's progress and the files of the checkpoint.
 
 None stands for what an engine does not report, never 0: metrics of restores exist since Spark 4.1,
 the number of stores loaded from the checkpoint since 4.2.

@@ -43,7 +43,7 @@ class Attempt:
 
 @dataclass
 class Story:
-    """What happened to a query.
+    """The course of a query that was killed.
 
     Attributes:
         attempts: its processes.
@@ -66,9 +66,9 @@ class Supervisor:
         checkpoint: the directory of the checkpoint.
         url: the same, as Spark is to name it.
         table: the directory of the final table, which is there once the query is at its end.
-        what: what a kill kills.
+        what: the processes that a kill hits.
         fault_file: written at the first commit, for a fault of the storage; None without one.
-        say: told what happens.
+        say: called with each line of progress.
     """
 
     launcher: Starter

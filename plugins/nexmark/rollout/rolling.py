@@ -1,17 +1,60 @@
-"""The stages in turn: each measured by a night, up to the first red one; and going on after it."""
+"""The stages in turn: each measured by a night, up to the first red one; and how people see it.
+
+A rollout is shown as text, and as a page beside its file: <home>/rollouts/<name>.html
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nexmark.config import paths
 from nexmark.errors import NexmarkError
-from nexmark.rollout.judged import judged
-from nexmark.rollout.state import Rollout, RolloutStage
+from nexmark.evidence.night_evidence import make_report
+from nexmark.evidence.summary import GROSS, is_gross
+from nexmark.home import write_private
+from nexmark.model import RunKey, grouped
+from nexmark.report.rendering import standalone
+from nexmark.rollout.state import QueryStep, Rollout, RolloutStage, file_of
+from nexmark.terminal import columns
 
 if TYPE_CHECKING:
+    from nexmark.evidence.rows import Row
     from nexmark.store import Store
+    from nexmark.store.table_rows import CompatibilityRow
+
+
+def judged(store: Store, stage: RolloutStage, run: str) -> RolloutStage:
+    """The stage with what its night found.
+
+    Red is what turns a night red. While the gate does not know the noise of a query, so is one
+    that is slower by more than 10 % in every pair: nobody would go on from there.
+    """
+    report = make_report(store, run)
+    survive = {row.query: row for row in report.upgrades.rows}
+    steps = [_step(row, survive.get(row.query)) for row in report.rows]
+    red = report.failed or any(step.red for step in steps)
+    key = RunKey.parse(run)
+    page = paths.run_dir(key.dag_id, key.run_id) / "report" / "evidence.html"
+    named = " | ".join(f"{step.query} {step.red}" for step in steps if step.red)
+    why = (named or report.lines[0]) if red else ""
+    found = {"night": run, "evidence": str(page), "steps": tuple(steps), "why": why}
+    return stage.model_copy(update={**found, "state": "red" if red else "green"})
+
+
+def _step(row: Row, survives: CompatibilityRow | None) -> QueryStep:
+    red = f"{row.verdict}: {row.reason}" if row.red else ""
+    if is_gross(row):
+        red = f"{row.verdict}: every pair is slower by more than {GROSS - 1:.0%}"
+    found = {}
+    if survives is not None:
+        names = ("outcome", "forward", "backward")
+        found = {name: getattr(survives, name) for name in names} | {"carried": survives.reason}
+    same = {name: getattr(row, name) for name in ("query", "verdict", "ratio", "lo", "hi")}
+    return QueryStep(**same, red=red, **found)
+
 
 #: Runs a night of some queries to its end; returns the name of its run.
 Measure = Callable[[Sequence[str]], str]
@@ -71,7 +114,7 @@ def stopped_by(rollout: Rollout) -> str:
 
 
 def remedy(rollout: Rollout) -> str:
-    """What a person may do about a red stage. A night that tried a conf is no baseline."""
+    """Return the remedies for a red stage. A night that tried a conf cannot be a baseline."""
     stage = rollout.stopped
     assert stage is not None
     known = f"nexmark rollout --resume {rollout.name}"
@@ -80,3 +123,90 @@ def remedy(rollout: Rollout) -> str:
     queries = ",".join(step.query for step in stage.red)
     accept = f"nexmark accept --run '{stage.night}' --queries {queries} --reason 'WHY'"
     return f"if it is meant to be so: {accept}, then {known}"
+
+
+_HEADS = ("stage", "query", "state", "gain in CPU", "gate", "running queries", "forward", "back")
+_RIGHT = "right"
+
+
+def table(rollout: Rollout) -> str:
+    """Return a row for each query, then the cause of the stop, the way back, and the remedy."""
+    return "\n".join([columns(_HEADS, _all(rollout)), "", *_ending(rollout)])
+
+
+def write_page(rollout: Rollout) -> Path:
+    """Write the same as a page of its own; returns its path."""
+    path = file_of(rollout.name).with_suffix(".html")
+    rows, lines = _all(rollout), _ending(rollout)
+    text = standalone("rollout.html", rollout=rollout, heads=_HEADS, rows=rows, lines=lines)
+    write_private(path, text)
+    return path
+
+
+def _all(rollout: Rollout) -> list[list[str]]:
+    numbered = enumerate(rollout.stages, start=1)
+    return [row for number, stage in numbered for row in _rows(number, stage)]
+
+
+def _rows(number: int, stage: RolloutStage) -> list[list[str]]:
+    waiting = [QueryStep(query=query) for query in stage.queries]
+    rows = []
+    for step in stage.steps or waiting:
+        state = "green" if stage.steps else stage.state
+        if step.red:
+            state = "accepted" if stage.accepted else "red"
+        found = (step.verdict, step.outcome, step.forward, step.backward)
+        rows.append([str(number), step.query, state, gain(step), *(x or "-" for x in found)])
+    return rows
+
+
+def gain(step: QueryStep) -> str:
+    """CPU saved, with its 95 % interval: `+12.0 % (+9.1 to +14.8)`; negative is slower."""
+    if step.ratio is None:
+        return "-"
+    text = f"{_saved(step.ratio)} %"
+    if step.lo is None or step.hi is None:
+        return text
+    return f"{text} ({_saved(step.hi)} to {_saved(step.lo)})"
+
+
+def _saved(ratio: float) -> str:
+    return f"{100 * (1 - ratio):+.1f}"
+
+
+def _ending(rollout: Rollout) -> list[str]:
+    stage = rollout.stopped
+    lines = [
+        f"stage {number}, accepted {each.accepted}"
+        for number, each in enumerate(rollout.stages, start=1)
+        if each.accepted
+    ]
+    steps = [step for each in rollout.stages for step in each.steps if step.carried]
+    lines += [
+        f"{', '.join(step.query for step in same)}: {said}"
+        for said, same in grouped(steps, lambda step: step.carried).items()
+    ]
+    if stage is None:
+        done = sum(each.is_done for each in rollout.stages)
+        return [*lines, f"{done} of {len(rollout.stages)} stages have it"]
+    pages = f"evidence: {stage.evidence}"
+    return [*lines, f"stopped: {stopped_by(rollout)}", way_back(rollout), pages, remedy(rollout)]
+
+
+def way_back(rollout: Rollout) -> str:
+    """Whether the old arm went on from the checkpoints of the new one with right results.
+
+    Of every query that had the new arm, in the red stage and in the stages before it.
+    """
+    steps = [step for stage in rollout.stages for step in stage.steps if step.outcome]
+    wrong = [step for step in steps if step.backward != _RIGHT]
+    if wrong:
+        named = ", ".join(
+            f"{step.query} ({step.outcome if step.backward == '-' else step.backward})"
+            for step in wrong
+        )
+        return f"rolled back: NOT right: {named}"
+    if not steps:
+        return "rolled back: no query of it keeps state, so there is nothing to go back from"
+    names = ", ".join(step.query for step in steps)
+    return f"rolled back: right: the old arm went on from checkpoints of the new one: {names}"

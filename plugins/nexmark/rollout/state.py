@@ -1,12 +1,12 @@
 """A rollout as far as it has come: a file, so that another command can go on with it.
 
-<home>/rollouts/<name>.json
+<home>/rollouts/<name>.json; a person writes its stages as `q0,q1; q2-q8; all`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -15,14 +15,14 @@ from pydantic import Field, ValidationError
 
 from nexmark.config import SparkConf, paths
 from nexmark.config.fields import Model
-from nexmark.errors import NexmarkError
+from nexmark.errors import NexmarkError, suggest
 from nexmark.home import write_private
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class QueryStep(Model):
-    """What became of one query in its stage; without state there is no `outcome`.
+    """The outcome of one query in its stage; a query without state has no `outcome`.
 
     `ratio`, `lo` and `hi` are CPU per event, new arm by old arm. `forward`: the new arm went on
     from a checkpoint of the old one; `backward`: the old arm from one of the new arm.
@@ -91,7 +91,7 @@ class Rollout(Model):
 
     @property
     def params(self) -> Mapping[str, object]:
-        """The params of every night of it, but for the queries."""
+        """Return the params that all its nights share, without the queries."""
         return {
             "engine": self.engine,
             "build": self.build,
@@ -136,3 +136,45 @@ def file_of(name: str) -> Path:
     if not _NAME.fullmatch(name):
         raise NexmarkError(f"rollout {name!r}: write a name with letters, digits, ., _ and -")
     return paths.home() / "rollouts" / f"{name}.json"
+
+
+_ALL = "all"
+
+
+def parse_stages(text: str, known: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """The queries of each stage; `known` has the queries of the workload, in order.
+
+    `q2-q8` are all from q2 to q8, `all` are those that no earlier stage has. NexmarkError for a
+    query that is not there, or there twice, and for an empty stage.
+    """
+    stages: list[tuple[str, ...]] = []
+    for number, stage in enumerate(text.split(";"), start=1):
+        before = {query for each in stages for query in each}
+        queries = [query for word in stage.split(",") for query in _named(word.strip(), known)]
+        if stage.strip() == _ALL:
+            queries = [query for query in known if query not in before]
+        where = f"--stages: stage {number}"
+        if not queries:
+            raise NexmarkError(f"{where}: {stage.strip()!r} has no query left; leave it out")
+        if twice := [query for query in queries if query in before or queries.count(query) > 1]:
+            raise NexmarkError(f"{where}: {twice[0]} is there twice; name it once")
+        stages.append(tuple(query for query in known if query in queries))
+    return tuple(stages)
+
+
+def _named(word: str, known: Sequence[str]) -> Iterator[str]:
+    """The queries that a word names."""
+    if word == _ALL or not word:
+        return
+    first, dash, last = (part.strip() for part in word.partition("-"))
+    for name in (first, last) if dash else (first,):
+        if name not in known:
+            raise NexmarkError(
+                f"--stages: no query {name!r} in the workload; {suggest(name, known)}"
+            )
+    if not dash:
+        yield first
+        return
+    if known.index(last) < known.index(first):
+        raise NexmarkError(f"--stages: {word!r} goes backwards; write {last}-{first}")
+    yield from known[known.index(first) : known.index(last) + 1]

@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 PROC = Path("/proc")
 WIDTH = 80
 BESIDE = ("", "-wal", "-shm", "-journal")
-"""What SQLite's files are called behind the name of the database."""
+"""The suffixes of SQLite's files behind the name of the database."""
 
 _SESSIONS = """
 SELECT DISTINCT a.pid, a.usename, a.application_name, coalesce(host(a.client_addr), 'this machine')

@@ -114,7 +114,7 @@ def _withdrawals(op: Operations) -> None:
 
 
 def _parts(op: Operations) -> None:
-    """What each operator and stage of a repetition did."""
+    """Add the operators and stages of each repetition."""
     op.add_column("repetition", Column("parts_problem", sa.Text))
     op.create_table(
         "part",

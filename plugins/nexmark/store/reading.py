@@ -1,4 +1,4 @@
-"""What the results database tells: runs, repetitions, verdicts and baselines."""
+"""Reads runs, repetitions, verdicts and baselines from the results database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tasks of a night hand to the store."""
+"""The records that tasks of a night hand to the store."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class RepetitionRecord:
 
 @dataclass(frozen=True)
 class ValidationRecord:
-    """What the expectations said of the verified result of a query."""
+    """The outcome of the expectations on a query's verified result."""
 
     run: str
     query: str
@@ -183,7 +183,7 @@ class ExperimentRecord:
 
 @dataclass(frozen=True)
 class SelfTestRecord:
-    """What the gate said of a change that is known: ``size`` is the seeded ratio, 1 for aa."""
+    """The gate's verdict on a known change: ``size`` is the seeded ratio, 1 for aa."""
 
     kind: Literal["aa", "slowdown"]
     query: str
@@ -197,7 +197,7 @@ class SelfTestRecord:
 
 @dataclass(frozen=True)
 class Accepted:
-    """What ``accept`` did: the queries that have a new baseline, and why others have not."""
+    """The result of ``accept``: the queries with a new baseline, and the reasons of the others."""
 
     run: str
     queries: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the results database cannot do, in one line that never shows a password."""
+"""Errors of the results database, in one line that never shows a password."""
 
 from __future__ import annotations
 

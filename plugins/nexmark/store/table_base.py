@@ -1,4 +1,4 @@
-"""What all tables of the results database have in common: names, types, moments in UTC."""
+"""The base of all tables of the results database: names, types, moments in UTC."""
 
 from __future__ import annotations
 

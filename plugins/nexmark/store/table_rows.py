@@ -191,7 +191,7 @@ class SeriesRow(Base):
 
 
 class ValidationRow(Base):
-    """What the expectations said of the verified result of a query; a line per failure."""
+    """The outcome of the expectations on a query's verified result; a line per failure."""
 
     __tablename__ = "validation"
     __table_args__ = (UniqueConstraint("night_id", "query", "arm"),)
@@ -347,7 +347,7 @@ class CanaryRow(Base):
 
 
 class CompatibilityRow(Base):
-    """What became of a query that the baseline began and the candidate went on with, and back.
+    """The outcome of a query that the baseline began and the candidate continued, and back.
 
     ``outcome`` is the class, ``red`` whether it fails the night, ``plans`` how the plans differ.
     ``forward``: the candidate went on from the baseline's checkpoint, ``backward``: the other way
@@ -408,7 +408,7 @@ class ExperimentRow(Base):
 
 
 class SelfTestRow(Base):
-    """What the gate said of a known change: none (``aa``) or a seeded ``size`` (``slowdown``)."""
+    """The gate's verdict on a known change: none (``aa``) or a seeded ``size`` (``slowdown``)."""
 
     __tablename__ = "self_test"
     __table_args__ = (UniqueConstraint("night_id", "kind", "query", "gate_version"),)

@@ -39,7 +39,7 @@ NOT_SHAPE = frozenset(
     | {"master_port", "master_ui_port", "worker_port", "worker_ui_port", "start_timeout_s"}
     | {"baseline_ports", "history_server", "kafka_port", "kafka"}
 )
-#: What specs of earlier versions lack, and the value that they had nevertheless.
+#: Keys that specs of earlier versions lack, and the values that applied then.
 _LATER = (
     *(("source", "datagen"), ("partitions", None), ("kind", "bounded")),
     *((name, None) for name in ("rate", "seconds", "warm_up", "trigger", "recovery")),

@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from nexmark.config import load_experiments, paths
 from nexmark.errors import NexmarkError
 from nexmark.night.run_directory import claim, in_sequence, read_failure, write_failure
+from nexmark.tasks import failing
 from nexmark.terminal import columns, say
 
 if TYPE_CHECKING:
@@ -21,15 +22,12 @@ _STEPS = "steps.json"
 
 
 def steps() -> list[dict[str, Any]]:
-    """What `measure` is mapped over: every arm of every trial as often as there are pairs."""
+    """Return the values to map `measure` over: every arm of every trial, once per pair."""
     from nexmark.experiments.experiment_run import check_arms, trial_order
 
-    try:
-        directory = _directory()
-        trials = _trials()
+    with failing(NexmarkError, AirflowFailException):
+        directory, trials = _directory(), _trials()
         check_arms(trials[0].experiment, trials[0].builds)
-    except NexmarkError as error:
-        raise AirflowFailException(str(error)) from None
     order = [
         {"trial": number, "pair": pair, "arm": arm}
         for number, trial in enumerate(trials)
@@ -60,10 +58,7 @@ def table() -> None:
     from nexmark.experiments.experiment_run import judge, result_of
 
     trials, pairs = _trials(), _params()["pairs"]
-    results = []
-    for trial in trials:
-        runs, problems = _runs(trial, pairs)
-        results.append(judge(trial, runs, problems, say))
+    results = [judge(trial, *_runs(trial, pairs), say) for trial in trials]
     result = result_of(trials[0].experiment, trials[0].builds, pairs, results)
     directory = _directory()
     for events in (directory / "applications").glob("events-*"):
@@ -103,10 +98,8 @@ def _trials() -> list[Trial]:
     if params["sizes"]:
         entry = entry.model_copy(update={"sizes": tuple(sorted(set(params["sizes"])))})
     build = load().engines[params["engine"]].build
-    builds = {
-        arm: resolve(one.build or build, paths.builds_dir(), say=say)
-        for arm, one in entry.arms.items()
-    }
+    sources = {arm: one.build or build for arm, one in entry.arms.items()}
+    builds = {arm: resolve(x, paths.builds_dir(), say=say) for arm, x in sources.items()}
     work = _directory() / "applications"
     work.mkdir(parents=True, exist_ok=True)
     return list(trials_of(entry, builds, LocalApplications(work)))

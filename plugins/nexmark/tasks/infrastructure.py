@@ -6,14 +6,11 @@ import contextlib
 import json
 import os
 import shutil
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import get_current_context
-from airflow.sdk.exceptions import (
-    AirflowException,
-    AirflowFailException,
-    AirflowRuntimeError,
-)
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowRuntimeError
 
 from nexmark.cluster import ClusterError, Lease, identify
 from nexmark.config import BuildSource, paths
@@ -21,15 +18,13 @@ from nexmark.engines import Build, BuildError, java_problem, resolve
 from nexmark.errors import NexmarkError
 from nexmark.guard import command_of_environment
 from nexmark.model import Arm
-from nexmark.night.jobs import deploy_jobs
 from nexmark.night.night_progress import say
 from nexmark.night.paced_night import events_of
-from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.plan import Deployment, Deployments, Night, deploy_jobs
 from nexmark.night.submission import dump_submission
 from nexmark.night.verification import Verification
-from nexmark.tasks.context import current_night
-from nexmark.tasks.kafka_topics import fill_topics, remove_topics
-from nexmark.tasks.recording import record_night
+from nexmark.tasks import current_night, failing, results
+from nexmark.tasks.sampling import fill_topics, remove_topics
 from nexmark_jobs.host.facts import brief
 
 #: The user that `DAG.test()` runs as: there the whole night is one process.
@@ -46,14 +41,13 @@ def reap() -> None:
     night = current_night()
     mine = _lease(night)
     for arm, cluster in night.clusters.items():
-        if not _may_hold(night, arm):
+        # An earlier night may have left processes on the baseline's cluster as well.
+        if arm not in night.arms and not cluster.state.exists():
             continue
-        try:
+        with failing(ClusterError, AirflowFailException if mine.holder else AirflowException):
             ended = cluster.reap(mine, _is_active)
             if arm not in night.arms:
                 cluster.release()
-        except ClusterError as error:
-            raise (AirflowFailException if mine.holder else AirflowException)(str(error)) from None
         for line in ended:
             say(f"reap: ended what an earlier night left: {line}")
 
@@ -61,7 +55,7 @@ def reap() -> None:
 def deploy() -> None:
     """Bring the builds and the jobs to where they run from; writes the Deployments."""
     night = current_night()
-    jobs, jobs_home = deploy_jobs(paths.jobs_dir())
+    jobs, jobs_home = deploy_jobs(paths.home() / "jobs")
 
     def deployed(source: BuildSource) -> Deployment:
         build = _build(source)
@@ -78,14 +72,10 @@ def deploy() -> None:
     known = {source: deployed(source) for source in dict.fromkeys(night.against.values())}
     baselines = {query: known[source] for query, source in night.against.items()}
     deployments = Deployments(candidate=candidate, baselines=baselines)
-    releases = {
-        each.spark_release.name: each.spark_release for each in (candidate, *known.values())
-    }
-    try:
+    releases = {x.spark_release.name: x.spark_release for x in (candidate, *known.values())}
+    with failing(ClusterError):
         night.spark_cluster.claim(_lease(night), _is_active)  # to fetch the builds took a while
         night.spark_cluster.deploy([*releases.values(), candidate.jobs_release], say)
-    except ClusterError as error:
-        raise AirflowException(str(error)) from None
     for query, build in night.accepted.items():
         if baselines[query].build != build:
             raise AirflowFailException(
@@ -101,14 +91,46 @@ def deploy() -> None:
 
 
 def _build(source: BuildSource) -> Build:
-    try:
+    with failing(BuildError):
         build = resolve(source, paths.builds_dir(), full_check=True, say=say)
-    except BuildError as error:
-        raise AirflowException(str(error)) from None
-    problem = java_problem(build.version)
-    if problem:
+    if problem := java_problem(build.version):
         raise AirflowFailException(problem)
     return build
+
+
+def record_night(night: Night, deployments: Deployments) -> None:
+    """Record that the night has begun, and on which builds."""
+    from nexmark.store import BuildRecord, NightRecord
+
+    def recorded(each: Deployment) -> BuildRecord:
+        return BuildRecord(each.build, each.spark_version, each.source)
+
+    deployment = deployments.candidate
+    with results() as store:
+        store.record_night(
+            NightRecord(
+                dag_id=night.dag_id,
+                run_id=night.run_id,
+                engine=night.engine.name,
+                workload=night.workload.name,
+                cluster=night.cluster.name,
+                build=recorded(deployment),
+                jobs=deployment.jobs,
+                workload_spec=night.workload.model_dump(mode="json"),
+                cluster_spec=night.cluster.model_dump(mode="json"),
+                queries=night.queries,
+                repetitions=night.workload.repetitions,
+                directory=night.directory,
+                started=datetime.now(UTC),
+                mode=night.mode,
+                baselines={query: each.build for query, each in deployments.baselines.items()},
+                seed=night.seed,
+                gate_spec=night.gate.model_dump(mode="json"),
+                candidate_conf=night.candidate_conf,
+                teaches=night.teaches,
+                baseline_builds=[recorded(each) for each in deployments.baselines.values()],
+            )
+        )
 
 
 def start_cluster() -> dict[str, Any]:
@@ -119,18 +141,14 @@ def start_cluster() -> dict[str, Any]:
     Returns the submission with which SparkSubmit dumps the events of the verification runs.
     """
     night = current_night()
-    for arm in night.arms:
-        try:
+    with failing(ClusterError):
+        for arm in night.arms:
             night.clusters[arm].reap(_lease(night), _is_active)  # an earlier try of this task
-        except ClusterError as error:
-            raise AirflowException(str(error)) from None
     deployments = Deployments.read(night)
     _start(night, Arm.CANDIDATE, deployments.candidate)
     note_hosts(night)
-    try:
+    with failing(NexmarkError):
         fill_topics(night, deployments)
-    except NexmarkError as error:
-        raise AirflowException(str(error)) from None
     return dump_submission(night, deployments.candidate)
 
 
@@ -155,7 +173,7 @@ def heal(night: Night, query: str) -> None:
         if arm != Arm.CANDIDATE and query not in night.against:
             continue
         deployment, cluster = deployments.of(arm, query), night.clusters[arm]
-        try:
+        with failing(ClusterError):
             cluster.claim(mine, _is_active)
             trouble = cluster.trouble_with(deployment.spark_release)
             if not trouble:
@@ -163,26 +181,14 @@ def heal(night: Night, query: str) -> None:
             if cluster.started:
                 say(f"cluster {cluster.config.name}: {trouble}; restarting it")
             cluster.clear()
-        except ClusterError as error:
-            raise AirflowException(str(error)) from None
         _start(night, arm, deployment)
 
 
 def _start(night: Night, arm: str, deployment: Deployment) -> None:
     cluster = night.clusters[arm]
-    try:
+    with failing(ClusterError):
         cluster.start(deployment.spark_release, night.directory / "cluster" / arm, _lease(night))
-    except ClusterError as error:
-        raise AirflowException(str(error)) from None
     say(f"cluster {cluster.config.name} is up at {cluster.config.master_url}")
-
-
-def _may_hold(night: Night, arm: str) -> bool:
-    """Whether an earlier night may have left processes on the cluster of `arm`.
-
-    Always true for the candidate's cluster.
-    """
-    return arm == Arm.CANDIDATE or arm in night.arms or night.clusters[arm].state.exists()
 
 
 def stop_cluster() -> None:

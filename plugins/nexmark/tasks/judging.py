@@ -1,12 +1,30 @@
-"""After the queries: judge them, report, and give the night its colour."""
+"""After the queries: judge them, report, send metrics, and give the night its colour.
+
+Metrics are sent with the client that Airflow uses for its own. Nothing is sent unless Airflow's are
+on (`[metrics] statsd_on`, `statsd_datadog_enabled` or `otel_on`); prefix, allow and block list are
+Airflow's. As Airflow does it, each gauge goes out under one name with tags (dag_id, engine,
+workload, cluster, query), and, where `legacy_names_on` is set, for plain StatsD under one that has
+them in it:
+
+    nexmark.query.ratio                                           candidate / baseline
+    nexmark.query.cpu_s_per_mevent                                CPU-seconds per million events
+    nexmark.query.red                                             1 where it fails the night, else 0
+    nexmark.night.red, .red_queries, .wrong                       1 or 0; how many; how many
+    nexmark.night.grade                                           0 steady, 1 unsteady, 2 broken
+    nexmark.<dag_id>.<workload>.<cluster>.<query>.ratio           and so on
+    nexmark.<dag_id>.<workload>.<cluster>.night.red               and so on
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.observability import stats
 
 from nexmark.config import paths
 from nexmark.config.fields import HISTORY_MODE, REMEDY
@@ -17,28 +35,67 @@ from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.planning import query_names
 from nexmark.night.run_directory import overhead
-from nexmark.tasks.context import current_night
-from nexmark.tasks.metrics import emit
+from nexmark.tasks import current_night, failing, results
 
 if TYPE_CHECKING:
+    from nexmark.evidence.night_evidence import Report
     from nexmark.store import Store
     from nexmark.verdict import Verdict
     from nexmark.verdict.measured_night import QueryVerdict
 
-#: What a pair set of the self-test is called in the results database, by its arm.
+
+PREFIX = "nexmark"
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+GRADES: Mapping[str, int] = {"steady": 0, "unsteady": 1, "broken": 2}
+
+
+def emit(report: Report) -> None:
+    """Send the gauges of a night; those that have no figure are left out."""
+    night = report.night
+    place = {"dag_id": night.dag_id, "workload": night.workload, "cluster": night.cluster}
+    tags = {**place, "engine": night.engine}
+    of_night: dict[str, float | None] = {
+        "red": report.failed,
+        "red_queries": sum(row.red for row in report.rows),
+        "wrong": sum(row.result == "WRONG" for row in report.rows),
+        "grade": GRADES.get(night.grade or ""),
+    }
+    for name, value in of_night.items():
+        _gauge(f"night.{name}", value, [*place.values(), "night", name], tags)
+    for row in report.rows:
+        of_query: dict[str, float | None] = {
+            "ratio": row.ratio,
+            "cpu_s_per_mevent": row.cpu_s_per_mevent,
+            "red": row.red,
+        }
+        for name, value in of_query.items():
+            parts = [*place.values(), row.query, name]
+            _gauge(f"query.{name}", value, parts, {**tags, "query": row.query})
+
+
+def _gauge(name: str, value: float | None, parts: list[str], tags: Mapping[str, str]) -> None:
+    from airflow.sdk.configuration import conf
+
+    if value is None:
+        return
+    value = float(value)
+    stats.gauge(f"{PREFIX}.{name}", value, tags=dict(tags))
+    if conf.getboolean("metrics", "legacy_names_on"):
+        stats.gauge(".".join([PREFIX, *(_UNSAFE.sub("_", part) for part in parts)]), value)
+
+
+#: The name of a pair set of the self-test in the results database, by its arm.
 SELF_TESTS: Mapping[str, Literal["aa", "slowdown"]] = {Arm.CONTROL: "aa", Arm.SLOWED: "slowdown"}
 
 
 def judge() -> None:
     """Judge every query as the mode of the night says, and record the verdicts."""
-    from nexmark.store import open_store
-
     night = current_night()
     if night.mode == HISTORY_MODE:  # planned by an earlier version
         raise AirflowFailException(
             f"{REMEDY} for a new night; the verdicts of this one stay as they are"
         )
-    with open_store(paths.database_url()) as store:
+    with results() as store:
         if night.mode == "bounds":
             _record(night, store, _judge_by_bounds(night, store))
         else:
@@ -89,24 +146,17 @@ def _judge_by_gate(night: Night, store: Store) -> None:
     store.record_grade(night.name, grade.steadiness.name.lower(), grade.reason)
     for arm, query in night.self_test.items():
         tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
-        (found,) = (
-            verdict
-            for verdict in judge_night(tested, earlier, gate)
-            if (verdict.query, verdict.metric) == (query, gate.metric)
+        judged = judge_night(tested, earlier, gate)
+        (found,) = (x for x in judged if (x.query, x.metric) == (query, gate.metric))
+        made = SelfTestRecord(
+            kind=SELF_TESTS[arm],
+            query=query,
+            size=1 + gate.self_test if arm == Arm.SLOWED else 1.0,
+            value=found.value.value,
+            **{name: getattr(found, name) for name in ("ratio", "lo", "hi")},
+            gate_version=gate.version,
         )
-        store.record_self_test(
-            night.name,
-            SelfTestRecord(
-                kind=SELF_TESTS[arm],
-                query=query,
-                size=1 + gate.self_test if arm == Arm.SLOWED else 1.0,
-                value=found.value.value,
-                ratio=found.ratio,
-                lo=found.lo,
-                hi=found.hi,
-                gate_version=gate.version,
-            ),
-        )
+        store.record_self_test(night.name, made)
 
 
 def report() -> dict[str, Any]:
@@ -118,11 +168,10 @@ def report() -> dict[str, Any]:
     from nexmark.report import report_text, write_report
     from nexmark.report.evidence_files import write_evidence
     from nexmark.secrets import without_secrets
-    from nexmark.store import open_store
 
     night = current_night()
     directory = night.directory / "report"
-    with open_store(paths.database_url()) as store:
+    with results() as store:
         written = write_report(directory, store, night.name)
         evidence = write_evidence(directory, store, night.name)
     say(report_text(written))
@@ -152,7 +201,7 @@ def report() -> dict[str, Any]:
 
 
 def _overhead(night: Night) -> str:
-    """What the night spends around its applications: samplers, expectations, Airflow's own time."""
+    """Return the night's time around its applications: samplers, expectations, Airflow itself."""
     try:
         seconds, repetitions = overhead(night.directory)
     except FileNotFoundError:
@@ -165,10 +214,8 @@ def _overhead(night: Night) -> str:
 
 def verdict() -> None:
     """Fail on a regression, a wrong result or a missing query, naming each with its reason."""
-    from nexmark.store import open_store
-
     night = current_night()
-    with open_store(paths.database_url()) as store:
+    with results() as store:
         rows = store.verdicts(night.name)
     red = [row for row in rows if row.red]
     judged = {row.query for row in rows}
@@ -178,38 +225,27 @@ def verdict() -> None:
         raise AirflowFailException(
             f"{len(lines)} of {len(night.queries)} queries fail the night: {' | '.join(lines)}"
         )
-    count = len(night.queries)
     known = [row.query for row in rows if row.decides and row.acceptance_id is not None]
     if known:
         say(f"known and accepted: {', '.join(known)}")
     if bound := [row.query for row in rows if row.decides and row.value == Value.SOURCE_BOUND]:
-        say(f"no proof of anything, the source may be what was measured: {', '.join(bound)}")
+        say(f"no proof of anything, the figures may be the source's: {', '.join(bound)}")
+    count = len(night.queries)
     say(f"the night is green: no regression, no wrong result, all {count} queries there")
 
 
 def accept() -> None:
     """Make the run named in the params the baseline of its queries, of all or of some."""
-    from datetime import UTC, datetime
-
-    from nexmark.store import open_store
     from nexmark.store.accepting import parse_expiry
 
     context = get_current_context()
     params = context["params"]
     who = params["by"] or context["dag_run"].triggering_user_name or ""
-    try:
+    with failing(NexmarkError, AirflowFailException), results() as store:
         expires = parse_expiry(params["expires"] or "", datetime.now(UTC))
-        with open_store(paths.database_url()) as store:
-            done = store.accept(
-                params["run"],
-                who,
-                params["reason"],
-                query_names(params["queries"]),
-                expires=expires,
-                link=params["link"],
-            )
-    except NexmarkError as error:
-        raise AirflowFailException(str(error)) from None
+        queries, link = query_names(params["queries"]), params["link"]
+        run, why = params["run"], params["reason"]
+        done = store.accept(run, who, why, queries, expires=expires, link=link)
     until = f" until {expires:%Y-%m-%d %H:%M} UTC" if expires else ""
     say(f"{done.run} is now the baseline of {', '.join(done.queries)}{until}")
     if done.left_out:

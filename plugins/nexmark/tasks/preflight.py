@@ -16,7 +16,8 @@ from nexmark.config import Cluster, SshCluster, load
 from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
 from nexmark.home import make_home
-from nexmark.night.baselines import with_baselines
+from nexmark.model import grouped
+from nexmark.night.accepted import with_baselines
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.planning import find_problems, java_of, make_night, with_snapshot
@@ -64,24 +65,20 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
         confs = shown_confs(night.candidate_conf)
         say(f"the candidate alone has {confs}: a trial, which cannot be accepted as a baseline")
     if not night.teaches:
-        say("what is compared was chosen by hand: the gate learns nothing from this night")
+        say("a person chose the builds to compare: the gate learns nothing from this night")
     for source, queries in _compared(night).items():
         say(f"compared in pairs with {source}: {', '.join(queries)}")
 
 
 def _compared(night: Night) -> dict[str, list[str]]:
     """The queries that are compared with each build."""
-    found: dict[str, list[str]] = {}
-    for query in night.queries:
-        if query in night.against:
-            found.setdefault(str(night.against[query]), []).append(query)
-        elif night.mode == "paired":
-            found.setdefault("nothing, for there is no accepted build", []).append(query)
-    return found
+    compared = [x for x in night.queries if x in night.against or night.mode == "paired"]
+    nothing = "nothing, for there is no accepted build"
+    return grouped(compared, lambda query: str(night.against.get(query, nothing)))
 
 
 def connection_problem(cluster: Cluster) -> str:
-    """What is wrong with the Airflow connection of SparkSubmit, or ''.
+    """Return the problem of SparkSubmit's Airflow connection, or ''.
 
     Without the connection the provider would submit to YARN, without a word.
     """

@@ -1,30 +1,55 @@
-"""Which queries run, and the tasks of one: plan and expectations (`recording` has the last)."""
+"""The tasks of a query, and the second stage of the gate, which measures suspects again.
+
+    suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record >> flames
+
+Behind its fresh pairs a suspect of the candidate runs once more per arm with the flight recorder,
+for flame graphs. Only suspects pay for it. The seeded slowdown goes through it too, since what is
+tested is the whole gate.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
+    AirflowSkipException,
     DownstreamTasksSkipped,
 )
 
 from nexmark.config import KNOWN_QUERIES
+from nexmark.model import Arm, Stage, grouped, metric_of
+from nexmark.night import profiling
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
-from nexmark.night.run_directory import clear_failure, in_sequence, write_failure
-from nexmark.night.runs import first_runs
-from nexmark.night.shared_verification import plan_together
+from nexmark.night.repetitions import repetition_records
+from nexmark.night.run_directory import (
+    CONFIRMATION,
+    Run,
+    clear_failure,
+    first_runs,
+    fresh_runs,
+    in_sequence,
+    plan_confirmation,
+    position,
+    recorded_runs,
+    runs_of,
+    write_failure,
+)
+from nexmark.night.sampled import dropped
 from nexmark.night.submission import repetition_submission, verify_sink, verify_submission
-from nexmark.night.verification import Verification
-from nexmark.tasks.context import current_night
+from nexmark.night.verification import Verification, plan_together
+from nexmark.tasks import current_night, results
 from nexmark.tasks.infrastructure import heal
+from nexmark.tasks.sampling import canary_records
 
 if TYPE_CHECKING:
     from nexmark.expectations import ValidationOutcome
+    from nexmark.store import RepetitionRecord, Store
+
 
 #: The XCom of `plan` with the verification run; its return value are the repetitions.
 VERIFY_KEY = "verify"
@@ -39,14 +64,16 @@ def select() -> None:
     night = current_night()
     together = plan_together(night, Deployments.read(night).candidate)
     get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=together)
+    others = set(KNOWN_QUERIES) - set(night.queries)
     names = [str(name) for name in get_current_context()["dag"].task_ids]
-    skipped = [name for name in names if _is_skipped(name, night.queries)]
+    split = [(name, *name.rpartition(".")) for name in names]
+    skipped = [name for name, group, _, task in split if group in others and task != "record"]
     if skipped:
         raise DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
 
 
 def plan(query: str) -> list[dict[str, Any]]:
-    """What SparkSubmit is given for each timed repetition of `query`.
+    """Return the submissions of the timed repetitions of `query`.
 
     The cluster is made whole first: what died under the query before is not to hurt this one.
     """
@@ -81,7 +108,7 @@ def expectations(query: str) -> None:
 
 
 def verify(night: Night, query: str) -> Verification:
-    """What is to be said of the verification run's outputs, those over the boundary events too."""
+    """Return the expectations' outcome on both outputs of the verification run."""
     from nexmark.expectations import validate, validate_boundary
 
     docs, sink = night.directory / "data_docs", verify_sink(query)
@@ -109,6 +136,104 @@ def _verification(check: Callable[[], ValidationOutcome]) -> Verification:
     )
 
 
-def _is_skipped(task_id: str, queries: Sequence[str]) -> bool:
-    query, _, task = task_id.rpartition(".")
-    return query in KNOWN_QUERIES and query not in queries and task != "record"
+def record(query: str) -> None:
+    """Measure and record every planned repetition of `query`: right, wrong, or not there."""
+    from nexmark.store import ValidationRecord
+
+    night = current_night()
+    if query not in night.queries:
+        raise AirflowSkipException(f"{query} is not among the queries of this night")
+    verification = Verification.read(night.query_dir(query))
+    with results() as store:
+        if verification is not None:
+            store.record_validation(ValidationRecord(night.name, query, **dict(verification)))
+        store.record_canary(night.name, canary_records(night, query))
+        for made in repetition_records(night, first_runs(night, query), store):
+            store.record_repetition(made)
+            say(f"{position(night, query)} {summary(made, night)}")
+
+
+def summary(made: RepetitionRecord, night: Night) -> str:
+    """One line on a repetition."""
+    arm = "" if made.arm == Arm.CANDIDATE else f" ({made.arm})"
+    stages: dict[int, str] = {Stage.FIRST: f"/{night.workload.repetitions}", Stage.FRESH: ", fresh"}
+    of = stages.get(made.stage, ", recorded")
+    label = f"repetition {made.number}{of}{arm}"
+    run = Run(query=made.query, number=made.number, arm=made.arm, stage=made.stage)
+    was_dropped = dropped(night.query_dir(made.query) / run.name) is not None
+    again = " (measured again)" if was_dropped else ""
+    if problem := made.failed or made.invalid:
+        return f"{label}{again}: {made.status.upper()}: {problem}"
+    figures = made.measurement
+    assert figures is not None
+    return (
+        f"{label}{again}: {figures.events:,} events in {figures.wall_s:.1f} s, "
+        f"{figures.cores:.2f} cores, {figures.cpu_s_per_mevent:.1f} CPU-s per million events "
+        f"({figures.basis})"
+        + "".join(
+            f", {metric_of(name).heading} {value:,.1f}"
+            for name, value in figures.figures.items()
+            if metric_of(name).tabled
+        )
+        + (f"; no operators: {made.parts_problem}" if made.parts_problem else "")
+    )
+
+
+def draw_flames() -> None:
+    """Make the flame graphs of every query that was recorded."""
+    profiling.draw_flames(current_night())
+
+
+def suspects() -> list[dict[str, Any]]:
+    """Return the submissions of the fresh repetitions; skip the next tasks if there are none."""
+    night = current_night()
+    plan: list[Run] = []
+    if night.mode == "paired" and night.against:
+        with results() as store:
+            found = suspect_arms(night, store)
+        recorded = profiling.can_record(night, found)
+        for query, arms in found.items():
+            say(f"{query}: looks changed ({', '.join(arms)}), is measured again")
+            plan += fresh_runs(night, query, [*arms, Arm.BASELINE])
+            if recorded and Arm.CANDIDATE in arms:
+                plan += recorded_runs(night, query)
+    plan_confirmation(night, plan)
+    if not plan:
+        names = [str(name) for name in get_current_context()["dag"].task_ids]
+        skipped = [name for name in names if name.startswith(f"{CONFIRMATION}.")]
+        skipped.remove(f"{CONFIRMATION}.suspects")
+        raise DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
+    deployments = Deployments.read(night)
+    submissions = [
+        repetition_submission(night, deployments, run) | {"heal": run.query} for run in plan
+    ]
+    return in_sequence(night.query_dir(CONFIRMATION) / "sequence.json", submissions)
+
+
+def suspect_arms(night: Night, store: Store) -> dict[str, list[str]]:
+    """The arms of each query that look other than the baseline."""
+    from nexmark.verdict.nightly import suspects as suspect_queries
+
+    earlier = store.earlier(night.name, night.gate.remembered)
+    found: dict[str, list[str]] = {}
+    for query in suspect_queries(store.paired_night(night.name), earlier, night.gate):
+        found.setdefault(query, []).append(Arm.CANDIDATE)
+    for arm, query in night.self_test.items():
+        tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
+        if suspect_queries(tested, earlier, night.gate):
+            found.setdefault(query, []).append(arm)
+    return found
+
+
+def record_confirmation() -> None:
+    """Record every fresh repetition that was planned."""
+    night = current_night()
+    # Apart: what was recorded has no say in which results are right.
+    runs = runs_of(night, CONFIRMATION)
+    apart = grouped(runs, lambda run: (run.query, run.stage == Stage.PROFILED))
+    with results() as store:
+        store.record_canary(night.name, canary_records(night, CONFIRMATION))
+        for own in apart.values():
+            for made in repetition_records(night, own, store):
+                store.record_repetition(made)
+                say(f"{position(night, made.query)} {summary(made, night)}")

@@ -1,27 +1,84 @@
-"""Starting and stopping the CPU sampler beside the timed repetitions of a query."""
+"""Beside the queries: the CPU samplers, the canary before and after, and the topics of Kafka.
+
+The canary says what the hosts can do: <query>/canary-before.json, canary-after.json have
+[{host: {metric: value}}].
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import sys
 import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from airflow.sdk.exceptions import AirflowException
 
 from nexmark.cluster import ClusterError
 from nexmark.cluster.base import SAMPLER_MAX_SECONDS
+from nexmark.errors import NexmarkError
+from nexmark.night import kafka_input
+from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
-from nexmark.night.run_directory import write_failure
-from nexmark.night.runs import runs_of
+from nexmark.night.run_directory import runs_of, write_failure
 from nexmark.night.sampled import samples_path
-from nexmark.tasks.canaries import AFTER, BEFORE, run_canary
-from nexmark.tasks.context import current_night
-from nexmark_jobs.host.processes import Process, end, identify, owned, start_detached
+from nexmark.tasks import current_night, failing
+from nexmark_jobs.host.processes import end, identify, owned, start_detached
+
+if TYPE_CHECKING:
+    from nexmark.kafka.topics import KafkaCluster
+    from nexmark.store import CanaryRecord
+
+
+Moment: TypeAlias = Literal["before", "after"]
+BEFORE: Moment = "before"
+AFTER: Moment = "after"
+
+
+def run_canary(night: Night, group: str, moment: Moment) -> None:
+    """Run the canary on all hosts at once and keep its figures; if it fails, the night goes on.
+
+    If a host fails the canary, its queries fail too, with a better message.
+    """
+    if night.mode == "bounds" or not night.gate.canary:
+        return
+    try:
+        found = [night.spark_cluster.canary() for _ in range(night.gate.canary)]
+    except ClusterError as error:
+        say(f"{group}: no canary {moment}: {error}")
+        return
+    directory = night.query_dir(group)
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"canary-{moment}.json").write_text(json.dumps(found))
+
+
+def canary_records(night: Night, group: str) -> list[CanaryRecord]:
+    """Return the canary's readings around a group, for the results database."""
+    from nexmark.store import CanaryRecord
+
+    records = []
+    for moment in (BEFORE, AFTER):
+        path = night.query_dir(group) / f"canary-{moment}.json"
+        if not path.exists():
+            continue
+        taken = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        records += [
+            CanaryRecord(metric, value, moment, taken, host, group)
+            for reading in json.loads(path.read_text())
+            for host, metrics in reading.items()
+            for metric, value in metrics.items()
+        ]
+    return records
+
 
 _START_TIMEOUT_S = 30.0
 _STOP_GRACE_S = 30.0
 _POLL_S = 0.05
+_PID = "sampler.pid"
 
 
 def start_samplers(query: str) -> None:
@@ -46,16 +103,14 @@ def stop_samplers(query: str) -> None:
     """End the samplers; they write a last reading first. Ending none is no error."""
     night = current_night()
     _stop_here(night, query)
-    try:
+    with failing(ClusterError):
         night.spark_cluster.stop_samplers(query, night.query_dir(query))
-    except ClusterError as error:
-        raise AirflowException(str(error)) from None
     run_canary(night, query, AFTER)
 
 
 def _start_here(night: Night, query: str) -> None:
     directory = night.query_dir(query)
-    log, pid_file = directory / "sampler.log", _pid_file(night, query)
+    log, pid_file = directory / "sampler.log", directory / _PID
     program = Path(Deployments.read(night).candidate.jobs_home) / "cpu_sampler.py"
     command = [
         *(sys.executable, "-I", str(program)),
@@ -74,17 +129,70 @@ def _start_here(night: Night, query: str) -> None:
 
 
 def _stop_here(night: Night, query: str) -> None:
-    process = _running(_pid_file(night, query))
+    try:
+        process = identify(int((night.query_dir(query) / _PID).read_text()))
+    except (OSError, ValueError):
+        return
     if process and process in owned(night.spark_cluster.mark):  # not a stranger with an old pid
         end([process], grace_s=_STOP_GRACE_S)
 
 
-def _pid_file(night: Night, query: str) -> Path:
-    return night.query_dir(query) / "sampler.pid"
+def fill_topics(night: Night, deployments: Deployments) -> None:
+    """Write the events to the topics; on the embedded cluster, start a broker first."""
+    if night.workload.source == "kafka":
+        kafka_input.fill_topics(night, deployments, _kafka_of(night), say)
 
 
-def _running(pid_file: Path) -> Process | None:
-    try:
-        return identify(int(pid_file.read_text()))
-    except (OSError, ValueError):
+def remove_topics(night: Night) -> None:
+    """Remove the topics of the night from a Kafka that it did not start."""
+    if (kafka := _kafka_of(night)) is not None:
+        kafka_input.remove_topics(night, kafka)
+        say("the topics of this night are removed")
+
+
+@contextlib.contextmanager
+def events_beside(night: Night, submission: Mapping[str, Any]) -> Iterator[None]:
+    """Send events to an application that the context runs, if it is a paced repetition."""
+    if "paced" not in submission:
+        yield
+        return
+    from nexmark.kafka.topics import KafkaCluster
+    from nexmark.night.paced_night import sent_to
+
+    kafka = _kafka_of(night) or KafkaCluster(kafka_input.NightKafka.read(night).servers)
+    place = Path(submission["directories"][0])
+    with failing(NexmarkError), sent_to(night, kafka, submission["paced"], place):
+        yield
+
+
+def kafka_confs(connection: str | None) -> dict[str, str]:
+    """The Spark confs with which a query connects to the Kafka of an Airflow connection."""
+    if connection is None:
+        return {}
+    from nexmark.kafka.topics import spark_confs
+
+    return spark_confs(_settings(connection))
+
+
+def _kafka_of(night: Night) -> KafkaCluster | None:
+    """The Kafka of the cluster's connection; None on the embedded cluster."""
+    connection = kafka_input.connection_of(night)
+    if connection is None:
         return None
+    from nexmark.kafka.topics import KafkaCluster
+
+    settings = _settings(connection)
+    servers = settings.pop("bootstrap.servers", "")
+    if not servers:
+        raise NexmarkError(
+            f"connection {connection}: no bootstrap.servers in its extra; add HOST:PORT,..."
+        )
+    return KafkaCluster(servers, settings)
+
+
+def _settings(connection: str) -> dict[str, str]:
+    """The extra of a connection of Airflow's Kafka provider: librdkafka's settings."""
+    from airflow.sdk.bases.hook import BaseHook
+
+    extra = BaseHook.get_connection(connection).extra_dejson
+    return {str(name): str(value) for name, value in extra.items()}

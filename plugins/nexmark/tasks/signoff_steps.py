@@ -1,31 +1,90 @@
-"""What a release sign-off has beside a night: its preflight, question, evidence, decision.
+"""The steps of a sign-off that a night lacks: preflight, question, evidence, decision.
 
     report >> question >> approval >> evidence >> decision
     report >> stop_cluster
 
 The cluster is not kept while somebody thinks. A red verdict does not end the sign-off: the
-question shows it, and who approves a red night does so knowingly, with a reason. `decision` gives
-the run its colour: green only if a person has approved. The evidence is written before, whatever
-was decided.
+question shows it. A person who approves a night that is red, or has a query bound by its source,
+has to say why; Airflow's form cannot insist on a reason, so an approval of such a night without one
+does not count (`Approval.objection`). `decision` gives the run its colour: green only if a person
+has approved. The evidence is written before, whatever was decided.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowFailException
 
 from nexmark.config import Config, load, paths
+from nexmark.config.fields import Model
 from nexmark.errors import NexmarkError
 from nexmark.model import Value
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
-from nexmark.night.signoff_decision import DECISION_KEY, Approval
-from nexmark.tasks.context import current_night
+from nexmark.tasks import current_night, failing, results
 from nexmark.tasks.preflight import prepare_night
+
+#: The XCom of the question with the Decision.
+DECISION_KEY = "decision"
+
+Choice = Literal["approved", "rejected", "nobody decided"]
+
+
+class Approval(Model):
+    """A decision: by whom, when (UTC, ISO 8601) and why."""
+
+    choice: Choice
+    who: str = ""
+    when: str = ""
+    reason: str = ""
+
+    @classmethod
+    def of(cls, event: Mapping[str, Any], approve: str) -> Approval:
+        """Returns the decision in the event with which Airflow resumes the question.
+
+        `approve` is the name of the option that approves.
+        """
+        if "error" in event:
+            return cls(
+                choice="nobody decided",
+                when=datetime.now(UTC).isoformat(),
+                reason=str(event.get("error_type", event["error"])),
+            )
+        from nexmark.store.accepting import visible
+
+        approved = approve in event["chosen_options"]
+        when = event["responded_at"]
+        return cls(
+            choice="approved" if approved else "rejected",
+            who=_name(event["responded_by_user"]),
+            when=when.astimezone(UTC).isoformat() if isinstance(when, datetime) else str(when),
+            reason=visible(str((event["params_input"] or {}).get("reason") or "").strip()),
+        )
+
+    def objection(self, red: bool) -> str:
+        """Why the build is not signed off; '' if it is."""
+        by = f" by {self.who}" if self.who else ""
+        why = f": {self.reason}" if self.reason else ""
+        if self.choice != "approved":
+            return f"{self.choice}{by}{why}"
+        if red and not self.reason:
+            needed = "which a red night needs; so does one bound by its source"
+            return f"approved{by} without a reason, {needed}; clear `approval`"
+        return ""
+
+
+def _name(user: Any) -> str:
+    """The name of the user who answered, and the id where that is another."""
+    if not isinstance(user, Mapping):
+        return str(user or "")
+    name, number = str(user.get("name") or ""), str(user.get("id") or "")
+    return name if number in ("", name) else f"{name} ({number})"
+
 
 #: A sign-off measures the pairs of a night times this factor.
 MORE_PAIRS = 2
@@ -34,10 +93,8 @@ MORE_PAIRS = 2
 def signoff_preflight() -> None:
     """The preflight of a night with the params of a sign-off."""
     params = get_current_context()["params"]
-    try:
+    with failing(NexmarkError, AirflowFailException):
         asked = night_params(load(), params)
-    except NexmarkError as error:
-        raise AirflowFailException(str(error)) from None
     prepare_night(params["engine"], asked)
     night = current_night()
     if night.mode == "paired" and not night.against:
@@ -53,28 +110,19 @@ def night_params(config: Config, params: Mapping[str, Any]) -> dict[str, Any]:
     pairs = params["pairs"]
     if not pairs and params["mode"] == "paired":
         pairs = MORE_PAIRS * config.gate.pairs
-    return {
-        "workload": params["workload"],
-        "cluster": params["cluster"],
-        "candidate": params["build"],
-        "against": params["against"],
-        "mode": params["mode"],
-        "repetitions": pairs,
-        "queries": None,
-        "verify_scale": params["verify_scale"],
-        "compatibility": params["compatibility"],
-    }
+    same = ("workload", "cluster", "against", "mode", "verify_scale", "compatibility")
+    own = {"candidate": params["build"], "repetitions": pairs, "queries": None}
+    return {**{name: params[name] for name in same}, **own}
 
 
 def question() -> str:
-    """What the person is shown, as Markdown; also writes the evidence as it is so far."""
+    """Return the question as Markdown; write the evidence so far as well."""
     from nexmark.evidence.night_evidence import UNDECIDED, night_evidence
     from nexmark.report.evidence_files import night_html, question_text
-    from nexmark.store import open_store
 
     night = current_night()
     draft = night.directory / "report" / "evidence.html"
-    with open_store(paths.database_url()) as store:
+    with results() as store:
         found = night_evidence(store, store.night(night.name), UNDECIDED)
     draft.parent.mkdir(parents=True, exist_ok=True)
     draft.write_text(night_html(found), encoding="utf-8")
@@ -89,7 +137,6 @@ def evidence() -> dict[str, Any]:
     from nexmark.evidence.night_evidence import night_evidence
     from nexmark.evidence.signoffs import SignOffDecision
     from nexmark.report.evidence_files import write_bundle
-    from nexmark.store import open_store
 
     try:
         night = current_night()
@@ -102,7 +149,7 @@ def evidence() -> dict[str, Any]:
             "see the first red task"
         )
     decision = Approval.model_validate(found)
-    with open_store(paths.database_url()) as store:
+    with results() as store:
         content = night_evidence(store, store.night(night.name))
         bound = any(row.verdict == Value.SOURCE_BOUND for row in content.report.rows)
         objection = decision.objection(content.report.failed or bound)

@@ -11,7 +11,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from nexmark.config import paths
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
-from nexmark.tasks.context import current_night
+from nexmark.tasks import current_night, results
+from nexmark_jobs.host.leases import write_whole
 
 if TYPE_CHECKING:
     from nexmark.compatibility import Compatibility
@@ -24,11 +25,10 @@ _UNFINISHED = "the check did not end; clear the task compatibility"
 def compatibility() -> None:
     """Check and record it; fails if a query would not survive.
 
-    What is not checked to the end counts as not known, which is red.
+    A check that does not end counts as not known, which is red.
     """
-    from nexmark.compatibility import matrix
+    from nexmark.compatibility import as_json, matrix
     from nexmark.compatibility.upgrade import upgrades, why_not
-    from nexmark.store import open_store
 
     night = current_night()
     deployments = Deployments.read(night)
@@ -38,15 +38,16 @@ def compatibility() -> None:
     planned = list(upgrades(night, deployments))
     records = {x.query: x for one in planned for x in not_known(one, _UNFINISHED)}
     found: list[Compatibility] = []
-    with open_store(paths.database_url()) as store:
+    with results() as store:
         store.record_compatibility(night.name, list(records.values()))
     for one in planned:
         checked, made = checked_upgrade(night, one)
         found += checked
         records = {query: x for query, x in records.items() if query not in one.queries}
         records |= {x.query: x for x in made}
-    _write(night, found)
-    with open_store(paths.database_url()) as store:
+    told = json.dumps(as_json(found), indent=1) + "\n"
+    write_whole(night.directory / paths.COMPATIBILITY, told)
+    with results() as store:
         store.record_compatibility(night.name, list(records.values()))
     if found:
         say(matrix(found))
@@ -60,7 +61,7 @@ def compatibility() -> None:
 def checked_upgrade(
     night: Night, one: Upgrade
 ) -> tuple[list[Compatibility], list[CompatibilityRecord]]:
-    """What was found of queries, and its records; not known where Spark does not start."""
+    """Return the findings on queries and their records; not known where Spark does not start."""
     from nexmark.compatibility import ApplicationError
 
     versions = f"{one.baseline.spark_version} to {one.candidate.spark_version}"
@@ -73,7 +74,7 @@ def checked_upgrade(
 
 
 def records_of(baseline: str, found: Sequence[Compatibility]) -> list[CompatibilityRecord]:
-    """What the results database keeps of comparisons with a build."""
+    """Return the records of comparisons with a build, for the results database."""
     from nexmark.compatibility import RED, carried
     from nexmark.store import CompatibilityRecord
 
@@ -110,10 +111,3 @@ def plans_of(record: CompatibilityRecord) -> str:
     """Both plans of a query, for the log."""
     plans = (("baseline", record.baseline_plan), ("candidate", record.candidate_plan))
     return "\n".join(f"{record.query}, plan of the {arm}:\n{plan or '-'}" for arm, plan in plans)
-
-
-def _write(night: Night, found: Sequence[Compatibility]) -> None:
-    from nexmark.compatibility import as_json
-    from nexmark_jobs.host.leases import write_whole
-
-    write_whole(night.directory / paths.COMPATIBILITY, json.dumps(as_json(found), indent=1) + "\n")

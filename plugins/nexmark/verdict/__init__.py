@@ -1,4 +1,4 @@
-"""What the gate says of each query: pure functions, numbers in and verdicts out."""
+"""The gate: pure functions, numbers in and verdicts out."""
 
 from nexmark.verdict.bounds import BoundsArm, BoundsRepetition, Verdict, judge
 

@@ -1,4 +1,4 @@
-"""What people have accepted, and what still alarms.
+"""Tells accepted changes from those that still alarm.
 
 An ack is a person's word on one query and metric: known, and accepted up to this size until then.
 What is known and acked does not turn the night red; a worse number, or the end of the ack, does

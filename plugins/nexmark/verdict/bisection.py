@@ -65,7 +65,7 @@ class Bisection:
         hypotheses = len(builds)
         self._log = np.zeros(hypotheses)
         self._log[0] = -np.inf
-        # What each hypothesis makes of the size: its bad builds all have the same one.
+        # the size under each hypothesis: all its bad builds have the same one
         self._mean = np.full(hypotheses, float(size))
         self._variance = np.full(hypotheses, noise**2)
         self._counts = np.zeros(hypotheses, dtype=np.int64)

@@ -207,7 +207,7 @@ class Second:
 
 @dataclass(frozen=True)
 class Decision:
-    """What one night came to. ``calibrated`` tells which queries had nights enough to learn from.
+    """The result of one night. ``calibrated`` tells which queries had enough nights to learn from.
 
     ``confirmed`` is the side of the queries whose change is confirmed, else 0.
     """

@@ -1,4 +1,4 @@
-"""Whether there is ground for a verdict at all, and figures for queries without a learned noise.
+"""Finds out whether a verdict has any ground, and gives figures to queries without a noise.
 
 The canary, a fixed workload that is not Spark, tells how much the host can be trusted tonight
 (research/regression-gates.md section 4, point 4). Three grades: steady; unsteady (clocks other than

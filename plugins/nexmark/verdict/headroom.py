@@ -26,7 +26,7 @@ def source_bound(measured: Sequence[Measured], rules: Gate) -> dict[str, str]:
             found[query] = (
                 f"a consumer alone reads {min(alone):,.0f} records per second, the query "
                 f"{max(read):,.0f}: {min(alone) / max(read):.1f} times, less than "
-                f"{rules.source_headroom:g}; the source may be what was measured"
+                f"{rules.source_headroom:g}; the figures may be the source's"
             )
     return found
 

@@ -1,4 +1,4 @@
-"""What earlier verdicts teach: the series of shifts and spreads of each query.
+"""Learns from earlier verdicts: the series of shifts and spreads of each query.
 
 A night is left out where it had no ground for a verdict, and where its change was confirmed: that
 was a change and no noise. What was only suspected stays in.

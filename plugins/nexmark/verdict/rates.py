@@ -20,7 +20,7 @@ CONFIDENCE = 0.95
 
 
 class Test(StrEnum):
-    """What was measured to test the gate."""
+    """The kind of a self-test of the gate."""
 
     __test__ = False  # for pytest: this is no class of tests
 
@@ -43,7 +43,7 @@ def alarmed(value: Value) -> bool | None:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one self-test: whether the gate ``alarmed`` (see there) on it."""
+    """The result of one self-test: whether the gate ``alarmed`` (see there)."""
 
     test: Test
     alarmed: bool | None

@@ -43,7 +43,7 @@ DONE = {
     ),
     "withdrawn": "Withdrawn. The acceptance before it counts again.",
 }
-"""What is said after a form; nothing else that comes with an address is shown."""
+"""The messages after a form; no other text in an address is shown."""
 
 router = APIRouter()
 

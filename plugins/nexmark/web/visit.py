@@ -41,7 +41,7 @@ TITLES = {
 
 @dataclass
 class Visit:
-    """What a route has at hand."""
+    """The tools of a route."""
 
     request: Request
     user: User
@@ -120,7 +120,7 @@ def _visit(request: Request) -> Visit:
 
 
 Visiting = Annotated[Visit, Depends(_visit)]
-"""What a route asks for."""
+"""The dependency of a route."""
 
 
 def render(request: Request, template: str, status: int = 200, **content: Any) -> HTMLResponse:

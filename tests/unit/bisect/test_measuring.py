@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nexmark.bisect.measured_builds import MeasuredBuilds
-from nexmark.cli import bisect
+from nexmark.cli import night_runner
 from nexmark.cli.app import main
 from nexmark.config import BUILD_DAG_ID, Config, load, paths
 from nexmark.engines import parse_source, resolve
@@ -79,7 +79,7 @@ class Machine:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine(slow={"d", "e"})
-    monkeypatch.setattr(bisect, "run_night", made)
+    monkeypatch.setattr(night_runner, "run_night", made)
     return made
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.airflow_site.build_runs import TOKEN, RunningAirflow, running_airflow
+from nexmark.airflow_site.api import TOKEN, RunningAirflow, running_airflow
 from nexmark.errors import NexmarkError
 
 NAME = "manual__2026-11-21T01:02:03+00:00"

@@ -15,8 +15,7 @@ from typing import Any, cast
 import pytest
 
 from nexmark.cluster import ClusterError
-from nexmark.cluster.hosts.host import Host
-from nexmark.cluster.hosts.programs import program_command, program_input, program_result
+from nexmark.cluster.hosts.host import Host, program_command, program_input, program_result
 from nexmark.cluster.inspection.inspection import listening
 from nexmark.config import SshCluster, load
 from nexmark_jobs.host.ports import is_free

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from nexmark.cluster import ClusterError
-from nexmark.cluster.hosts.programs import program_command, program_input, program_result
+from nexmark.cluster.hosts.host import program_command, program_input, program_result
 from nexmark.cluster.hosts.samplers import (
     RECORDING,
     fetch_from,

@@ -8,7 +8,7 @@ import pytest
 from airflow.sdk import Context
 
 from nexmark.config import ConfigError
-from nexmark.config.notifications import Notification, load_notifications
+from nexmark.config.experiment_models import Notification, load_notifications
 from nexmark.dag.notifying import careful, notifiers
 
 SMTP = "airflow.providers.smtp.notifications.smtp.SmtpNotifier"

@@ -11,7 +11,7 @@ from nexmark.cluster.hosts.samplers import RECORDING
 from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
 from nexmark.flames.jfr import TRUNCATED, Sample, parse, read_samples
-from nexmark.night.jvm import Archive, recorded_options
+from nexmark.night.submission import Archive, recorded_options
 
 DATA = Path(__file__).parents[2] / "data" / "flames"
 BUSY = """

@@ -7,7 +7,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from nexmark.cluster.hosts.programs import program_command, program_input, program_result
+from nexmark.cluster.hosts.host import program_command, program_input, program_result
 
 
 def attempt(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.cluster.hosts.programs import program_command, program_input
+from nexmark.cluster.hosts.host import program_command, program_input
 from nexmark.verdict.eligibility import Steadiness, grade, is_level
 from nexmark.verdict.measured_night import Canary
 from nexmark_jobs.host import canary

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.cluster.hosts.programs import program_command, program_input, program_result
+from nexmark.cluster.hosts.host import program_command, program_input, program_result
 from nexmark_jobs.host import leases
 from nexmark_jobs.host.leases import locked, main
 from nexmark_jobs.host.processes import end, start_detached

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.cluster.hosts.programs import program_command, program_input
+from nexmark.cluster.hosts.host import program_command, program_input
 from nexmark.engines.build import scan
 from nexmark_jobs.host import releases
 from nexmark_jobs.host.releases import look, prune, sweep
@@ -129,7 +129,7 @@ def test_a_byte_that_changed_on_its_way_is_noticed(root: Path, digest: str) -> N
     wrong = archive[:20_000] + b"?" + archive[20_001:]
     done = attempt(releases, receiving(root, digest, archive), wrong)
     assert done.returncode == 1
-    assert b"not what was sent" in done.stderr
+    assert b"not the sent ones" in done.stderr
     assert not look(root, NAME, digest)["whole"]
     assert leftovers(root) == []
 

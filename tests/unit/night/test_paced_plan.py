@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nexmark.config import load
 from nexmark.errors import NexmarkError
-from nexmark.model import Arm
+from nexmark.model import P50, P99, Arm
 from nexmark.night import paced_night
-from nexmark.night.baselines import _self_test
+from nexmark.night.accepted import with_baselines
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
+from nexmark.store import ValidationRecord, open_store
+from tests.unit.store.store_builder import measurement, repetition
+from tests.unit.store.store_builder import night as record_night
 
 
 def planned(engine: str = "spark-4.3.0", workload: str = "latency", **params: Any) -> Night:
@@ -55,9 +59,23 @@ def test_too_few_slots_on_hosts_are_refused() -> None:
     assert said.startswith("slots: workload latency needs 3 at once")
 
 
-def test_only_the_half_of_the_self_test_that_means_something() -> None:
-    assert list(_self_test(planned(), ["q0", "q17"], 0)) == [Arm.CONTROL]
-    assert list(_self_test(planned(workload="smoke"), ["q0", "q17"], 0)) == [
-        Arm.CONTROL,
-        Arm.SLOWED,
-    ]
+def test_the_slowed_arm_has_later_rows_if_their_usual_latency_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = f"sqlite:///{tmp_path}/results.db"
+    monkeypatch.setenv("NEXMARK_DB", database)
+    against = {"q0": planned().candidate, "q17": planned().candidate}
+    unknown = with_baselines(planned().model_copy(update={"against": against}))
+    assert (list(unknown.self_test), unknown.slowed_confs) == ([Arm.CONTROL], {})
+    with open_store(database) as store:
+        done = record_night(workload="latency", cluster="workstation", queries=["q0", "q17"])
+        store.record_night(done)
+        for query in done.queries:
+            figures = measurement(figures={P50: 300.0, P99: 500.0})
+            store.record_repetition(repetition(done.run, query, measurement=figures))
+            store.record_validation(ValidationRecord(done.run, query, True, [], 9, {"rows": 5}))
+        store.accept(done.run, "ada", "right")
+    night = with_baselines(planned())
+    assert sorted(night.self_test) == [Arm.CONTROL, Arm.SLOWED]
+    assert night.slowed_confs == {"spark.nexmark.batch_every": "320 milliseconds"}
+    assert night.slowed.events == night.workload.events

@@ -15,7 +15,7 @@ from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.model import CATCH_UP, COMMIT, FIRST_COMMIT, INTERRUPTION, RESTORE, Arm
 from nexmark.night import recovery_night
-from nexmark.night.baselines import _self_test
+from nexmark.night.accepted import _self_test
 from nexmark.night.plan import Deployment, Night
 from nexmark.night.planning import make_night
 from nexmark.recovery import remote_storage

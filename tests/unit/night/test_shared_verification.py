@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import pytest
 
-from nexmark.night.shared_verification import DONE, outcomes, run_together
+from nexmark.night.verification import DONE, outcomes, run_together
 
 
 class Failed(Exception):

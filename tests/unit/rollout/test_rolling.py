@@ -15,8 +15,7 @@ from markupsafe import escape
 
 from nexmark.cli.app import main
 from nexmark.errors import NexmarkError
-from nexmark.rollout.rolling import resumed, roll
-from nexmark.rollout.stage_table import table, write_page
+from nexmark.rollout.rolling import resumed, roll, table, write_page
 from nexmark.rollout.state import Rollout, RolloutStage, file_of
 from nexmark.store import CompatibilityRecord, Store, open_store
 from tests.unit.store.night_builder import judge, paired, record_pair, validate
@@ -184,7 +183,7 @@ BEGIN = ("--conf", "spark.sql.shuffle.partitions=16", "--stages", "q0")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "what is to be rolled out? give --conf KEY=VALUE or --build BUILD"),
+        ((), "nothing to roll out: give --conf KEY=VALUE or --build BUILD"),
         (BEGIN[:2], "--stages: none are given; write them like 'q0,q1; q2-q8; all'"),
         ((*BEGIN[:3], "q55"), "--stages: no query 'q55' in the workload; did you mean 'q5'?"),
         ((*BEGIN, "--conf", "a"), "'a' is not KEY=VALUE"),
@@ -192,9 +191,9 @@ BEGIN = ("--conf", "spark.sql.shuffle.partitions=16", "--stages", "q0")
         ((*BEGIN, "--build", "4.3.0"), "build '4.3.0': not known; write pypi:4.3.0"),
         (("--build", "pypi:4.3.0", "--stages", "q0"), "is the old arm as well; give another"),
         ((*BEGIN, "--repetitions", "2"), "2 are too few for a verdict in mode paired"),
-        ((*BEGIN, "--accept", "x"), "--accept: belongs to --resume NAME"),
+        ((*BEGIN, "--accept", "x"), "--accept: needs --resume NAME"),
         (("--resume", "none"), "--resume: no rollout 'none'; there is none yet"),
-        (("--resume", "none", *BEGIN), "a rollout keeps what it began with; give no other"),
+        (("--resume", "none", *BEGIN), "a rollout keeps its first options; give no other"),
         (("--conf", "spark.x.password=1", "--stages", "q0"), "spark.x.password is a secret"),
     ],
 )

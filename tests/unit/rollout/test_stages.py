@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nexmark.errors import NexmarkError
-from nexmark.rollout.stages import parse_stages
+from nexmark.rollout.state import parse_stages
 
 KNOWN = ("q0", "q1", "q2", "q5", "q10", "q14_python_udf")
 

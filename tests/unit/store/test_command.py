@@ -149,7 +149,7 @@ class TestAcks:
             def now(cls, tz: object = None) -> datetime:
                 return datetime.now(UTC) + timedelta(days=2)
 
-        monkeypatch.setattr("nexmark.cli.results.datetime", Later)
+        monkeypatch.setattr("nexmark.cli.acceptance.datetime", Later)
         assert listed() == ["counts q0", "expired q5", "counts q5"]
 
     def test_one_is_taken_back_and_stays_on_the_list(

@@ -11,8 +11,8 @@ from airflow.providers.standard.operators import hitl
 from airflow.sdk import BaseNotifier
 from airflow.sdk.exceptions import TaskAwaitingInput
 
-from nexmark.dag.approval import DECISION_KEY, SignOffOperator
 from nexmark.dag.notifying import careful
+from nexmark.dag.signoff import DECISION_KEY, SignOffOperator
 
 
 class Instance:

@@ -15,7 +15,7 @@ from nexmark.errors import NexmarkError
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
 from nexmark.store import Store, open_store
-from nexmark.tasks import judging, recording
+from nexmark.tasks import infrastructure, judging
 from tests.unit.store.history_nights import OLD_KEYS, SLOWER, verdicts
 from tests.unit.tasks.in_task import in_task_of
 
@@ -62,7 +62,7 @@ def store(old: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         **{"build": "0123456789abcdef", "spark_version": "4.3.0", "spark_home": "/opt/spark"},
         **{"source": "pypi:4.3.0", "jobs": "fedc", "jobs_home": "/opt/jobs"},
     )
-    recording.record_night(old, Deployments(candidate=build))
+    infrastructure.record_night(old, Deployments(candidate=build))
     with open_store(f"sqlite:///{tmp_path / 'results.db'}") as opened:
         opened.record_verdicts(old.name, verdicts(old.name))
         yield opened

@@ -34,7 +34,7 @@ def test_no_class_of_ours_redefines_what_is_private_to_its_base() -> None:
     }
     assert {name: names for name, names in clashes.items() if names} == {}
     assert "nexmark.dag.submit_operator.NexmarkSubmitOperator" in clashes
-    assert "nexmark.dag.submit_hook.WatchedSubmitHook" in clashes
+    assert "nexmark.dag.submit_operator.WatchedSubmitHook" in clashes
 
 
 @pytest.mark.parametrize(

@@ -20,19 +20,21 @@ from nexmark.night import profiling as recorded
 from nexmark.night import submission
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
-from nexmark.night.run_directory import read_failure, write_failure
-from nexmark.night.runs import (
+from nexmark.night.run_directory import (
     CONFIRMATION,
     Run,
     fresh_runs,
     group,
     plan_confirmation,
+    read_failure,
     recorded_runs,
     runs_of,
+    write_failure,
 )
 from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
-from nexmark.tasks import confirmation, recording
+from nexmark.tasks import infrastructure
+from nexmark.tasks import query as confirmation
 from tests.unit.tasks.in_task import in_task_of
 
 EXECUTOR, DRIVER = "spark.executor.defaultJavaOptions", "spark.driver.defaultJavaOptions"
@@ -66,7 +68,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deployments: Deployme
     made = made.model_copy(update={"mode": "paired", "against": {"q5": made.candidate}})
     made.write()
     deployments.write(made)
-    recording.record_night(made, deployments)
+    infrastructure.record_night(made, deployments)
     in_task_of(made, monkeypatch)
     return made
 

@@ -14,11 +14,17 @@ from nexmark.dag.graph import build_nightly_dag, build_on_demand_dag
 from nexmark.dag.signoff import build_signoff_dag
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
-from nexmark.night.run_directory import claim, in_sequence, note_application, write_failure
-from nexmark.night.runs import first_runs
+from nexmark.night.run_directory import (
+    claim,
+    first_runs,
+    in_sequence,
+    note_application,
+    write_failure,
+)
 from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
-from nexmark.tasks import judging, recording
+from nexmark.tasks import infrastructure, judging
+from nexmark.tasks import query as recording
 from tests.unit.tasks.in_task import in_task_of
 
 DIGEST = "35735f44c13a92bf"
@@ -51,7 +57,7 @@ def begin(run_id: str, monkeypatch: pytest.MonkeyPatch, **params: Any) -> Night:
     night.write()
     deployments = Deployments(candidate=deployment)
     deployments.write(night)
-    recording.record_night(night, deployments)
+    infrastructure.record_night(night, deployments)
     in_task_of(night, monkeypatch)
     return night
 

@@ -12,17 +12,17 @@ import pytest
 from nexmark.cluster import ClusterError
 from nexmark.cluster.remote import RemoteCluster
 from nexmark.config import load
-from nexmark.dag.submit_hook import WatchedSubmitHook
-from nexmark.dag.submit_operator import NexmarkSubmitOperator
-from nexmark.night import executor_shares as shares
+from nexmark.dag.submit_operator import NexmarkSubmitOperator, WatchedSubmitHook
+from nexmark.night import sampled as shares
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
 from nexmark.night.repetitions import repetition_records
-from nexmark.night.runs import Run
+from nexmark.night.run_directory import Run
 from nexmark.night.submission import repetition_submission
 from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
-from nexmark.tasks import recording
+from nexmark.tasks import infrastructure
+from nexmark.tasks import query as recording
 from nexmark.tasks.sampling import samples_path
 from tests.unit.measure.sample_builder import APP, T0, batch, header, proc, result, tick
 from tests.unit.tasks.in_task import in_task_of
@@ -53,7 +53,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     made.write()
     deployments = Deployments(candidate=deployment)
     deployments.write(made)
-    recording.record_night(made, deployments)
+    infrastructure.record_night(made, deployments)
     Verification(success=True, failures=()).write(made.query_dir("q5"))
     in_task_of(made, monkeypatch)
     monkeypatch.setattr(RemoteCluster, "copy_samples", copy_samples)

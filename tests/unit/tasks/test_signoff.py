@@ -9,8 +9,7 @@ import pytest
 
 from nexmark.config import load
 from nexmark.night.planning import make_night
-from nexmark.night.signoff_decision import Approval
-from nexmark.tasks.signoff_steps import night_params
+from nexmark.tasks.signoff_steps import Approval, night_params
 
 
 def params(**changes: Any) -> dict[str, Any]:

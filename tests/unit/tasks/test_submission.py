@@ -14,8 +14,7 @@ from nexmark.night import submission
 from nexmark.night.night_progress import reason
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
-from nexmark.night.run_directory import prepare
-from nexmark.night.runs import Run, first_runs, fresh_runs
+from nexmark.night.run_directory import Run, first_runs, fresh_runs, prepare
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from nexmark.report.evidence_files import night_html, question_text
 from nexmark.report.evidence_json import night_json
 from nexmark.store import Store, open_store
 from nexmark.tasks import judging, upgrading
-from nexmark.tasks.recording import record_night
+from nexmark.tasks.infrastructure import record_night
 from tests.unit.store.night_builder import record_pair, validate
 from tests.unit.tasks.in_task import in_task_of
 

@@ -10,12 +10,10 @@ import pytest
 
 from nexmark.config import load
 from nexmark.model import Arm, Stage
-from nexmark.night.eta import Watch, duration
-from nexmark.night.night_progress import MOMENTARY, PROGRESS_VARIABLE
+from nexmark.night.night_progress import MOMENTARY, PROGRESS_VARIABLE, Watch, duration
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
-from nexmark.night.run_directory import note_application
-from nexmark.night.runs import Run, first_runs, plan_confirmation
+from nexmark.night.run_directory import Run, first_runs, note_application, plan_confirmation
 from nexmark_jobs import narrator
 from nexmark_jobs.narrator import Narrator
 
@@ -111,6 +109,15 @@ class TestWatch:
         self, night: Night
     ) -> None:
         assert "night" not in Watch(night, "q0 verify").text(self.LINE)
+
+    def test_a_repetition_that_is_tried_again_counts_once(self, night: Night) -> None:
+        texts = []
+        for tries in ([(0, 60), (100, 200)], [(100, 200)]):
+            (night.directory / "applications.jsonl").unlink(missing_ok=True)
+            for start, end in tries:
+                note_application(night.directory, "q0 rep-1", start, end)
+            texts.append(Watch(night, "q0 rep-2", clock=lambda: 200).text(self.LINE))
+        assert texts[0] == texts[1]
 
     def test_fresh_repetitions_count_as_soon_as_they_are_planned(self, night: Night) -> None:
         runs = [Run(query="q5", number=number, stage=Stage.FRESH) for number in (1, 2, 3)]

@@ -26,7 +26,7 @@ from tests.unit.verdict.gate_builder import (
 
 SAID = (
     "a consumer alone reads 210,000 records per second, the query 100,000: 2.1 times, less than 3; "
-    "the source may be what was measured"
+    "the figures may be the source's"
 )
 
 

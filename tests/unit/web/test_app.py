@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 
 from bench import web as bench
 from bench import web_nights as bench_nights
-from nexmark.cli.kafka_bench_table import as_json
+from nexmark.cli.kafka_verbs import as_json
 from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.config.load import load_gate
 from nexmark.kafka.benchmark import BenchRow

@@ -62,18 +62,13 @@ def deploy_release(
 
 
 def _deploy(
-    host: Host,
-    root: str,
-    archive: _Archive,
-    name: str,
-    keep: int,
-    say: Callable[[str], None],
+    host: Host, root: str, archive: _Archive, name: str, keep: int, say: Callable[[str], None]
 ) -> DeployOutcome:
     begin = time.monotonic()
     sent = resumed = 0
+    known: dict[str, Any] = {"root": root, "name": name, "digest": archive.digest}
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            known: dict[str, Any] = {"root": root, "name": name, "digest": archive.digest}
             found = host.call(releases, {"do": "look", **known}, timeout_s=_LOOK_S)
             if found["whole"]:
                 break
@@ -87,14 +82,11 @@ def _deploy(
             if attempt == _ATTEMPTS:
                 raise
             say(f"{error}; attempt {attempt + 1} of {_ATTEMPTS}")
-    host.call(
-        releases, {"do": "prune", "root": root, "name": name, "keep": keep}, timeout_s=_PRUNE_S
-    )
+    prune = {"do": "prune", "root": root, "name": name, "keep": keep}
+    host.call(releases, prune, timeout_s=_PRUNE_S)
     seconds = time.monotonic() - begin
-    if sent:
-        say(f"{host.name}: {name} sent, {sent / 1e6:.0f} MB in {seconds:.1f} s")
-    else:
-        say(f"{host.name}: {name} is there")
+    how = f"sent, {sent / 1e6:.0f} MB in {seconds:.1f} s" if sent else "is there"
+    say(f"{host.name}: {name} {how}")
     return DeployOutcome(sent, resumed, seconds)
 
 
@@ -125,7 +117,13 @@ class _Archive:
         """Returns `length` if the first `length` bytes have this hash, else 0."""
         if length == 0 or length > self.description["bytes"]:
             return 0
-        return length if self._hash(length) == sha256 else 0
+        hashed, left = hashlib.sha256(), length
+        for data in self.chunks(0):
+            hashed.update(data[:left])
+            left -= len(data)
+            if left <= 0:
+                break
+        return length if hashed.hexdigest() == sha256 else 0
 
     def chunks(self, offset: int) -> Iterator[bytes]:
         """Reads the bytes from `offset` on; several hosts may read at the same time."""
@@ -134,25 +132,14 @@ class _Archive:
             offset += len(data)
             yield data
 
-    def _hash(self, length: int) -> str:
-        hashed = hashlib.sha256()
-        for data in self.chunks(0):
-            hashed.update(data[:length])
-            length -= len(data)
-            if length <= 0:
-                break
-        return hashed.hexdigest()
-
     def _made(self) -> IO[bytes]:
         with self._lock:
             if self._file is None:
                 try:
                     self._file = self._make()
                 except OSError as error:
-                    raise ClusterError(
-                        f"{self.source}: it cannot be packed beside itself: {error}; "
-                        "make room there"
-                    ) from None
+                    said = f"it cannot be packed beside itself: {error}; make room there"
+                    raise ClusterError(f"{self.source}: {said}") from None
             return self._file
 
     def _make(self) -> IO[bytes]:

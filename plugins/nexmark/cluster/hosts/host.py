@@ -1,21 +1,25 @@
 """One host of a cluster: commands, programs and files, over SSH.
 
 Every command is bounded on the host (`timeout`) and here, and every failure is one line that names
-the host.
+the host. A program of `nexmark_jobs.host` runs there without this package: the command is a small
+constant loader that reads one line of JSON with the sources and the request from its standard
+input, so they do not appear in the host's list of processes. The program reads the rest.
 """
 
 from __future__ import annotations
 
+import inspect
+import json
 import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nexmark.cluster.hosts.programs import program_command, program_input, program_result
 from nexmark.cluster.hosts.ssh import (
     DEAD_LINK_S,
     WINDOW_BYTES,
@@ -25,9 +29,50 @@ from nexmark.cluster.hosts.ssh import (
     is_alive,
     words,
 )
+from nexmark_jobs.host import ports, processes
 
 if TYPE_CHECKING:
     import paramiko
+
+
+_LOADER = """\
+import json, sys, types
+sent = json.loads(sys.stdin.buffer.readline())
+for name, source in sent["modules"]:
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(compile(source, name, "exec"), module.__dict__)
+print(json.dumps(module.main(sent["request"])))
+"""
+#: The modules that programs may import, in this order.
+_LIBRARY = (processes, ports)
+
+
+def program_command(python: str) -> list[str]:
+    """Returns the command that runs the program on its standard input.
+
+    It runs without site-packages: a program can import only the standard library.
+    """
+    return [python, "-I", "-S", "-c", _LOADER]
+
+
+def program_input(program: ModuleType, request: Mapping[str, Any]) -> bytes:
+    """Returns the first line for `program_command`. The last line of its output is the result."""
+    before = _LIBRARY[: _LIBRARY.index(program)] if program in _LIBRARY else _LIBRARY
+    sources = [[x.__name__, inspect.getsource(x)] for x in (*before, program)]
+    return json.dumps({"modules": sources, "request": dict(request)}).encode() + b"\n"
+
+
+def program_result(output: bytes) -> dict[str, Any]:
+    """Returns the result in the output of a program; ValueError if there is none.
+
+    Earlier output, for example of the host's shell, is ignored.
+    """
+    lines = output.strip().splitlines()
+    result = json.loads(lines[-1]) if lines else None
+    if not isinstance(result, dict):
+        raise ValueError("the program printed no result")
+    return result
+
 
 #: Seconds after a command's own time until its channel is closed here.
 _MARGIN_S = 15.0
@@ -44,19 +89,6 @@ class Host:
         self.connection_id = connection_id
         self.python = python
         self._connected: paramiko.SSHClient | None = None
-
-    def __enter__(self) -> Host:
-        """The host itself; its connection is closed at the end."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the connection."""
-        self.close()
 
     def close(self) -> None:
         """Close the connection; the next command opens it again."""
@@ -86,15 +118,10 @@ class Host:
         data: Iterable[bytes] = (),
     ) -> dict[str, Any]:
         """Run a program of `nexmark_jobs.host`; `data` follows the request on its input."""
-        what = program.__name__.rpartition(".")[2]
+        what, command = program.__name__.rpartition(".")[2], program_command(self.python)
         output = bytearray()
-        self._execute(
-            program_command(self.python),
-            what,
-            timeout_s,
-            _after(program_input(program, request), data),
-            output.extend,
-        )
+        sent = chain([program_input(program, request)], data)
+        self._execute(command, what, timeout_s, sent, output.extend)
         try:
             return program_result(bytes(output))
         except ValueError:
@@ -203,11 +230,6 @@ def on_all(
 
     with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
         return dict(zip((host.name for host in hosts), pool.map(attempt, hosts), strict=True))
-
-
-def _after(first: bytes, rest: Iterable[bytes]) -> Iterable[bytes]:
-    yield first
-    yield from rest
 
 
 def _converse(

@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from nexmark.cluster.base import SAMPLER_MAX_SECONDS
 from nexmark.cluster.hosts.host import Host
@@ -27,6 +27,14 @@ _START_TIMEOUT_S = 30.0
 _POLL_S = 0.3
 _STOP_GRACE_S = 30
 _CLOCK_READINGS = 3
+
+#: The file name of a recording, in the executor's directory.
+RECORDING = "recording.jfr"
+#: The recordings by host: their paths with their bytes.
+Found: TypeAlias = Mapping[str, Mapping[str, int]]
+_FETCH_S = 120
+_WAIT_S = 30.0
+_LOOK_POLL_S = 1.0
 
 
 def clock_offset(host: Host) -> tuple[float, float]:
@@ -44,14 +52,12 @@ def clock_offset(host: Host) -> tuple[float, float]:
     return offset, uncertainty
 
 
+def _reading(host: Host) -> dict[str, float]:
+    return dict(zip(("offset_s", "uncertainty_s"), clock_offset(host), strict=True))
+
+
 def start_sampler(
-    host: Host,
-    python: str,
-    program: str,
-    directory: str,
-    query: str,
-    interval_s: float,
-    mark: str,
+    host: Host, python: str, program: str, directory: str, query: str, interval_s: float, mark: str
 ) -> None:
     """Start a sampler and wait until its first reading is written; HostError if it does not."""
     log, pid_file = f"{directory}/{query}.log", f"{directory}/{query}.pid"
@@ -74,9 +80,8 @@ def start_sampler(
             said = " ".join(_tail(host, log)) or "no reason given"
             raise HostError(f"host {host.name}: the sampler of {query} did not start: {said}")
         time.sleep(_POLL_S)
-    offset, uncertainty = clock_offset(host)
-    start = json.dumps({"offset_s": offset, "uncertainty_s": uncertainty})
-    host.call(files, {"write": {f"{directory}/{query}.clock": start}}, timeout_s=_CALL_S)
+    written = {f"{directory}/{query}.clock": json.dumps(_reading(host))}
+    host.call(files, {"write": written}, timeout_s=_CALL_S)
 
 
 def fetch_samples(host: Host, directory: str, query: str, mark: str, target: Path) -> None:
@@ -90,9 +95,7 @@ def fetch_samples(host: Host, directory: str, query: str, mark: str, target: Pat
     _end(host, f"{directory}/{query}.pid", mark)
     host.fetch(f"{directory}/{query}.jsonl", target / f"samples-{host.name}.jsonl")
     start = "".join(_tail(host, f"{directory}/{query}.clock"))
-    offset, uncertainty = clock_offset(host)
-    readings = [*([json.loads(start)] if start else [])]
-    readings.append({"offset_s": offset, "uncertainty_s": uncertainty})
+    readings = [*([json.loads(start)] if start else []), _reading(host)]
     clock.write_text(json.dumps({"readings": readings}))
     names = [f"{directory}/{query}.{end}" for end in ("jsonl", "clock", "log", "pid")]
     host.call(files, {"remove": names}, timeout_s=_CALL_S)
@@ -102,28 +105,12 @@ def _end(host: Host, pid_file: str, mark: str) -> None:
     """Ends the sampler of `pid_file`, if it runs and is ours; otherwise does nothing."""
     pid = "".join(_tail(host, pid_file))
     if pid.isdigit():
-        request: dict[str, Any] = {
-            **{"do": "end", "mark": mark, "pid": int(pid)},
-            "grace_s": _STOP_GRACE_S,
-        }
+        request = {"do": "end", "mark": mark, "pid": int(pid), "grace_s": _STOP_GRACE_S}
         host.call(processes, request, timeout_s=2 * _CALL_S)
 
 
 def _tail(host: Host, path: str) -> list[str]:
-    lines: list[str] = host.call(files, {"tail": {path: 5}}, timeout_s=_CALL_S)["tail"][path]
-    return lines
-
-
-#: The file name of a recording, in the executor's directory.
-RECORDING = "recording.jfr"
-
-#: The recordings by host: their paths with their bytes.
-Found: TypeAlias = Mapping[str, Mapping[str, int]]
-
-_CALL_S = 30
-_FETCH_S = 120
-_WAIT_S = 30.0
-_LOOK_POLL_S = 1.0
+    return list(host.call(files, {"tail": {path: 5}}, timeout_s=_CALL_S)["tail"][path])
 
 
 def pattern_of(worker: Path | str, application: str) -> str:
@@ -163,8 +150,7 @@ def wait_until_whole(
 
 def recordings_on(host: Host, pattern: str) -> dict[str, int]:
     """The recordings on a host by their paths, with their bytes."""
-    found: dict[str, int] = host.call(files, {"find": pattern}, timeout_s=_CALL_S)["found"]
-    return found
+    return dict(host.call(files, {"find": pattern}, timeout_s=_CALL_S)["found"])
 
 
 def fetch_from(host: Host, paths: Mapping[str, int], directory: Path) -> None:

@@ -79,8 +79,7 @@ def _facts(config: SshCluster, host: Host, mark: str, token: Mapping[str, str]) 
 
 def _read(config: SshCluster, host: Host, names: list[str]) -> dict[str, Any]:
     request = {"shared": {"directory": config.shared, "read": names}, "busy_window_s": 0}
-    found: dict[str, Any] = host.call(facts, request, timeout_s=_CALL_S)["shared"]
-    return found
+    return dict(host.call(facts, request, timeout_s=_CALL_S)["shared"])
 
 
 def _remove(config: SshCluster, host: Host, name: str) -> None:
@@ -104,11 +103,8 @@ def _missing_here(shared: Path, expected: Mapping[str, str]) -> str:
     return f"this machine does not see what hosts write into {shared}; mount the same one here"
 
 
-_PORTS_CALL_S = 30
-
-
 def listening(config: SshCluster, hosts: Sequence[Host], mark: str) -> bool:
-    """Whether the daemons with `mark` listen on all their ports on `hosts`.
+    """Return whether the daemons with `mark` listen on all their ports on `hosts`.
 
     ClusterError if a stranger does: two installations that start at once may both find a port free.
     """
@@ -116,8 +112,7 @@ def listening(config: SshCluster, hosts: Sequence[Host], mark: str) -> bool:
     def holders(host: Host) -> dict[str, Any]:
         ports = ports_of(config, host.name)
         request = {"ports": ports, "mark": mark, "busy_window_s": 0}
-        found: dict[str, Any] = host.call(facts, request, timeout_s=_PORTS_CALL_S)["ports"]
-        return found
+        return dict(host.call(facts, request, timeout_s=_CALL_S)["ports"])
 
     ours = True
     for name, found in on_all(hosts, holders).items():

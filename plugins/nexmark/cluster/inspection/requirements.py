@@ -10,6 +10,7 @@ from typing import Any
 from nexmark.cluster.hosts.ssh import HostError
 from nexmark.config import SshCluster
 from nexmark.config.fields import mebibytes
+from nexmark.terminal import columns
 
 
 @dataclass
@@ -46,13 +47,9 @@ class Inspection:
 
     def __str__(self) -> str:
         """The table; `!` marks a problem."""
-        columns = list(dict.fromkeys(c for report in self.reports for c in report.cells))
-        rows = [["host", *columns]]
-        rows += [[r.host, *(r.cells.get(c, "-") for c in columns)] for r in self.reports]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(columns) + 1)]
-        lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-                 for row in rows]  # fmt: skip
-        return "\n".join(lines)
+        names = list(dict.fromkeys(c for report in self.reports for c in report.cells))
+        rows = [[r.host, *(r.cells.get(c, "-") for c in names)] for r in self.reports]
+        return columns(["host", *names], rows)
 
 
 #: Free disk space that a night needs: a build, packed and unpacked; state and shuffle files.
@@ -69,14 +66,7 @@ def judge(
     """Compares the facts of a host with the needs of the cluster and its builds."""
     report.note("connection", "ok")
     _judge_java(report, found, java)
-    for check in (
-        _judge_python,
-        _judge_size,
-        _judge_disk,
-        _judge_ports,
-        _judge_clock,
-        _judge_load,
-    ):
+    for check in _CHECKS:
         check(config, report, found)
 
 
@@ -112,8 +102,8 @@ def _judge_size(config: SshCluster, report: HostReport, found: Mapping[str, Any]
         lacking.append(f"its worker offers {machine.memory}, {free} MiB are free")
     remedy = "; correct cores and memory of the host, or end what uses its memory"
     report.note("cores", str(cores))
-    report.note("free memory", f"{free / 1024:.1f} GiB", " and ".join(lacking) and
-                " and ".join(lacking) + remedy)  # fmt: skip
+    problem = " and ".join(lacking) + remedy if lacking else ""
+    report.note("free memory", f"{free / 1024:.1f} GiB", problem)
 
 
 def _judge_disk(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
@@ -176,6 +166,9 @@ def _judge_load(config: SshCluster, report: HostReport, found: Mapping[str, Any]
             f"({first['command']}); end it or wait until it has ended"
         )
     report.note("others' load", f"{cores:.1f}", problem)
+
+
+_CHECKS = (_judge_python, _judge_size, _judge_disk, _judge_ports, _judge_clock, _judge_load)
 
 
 def judge_shared(

@@ -1,12 +1,17 @@
-"""Nights of past dates: `nexmark backfill`.
+"""Airflow started here, with these DAGs, on 127.0.0.1: `nexmark ui`, `nexmark backfill`.
 
-Creates a backfill of Airflow and waits for it. Where `nexmark ui` runs, its scheduler does the work
-and goes on with it when this is interrupted; else Airflow is started until the backfill is done.
+Each component runs in a process group of its own. All are ended on Ctrl-C or SIGTERM, and when one
+of them ends; after kill -9 their guardian does it (`nexmark.guard`).
+
+A backfill is created in Airflow and waited for. Where `nexmark ui` runs, its scheduler does the
+work and goes on with it when this is interrupted; else Airflow is started until it is done.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -14,10 +19,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from typing import IO, Any
+from types import FrameType
+from typing import IO, Any, NoReturn
 
 from nexmark.airflow_site.airflow_home import (
+    GRACE_S,
     airflow_environment,
+    airflow_home,
+    bring_up,
+    check_alive,
+    check_port,
     own_airflow,
     prepare,
     run_airflow,
@@ -28,6 +39,7 @@ from nexmark.airflow_site.backfills import (
     Backfill,
     DagRun,
     close,
+    close_abandoned,
     close_all,
     create,
     is_paused,
@@ -36,9 +48,7 @@ from nexmark.airflow_site.backfills import (
     table,
     unpaused,
 )
-from nexmark.airflow_site.components import GRACE_S, bring_up, check_alive, check_port
-from nexmark.airflow_site.unfinished import close_abandoned
-from nexmark.cli.night_runner import clear_cluster, engine_of
+from nexmark.cli.night_runner import clear_cluster
 from nexmark.cluster import open_cluster
 from nexmark.config import Config, Engine, load, paths
 from nexmark.dag.notifying import notifiers
@@ -49,9 +59,10 @@ from nexmark.interrupts import undisturbed
 from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.night.planning import make_night
 from nexmark.terminal import Terminal, say
+from nexmark.web.entry import PREFIX
 from nexmark_jobs.host.processes import Process, end, owned
 
-_POLL_S = 1.0
+_POLL_S = 0.5
 #: The scheduler runs only the nights of this backfill, and no night that is due: a DAG that is
 #: switched on after a while begins with the last date that it missed.
 _ONLY = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
@@ -60,12 +71,56 @@ _API_SERVER = "api-server"
 Creator = Callable[[AirflowApi], Backfill]
 
 
-def run(
-    name: str | None,
-    days: tuple[date, date],
-    params: Mapping[str, Any],
-    reprocess: str,
-    port: int,
+class _Stopped(Exception):
+    """A signal asked to end."""
+
+
+def serve(port: int) -> int:
+    """Run `nexmark ui` until interrupted; 0, or NexmarkError when a component ends by itself."""
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise _Stopped
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    try:
+        check_port(port, "nexmark ui --port PORT")
+        config = load()
+        environment = airflow_environment(config, port)
+        with guarded(environment):
+            _serve(config, environment, port)
+    except _Stopped:
+        return 0
+
+
+def _serve(config: Config, environment: Mapping[str, str], port: int) -> NoReturn:
+    """Run the components until _Stopped, or NexmarkError when one of them ends; ends them all."""
+    components: dict[str, Process] = {}
+    logs = paths.home() / "logs"
+    try:
+        say("preparing Airflow")
+        prepare(environment)
+        bring_up(components, environment, port, logs, [_API_SERVER])
+        close_abandoned(config, own_airflow(port))
+        bring_up(components, environment, port, logs)
+        passwords = json.loads((airflow_home() / "passwords.json").read_text())
+        for user, password in passwords.items():
+            print(f"Airflow is at http://127.0.0.1:{port} (user {user}, password {password})")
+        print(f"the nights: http://127.0.0.1:{port}{PREFIX}/ (or the tab Nexmark there)")
+        say("Ctrl-C ends it")
+        while True:
+            check_alive(components, logs)
+            time.sleep(_POLL_S)
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        left = end(components.values(), grace_s=GRACE_S)
+        if left:
+            print(f"did not end: {left}", file=sys.stderr)
+
+
+def run_backfill(
+    name: str | None, days: tuple[date, date], params: Mapping[str, Any], reprocess: str, port: int
 ) -> int:
     """Run the nights of the days from ``days[0]`` to ``days[1]`` of an engine (the newest).
 
@@ -73,8 +128,7 @@ def run(
         0 if all nights that have a build are green, else 1.
     """
     config = load()
-    engine = engine_of(config, name)
-    _check_days(days)
+    engine = config.engine(name)
     _check(config, engine, days, params)
     running = bool(owned(ui_mark()))
     if not running:
@@ -98,18 +152,15 @@ def run(
     return 1 if any(row.failed for row in rows) else 0
 
 
-def _check_days(days: tuple[date, date]) -> None:
+def _check(
+    config: Config, engine: Engine, days: tuple[date, date], params: Mapping[str, Any]
+) -> None:
+    """NexmarkError for what would make every night fail, or leave none."""
     first, last = days
     if first > last:
         raise NexmarkError(f"backfill: --from {first} is after --to {last}; exchange them")
     if first > datetime.now(UTC).date():
         raise NexmarkError(f"--from: {first} is in the future (UTC); give today or an earlier date")
-
-
-def _check(
-    config: Config, engine: Engine, days: tuple[date, date], params: Mapping[str, Any]
-) -> None:
-    """NexmarkError for what would make every night fail, or leave none."""
     if engine.snapshots is None:
         raise NexmarkError(
             f"engine {engine.name}: has no snapshots, every date would be the same build; "
@@ -121,24 +172,15 @@ def _check(
             'add a schedule in include/conf/engines.yaml, as "0 22 * * *"'
         )
     make_night(config, engine.name, engine.dag_id, "", params)
-    missing = _missing(engine, days)
-    for day in missing:
-        say(missing[day])
-    if len(missing) > (days[1] - days[0]).days:
-        raise NexmarkError(f"engine {engine.name}: no build from {days[0]} to {days[1]}")
-
-
-def _missing(engine: Engine, days: tuple[date, date]) -> dict[date, str]:
-    """The dates without a build, each with the reason."""
-    assert engine.snapshots is not None
-    found: dict[date, str] = {}
-    for number in range((days[1] - days[0]).days + 1):
-        day = days[0] + timedelta(days=number)
+    missing, count = 0, (last - first).days + 1
+    for number in range(count):
         try:
-            snapshot(engine.snapshots, day)
+            snapshot(engine.snapshots, first + timedelta(days=number))
         except MissingBuild as error:
-            found[day] = str(error)
-    return found
+            missing += 1
+            say(str(error))
+    if missing == count:
+        raise NexmarkError(f"engine {engine.name}: no build from {first} to {last}")
 
 
 def _run_there(api: AirflowApi, dag_id: str, create_it: Creator) -> list[DagRun]:
@@ -206,24 +248,16 @@ def _closed(
                 unfinished = not all(run.ended for run in runs(api, backfill))
                 close(api, backfill.id, backfill.dag_id)
             finally:
-                if unfinished:
-                    _clear_clusters(config)
-
-
-def _clear_clusters(config: Config) -> None:
-    for cluster in config.all_clusters:
-        opened = open_cluster(cluster, paths.home())
-        if opened.state.exists():
-            clear_cluster(opened)
+                opened = [open_cluster(x, paths.home()) for x in config.all_clusters]
+                for cluster in opened if unfinished else ():
+                    if cluster.state.exists():
+                        clear_cluster(cluster)
 
 
 def _follow(
-    api: AirflowApi,
-    backfill: Backfill,
-    components: Mapping[str, Process],
-    progress: IO[str] | None,
+    api: AirflowApi, backfill: Backfill, components: Mapping[str, Process], progress: IO[str] | None
 ) -> list[DagRun]:
-    """Tell of a backfill until all its runs have ended; these."""
+    """Report on a backfill until all its runs have ended; return the runs."""
     told: dict[date, str] = {}
     terminal = Terminal(sys.stdout)
     while True:
@@ -236,4 +270,4 @@ def _follow(
             told[run.day] = run.state
         if all(run.ended for run in found):
             return found
-        time.sleep(_POLL_S)
+        time.sleep(2 * _POLL_S)

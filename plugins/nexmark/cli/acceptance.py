@@ -1,0 +1,134 @@
+"""The verbs about acceptances: accept, withdraw, acks. RUN is as in `nexmark.cli.results`."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nexmark.cli.shared_options import By, Database, Optional, given, number_option, opened
+from nexmark.errors import NexmarkError
+from nexmark.terminal import columns
+
+if TYPE_CHECKING:
+    from nexmark.store.table_rows import AcceptanceRow, NightRow
+
+_ACKS = tuple(
+    "id accepted state query of metric ratio build run by until reason link".split()  # noqa: SIM905
+)
+TIME = "%Y-%m-%d %H:%M UTC"
+
+Run = Annotated[str, typer.Option(help="The name of the run, or a unique part of it.")]
+Limit = Annotated[int, number_option(1, 10**6)]
+
+
+def _names(texts: list[str] | None) -> list[str]:
+    """Return the names in texts like q5 and q1,q5."""
+    from nexmark.night.planning import query_names
+
+    try:
+        return [name for text in texts or () for name in query_names(given(text))]
+    except NexmarkError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _until(text: str) -> datetime:
+    from nexmark.store.accepting import parse_expiry
+
+    try:
+        moment = parse_expiry(text, datetime.now(UTC))
+    except NexmarkError as error:
+        raise typer.BadParameter(str(error)) from None
+    if moment is None:
+        raise typer.BadParameter("until when? give a day (2027-01-31) or 30d")
+    return moment
+
+
+def accept(
+    run: Run,
+    reason: Annotated[str, typer.Option(help="Why it is accepted; kept on record.")] = "",
+    query: Annotated[
+        list[str] | None,
+        typer.Option("--query", "--queries", callback=_names, metavar="q1,q5", help="Only these."),
+    ] = None,
+    expires: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=_until,
+            metavar="DAY|30d",
+            help="It counts until this day (2027-01-31, UTC), or for a number of days (30d).",
+        ),
+    ] = None,
+    link: Optional = None,
+    by: By = None,
+    db: Database = None,
+) -> int:
+    """Make a run the baseline of its queries; 1 where some of them are refused."""
+    with opened(db) as store:
+        done = store.accept(run, by or user(), reason, query, expires=expires, link=link)
+        night = store.night(done.run)
+    until = f" until {expires:{TIME}}" if expires else ""
+    print(f"{done.run} is now the baseline of {place(night)} for {queries(done.queries)}{until}.")
+    for name, why in done.left_out.items():
+        print(f"not accepted: {name}: {why}", file=sys.stderr)
+    return 1 if done.left_out else 0
+
+
+def withdraw(
+    id: Annotated[int, typer.Option(help="As `nexmark acks` prints it.")],
+    reason: Annotated[str, typer.Option(help="Why it is withdrawn; kept on record.")] = "",
+    by: By = None,
+    db: Database = None,
+) -> None:
+    """Take an acceptance back; it stays on record."""
+    with opened(db) as store:
+        row = store.withdraw(id, by or user(), reason)
+        accepted = store.accepted(row.engine, row.workload, row.cluster, datetime.now(UTC))
+    before = accepted.get(row.query)
+    now = f"the baseline is {before.night_id} again" if before else "it has no baseline now"
+    print(f"Acceptance {row.id} of {row.query} ({row.night_id}) is withdrawn; {now}.")
+
+
+def acks(limit: Limit = 50, db: Database = None) -> None:
+    """List all acceptances, and whether each still counts."""
+    from nexmark.store.accepting import states
+
+    with opened(db) as store:
+        found = states(store.acceptances(), datetime.now(UTC))
+    if not found:
+        print("Nothing is accepted yet.")
+        return
+    print(columns(_ACKS, [_ack(row, state) for row, state in found[::-1][:limit]]))
+
+
+def _ack(row: AcceptanceRow, state: str) -> tuple[str, ...]:
+    size = "-" if row.size is None else f"{row.size:.3f}"
+    until = f"{row.expires:{TIME}}" if row.expires else "-"
+    return (
+        *(str(row.id), f"{row.accepted:{TIME}}", state, row.query),
+        *(f"{row.engine}, {row.workload}, {row.cluster}", row.metric, size),
+        *((row.build_id or "-")[:19], row.night_id, row.who, until, row.reason, row.link or "-"),
+    )
+
+
+def user() -> str:
+    """Return the name of the user of this process."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        return f"uid {os.getuid()}"
+
+
+def place(night: NightRow) -> str:
+    """Return where a night ran."""
+    return f"{night.engine} on {night.workload}, cluster {night.cluster}"
+
+
+def queries(names: Sequence[str]) -> str:
+    """Return the names of queries, with their number if there are more."""
+    return names[0] if len(names) == 1 else f"{len(names)} queries ({', '.join(names)})"
