@@ -57,8 +57,8 @@ from typing import Any, NamedTuple, NoReturn
 FORMAT = 1
 CLK_TCK = os.sysconf("SC_CLK_TCK")
 INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO of the kernel
-LAST_RECHECK = 64  # readings after which a process is taken for what it is
-YOUNG_S = 60.0  # a process older than that when first seen is taken for what it is at once
+LAST_RECHECK = 64  # after this number of readings the kind of a process is final
+YOUNG_S = 60.0  # if a process is older when first seen, its kind is final at once
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 ROLES = {

@@ -1,4 +1,4 @@
-"""What a run has of Spark: a session, a directory of its own, and the end of a streaming query."""
+"""Starts a Spark session in a directory of its own, and ends streaming queries."""
 
 import tempfile
 import time

@@ -36,7 +36,7 @@ _CONSUMER = {f"kafka.{name}": value for name, value in CONSUMER.items()}
 
 @dataclass(frozen=True)
 class Kafka:
-    """The three streams of a topic as it was when the run began, and what follows its events."""
+    """The three streams of a topic, up to its end when the run began, and the end of input."""
 
     spark: SparkSession
     brokers: Brokers
@@ -127,7 +127,7 @@ class Kafka:
         return f"{self}: {bad} of {self.topic.records} records are no events: {told}{more}"
 
     def _what_changed(self, *, lost: bool) -> str | None:
-        """What happened to the topic; with `lost` also whether its begin is no longer there."""
+        """Return the damage to the topic; with `lost` also whether its first records are gone."""
         try:
             now = self.brokers.topic(self.topic.name)
         except UnknownTopicError:

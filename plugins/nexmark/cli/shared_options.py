@@ -96,7 +96,7 @@ def build_of(engine: str | None, say: Callable[[str], None]) -> tuple[str, Build
 
 
 def on_stderr(text: str) -> None:
-    """Say at once what happens, apart from what a verb prints."""
+    """Print progress at once, apart from the output of a verb."""
     print(text, file=sys.stderr, flush=True)
 
 

@@ -206,7 +206,7 @@ def history_chart(
 
 
 def change_label(found: LevelChange) -> str:
-    """Return when the ratio changed, and from what to what."""
+    """Return the day of the change and both levels."""
     change = found.change
     return f"{moment(found.first.started)[:10]}: {change.before:.3f} → {change.after:.3f}"
 
