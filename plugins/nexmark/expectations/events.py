@@ -71,12 +71,7 @@ class Events:
 
 @contextmanager
 def open_events(path: Path | str) -> Iterator[Events]:
-    """Load the events of a directory (or of one file) into a DuckDB of its own.
-
-    Raises:
-        EventsError: The directory is missing or empty, a file is not an event file, or an event is
-            malformed; says where.
-    """
+    """Load events of a directory (or a file) into a DuckDB; EventsError says where one is wrong."""
     import duckdb
 
     path = Path(path)
