@@ -71,7 +71,7 @@ def open_recording(directory: Path) -> Recording:
     strange = [f for f in files if not (f.is_file() and _suffix(f))]
     if strange:
         raise UsageError(
-            f"--source: {strange[0]} is no file of events (*.json, *.jsonl, *.ndjson, each also "
+            f"--source: {strange[0]} is not a file of events (*.json, *.jsonl, *.ndjson, each also "
             "with .gz, or *.parquet); take it out of the directory"
         )
     suffixes = {_suffix(file) for file in files}
