@@ -248,7 +248,7 @@ def _comparison(
         own = carried_confs(backward.begun / "kept" / "checkpoint")
         ignored += overruled(own, backward.sides[1].confs, "going back, the first side")
     ignored += [
-        f"{name} is no conf of a query, and was not set"
+        f"{name} is not a conf of a query, and was not set"
         for name in sorted({*begun.get("unset", ()), *other.get("unset", ())})
     ]
     return Compatibility(
