@@ -142,7 +142,7 @@ def write_corpus(
         ApplicationError: Spark does not start.
     """
     with _work_directory() as work:
-        ways = [_way("forward", case, (side, side), work) for case in cases]
+        ways = [_Way("forward", x, (side, side), (x.first, x.first), work) for x in cases]
         for way in ways:
             way.begun.mkdir(parents=True)
         halves = [way.half(0, events, only_stateful=True) for way in ways]
