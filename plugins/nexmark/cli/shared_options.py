@@ -54,7 +54,7 @@ def day(option: str, text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{option}: {text!r} is no date; write it like 2026-11-03"
+            f"{option}: {text!r} is not a date; write it like 2026-11-03"
         ) from None
 
 
