@@ -1,7 +1,7 @@
 """Does a running job survive the upgrade? Checkpoints of one Spark build under another one."""
 
 from nexmark.compatibility.application import Application, ApplicationError, Half
-from nexmark.compatibility.check import check, check_plans, compared
+from nexmark.compatibility.check import check, check_plans, compared, write_corpus
 from nexmark.compatibility.classes import (
     RED,
     Case,
@@ -40,4 +40,5 @@ __all__ = [
     "is_red",
     "matrix",
     "release",
+    "write_corpus",
 ]

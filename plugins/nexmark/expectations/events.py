@@ -114,7 +114,7 @@ def _event_files(path: Path) -> list[Path]:
     for file in files:
         if not file.name.endswith((*_JSON_SUFFIXES, ".parquet")):
             raise EventsError(
-                f"{file} is no event file: events are *.json, *.jsonl (also .gz) or *.parquet"
+                f"{file} is not an event file: events are *.json, *.jsonl (also .gz) or *.parquet"
             )
     if len({file.suffix == ".parquet" for file in files}) > 1:
         raise EventsError(f"{path} mixes Parquet and JSON events: keep one format per directory")

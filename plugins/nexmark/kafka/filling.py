@@ -107,7 +107,7 @@ def event_files(events: Path) -> list[Path]:
     files = sorted(f for f in events.iterdir() if f.is_file() and f.name[0] not in "._")
     strange = [f for f in files if not f.name.removesuffix(".gz").endswith(_SUFFIXES)]
     if strange or not files:
-        problem = f"{strange[0].name} is no file of JSON lines" if strange else "holds no files"
+        problem = f"{strange[0].name} is not a file of JSON lines" if strange else "holds no files"
         raise KafkaError(
             f"kafka fill: {events}: {problem}; give a directory that dump_events.py has written "
             "with --format json"

@@ -205,10 +205,9 @@ def question_text(evidence: NightEvidence, draft: Path, bundle: Path) -> str:
 
     The colour, the lines that matter, the table, and where the rest is.
     """
-    report = evidence.report
-    content = {"page": evidence, "table": render_table(report.rows)}
-    places = {"draft": draft, "bundle": bundle}
-    return environment().get_template("question.md").render(**content, **places).strip()
+    content = {"page": evidence, "table": render_table(evidence.report.rows)}
+    template = environment().get_template("question.md")
+    return template.render(**content, draft=draft, bundle=bundle).strip()
 
 
 def _place(directory: Path, evidence: Mapping[str, Any]) -> Path:

@@ -111,7 +111,7 @@ class Bisection:
         """Take in a log ratio of a build to the good one; ValueError unless it is finite."""
         place = self._place[build]
         if not (np.isfinite(shift) and np.isfinite(deviation) and deviation > 0):
-            raise ValueError(f"{build}: {shift} +- {deviation} is no measurement")
+            raise ValueError(f"{build}: {shift} +- {deviation} is not a measurement")
         self._counts[place] += 1
         bad = np.arange(len(self._builds)) <= place
         mean = np.where(bad, self._mean, 0.0)

@@ -160,5 +160,5 @@ def _impossible(arm: BoundsArm) -> str | None:
             figure = repetition.on(basis)
             if figure is not None and not (math.isfinite(figure) and figure > 0):
                 place = f"repetition {repetition.number} of {arm.run}"
-                return f"{place}: {figure} CPU-s per million events is no measurement"
+                return f"{place}: {figure} CPU-s per million events is not a measurement"
     return None

@@ -80,7 +80,7 @@ def _grade(canary: Canary, rules: Gate) -> Grade:
         return _grade_level(name, values, rules.canary_limits.get(canary.metric))
     for value in values:
         if not possible(value):
-            return Grade(Steadiness.BROKEN, f"{name}: {value} is no measurement")
+            return Grade(Steadiness.BROKEN, f"{name}: {value} is not a measurement")
     if not canary.before or not canary.after:
         return Grade(Steadiness.STEADY)
     ratio = abs(math.log(median(canary.after) / median(canary.before)))
@@ -102,7 +102,7 @@ def _grade(canary: Canary, rules: Gate) -> Grade:
 def _grade_level(name: str, values: Sequence[float], limit: float | None) -> Grade:
     for value in values:
         if not (math.isfinite(value) and value >= 0):
-            return Grade(Steadiness.BROKEN, f"{name}: {value} is no measurement")
+            return Grade(Steadiness.BROKEN, f"{name}: {value} is not a measurement")
         if limit is not None and value > limit:
             return Grade(Steadiness.UNSTEADY, f"{name}: {value:g}, above the limit of {limit:g}")
     return Grade(Steadiness.STEADY)
@@ -190,7 +190,7 @@ class Grounds:
         for pair in pairs:
             for arm, value in pair.arms:
                 if value is not None and not possible(value):
-                    return Value.INVALID, f"pair {pair.number}: {arm}: {value} is no measurement"
+                    return Value.INVALID, f"pair {pair.number}: {arm}: {value} is not a measurement"
         candidates = sum(pair.candidate is not None for pair in pairs)
         if candidates and not any(pair.baseline is not None for pair in pairs):
             return Value.CALIBRATING, "no baseline was measured"
