@@ -220,7 +220,7 @@ def _sales() -> Iterator[Event]:
         price = not_of_the_last_nine.get(id, 1_001)
         yield _auction(id, 40, 50, seller=1200, category=26)
         yield _bid(id, sold, price)
-        yield _bid(id, 49, price - 1)  # later and lower: not what it is sold for
+        yield _bid(id, 49, price - 1)  # later and lower: not the price at which it is sold
     yield _bid(1201, 45, 50_000)  # as high and later: sold before
     for id, price in ((1220, 7), (1221, 10)):  # the mean is 8.5
         yield _auction(id, 40, 50, seller=1201, category=26)

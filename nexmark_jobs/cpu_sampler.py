@@ -50,14 +50,15 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 FORMAT = 1
 CLK_TCK = os.sysconf("SC_CLK_TCK")
 INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO of the kernel
-LAST_RECHECK = 64  # readings after which a process is taken for what it is
-YOUNG_S = 60.0  # a process older than that when first seen is taken for what it is at once
+LAST_RECHECK = 64  # after this number of readings the kind of a process is final
+YOUNG_S = 60.0  # if a process is older when first seen, its kind is final at once
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 ROLES = {
@@ -95,15 +96,14 @@ class Program(NamedTuple):
     cmd: str
 
 
+@dataclass
 class Tracked:
-    """A process that is read at every tick."""
+    """A process that is read at every tick; with its newest stat."""
 
-    def __init__(self, stat: Stat, role: str, root: int, program: Program) -> None:
-        """Keep its newest stat and its program."""
-        self.stat = stat
-        self.role = role
-        self.root = root
-        self.program = program
+    stat: Stat
+    role: str
+    root: int
+    program: Program
 
     def line(self) -> dict[str, Any]:
         """Return the ``proc`` line."""

@@ -96,7 +96,7 @@ def describe(
 def head(
     spark: SparkSession, query: str, formulation: Formulation, output_mode: str
 ) -> dict[str, Any]:
-    """What a result file tells of any run: the query, and the Spark that ran it."""
+    """Return the fields that every result file has: the query, and the Spark that ran it."""
     return {
         "schema_version": SCHEMA_VERSION,
         "query": query,

@@ -121,7 +121,7 @@ def _memory(rounds: int, problems: list[str]) -> list[float]:
     if free and int(free[1]) * 1024 < 4 * size:
         problems.append(f"memory: {int(free[1]) // 1024} MiB are free, {4 * size // _MIB} needed")
         return []
-    # Written, both: what has not been is one page of zeros, which a cache holds.
+    # Write both: an unwritten buffer is one page of zeros, which a cache holds.
     source, target = memoryview(bytearray(b"\x5a") * size), memoryview(bytearray(b"\xa5") * size)
 
     def work() -> None:
@@ -218,7 +218,7 @@ class Levels:
 
 def cpu_ticks(stat: str | None) -> tuple[int, int] | None:
     """(stolen, all) ticks of all cores, from the text of /proc/stat; None if it has no steal."""
-    fields = (stat or "").split("\n", 1)[0].split()[1:9]  # what follows is counted in them already
+    fields = (stat or "").split("\n", 1)[0].split()[1:9]  # the following fields are part of these
     return (int(fields[7]), sum(map(int, fields))) if len(fields) == 8 else None
 
 

@@ -22,7 +22,7 @@ class KeyedError(ValueError):
     """A value that is wrong at a place below the one that is checked: the keys down to it."""
 
     def __init__(self, keys: tuple[str, ...], problem: str) -> None:
-        """Say what is wrong with the value at `keys`."""
+        """Name the problem of the value at `keys`."""
         super().__init__(problem)
         self.keys = keys
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.cli.app import main
-from nexmark.compatibility.checkpoint import carried_confs, in_words, overruled
+from nexmark.compatibility.plans import carried_confs, in_words, overruled
 from nexmark_jobs.host.processes import owned
 
 FROM = ("--from", "pypi:4.3.0")

@@ -64,7 +64,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _refused(error: TyperException) -> int:
-    """Say in one line what is wrong with an argument."""
+    """Name the problem of an argument in one line."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "nexmark"
     message = " ".join(error.format_message().split()).rstrip(".")

@@ -54,7 +54,7 @@ def day(option: str, text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{option}: {text!r} is no date; write it like 2026-11-03"
+            f"{option}: {text!r} is not a date; write it like 2026-11-03"
         ) from None
 
 
@@ -96,7 +96,7 @@ def build_of(engine: str | None, say: Callable[[str], None]) -> tuple[str, Build
 
 
 def on_stderr(text: str) -> None:
-    """Say at once what happens, apart from what a verb prints."""
+    """Print progress at once, apart from the output of a verb."""
     print(text, file=sys.stderr, flush=True)
 
 

@@ -291,7 +291,7 @@ class SparkCluster(ABC):
         return self.trouble()
 
     def left_behind(self, answer: Mapping[str, Any]) -> str:
-        """What to do about processes that did not end, or ''; `answer` is of `processes`."""
+        """Return the remedy for processes that did not end, or ''; `answer` is of `processes`."""
         pids = " ".join(str(process["pid"]) for process in answer["left"])
         remedy = f"look at them with ps, then: kill -9 {pids}"
         return f"processes {pids} did not end; {remedy}" if pids else ""

@@ -98,7 +98,7 @@ class Cluster(Model):
 
     @property
     def master_url(self) -> str:
-        """What applications connect to, e.g. `spark://127.0.0.1:17077`."""
+        """Return the master's URL for applications, e.g. `spark://127.0.0.1:17077`."""
         return f"spark://{self.master_address}:{self.master_port}"
 
 

@@ -177,7 +177,7 @@ def place_of(error: Mapping[str, Any]) -> Key:
 
 
 def problem_of(error: Mapping[str, Any], model: type[BaseModel], at: Key) -> str:
-    """What is wrong and what to do."""
+    """The problem and the remedy."""
     kind, value = error["type"], error["input"]
     if kind == "extra_forbidden":
         if model is Gate and str(at[-1]).startswith(HISTORY_KEYS):

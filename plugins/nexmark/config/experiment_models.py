@@ -45,7 +45,7 @@ InputKind: TypeAlias = Literal["generated", "json", "parquet"]
 
 
 class ReportedGain(Model):
-    """What a published text reports: CPU saved in percent, and by what."""
+    """A gain from a published text: CPU saved in percent, and by which change."""
 
     gain: Annotated[float, Field(gt=-1000, lt=100, allow_inf_nan=False)]
     what: Annotated[str, Field(min_length=1)]

@@ -17,7 +17,7 @@ from nexmark_jobs.redaction import is_secret, without_secrets
 _OPTIONS = re.compile(
     r"spark\.(?:driver|executor)\.(?:extra|default)(?:JavaOptions|ClassPath|LibraryPath)"
 )
-#: What Spark writes into the command line of an executor (`SparkConf.isExecutorStartupConf`).
+#: Confs on the command line of an executor (Spark's `SparkConf.isExecutorStartupConf`).
 _STARTUP = re.compile(r"spark\.(?:auth|rpc|network|ssl|port\.).*|spark\..*\.port")
 _KEPT_BACK = re.compile(r"spark\.authenticate\.secret|spark\.ssl.*Password.*")
 
@@ -211,7 +211,7 @@ def check_tarball(location: str) -> str:
     if not location.isprintable() or not location.strip():
         raise ValueError(f"{location!r} is not a path or URL; write one, in one line")
     if "://" in location and parts.scheme not in _SCHEMES:
-        raise ValueError(f"{location!r} is no URL of {', '.join(_SCHEMES)}; give one, or a path")
+        raise ValueError(f"{location!r} is not a URL of {', '.join(_SCHEMES)}; give one, or a path")
     path = local_path(location)
     if path is not None and not path.name.endswith(_SUFFIXES):
         raise ValueError(
@@ -239,7 +239,7 @@ Tarball: TypeAlias = Annotated[
 #: skipped in plans of old nights.
 HISTORY_MODE = "history"
 HISTORY_KEYS = "one_arm_"
-"""What the names of its keys begin with."""
+"""The prefix of its keys."""
 
 REMEDY = "mode history was removed; use paired or bounds"
 

@@ -176,7 +176,7 @@ class Span(Model):
 
 
 class Recovery(Model):
-    """What is killed in each timed repetition, and where its checkpoint is.
+    """The process to kill in each timed repetition, and the place of its checkpoint.
 
     Attributes:
         kill: the driver, or an executor.
@@ -243,7 +243,7 @@ class Workload(Size):
 
     @property
     def recovered(self) -> Recovery:
-        """What is killed; only of the kind `recovery`."""
+        """The process to kill; only of the kind `recovery`."""
         assert self.recovery is not None
         return self.recovery
 

@@ -1,4 +1,4 @@
-"""What is red tonight, by the build that it began with, and what was accepted, by whom and why."""
+"""Tonight's reds by the build in which they began, and the acceptances with their reasons."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the benchmark of a Kafka found: its brokers may be what a query from Kafka waits for."""
+"""The figures of a Kafka benchmark: a query from Kafka may wait for the brokers."""
 
 from __future__ import annotations
 

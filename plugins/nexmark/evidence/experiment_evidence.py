@@ -41,7 +41,7 @@ class ExperimentEvidence:
 
     @property
     def lines(self) -> list[str]:
-        """What the table cannot say."""
+        """The lines below the table."""
         return remarks(self.arms)
 
     @property
@@ -81,7 +81,7 @@ def cells(arm: MeasuredArm) -> list[str]:
 
 
 def remarks(arms: Sequence[MeasuredArm]) -> list[str]:
-    """Return what the table cannot say: where gains turn round, why arms differ, what failed."""
+    """Return the lines below the table: where gains turn into losses, why arms differ, failures."""
     lines = []
     for _, group in groupby(arms, key=lambda arm: arm.name):
         own = list(group)

@@ -1,4 +1,4 @@
-"""What may explain why a query changed: operators, plans, confs; and how to measure it again."""
+"""Possible reasons for a change: operators, plans, confs; and how to measure it again."""
 
 import difflib
 import shlex
@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from nexmark.attribution.attribute import attribute
-from nexmark.attribution.explained import Attribution, CostChange
-from nexmark.attribution.sentences import words
+from nexmark.attribution.explained import Attribution, CostChange, words
 from nexmark.config.fields import is_reserved
 from nexmark.evidence.pairs import Arms
 from nexmark.evidence.rows import Row
@@ -156,7 +155,7 @@ def plans_of(store: Store, rows: Sequence[RepetitionRow], arms: Arms) -> PlansCo
 def confs_by_arm(
     repetitions: Iterable[RepetitionRow], most: int | None = _FEW
 ) -> dict[str, dict[str, str | tuple[str, ...]]]:
-    """Return by arm the Spark confs that are not the defaults; what may be a secret is hidden.
+    """Return by arm the Spark confs that are not the defaults, with possible secrets hidden.
 
     A conf that differs between repetitions is a tuple; of one with more than ``most`` values
     only the number and the first are kept.

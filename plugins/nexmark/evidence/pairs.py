@@ -31,7 +31,7 @@ SAME, DETAILS, CHANGED, UNKNOWN = "same", "details differ", "changed", "–"
 MOST_POINTS = 240
 """Of one curve."""
 _BEFORE_S, _AFTER_S = 10, 5
-_OF_BATCH = (
+OF_BATCH = (
     *("input_rows", "duration_ms", "state_rows", "state_bytes"),
     *("state_commit_ms", "state_restore_ms"),
 )
@@ -39,7 +39,7 @@ _OF_BATCH = (
 
 @dataclass(frozen=True)
 class Arms:
-    """The first repetitions of one query that count, of the candidate and of what it is against."""
+    """The first repetitions of one query that count, of candidate and baseline."""
 
     candidate: tuple[RepetitionRow, ...] = ()
     baseline: tuple[RepetitionRow, ...] = ()
@@ -182,7 +182,7 @@ def batch_medians(rows: Iterable[RepetitionRow]) -> list[BatchMedian]:
             ARMS[arm],
             number,
             str(own[0].get("phase") or "") or None,
-            *(median_of(batch.get(name) for batch in own) for name in _OF_BATCH),
+            *(median_of(batch.get(name) for batch in own) for name in OF_BATCH),
         )
         for (arm, number), own in sorted(found.items())
     ]

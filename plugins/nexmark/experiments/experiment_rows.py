@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from nexmark.attribution.sentences import words
+from nexmark.attribution.explained import words
 from nexmark.config import paths
 from nexmark.evidence.experiment_evidence import ExperimentEvidence, experiments_of
 from nexmark.experiments.experiment_run import ExperimentResult
@@ -26,7 +26,7 @@ def keep(result: ExperimentResult, run: str, directory: Path) -> tuple[Experimen
     """Record a result in the store, and write its page and its evidence into a directory.
 
     Returns:
-        What the page shows, and the page.
+        The view model of the page, and the page.
     """
     with open_store(paths.database_url()) as store:
         store.record_experiment(run, records_of(result))
@@ -76,7 +76,7 @@ def _outcome(trial: TrialResult, arm: ArmResult) -> str:
 
 
 def _told(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> list[str]:
-    """What the figures cannot say: what is wrong, where the gain turns round, why arms differ."""
+    """Return the lines below the figures: failures, where a gain turns, why arms differ."""
     turns = [
         _crossing(one)
         for one in result.crossings

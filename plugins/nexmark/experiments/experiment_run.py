@@ -46,7 +46,7 @@ def measure_experiment(
 ) -> ExperimentResult:
     """Measure `experiment`; `builds` is by arm. An arm that fails is a part of the result.
 
-    `tick` is called after each application; what it returns is said.
+    `tick` is called after each application; its result is printed.
     """
     results = []
     for trial in trials_of(experiment, builds, applications):

@@ -114,7 +114,7 @@ class PacedRuns:
         """Run the query; the end of the context stops it.
 
         Yields:
-            What raises LatencyError if it no longer runs.
+            A check that raises LatencyError if the query no longer runs.
         """
         place = self.work / f"{query}-{uuid.uuid4().hex[:8]}"
         place.mkdir()

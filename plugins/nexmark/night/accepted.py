@@ -165,7 +165,7 @@ def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, s
 
 
 def _later(night: Night, query: str, usual: Mapping[str, float | None]) -> dict[str, str]:
-    """What makes the rows of a paced query later by the size of the seeded slowdown."""
+    """Return the confs that make a paced query's rows later by the size of the seeded slowdown."""
     p50 = usual.get(query)
     return later_confs(query, str(night.workload.trigger), p50, night.gate.self_test) if p50 else {}
 

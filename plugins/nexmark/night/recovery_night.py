@@ -67,7 +67,7 @@ def recovery_confs(night: Night, deployment: Deployment) -> dict[str, str]:
 
 
 def problems(night: Night) -> list[str]:
-    """What would keep the repetitions of a recovery night from being killed or compared."""
+    """Return the reasons why the repetitions of a recovery night cannot be killed or compared."""
     from nexmark_jobs.queries import QUERIES
 
     workload = night.workload
@@ -241,7 +241,7 @@ def recovery_figures(directory: Path) -> dict[str, float]:
 
 
 def recovery_splits(directory: Path) -> dict[str, Any] | None:
-    """What the kills of the repetition in `directory` cost; None if it was not killed."""
+    """Return the cost of the kills of the repetition in `directory`; None without a kill."""
     try:
         found: dict[str, Any] = json.loads((directory / FIGURES).read_text())
     except FileNotFoundError:

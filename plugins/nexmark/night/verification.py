@@ -8,7 +8,7 @@
 Verification is not timed, so a query needs no application of its own there. Two queries run at a
 time. If the application ends early (a JVM that exits, no memory), the next one runs the rest one by
 one: then the log says which query ends it. That query is left out, and another application runs the
-rest. What is not done then, the task `verify` of the query runs by itself.
+rest. The task `verify` of a query runs alone if the query is still not done then.
 """
 
 from __future__ import annotations

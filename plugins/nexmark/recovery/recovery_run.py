@@ -148,7 +148,7 @@ def _as_json(remote: RemoteStorage | None) -> dict[str, Any]:
 
 
 def splits_of(story: Story, committed: Mapping[int, float], pace_s: float = 0.0) -> dict[str, Any]:
-    """What the kills and the commits of a query cost; `committed` is when each batch was."""
+    """Return the cost of a query's kills and commits; `committed` has the moment of each batch."""
     start = story.attempts[0].started
     ends = [*(kill.at for kill in story.killed[1:]), float("inf")]
     kills = []

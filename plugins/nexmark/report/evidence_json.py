@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from nexmark.attribution.explained import Attribution, ChangeKind
-from nexmark.attribution.sentences import words
+from nexmark.attribution.explained import Attribution, ChangeKind, words
 from nexmark.evidence.alarms import Acknowledged
 from nexmark.evidence.night_evidence import NightEvidence
-from nexmark.evidence.pairs import STAGES, PairOfRuns
+from nexmark.evidence.pairs import OF_BATCH, STAGES, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence
 from nexmark.model import ARMS
 from nexmark.report.rendering import plain
@@ -17,7 +16,7 @@ from nexmark.store.table_rows import NightRow, RepetitionRow
 SCHEMA_VERSION = 2
 _LISTS = ("confs", "batch_list")
 _OF_PAIR = ("stage", "number", "ratio", "candidate_figure", "baseline_figure")
-_OF_BATCH = ("id", "phase", "input_rows", "duration_ms", "state_rows", "state_bytes")
+_OF_BATCH = ("id", "phase", *OF_BATCH)
 
 
 def night_json(found: NightEvidence) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def _said(stage: RolloutStage, store: Store, who: str, reason: str | None) -> st
 
 
 def stopped_by(rollout: Rollout) -> str:
-    """What stopped it."""
+    """Return the reason why it stopped."""
     stage = rollout.stopped
     assert stage is not None
     return f"stage {rollout.stages.index(stage) + 1} is red: {stage.why}"

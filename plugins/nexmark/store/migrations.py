@@ -193,7 +193,7 @@ def _latency(op: Operations) -> None:
 
 
 def _experiments(op: Operations) -> None:
-    """What the arms of experiments cost and save."""
+    """Add the arms of experiments with their cost and saving."""
     whole = (("pairs", False), ("size", False), ("state_rows", True), ("exchanges", True))
     op.create_table(
         "experiment",

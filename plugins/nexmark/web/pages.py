@@ -1,4 +1,4 @@
-"""The pages: what each shows is a model of ``nexmark.evidence``, rendered by its template.
+"""The pages: each renders a model of ``nexmark.evidence`` by its template.
 
 One thing can be done here: accept the figures of a query, or take that back.
 """

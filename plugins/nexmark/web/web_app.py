@@ -86,7 +86,7 @@ def create_app(database: Database, door: Door) -> FastAPI:
 
 
 def _nothing_here(path: str) -> Response:
-    """Answer for what no route has: behind the door, too, or anybody could tell what there is."""
+    """Answer for unknown addresses, behind the door as well: nobody learns which pages exist."""
     raise HTTPException(404, "Not Found")
 
 

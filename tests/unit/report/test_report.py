@@ -231,6 +231,8 @@ class TestFiles:
         assert (row["query"], row["events"], row["cores"]) == ("q5", "100000000", "1.5")
         assert row["cpu_s_per_mevent"] == "10.123456789"
         assert (empty["query"], empty["cpu_s"]) == ("q0", "")
+        assert row["latency_ms_p50"] == ""
+        assert "{" not in "".join(row.values())
 
     def test_csv_has_a_line_for_every_repetition(self, store: Store, tmp_path: Path) -> None:
         store.record_night(night())

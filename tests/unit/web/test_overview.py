@@ -60,6 +60,11 @@ def test_what_became_of_a_red(verdicts: list[Judged], outcome: str, nights: int)
     assert (issue.outcome, issue.nights) == (outcome, nights)
 
 
+def test_reds_of_one_night_are_in_the_order_of_their_queries() -> None:
+    found = issues_of([verdict(1, True, query="q10"), verdict(1, True, query="q2")])
+    assert [issue.query for issue in found] == ["q2", "q10"]
+
+
 def test_reds_of_other_queries_and_dags_are_issues_of_their_own() -> None:
     verdicts = [
         verdict(1, True),
