@@ -46,11 +46,11 @@ class GeneratorRates:
 
 def cases(source: Datagen) -> Iterator[tuple[str, DataFrame]]:
     """What is measured, by name."""
-    bids = source.bids()
+    bids = source.of_kind("bid")
     for name, columns in _COLUMNS.items():
         yield name, bids.select(*columns)
-    yield "auctions, all columns", source.auctions().drop("n")
-    yield "persons, all columns", source.persons().drop("n")
+    yield "auctions, all columns", source.of_kind("auction").drop("n")
+    yield "persons, all columns", source.of_kind("person").drop("n")
 
 
 def measure(frame: DataFrame, events_per_batch: int, warm_up: int, batches: int) -> GeneratorRates:

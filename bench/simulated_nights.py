@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nexmark.config import Gate
-from nexmark.verdict.decision import Decision, Drift, Learned, Picked, decide, drift_side
+from nexmark.verdict.decision import Decision, Picked, decide, drift_side
 from nexmark.verdict.location import Array, hodges_lehmann, spread
-from nexmark.verdict.noise import about_own_level, suite_shifts
+from nexmark.verdict.noise import Drift, Learned, about_own_level, suite_shifts
 from nexmark.verdict.order import fresh_pairs
 
 QUERIES = 23

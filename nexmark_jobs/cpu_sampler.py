@@ -50,6 +50,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -95,15 +96,14 @@ class Program(NamedTuple):
     cmd: str
 
 
+@dataclass
 class Tracked:
-    """A process that is read at every tick."""
+    """A process that is read at every tick; with its newest stat."""
 
-    def __init__(self, stat: Stat, role: str, root: int, program: Program) -> None:
-        """Keep its newest stat and its program."""
-        self.stat = stat
-        self.role = role
-        self.root = root
-        self.program = program
+    stat: Stat
+    role: str
+    root: int
+    program: Program
 
     def line(self) -> dict[str, Any]:
         """Return the ``proc`` line."""

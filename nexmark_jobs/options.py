@@ -187,7 +187,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _batch_number(text: str) -> int:
     if not text.isascii() or not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of a batch; give 0, 1, 2, ...")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a batch number; give 0, 1, 2, ...")
     return int(text)
 
 
@@ -243,7 +243,7 @@ def _source(given: argparse.Namespace) -> SourceOptions:
 def _kafka(given: argparse.Namespace, topic: str) -> KafkaOptions:
     if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
         raise UsageError(
-            f"--source: '{topic}' is no name of a topic; it has up to 249 letters, digits, . _ -"
+            f"--source: '{topic}' is not a topic name; it has up to 249 letters, digits, . _ -"
         )
     servers = given.bootstrap_servers
     if servers is None:

@@ -34,7 +34,7 @@ from nexmark_jobs.progress import batch, is_batch
 from nexmark_jobs.queries import QUERIES, Query, Streams
 from nexmark_jobs.real_time import EVERY, refusal
 from nexmark_jobs.session import WorkDirectory, spark_application, stop, work_directory
-from nexmark_jobs.sources.event_files import ByKind, entities
+from nexmark_jobs.sources.event_files import entities
 from nexmark_jobs.sources.kafka import is_wanted, parsed
 from nexmark_jobs.sources.kafka_topic import Brokers
 
@@ -49,19 +49,20 @@ _POLL_S = 0.1
 
 
 @dataclass(frozen=True)
-class PacedTopic(ByKind):
+class PacedTopic:
     """The three streams of a topic that is still written to; its events have numbers."""
 
     spark: SparkSession
     brokers: Brokers
     topic: str
 
-    def _entity(self, name: str) -> DataFrame:
+    def of_kind(self, kind: str) -> DataFrame:
+        """The stream of the events of a kind, without a watermark."""
         options = {f"kafka.{key}": value for key, value in self.brokers.options.items()}
         reader = self.spark.readStream.format("kafka").options(**options)
         reader = reader.option("subscribe", self.topic).option("startingOffsets", "earliest")
-        wanted = parsed(reader.load()).where(is_wanted(name, numbered=True))
-        return entities(wanted, name, numbered=True)
+        wanted = parsed(reader.load()).where(is_wanted(kind, numbered=True))
+        return entities(wanted, kind, numbered=True)
 
 
 def rows(frame: DataFrame) -> DataFrame:
@@ -150,11 +151,7 @@ def follow(running: Any, until: Path) -> None:
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The checked arguments.
-
-    Raises:
-        UsageError: One is missing or unknown.
-    """
+    """The checked arguments; UsageError if one is missing or unknown."""
     parser = OneLineParser(prog="paced_query.py", description=__doc__, allow_abbrev=False)
     add = parser.add_argument
     add("--query", required=True, choices=tuple(QUERIES))

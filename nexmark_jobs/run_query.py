@@ -54,10 +54,8 @@ _INPUT = "input.json"
 def run(spark: SparkSession, options: Options, *, quiet: bool = False) -> dict[str, Any]:
     """Run a query to the end of its input and return its result, as the result file has it.
 
-    Prints how far it is, unless `quiet`. Any number of runs may share a session.
-
-    Raises:
-        JobError: The query failed or cannot run on this Spark.
+    Prints how far it is, unless `quiet`. Any number of runs may share a session. JobError if the
+    query failed or cannot run on this Spark.
     """
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     query = options.query
@@ -204,13 +202,7 @@ def _causes(error: Any) -> str:
 
 
 def complete(spark: SparkSession, options: Options, *, quiet: bool = False) -> None:
-    """Do all that the arguments of a run ask for, its result file last.
-
-    Prints how far it is, unless `quiet`.
-
-    Raises:
-        JobError: The query failed or cannot run on this Spark.
-    """
+    """Do all that the arguments of a run ask for, its result file last; JobError as in `run`."""
     done = run(spark, options, quiet=quiet)
     if options.boundary is not None:
         # As many partitions as a cluster has cost more than a few hundred events.

@@ -121,12 +121,10 @@ def stop(spark: SparkSession, running: StreamingQuery) -> None:
     try:
         running.stop()
         deadline = time.monotonic() + _MAX_STOP_S
-        while _running_tasks(spark) and time.monotonic() < deadline:
+        tracker = context._jsc.sc().statusTracker()
+        while time.monotonic() < deadline:
+            if not any(executor.numRunningTasks() for executor in tracker.getExecutorInfos()):
+                break
             time.sleep(_POLL_S)
     finally:
         context.setLogLevel(level)
-
-
-def _running_tasks(spark: SparkSession) -> int:
-    tracker = spark.sparkContext._jsc.sc().statusTracker()
-    return sum(executor.numRunningTasks() for executor in tracker.getExecutorInfos())

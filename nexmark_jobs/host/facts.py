@@ -137,7 +137,7 @@ def _directory(path: Path) -> dict[str, Any]:
         facts["problem"] = f"{existing}: {error.strerror}"
         return facts
     if not existing.is_dir():
-        facts["problem"] = f"{existing} is no directory"
+        facts["problem"] = f"{existing} is not a directory"
     elif not os.access(existing, os.W_OK | os.X_OK):
         facts["problem"] = f"{existing} cannot be written"
     facts["writable"] = facts["problem"] is None

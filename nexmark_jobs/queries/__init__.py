@@ -26,10 +26,8 @@ _NAME = "FORMULATIONS"
 def add_formulations(file: Path) -> None:
     """Add the formulations of a Python file to the queries of this process, to try a change.
 
-    The file has `FORMULATIONS`: the name of a query -> a tuple of `Formulation`.
-
-    Raises:
-        UsageError: The file is not there, fails, or has no such thing; one line.
+    The file has `FORMULATIONS`: the name of a query -> a tuple of `Formulation`. UsageError if it
+    is not there, fails, or has no such thing.
     """
     for name, formulations in _read(file).items():
         if name not in QUERIES:
@@ -43,7 +41,7 @@ def _read(file: Path) -> Mapping[str, tuple[Formulation, ...]]:
         raise UsageError(f"{file}: there is no such file; give a Python file with {_NAME}")
     spec = importlib.util.spec_from_file_location("extra_formulations", file)
     if spec is None or spec.loader is None:
-        raise UsageError(f"{file}: is no Python file; give one that ends with .py")
+        raise UsageError(f"{file}: is not a Python file; give one that ends with .py")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

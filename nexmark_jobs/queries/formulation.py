@@ -28,14 +28,8 @@ class Source(Protocol):
     number puts it before them as `n` (bigint).
     """
 
-    def persons(self) -> DataFrame:
-        """The stream of persons."""
-
-    def auctions(self) -> DataFrame:
-        """The stream of auctions."""
-
-    def bids(self) -> DataFrame:
-        """The stream of bids."""
+    def of_kind(self, kind: str) -> DataFrame:
+        """The stream of the events of a kind: person, auction or bid."""
 
 
 @dataclass(frozen=True)
@@ -68,17 +62,17 @@ class Streams:
     @property
     def plain_persons(self) -> DataFrame:
         """Persons without a watermark, for queries that keep no state or keep it for ever."""
-        return self.source.persons()
+        return self.source.of_kind("person")
 
     @property
     def plain_auctions(self) -> DataFrame:
         """Auctions without a watermark."""
-        return self.source.auctions()
+        return self.source.of_kind("auction")
 
     @property
     def plain_bids(self) -> DataFrame:
         """Bids without a watermark."""
-        return self.source.bids()
+        return self.source.of_kind("bid")
 
 
 @dataclass(frozen=True)
@@ -117,17 +111,12 @@ class Query:
     def formulation(self, spark_version: str, wanted: str | None = None) -> Formulation:
         """The formulation called `wanted`, or the first one that this Spark can run.
 
-        Raises:
-            UsageError: There is no such formulation, or it needs a newer Spark.
+        UsageError if there is none, or it needs a newer Spark.
         """
         version = tuple(int(part) for part in spark_version.split(".")[:2])
         able = [f for f in self.formulations if f.min_spark <= version]
-        if wanted is None:
-            return able[0]
-        for formulation in able:
-            if formulation.name == wanted:
-                return formulation
-        raise UsageError(
-            f"--formulation: {self.name} has no '{wanted}' on Spark {spark_version}; "
-            f"use one of {', '.join(f.name for f in able)}"
-        )
+        names = [f.name for f in able]
+        if wanted is not None and wanted not in names:
+            problem = f"--formulation: {self.name} has no '{wanted}' on Spark {spark_version}"
+            raise UsageError(f"{problem}; use one of {', '.join(names)}")
+        return able[names.index(wanted) if wanted else 0]

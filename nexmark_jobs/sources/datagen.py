@@ -7,10 +7,9 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from nexmark_jobs import generator
 from nexmark_jobs import progress as reported
 from nexmark_jobs.ending import JobError
-from nexmark_jobs.generator import GeneratorConfig
+from nexmark_jobs.generator import GeneratorConfig, auctions, bids, persons
 from nexmark_jobs.generator.draws import div
 from nexmark_jobs.generator.timeline import Kind, offsets_of
 
@@ -41,17 +40,11 @@ class Datagen:
         """Check that the events end well before the sentinels; ValueError if not."""
         self.config.check_span(self.events)
 
-    def persons(self) -> DataFrame:
-        """The stream of persons, without a watermark."""
-        return generator.persons(self._numbers(Kind.PERSON), self.config, self._end())
-
-    def auctions(self) -> DataFrame:
-        """The stream of auctions, without a watermark."""
-        return generator.auctions(self._numbers(Kind.AUCTION), self.config, self._end())
-
-    def bids(self) -> DataFrame:
-        """The stream of bids, without a watermark."""
-        return generator.bids(self._numbers(Kind.BID), self.config, self._end())
+    def of_kind(self, kind: str) -> DataFrame:
+        """The stream of the events of a kind, without a watermark."""
+        generate = {Kind.PERSON: persons, Kind.AUCTION: auctions, Kind.BID: bids}[Kind(kind)]
+        end = self.events if self.end_of_input else None
+        return generate(self._numbers(Kind(kind)), self.config, end)
 
     def batches(self) -> int:
         """How many micro-batches hold the events and, if asked for, the sentinels."""
@@ -62,9 +55,6 @@ class Datagen:
         """How many events (of all kinds, without sentinels) micro-batch `batch` holds."""
         left = self.events - batch * self.rows_per_batch
         return min(max(left, 0), self.rows_per_batch)
-
-    def _end(self) -> int | None:
-        return self.events if self.end_of_input else None
 
     def _numbers(self, kind: Kind) -> DataFrame:
         """A stream of event numbers, `n`; it has every event of `kind`, and may have others."""

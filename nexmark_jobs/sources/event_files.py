@@ -26,27 +26,8 @@ _NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 _GLOB_CHARACTERS = "\\{}[]*?"
 
 
-class ByKind:
-    """The three streams; each reads the whole input."""
-
-    def persons(self) -> DataFrame:
-        """The stream of persons, without a watermark."""
-        return self._entity("person")
-
-    def auctions(self) -> DataFrame:
-        """The stream of auctions, without a watermark."""
-        return self._entity("auction")
-
-    def bids(self) -> DataFrame:
-        """The stream of bids, without a watermark."""
-        return self._entity("bid")
-
-    def _entity(self, name: str) -> DataFrame:
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
-class Files(ByKind):
+class Files:
     """The three streams of a recording, and the sentinels that follow its events.
 
     Files are read one per micro-batch if they are as old as their names are in order, otherwise
@@ -71,12 +52,13 @@ class Files(ByKind):
     def _path(self) -> str:
         return _escaped(str(self.recording.directory))
 
-    def _entity(self, name: str) -> DataFrame:
+    def of_kind(self, kind: str) -> DataFrame:
+        """The stream of the events of a kind, without a watermark."""
         reader = self._reader().schema(self.schema)
         is_parquet = self.recording.is_parquet
         recorded = reader.parquet(self._path) if is_parquet else reader.json(self._path)
-        events = events_of_kind(recorded, name, numbered=self.recording.numbered)
-        return self.sentinels.follow(events, name, numbered=self.recording.numbered)
+        events = events_of_kind(recorded, kind, numbered=self.recording.numbered)
+        return self.sentinels.follow(events, kind, numbered=self.recording.numbered)
 
 
 class Sentinels:
@@ -250,7 +232,7 @@ _PARTS = "boundary"
 
 
 @dataclass(frozen=True)
-class BoundaryEvents(ByKind):
+class BoundaryEvents:
     """The three streams. They read files in a directory that every executor sees.
 
     The sentinels of the feed go there as well.
@@ -259,9 +241,10 @@ class BoundaryEvents(ByKind):
     spark: SparkSession
     directory: str
 
-    def _entity(self, name: str) -> DataFrame:
+    def of_kind(self, kind: str) -> DataFrame:
+        """The stream of the events of a kind, without a watermark."""
         reader = self.spark.readStream.schema(json_schema()).option("maxFilesPerTrigger", 1)
-        return events_of_kind(reader.json(self.directory), name, numbered=True)
+        return events_of_kind(reader.json(self.directory), kind, numbered=True)
 
 
 def open_boundary(

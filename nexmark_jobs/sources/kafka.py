@@ -22,14 +22,7 @@ from nexmark_jobs.options import KafkaOptions
 from nexmark_jobs.session import WorkDirectory
 from nexmark_jobs.sources import CONSUMER
 from nexmark_jobs.sources.datagen import Feed
-from nexmark_jobs.sources.event_files import (
-    ByKind,
-    Sentinels,
-    entities,
-    has_field,
-    is_event,
-    json_schema,
-)
+from nexmark_jobs.sources.event_files import Sentinels, entities, has_field, is_event, json_schema
 from nexmark_jobs.sources.kafka_topic import Brokers, Topic, UnknownTopicError
 from nexmark_jobs.sources.recorded_events import FIELDS, KINDS
 
@@ -42,7 +35,7 @@ _CONSUMER = {f"kafka.{name}": value for name, value in CONSUMER.items()}
 
 
 @dataclass(frozen=True)
-class Kafka(ByKind):
+class Kafka:
     """The three streams of a topic, up to its end when the run began, and the end of input."""
 
     spark: SparkSession
@@ -82,7 +75,8 @@ class Kafka(ByKind):
         """Return the topic as in messages."""
         return f"kafka:{self.topic.name}"
 
-    def _entity(self, name: str) -> DataFrame:
+    def of_kind(self, kind: str) -> DataFrame:
+        """The stream of the events of a kind, without a watermark."""
         reader = self.spark.readStream.format("kafka").options(**self._options())
         # A batch is split in proportion to what is left in the partitions, each share rounded
         # down. These few offsets more keep the shares right where the partitions are not all of
@@ -97,9 +91,9 @@ class Kafka(ByKind):
             f"{_SCAN}{next(self._scans)}", F.count("*").alias("records")
         )
         records = parsed(counted.where(F.col("offset") < end))
-        wanted = records.where(is_wanted(name, numbered=self.numbered))
-        events = entities(wanted, name, numbered=self.numbered)
-        return self.sentinels.follow(events, name, numbered=self.numbered)
+        wanted = records.where(is_wanted(kind, numbered=self.numbered))
+        events = entities(wanted, kind, numbered=self.numbered)
+        return self.sentinels.follow(events, kind, numbered=self.numbered)
 
     def _options(self) -> dict[str, str]:
         own = {f"kafka.{name}": value for name, value in self.brokers.options.items()}

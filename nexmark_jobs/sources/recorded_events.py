@@ -65,14 +65,13 @@ class Recording:
 def open_recording(directory: Path) -> Recording:
     """Look through a directory of recorded events; JSON is read and checked line by line.
 
-    Raises:
-        UsageError: There are no such files, or other ones, or a line is not an event.
+    UsageError if there are no such files, or other ones, or a line is not an event.
     """
     files = sorted(f for f in directory.iterdir() if not f.name.startswith((".", "_")))
     strange = [f for f in files if not (f.is_file() and _suffix(f))]
     if strange:
         raise UsageError(
-            f"--source: {strange[0]} is no file of events (*.json, *.jsonl, *.ndjson, each also "
+            f"--source: {strange[0]} is not a file of events (*.json, *.jsonl, *.ndjson, each also "
             "with .gz, or *.parquet); take it out of the directory"
         )
     suffixes = {_suffix(file) for file in files}

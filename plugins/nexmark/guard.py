@@ -58,10 +58,7 @@ def command_of_environment() -> Process | None:
 
 @contextlib.contextmanager
 def guarded(environment: Mapping[str, str]) -> Iterator[None]:
-    """While this command is in here, it has a guardian.
-
-    `environment` is the one of the processes that are started; it has `command_variables`.
-    """
+    """While this command is in here, it has a guardian; `environment` has `command_variables`."""
     me = identify(os.getpid())
     assert me is not None
     own = {name: value for name, value in environment.items() if name != COMMAND_VARIABLE}

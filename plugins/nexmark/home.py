@@ -10,6 +10,8 @@ import errno
 import os
 import shutil
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nexmark.config import paths
@@ -35,11 +37,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def touch_private(path: Path) -> None:
-    """Makes an empty file for its owner alone if it is missing.
-
-    An existing file below the home is closed to others; elsewhere its owner may have opened it on
-    purpose.
-    """
+    """Makes an empty file for its owner alone; closes an existing one if it is below the home."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE))
     except FileExistsError:
@@ -52,6 +50,20 @@ def write_text(path: Path, text: str) -> None:
     temporary = path.with_name(path.name + ".tmp")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
+
+
+@contextmanager
+def whole_directory(directory: Path) -> Iterator[Path]:
+    """Let a directory be filled under a temporary name beside it; it is there whole or not."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    temporary = directory.with_name(f".{directory.name}.{os.getpid()}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
+        temporary.replace(directory)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _close(path: Path, mode: int) -> None:

@@ -199,10 +199,7 @@ class Spread:
 
 
 def of_newest_gate(rows: Iterable[_Row]) -> list[_Row]:
-    """Return the verdicts of the newest gate version that judged each night, in their order.
-
-    ``rows`` have a ``night_id`` and a ``gate_version``.
-    """
+    """Return the verdicts of the newest ``gate_version`` of each ``night_id``, in order."""
     known = [(row.night_id, row.gate_version, row) for row in cast("Iterable[Any]", rows)]
     newest: dict[str, int] = {}
     for night, version, _ in known:
@@ -222,24 +219,15 @@ class Metric:
     """One figure of a repetition that is compared between the arms.
 
     To measure something new, add an entry to ``METRICS`` and let ``measure`` put its value into
-    ``Measurement.figures`` under the same name. The gate, the store, the replay CSV, the table, the
-    pages and the evidence take it from here.
+    ``Measurement.figures`` under the same name. Everything else takes it from here.
 
-    Attributes:
-        name: its name in the database, the CSV and the JSON.
-        unit: what a value counts, as text behind it; "" for a bare number.
-        title: its heading in tables and on pages.
-        decimals: how many decimals a value is printed with.
-        direction: which way is better. The metric that decides is better when lower.
-        decides: whether its verdict may turn the night red; the others inform.
-        bases: whether it is measured on each basis (columns ``<name>_steady`` and
-            ``<name>_application``).
-        positive: whether 0 is no value: compared only where every repetition is above 0.
-        waits: whether it may be mostly waiting, for a disk or a turn: an unsteady host takes its
-            meaning, and there is no verdict then.
-        tabled: whether the result table has a column for it beside the usual ones.
-        judged: whether the arms are compared by it; what is not says how far the others can be
-            believed.
+    ``unit`` is the text behind a value, ``title`` its heading. ``decides``: the verdict may turn
+    the night red, and lower is better; the others inform. ``bases``: it is measured on each basis
+    (columns ``<name>_steady`` and ``<name>_application``). ``positive``: 0 is no value, compared
+    only where every repetition is above 0. ``waits``: it may be mostly waiting, for a disk or a
+    turn, and has no verdict on an unsteady host. ``tabled``: the result table has a column for it
+    beside the usual ones. ``judged``: the arms are compared by it; what is not says how far the
+    others can be believed.
     """
 
     name: str

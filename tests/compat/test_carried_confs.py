@@ -28,5 +28,5 @@ def test_partitions_stay_as_the_checkpoint_has_them_and_the_results_are_right(
     assert found.ignored == (
         f"the second side asked for {PARTITIONS}=3, the checkpoint has 1",
         f"going back, the first side asked for {PARTITIONS}=1, the checkpoint has 3",
-        f"{OF_APPLICATION} is no conf of a query, and was not set",
+        f"{OF_APPLICATION} is not a conf of a query, and was not set",
     )

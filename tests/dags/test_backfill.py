@@ -73,7 +73,7 @@ def backfill(site: Site, *options: str) -> subprocess.CompletedProcess[str]:
     ("options", "says"),
     [
         (["--engine", ENGINE], "--from is not given; give --from 2026-11-03"),
-        (["--from", "2026-11-1", "--to", "x"], "--from: '2026-11-1' is no date; write it like"),
+        (["--from", "2026-11-1", "--to", "x"], "--from: '2026-11-1' is not a date; write it like"),
         (["--from", "2026-11-05", "--to", "2026-11-04"], "2026-11-05 is after --to 2026-11-04"),
         (["--from", "2999-01-01", "--to", "2999-01-02"], "--from: 2999-01-01 is in the future"),
         (["--engine", "spark-nxt", *DATES], "engine: unknown engine 'spark-nxt'; did you mean"),

@@ -153,7 +153,7 @@ def test_truncated_gzip_says_so(tmp_path: Path) -> None:
         (None, "no events at "),
         ([], "holds no event file: write it with nexmark_jobs/dump_events.py"),
         (["_SUCCESS"], "holds no event file"),
-        (["events.csv"], "events.csv is no event file: events are *.json"),
+        (["events.csv"], "events.csv is not an event file: events are *.json"),
         (["a.json", "b.parquet"], "mixes Parquet and JSON events"),
         (["empty.json"], "holds no event"),
         (["junk.parquet"], "junk.parquet"),

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from nexmark.expectations import ExpectationsError
+from nexmark.expectations.checks import reference_select, reference_sql
 from nexmark.expectations.contract import CONTRACTS
 from nexmark.expectations.events import Events, open_events
-from nexmark.expectations.reference import reference_select, reference_sql
 from tests.expectations.event_builders import (
     DAY,
     HOUR,

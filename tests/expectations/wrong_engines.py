@@ -11,8 +11,8 @@ from pathlib import Path
 
 import yaml
 
+from nexmark.expectations.checks import reference_sql
 from nexmark.expectations.contract import contract
-from nexmark.expectations.reference import reference_sql
 
 # The reference has no windows of processing time: a right output has some, of an engine's clock.
 RIGHT_Q12 = """

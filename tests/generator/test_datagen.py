@@ -44,7 +44,7 @@ class Collector:
 
 
 def stream(source: Datagen, kind: str) -> DataFrame:
-    return millis(getattr(source, f"{kind}s")())
+    return millis(source.of_kind(kind))
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_sentinels_follow_the_last_event(
 
 def test_sentinels_close_every_window(spark: SparkSession, collector: Collector) -> None:
     source = Datagen(spark, GeneratorConfig(tps=100), 2000, 500, end_of_input=True)
-    bids = source.bids().withWatermark("dateTime", "4 seconds")
+    bids = source.of_kind("bid").withWatermark("dateTime", "4 seconds")
     window = F.window("dateTime", "10 seconds", "2 seconds")
     counts = bids.groupBy(window.alias("w")).agg(F.count("*").alias("bids"))
     counts = counts.select(F.unix_millis("w.start").alias("start"), "bids")
@@ -117,7 +117,7 @@ def test_sentinels_close_every_window(spark: SparkSession, collector: Collector)
 
 def test_partitions_do_not_change_the_events(spark: SparkSession, collector: Collector) -> None:
     source = Datagen(spark, GeneratorConfig(), 500, 500, partitions=7)
-    frame = source.persons().withColumn("partition", F.spark_partition_id())
+    frame = source.of_kind("person").withColumn("partition", F.spark_partition_id())
     collector.run(frame, 0)
     assert collector.numbers(0) == list(range(0, 500, 50))
     assert len({row["partition"] for row in collector.batches[0]}) == 7

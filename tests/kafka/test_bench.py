@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from nexmark.cli.kafka_verbs import table
+from nexmark.kafka import KafkaError
 from nexmark.kafka.benchmark import RATIOS, BenchRow, ratio
-from nexmark.kafka.kafka_error import KafkaError
 from nexmark.kafka.tools import Latencies, Throughput, fetched, percentiles, sent
 from nexmark.model import Spread
 from tests.kafka.conftest import BrokerOfTests

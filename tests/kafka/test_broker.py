@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from nexmark.kafka import KafkaError
 from nexmark.kafka.filling import fill as fill_topic
-from nexmark.kafka.kafka_error import KafkaError
 from nexmark_jobs.host.processes import marked
 from tests.kafka.conftest import BrokerOfTests, fill, new_broker
 

@@ -11,11 +11,11 @@ import pytest
 
 from nexmark.config import paths
 from nexmark.engines import Build
+from nexmark.kafka import KafkaError
 from nexmark.kafka import broker as brokers
 from nexmark.kafka.broker import LocalBrokers
 from nexmark.kafka.filling import fill
 from nexmark.kafka.jars import connector
-from nexmark.kafka.kafka_error import KafkaError
 from nexmark.kafka.topics import KafkaCluster, spark_confs
 from nexmark_jobs.host.processes import owner_mark
 from tests.conftest import engine_environment

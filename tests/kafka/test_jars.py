@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.config import load
-from nexmark.kafka import jars
-from nexmark.kafka.kafka_error import KafkaError
+from nexmark.kafka import KafkaError, jars
 from tests.kafka.conftest import BrokerOfTests
 
 

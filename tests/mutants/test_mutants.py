@@ -72,14 +72,8 @@ class Table:
     spark: SparkSession
     directory: Path
 
-    def persons(self) -> DataFrame:
-        return self._entities["person"]
-
-    def auctions(self) -> DataFrame:
-        return self._entities["auction"]
-
-    def bids(self) -> DataFrame:
-        return self._entities["bid"]
+    def of_kind(self, kind: str) -> DataFrame:
+        return self._entities[kind]
 
     @cached_property
     def _entities(self) -> dict[str, DataFrame]:

@@ -53,24 +53,15 @@ class Table:
     events: Sequence[Event]
     numbered: bool
 
-    def persons(self) -> DataFrame:
-        return self._entity("person")
-
-    def auctions(self) -> DataFrame:
-        return self._entity("auction")
-
-    def bids(self) -> DataFrame:
-        return self._entity("bid")
-
-    def _entity(self, name: str) -> DataFrame:
+    def of_kind(self, kind: str) -> DataFrame:
         columns = {"n": "bigint"} if self.numbered else {}
-        columns |= FIELDS[name]
+        columns |= FIELDS[kind]
         rows = [
             tuple((fields | {"n": number})[column] for column in columns)
-            for number, (kind, fields) in enumerate(self.events)
-            if kind == name
+            for number, (own, fields) in enumerate(self.events)
+            if own == kind
         ]
-        schema = ", ".join(f"{column} {kind}" for column, kind in columns.items())
+        schema = ", ".join(f"{column} {type_}" for column, type_ in columns.items())
         return self.spark.createDataFrame(rows, schema)
 
 

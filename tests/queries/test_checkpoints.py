@@ -79,7 +79,7 @@ def test_a_checkpoint_of_another_input_is_refused(spark: SparkSession, tmp_path:
     ("changed", "message"),
     [
         (("--source", "boundary"), "--checkpoint: only a run of generated events can go on"),
-        (("--stop-after-batch", "-1"), "'-1' is no number of a batch; give 0, 1, 2, ..."),
+        (("--stop-after-batch", "-1"), "'-1' is not a batch number; give 0, 1, 2, ..."),
         (("--stop-after-batch", "1", "--sink", "noop"), "only the sink parquet:DIR stops"),
     ],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from nexmark.expectations.validation import validate
+from nexmark.expectations.suites import validate
 from nexmark_jobs import boundary
 from nexmark_jobs.options import parse
 from nexmark_jobs.progress import Batch

@@ -137,8 +137,8 @@ def corrupt_gzip(directory: Path) -> None:
     [
         (lambda d: None, "holds no files; give a directory"),
         (lambda d: (d / "a.json").touch(), "holds no events; record some first"),
-        (lambda d: (d / "a.txt").touch(), "a.txt is no file of events"),
-        (lambda d: (d / "a.json").mkdir(), "a.json is no file of events"),
+        (lambda d: (d / "a.txt").touch(), "a.txt is not a file of events"),
+        (lambda d: (d / "a.json").mkdir(), "a.json is not a file of events"),
         (
             lambda d: [(d / name).touch() for name in ("a.json", "b.parquet")],
             "holds both JSON and parquet; give a directory with one",

@@ -17,8 +17,8 @@ RIGHT = {"(none)", "commit missing"}
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["recovery-sizes", "--grow-to", "64"], "--grow-to: '64' is no size; write 64MB"),
-        (["recovery-sizes", "--grow-to", "0MB"], "--grow-to: '0MB' is no size"),
+        (["recovery-sizes", "--grow-to", "64"], "--grow-to: '64' is not a size; write 64MB"),
+        (["recovery-sizes", "--grow-to", "0MB"], "--grow-to: '0MB' is not a size"),
         (["recovery-sizes", "--query", "q99"], "--query: unknown query 'q99'"),
         (["recovery-sizes", "--out", "/"], "--out: / is there"),
         (["recovery-damage", "--damage", "fire"], "--damage: no kind 'fire'"),

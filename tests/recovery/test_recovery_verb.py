@@ -155,7 +155,7 @@ def test_a_query_whose_remote_storage_fails_is_right(
         ),
         (
             ("--query", "q4", "--checkpoint", "remote", "--remote-fault", "fire"),
-            "--remote-fault: 'fire' is no fault; write outage:SECONDS",
+            "--remote-fault: 'fire' is not a fault; write outage:SECONDS",
         ),
         (("--query", "q4", "--engine", "spark-9"), "engine: unknown engine 'spark-9'; "),
     ],

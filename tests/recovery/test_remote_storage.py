@@ -116,7 +116,7 @@ def test_without_a_compiler_the_remedy_is_told(
 
 @pytest.mark.parametrize("text", ["", "slow", "slow:", "slow:x", "slow:0", "errors:101", "fire:1"])
 def test_a_wrong_fault_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no fault; write outage:SECONDS"):
+    with pytest.raises(ValueError, match="is not a fault; write outage:SECONDS"):
         Fault.parse(text)
 
 

@@ -36,7 +36,7 @@ CASES: list[tuple[str, list[str], str]] = [
     ),
     (RUN, ["--candidate", ""], EMPTY),
     (RUN, ["--date", ""], EMPTY),
-    (RUN, ["--date", "tomorrow"], "date: 'tomorrow' is no date; write it like 2026-11-03"),
+    (RUN, ["--date", "tomorrow"], "date: 'tomorrow' is not a date; write it like 2026-11-03"),
     (RUN, ["--engine", "spark-4.3.0\n"], "has a control character; write one line"),
     (RUN, ["--engine", "spark-4.3"], "unknown engine 'spark-4.3'; did you mean"),
     (RUN, ["--workload", "$(x)"], "unknown workload '$(x)'; known: smoke"),

@@ -132,7 +132,7 @@ def _database_settings() -> dict[str, str]:
     url, is_postgresql = re.subn(r"^postgresql(\+\w+)?://", "postgresql+psycopg://", url)
     if not is_postgresql:  # not shown: a password may be in it
         raise NexmarkError(
-            "NEXMARK_AIRFLOW_DB: is no URL of PostgreSQL; "
+            "NEXMARK_AIRFLOW_DB: is not a URL of PostgreSQL; "
             "write it like postgresql://me@db.example/airflow"
         )
     return {_DATABASE: url, f"{_DATABASE}_ASYNC": url}

@@ -189,7 +189,7 @@ class RunningAirflow(AirflowApi):
 def running_airflow(url: str) -> RunningAirflow:
     """The Airflow at a URL, with the token of the environment; NexmarkError without one."""
     if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
-        raise NexmarkError(f"airflow: {url!r} is no URL; give it like http://127.0.0.1:8080")
+        raise NexmarkError(f"airflow: {url!r} is not a URL; give it like http://127.0.0.1:8080")
     token = os.environ.get(TOKEN, "")
     if not token:
         raise NexmarkError(

@@ -17,7 +17,7 @@ from nexmark.attribution.explained import (
     Plan,
     PlanChange,
 )
-from nexmark.attribution.ranking import comparable, rank, ratio_of
+from nexmark.attribution.ranking import Pairs, comparable, rank, ratio_of
 from nexmark.model import Value
 from nexmark.secrets import shown
 
@@ -31,10 +31,7 @@ _CHANGED = frozenset({Value.REGRESSION, Value.SUSPECT, Value.FASTER})
 
 
 def cpu_side(change: CostChange, verdict: Value | None, pairs: int) -> int:
-    """Return 1 for slower, -1 for faster, 0 for the same speed or for too few ``pairs`` to tell.
-
-    A decision of the gate comes first.
-    """
+    """Return 1 for slower, -1 for faster, 0 for neither; a decision of the gate comes first."""
     if verdict in _SAME:
         return 0
     if verdict in _CHANGED:
@@ -91,12 +88,9 @@ def conf_differences(
     for name in sorted(ours.keys() | theirs.keys()):
         values = ours.get(name, {None}), theirs.get(name, {None})
         if values[0] != values[1] and len(values[0]) == len(values[1]) == 1:
-            found.append(ConfDifference(name, *(_shown(name, next(iter(x))) for x in values)))
+            texts = (None if x is None else shown(name, x) for (x,) in values)
+            found.append(ConfDifference(name, *texts))
     return tuple(found)
-
-
-def _shown(name: str, value: str | None) -> str | None:
-    return None if value is None else shown(name, value)
 
 
 def _confs(arm: Iterable[Observed]) -> dict[str, set[str | None]]:
@@ -207,9 +201,7 @@ def _plan(arm: Iterable[Observed]) -> Plan | None:
     return Counter(plans).most_common(1)[0][0] if plans else None
 
 
-def _unread(
-    pairs: Sequence[tuple[Observed, Observed]], compared: Sequence[tuple[Observed, Observed]]
-) -> list[str]:
+def _unread(pairs: Pairs, compared: Pairs) -> list[str]:
     if len(compared) == len(pairs):
         return []
     problems = [x.problem for pair in pairs for x in pair if x.problem]
@@ -218,10 +210,7 @@ def _unread(
 
 
 def _unlike(
-    ours: Observed,
-    theirs: Observed,
-    plans: tuple[Plan | None, Plan | None],
-    change: PlanChange,
+    ours: Observed, theirs: Observed, plans: tuple[Plan | None, Plan | None], change: PlanChange
 ) -> list[str]:
     if ours.formulation != theirs.formulation:
         return [f"the arms ran other formulations: {ours.formulation} and {theirs.formulation}"]

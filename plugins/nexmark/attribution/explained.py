@@ -1,4 +1,4 @@
-"""The repetitions that a change is explained by, and the explanation, as data."""
+"""The repetitions that a change is explained by, and the explanation: as data, and in one line."""
 
 from __future__ import annotations
 
@@ -22,10 +22,8 @@ class Plan:
 class Observed:
     """One repetition that counts.
 
-    ``basis`` is the period of ``cpu_s_per_mevent`` (CPU-seconds per million events) and of the
-    ``parts``: the steady state or the whole application; ``events`` is its number of events.
-    ``wall_s`` covers the whole run. ``parts`` is empty if the event log could not be read;
-    ``problem`` says why.
+    ``cpu_s_per_mevent`` (CPU-seconds per million events), ``parts`` and ``events`` are of the
+    period ``basis``, ``wall_s`` of the whole run. ``problem`` says why there are no ``parts``.
     """
 
     number: int
@@ -58,10 +56,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True)
 class CostChange:
-    """A ratio candidate / baseline with its 95 % interval from the pairs.
-
-    With four pairs or fewer the interval is the range of their ratios. None without pairs.
-    """
+    """A ratio candidate / baseline with its 95 % interval (of four pairs or fewer, the range)."""
 
     ratio: float
     lo: float | None = None
@@ -86,17 +81,15 @@ class MetricChange:
 class PartChange:
     """The contribution of a part of the query to the change.
 
-    ``kind`` is operator, stage (the rest of a stage, outside its operators), tasks (starting them)
-    or outside (of task threads); ``match`` both, added (only the candidate has it) or removed.
-    ``place`` and ``baseline_place`` count operators from the top of each arm's plan.
-    ``covers`` names operators without a stopwatch; the time of this part includes theirs.
+    ``kind`` is operator, stage (the rest of it, outside its operators), tasks (starting them) or
+    outside (of task threads); ``match`` both, added (only the candidate has it) or removed. Places
+    count operators from the top of each arm's plan. ``covers`` names operators without a stopwatch,
+    whose time this part includes. ``metrics`` are Spark's own, those that changed most first.
 
-    ``candidate``, ``baseline`` and ``contribution`` (their difference) are CPU-seconds per million
-    events, means over the pairs, so that the contributions of all parts add up to the change of the
-    query; ``lo`` and ``hi`` are the 95 % interval of the contribution. ``share`` is the part of the
-    query's change, None where it has not changed. ``change`` is the ratio of the pairs, None where
-    an arm has nothing. ``estimated``: split by Spark's stopwatches, not measured
-    (``measure.operator_times``). ``metrics`` are Spark's own, those that changed most first.
+    ``candidate``, ``baseline`` and ``contribution`` (their difference, with its 95 % interval) are
+    CPU-seconds per million events, means over the pairs, so that all contributions add up to the
+    change of the query; ``share`` is of that, None where it has not changed. ``change`` is the
+    ratio of the pairs, None where an arm has nothing. ``estimated``: split by Spark's stopwatches.
     """
 
     name: str
@@ -122,9 +115,7 @@ class PartChange:
 class PlanChange:
     """The difference of the plans. ``changed``: other operators, or exchanges by other keys.
 
-    ``added`` and ``removed`` name the operators. ``diff`` is a unified diff of the normalised
-    texts, from baseline to candidate; it is there too where only expressions or numbers of
-    partitions differ, and then ``changed`` is False.
+    ``diff`` is a unified diff of the normalised texts, there too where only expressions differ.
     """
 
     changed: bool = False
@@ -144,11 +135,7 @@ class ConfDifference:
 
 @dataclass(frozen=True)
 class Wait:
-    """A step of the driver, or the time that the threads of a stage waited.
-
-    Figures are median seconds of a repetition, on the basis of the attribution; for a stage they
-    are summed over its task threads. ``change`` is the ratio of the pairs.
-    """
+    """A step of the driver, or the time that the threads of a stage waited: median seconds."""
 
     name: str
     candidate_s: float
@@ -161,11 +148,9 @@ class Attribution:
     """Why a query is slower or faster than the baseline, or that there is nothing to explain.
 
     ``cpu`` is the change of CPU time: from the verdict if the gate gave one, else from the pairs.
-    ``wall`` is the change of wall-clock time. ``candidate`` and ``baseline`` are CPU-seconds per
-    million events on ``basis`` (steady, application), means over the ``pairs``. ``paired`` is False
-    if the arms were not measured in turns (the baseline is from another night). ``parts`` are
-    ranked by their contribution to the change, the largest first; ``waits`` are ranked by seconds.
-    ``notes`` name unknown facts, with the reason.
+    ``candidate`` and ``baseline`` are CPU-seconds per million events on ``basis``, means over the
+    ``pairs``; not ``paired``: the baseline is from another night. ``parts`` are ranked by their
+    contribution, ``waits`` by seconds. ``notes`` name unknown facts, with the reason.
     """
 
     query: str
@@ -187,3 +172,85 @@ class Attribution:
     def contribution(self) -> float:
         """The change of the query in CPU-seconds per million events."""
         return self.candidate - self.baseline
+
+
+NAMED = 3
+"""The largest number of confs, and of parts, that a sentence names."""
+LEAST_SHARE = 0.05
+_TELLING = 0.1
+_LONGEST_VALUE = 40
+_OUTSIDE = "outside of tasks (JVM: start-up, compiler, garbage collection, network)"
+_WAITING = frozenset({ChangeKind.WAITING, ChangeKind.WAITING_LESS})
+
+
+def words(attribution: Attribution) -> str:
+    """Return the explanation of the change, in order: confs, plan, parts; "" for nothing."""
+    said = [_confs(attribution), _plan(attribution)]
+    said += [_waits(attribution)] if attribution.kind in _WAITING else [_parts(attribution)]
+    return "; ".join(part for part in said if part)
+
+
+def _confs(attribution: Attribution) -> str:
+    found = [
+        f"{x.name} {_value(x.baseline)} -> {_value(x.candidate)}" for x in attribution.confs[:NAMED]
+    ]
+    more = len(attribution.confs) - NAMED
+    if more > 0:
+        found.append(f"and {more} more")
+    return f"conf {', '.join(found)}" if found else ""
+
+
+def _value(value: str | None) -> str:
+    if value is None:
+        return "(not set)"
+    return value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}..."
+
+
+def _plan(attribution: Attribution) -> str:
+    plan = attribution.plan
+    if not plan.changed:
+        return ""
+    signs = [f"+{name}" for name in plan.added] + [f"-{name}" for name in plan.removed]
+    more = [f"and {len(signs) - NAMED} more"] if len(signs) > NAMED else []
+    return f"plan {', '.join([*signs[:NAMED], *more])}"
+
+
+def _parts(attribution: Attribution) -> str:
+    named = [x for x in attribution.parts[:NAMED] if x.share is not None and x.share > LEAST_SHARE]
+    if not named:
+        return ""
+    total = attribution.contribution
+    size = f"{total:+,.0f}" if abs(total) >= 100 else f"{total:+.3g}"
+    return f"of {size} CPU-s/M events {', '.join(map(_part, named))}"
+
+
+def _part(part: PartChange) -> str:
+    name = _OUTSIDE if part.kind == "outside" else part.name
+    if part.kind == "operator":
+        name = f"{part.match} {name}" if part.match != "both" else f"{name} in stage {part.stage}"
+    metric = _telling(part)
+    return f"{part.share:.0%} {name}" + (f" ({metric})" if metric else "")
+
+
+def _telling(part: PartChange) -> str:
+    """Return the stopwatch, or the count of tasks, that changed most."""
+    for metric in part.metrics:
+        if not (metric.name == "tasks" or metric.name.endswith("[s]")) or part.kind == "outside":
+            continue
+        ratio = metric.ratio
+        if (
+            ratio is not None
+            and abs(ratio - 1) > _TELLING
+            and (ratio > 1) == (part.contribution > 0)
+        ):
+            by = f"x {ratio:.1f}" if ratio >= 2 else f"{ratio - 1:+.0%}"
+            return f"{metric.name.removesuffix(' [s]')} {by}"
+    return ""
+
+
+def _waits(attribution: Attribution) -> str:
+    side = 1 if attribution.kind is ChangeKind.WAITING else -1
+    rows = [x for x in attribution.waits if side * (x.candidate_s - x.baseline_s) > 0]
+    rows.sort(key=lambda x: -side * (x.candidate_s - x.baseline_s))
+    found = [f"{x.name} {x.candidate_s - x.baseline_s:+.1f} s" for x in rows[:NAMED]]
+    return f"waiting in {', '.join(found)}" if found else ""

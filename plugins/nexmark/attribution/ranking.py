@@ -88,8 +88,7 @@ def _operators(candidate: Sequence[Part], baseline: Sequence[Part]) -> list[Alig
     found: list[Aligned] = []
     for code, i1, i2, j1, j2 in matcher.get_opcodes():
         if code == "equal":
-            pairs = zip(ours[j1:j2], theirs[i1:i2], strict=True)
-            found += [Aligned(x, y) for x, y in pairs]
+            found += map(Aligned, ours[j1:j2], theirs[i1:i2])
         else:
             found += [Aligned(None, x) for x in theirs[i1:i2]]
             found += [Aligned(x, None) for x in ours[j1:j2]]
@@ -122,24 +121,20 @@ Pairs = Sequence[tuple[Observed, Observed]]
 def comparable(pairs: Pairs) -> list[tuple[Observed, Observed]]:
     """Return the pairs that have parts and in which each arm ran its most frequent plan."""
     having = [pair for pair in pairs if all(one.parts for one in pair)]
+    if not having:
+        return []
     plans = [[tuple(names_of(one.parts)) for one in pair] for pair in having]
-    usual = [_usual([plan[arm] for plan in plans]) for arm in (0, 1)]
+    usual = [Counter(plan[arm] for plan in plans).most_common(1)[0][0] for arm in (0, 1)]
     return [pair for pair, plan in zip(having, plans, strict=True) if plan == usual]
 
 
-def _usual(plans: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    return Counter(plans).most_common(1)[0][0] if plans else ()
-
-
 def rank(pairs: Pairs, *, changed: bool) -> tuple[tuple[PartChange, ...], tuple[Wait, ...]]:
-    """Return the parts and the waits of comparable pairs, ranked.
-
-    ``changed``: whether the query as a whole is slower or faster; only then parts have shares.
-    """
+    """Return the parts and waits of comparable pairs, ranked; with shares if it ``changed``."""
     if not pairs:
         return (), ()
-    total, _, _ = difference_of(*_costs(pairs))
-    base = mean(theirs.cpu_s_per_mevent for _, theirs in pairs)
+    costs = [[pair[arm].cpu_s_per_mevent for pair in pairs] for arm in (0, 1)]
+    total, _, _ = difference_of(*costs)
+    base = mean(costs[1])
     whole = total if changed and abs(total) > HARDLY * base else None
     aligned = align(pairs[0][0].parts, pairs[0][1].parts)
     parts = [_part(x, pairs, whole) for x in aligned if x.part.kind != PHASE and _known(x, pairs)]
@@ -148,11 +143,6 @@ def rank(pairs: Pairs, *, changed: bool) -> tuple[tuple[PartChange, ...], tuple[
     waits = [_wait(x, pairs) for x in aligned if x.part.kind in (PHASE, STAGE)]
     waits.sort(key=lambda x: x.baseline_s - x.candidate_s)
     return tuple(parts), tuple(waits)
-
-
-def _costs(pairs: Pairs) -> tuple[list[float], list[float]]:
-    ours, theirs = zip(*pairs, strict=True)
-    return [x.cpu_s_per_mevent for x in ours], [x.cpu_s_per_mevent for x in theirs]
 
 
 def _own(observed: Observed, part: Part | None) -> Part | None:

@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeasuredBuilds:
-    """Nights that compare builds with a good one on one query, everything else the same.
-
-    Attributes:
-        params: of the DAG `nexmark_build`, without the build.
-        run: runs a night with these params to its end; returns its exit code.
-    """
+    """Nights of `nexmark_build` with these `params` that compare builds with a good one."""
 
     config: Config
     engine: str

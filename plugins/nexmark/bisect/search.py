@@ -6,11 +6,13 @@ The caller passes the function that measures: the search knows no nights, stores
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nexmark.bisect.builds import short
+from nexmark.engines import parse_source
 from nexmark.errors import NexmarkError
 
 if TYPE_CHECKING:
@@ -29,10 +31,8 @@ class Unmeasurable(NexmarkError):
 class Search:
     """A search among `builds` (good first, bad last), as far as it has come.
 
-    Attributes:
-        nights: the pairs that are known, in the order they were measured.
-        skipped: builds that could not be measured.
-        floor: the noise of a shift is never believed to be below it.
+    `nights` are the known pairs in the order they were measured, `skipped` builds that could not
+    be; the noise of a shift is never believed to be below `floor`.
     """
 
     builds: Sequence[str]
@@ -98,10 +98,9 @@ _INTERVAL = 1.96
 
 def percent(size: float, deviation: float) -> str:
     """A log ratio as a person reads it, with its 95 % interval."""
-    low, high = size - _INTERVAL * deviation, size + _INTERVAL * deviation
-    way = "slower" if size >= 0 else "faster"
-    sign = 1 if size >= 0 else -1
-    ends = sorted(sign * 100 * math.expm1(end) for end in (low, high))
+    sign, way = (1, "slower") if size >= 0 else (-1, "faster")
+    bounds = (size - _INTERVAL * deviation, size + _INTERVAL * deviation)
+    ends = sorted(sign * 100 * math.expm1(bound) for bound in bounds)
     return f"{abs(100 * math.expm1(size)):.1f} % {way} ({ends[0]:.1f} to {ends[1]:.1f} %)"
 
 
@@ -129,23 +128,72 @@ def answer(query: str, search: Search, state: Bisection) -> str:
     """The first bad build, or what is known of it."""
     size = f"{query} is {percent(*state.size)} from it on"
     spent = f"{len(search.nights)} nights, {search.pairs} pairs"
-    found = state.found
-    likely = state.posterior
-    if len(found) == 1:
-        return f"first bad build: {found[0]}, with {_chance(likely[found[0]])}; {size}; {spent}"
-    if found:
-        together = sum(likely[build] for build in found)
+    builds = state.found or state.credible
+    chance = min(100 * sum(state.posterior[build] for build in builds), 99.9)
+    which = f"{', '.join(builds)}, with {chance:.1f} %"
+    if len(state.found) == 1:
+        return f"first bad build: {which}; {size}; {spent}"
+    if state.found:
         return (
-            f"first bad build: one of {', '.join(found)}, with {_chance(together)}: those before "
-            f"the last could not be measured; {size}; {spent}"
+            f"first bad build: one of {which}: those before the last could not be measured; "
+            f"{size}; {spent}"
         )
-    known = state.credible
-    together = sum(likely[build] for build in known)
     return (
-        f"first bad build: not found; one of {', '.join(known)}, with {_chance(together)}; "
-        f"{size}; {spent}; run it again with more --measurements"
+        f"first bad build: not found; one of {which}; {size}; {spent}; "
+        "run it again with more --measurements"
     )
 
 
-def _chance(probability: float) -> str:
-    return f"{min(100 * probability, 99.9):.1f} %"
+def read_builds(good: str, bad: str, between: str) -> list[str]:
+    """Good, those between in their order, bad; NexmarkError for one that cannot be.
+
+    `between` is a file (one build a line, lines with # are comments) or names with commas between.
+    """
+    for name, value in (("--good", good), ("--bad", bad), ("--builds", between)):
+        if not value.strip():
+            raise NexmarkError(f"bisect: {name} is not given; give {name} ...")
+    good, bad = _named("--good", good), _named("--bad", bad)
+    listed = [_named("--builds", text) for text in _listed(between)]
+    listed = [build for build in listed if build not in (good, bad)]
+    builds = [good, *listed, bad]
+    twice = [build for build in builds if builds.count(build) > 1]
+    if twice:
+        raise NexmarkError(f"bisect: build {short(twice[0])} is there twice; list it once")
+    if not listed:
+        raise NexmarkError("--builds: there is none between --good and --bad; give those that are")
+    return builds
+
+
+def short(build: str) -> str:
+    """A build for a table: a tarball by its file name, a directory by its end."""
+    kind, _, value = build.partition(":")
+    if kind == "tarball":
+        return value.rpartition("#sha512=")[0].rpartition("/")[2]
+    if kind == "directory":
+        return "/".join(Path(value).parts[-2:])
+    return build
+
+
+def _listed(between: str) -> list[str]:
+    path = Path(between).expanduser()
+    if re.match(r"(pypi|tarball|directory):", between.strip()):
+        found = between.split(",")
+        if not all(text.strip() for text in found):
+            raise NexmarkError(f"--builds: an empty name in {between!r}; write them like a,b,c")
+    elif path.is_file():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        found = [line for line in lines if not line.lstrip().startswith("#")]
+    else:
+        raise NexmarkError(
+            f"--builds: {between!r} is neither a file nor builds; give a file with a build a line, "
+            "or pypi:4.1.3,pypi:4.1.4"
+        )
+    return [text.strip() for text in found if text.strip()]
+
+
+def _named(where: str, text: str) -> str:
+    """Return a build in its usual form; a NexmarkError names the place of a wrong one."""
+    try:
+        return str(parse_source(text))
+    except NexmarkError as error:
+        raise NexmarkError(f"{where}: {error}") from None

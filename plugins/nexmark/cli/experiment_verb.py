@@ -143,7 +143,7 @@ def _chosen(
     if every == (name is not None):
         raise typer.BadParameter("give the name of one experiment, or --all; --list names them")
     if name is not None and name not in known:
-        raise typer.BadParameter(f"{name!r} is no experiment; {suggest(name, known)}")
+        raise typer.BadParameter(f"{name!r} is not an experiment; {suggest(name, known)}")
     found = list(known.values()) if name is None else [known[name]]
     if sizes is None:
         return found

@@ -257,7 +257,7 @@ def _sizes(text: str) -> list[int]:
     for part in text.split(","):
         matched = re.fullmatch(r"([1-9][0-9]{0,5})(MB|GB)", part.strip())
         if matched is None:
-            raise typer.BadParameter(f"--grow-to: {part!r} is no size; write 64MB,256MB or 1GB")
+            raise typer.BadParameter(f"--grow-to: {part!r} is not a size; write 64MB,256MB or 1GB")
         found.append(int(matched[1]) * _UNITS[matched[2]])
     return sorted(set(found))
 

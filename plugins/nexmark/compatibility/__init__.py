@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from nexmark.compatibility.application import Application, ApplicationError, Half
-from nexmark.compatibility.cases import Case, Input, Side, cases_of, release
-from nexmark.compatibility.check import check, check_plans, compared
-from nexmark.compatibility.classes import RED, Class, Compatibility, Ending, Restart
-from nexmark.compatibility.matrix import as_json, carried, is_red, matrix
+from nexmark.compatibility.check import check, check_plans, compared, write_corpus
+from nexmark.compatibility.classes import (
+    RED,
+    Case,
+    Class,
+    Compatibility,
+    Ending,
+    Input,
+    Restart,
+    Side,
+    as_json,
+    carried,
+    cases_of,
+    is_red,
+    matrix,
+    release,
+)
 
 __all__ = [
     "RED",
@@ -29,4 +42,5 @@ __all__ = [
     "is_red",
     "matrix",
     "release",
+    "write_corpus",
 ]

@@ -50,23 +50,10 @@ class Half:
     only_plan: bool = False
     only_stateful: bool = False
 
-    def as_json(self) -> dict[str, Any]:
-        """The half as the program reads it."""
-        return {**vars(self), "arguments": list(self.arguments), "confs": dict(self.confs)}
-
 
 @dataclass
 class Application:
-    """The work of one build, and its directory.
-
-    Attributes:
-        build: the Spark build.
-        halves: what to run, in this order.
-        work: a directory of its own; the application writes nowhere else.
-        dump: arguments of `dump_events.py`, or None.
-        formulations: a file with more formulations, or None.
-        confs: more Spark confs.
-    """
+    """The work of one build, and its directory; `dump` are arguments of `dump_events.py`."""
 
     build: Build
     halves: list[Half]
@@ -79,11 +66,8 @@ class Application:
     def run(self, say: Callable[[str], None]) -> Mapping[str, Mapping[str, Any]]:
         """Run the halves; where one ends the application, a second application runs the rest.
 
-        Returns:
-            The outcome of each half by its id.
-
-        Raises:
-            ApplicationError: The application does not start, or ends before its first half.
+        Returns the outcome of each half by its id. ApplicationError: it does not start, or ends
+        before its first half.
         """
         self.work.mkdir()
         left = list(self.halves)
@@ -100,15 +84,9 @@ class Application:
     def _run(self, halves: list[Half], say: Callable[[str], None]) -> None:
         log, plan = self.work / "log.jsonl", self.work / "plan.json"
         log.write_text("")
-        plan.write_text(
-            json.dumps(
-                {
-                    "dump": self.dump,
-                    "formulations": str(self.formulations) if self.formulations else None,
-                    "halves": [self._as_json(half) for half in halves],
-                }
-            )
-        )
+        more = str(self.formulations) if self.formulations else None
+        written = [self._as_json(half) for half in halves]
+        plan.write_text(json.dumps({"dump": self.dump, "formulations": more, "halves": written}))
         command = [sys.executable, str(_JOBS / "run_halves.py")]
         with self._started([*command, "--plan", str(plan), "--log", str(log)]) as process:
             self._follow(process, log, say)
@@ -116,7 +94,8 @@ class Application:
     def _as_json(self, half: Half) -> dict[str, Any]:
         """A half as the program reads it; an earlier application may have done the one before."""
         is_ready = self.records.get(half.after or "", {}).get("state") == "done"
-        return half.as_json() | ({"after": None} if is_ready else {})
+        own = {"arguments": list(half.arguments), "confs": dict(half.confs)}
+        return vars(half) | own | ({"after": None} if is_ready else {})
 
     def _follow(
         self, process: subprocess.Popen[bytes], log: Path, say: Callable[[str], None]

@@ -9,20 +9,20 @@ Steps of the same build that follow each other are one Spark application.
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nexmark.compatibility.application import Application, Half
-from nexmark.compatibility.cases import Case, Input, Side
-from nexmark.compatibility.checkpoint import carried_confs, overruled
-from nexmark.compatibility.classes import Compatibility, Ending, Restart
-from nexmark.compatibility.plans import PlanDifference, QueryPlan, compare
+from nexmark.compatibility.classes import Case, Compatibility, Ending, Input, Restart, Side
+from nexmark.compatibility.plans import PlanDifference, QueryPlan, carried_confs, compare, overruled
 from nexmark.interrupts import undisturbed
+from nexmark_jobs.host.leases import write_whole
 
 Say = Callable[[str], None]
 Records = Mapping[str, Mapping[str, Any]]
@@ -60,11 +60,6 @@ class _Way:
         """The directory of the second half."""
         return self.work / self.name / f"{self.case.query}-{'-to-'.join(self.formulations)}"
 
-    @property
-    def table(self) -> Path:
-        """Where the final table is in the end."""
-        return self.directory / _TABLE
-
     def half(self, part: int, events: Input, *, only_stateful: bool) -> Half:
         """The first half (`part` 0) or the second one (1)."""
         here = self.directory if part else self.begun
@@ -99,22 +94,19 @@ def check(
 ) -> list[Compatibility]:
     """Run each case forward and, with `backward`, also the other way round.
 
-    With `only_stateful`, the queries that keep no state are left out. All files are in a temporary
-    directory, `below` one of the caller's if it has one. Nothing is left on disk, and no process,
-    however this ends.
-
-    Raises:
-        ApplicationError: Spark does not start.
+    `only_stateful`: queries that keep no state are left out. All files are in a temporary directory
+    (`below` one of the caller's), and nothing is left on disk, and no process, however this ends.
+    ApplicationError: Spark does not start.
     """
     with _work_directory(below) as work:
-        forward = [_way("forward", case, (first, second), work) for case in cases]
-        back = [_way("backward", case, (second, first), work) for case in cases]
+        sides = first, second
+        forward = [_Way("forward", x, sides, (x.first, x.second), work) for x in cases]
+        back = [_Way("backward", x, sides[::-1], (x.second, x.first), work) for x in cases]
         symmetric = first == second
-        back = [
-            way
-            for way in back
-            if backward and not (symmetric and way.case.first == way.case.second)
-        ]
+        if not backward:
+            back = []
+        elif symmetric:
+            back = [way for way in back if way.case.first != way.case.second]
         for way in [*forward, *back]:
             way.begun.mkdir(parents=True, exist_ok=True)
 
@@ -138,6 +130,33 @@ def check(
         ]
 
 
+def write_corpus(
+    side: Side, cases: Sequence[Case], events: Input, say: Say, directory: Path
+) -> list[str]:
+    """Leave the checkpoints of a side's first halves in a new directory; returns what is missing.
+
+    <directory>/<query>-<formulation>/kept   the checkpoint, and which input it is of
+    <directory>/corpus.json                  the build, the events, what became of each query
+
+    Raises:
+        ApplicationError: Spark does not start.
+    """
+    with _work_directory() as work:
+        ways = [_Way("forward", x, (side, side), (x.first, x.first), work) for x in cases]
+        for way in ways:
+            way.begun.mkdir(parents=True)
+        halves = [way.half(0, events, only_stateful=True) for way in ways]
+        records = _run([(side, halves)], work, None, events, say)
+        told = {way.begun.name: records[way.ids[0]]["state"] for way in ways}
+        for way in ways:
+            if told[way.begun.name] == "done":
+                shutil.copytree(way.begun, directory / way.begun.name)
+        about = {"build": side.build.id, "spark": side.build.version, "confs": dict(side.confs)}
+        about |= {"input": events.run_arguments, "queries": told}
+        write_whole(directory / "corpus.json", json.dumps(about, indent=1) + "\n")
+    return [name for name, state in told.items() if state == "failed"]
+
+
 def check_plans(
     first: Side,
     second: Side,
@@ -150,23 +169,20 @@ def check_plans(
     """Compare the plans of each case; nothing is run. See `check`."""
     with _work_directory() as work:
 
-        def halves(side: Side, number: int) -> list[Half]:
-            chosen = [(case, (case.first, case.second)[number]) for case in cases]
-            return [
-                Half(
-                    f"{case}, plan {number + 1}",
-                    [
-                        *("--query", case.query, "--formulation", formulation),
-                        *("--result", f"{work}/result.json", *events.run_arguments),
-                    ],
-                    side.confs,
-                    only_plan=True,
-                    only_stateful=only_stateful,
-                )
-                for case, formulation in chosen
-            ]
+        def plan(case: Case, number: int) -> Half:
+            side, formulation = ((first, case.first), (second, case.second))[number]
+            return Half(
+                f"{case}, plan {number + 1}",
+                [
+                    *("--query", case.query, "--formulation", formulation),
+                    *("--result", f"{work}/result.json", *events.run_arguments),
+                ],
+                side.confs,
+                only_plan=True,
+                only_stateful=only_stateful,
+            )
 
-        steps = [(first, halves(first, 0)), (second, halves(second, 1))]
+        steps = [(side, [plan(x, at) for x in cases]) for at, side in enumerate((first, second))]
         records = _run(steps, work, None, events, say)
         pairs = [(case, records[f"{case}, plan 1"], records[f"{case}, plan 2"]) for case in cases]
         return [
@@ -174,13 +190,6 @@ def check_plans(
             for case, one, other in pairs
             if one["state"] != _LEFT_OUT
         ]
-
-
-def _way(name: str, case: Case, sides: tuple[Side, Side], work: Path) -> _Way:
-    formulations = (case.first, case.second)
-    if name == "backward":
-        formulations = (case.second, case.first)
-    return _Way(name, case, sides, formulations, work)
 
 
 def _run(
@@ -199,29 +208,24 @@ def _run(
             joined.append((side, list(halves)))
     records: dict[str, Mapping[str, Any]] = {}
     for number, (side, halves) in enumerate(joined, start=1):
-        here = [half for half in halves if _may_run(half, halves, records)]
+        every = {half.id for half in halves}
+        here = [
+            half
+            for half in halves
+            if half.after is None or half.after in every or records[half.after]["state"] == "done"
+        ]
+        ids = {half.id for half in here}
         for half in halves:
-            if half not in here:
+            if half.id not in ids:
                 records[half.id] = {"state": _LEFT_OUT, "plan": {}}
         say(f"Spark {side.build.version}: {len(here)} halves of queries, application {number}")
-        waiting = [Half(**{**vars(half), "after": _within(half, here)}) for half in here]
+        waiting = [replace(x, after=x.after if x.after in ids else None) for x in here]
         application = Application(
             side.build, waiting, work / f"application-{number}", dump, events.formulations
         )
         records |= application.run(say) if here else {}
         dump = None
     return records
-
-
-def _may_run(half: Half, halves: list[Half], records: Records) -> bool:
-    """Return whether the first half is done, or this same application will run it."""
-    if half.after is None or half.after in {other.id for other in halves}:
-        return True
-    return bool(records[half.after]["state"] == "done")
-
-
-def _within(half: Half, halves: list[Half]) -> str | None:
-    return half.after if half.after in {other.id for other in halves} else None
 
 
 def _comparison(
@@ -244,7 +248,7 @@ def _comparison(
         own = carried_confs(backward.begun / "kept" / "checkpoint")
         ignored += overruled(own, backward.sides[1].confs, "going back, the first side")
     ignored += [
-        f"{name} is no conf of a query, and was not set"
+        f"{name} is not a conf of a query, and was not set"
         for name in sorted({*begun.get("unset", ()), *other.get("unset", ())})
     ]
     return Compatibility(
@@ -273,7 +277,7 @@ def _outcome(way: _Way, records: Records, events: Path) -> Restart:
         if record["state"] != "done":
             reason = record.get("reason", "").replace(f"{way.work}/", "")
             return Restart(ending, record.get("error_class", ""), reason)
-    return compared(way.case.query, way.table, events)
+    return compared(way.case.query, way.directory / _TABLE, events)
 
 
 def compared(query: str, table: Path, events: Path) -> Restart:

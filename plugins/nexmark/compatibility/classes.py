@@ -1,13 +1,97 @@
-"""The words for what was found."""
+"""The cases of a check (builds, queries, an input), the classes of the results, the table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from pathlib import Path
+from typing import Any
 
-from nexmark.compatibility.cases import Case
-from nexmark.compatibility.plans import PlanDifference, PlanGrade, QueryPlan
+from nexmark.compatibility.plans import PlanDifference, PlanGrade, QueryPlan, in_words
+from nexmark.engines import Build
+from nexmark.terminal import columns
+
+_BATCHES = 4
+_CYCLE = 50
+"""The generator is cheapest where a batch is a multiple of this."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A Spark build, and the confs of Spark SQL that its runs have."""
+
+    build: Build
+    confs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query; its formulation on the first side, and the one on the second side."""
+
+    query: str
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        """Return the query, and the formulations where they differ."""
+        changed = f" {self.first} -> {self.second}" if self.first != self.second else ""
+        return f"{self.query}{changed}"
+
+
+def cases_of(
+    queries: Iterable[str],
+    builds: tuple[Build, Build],
+    formulation: str | None = None,
+    against: str | None = None,
+) -> list[Case]:
+    """Each query with the formulation asked for, or the best one that both builds can run."""
+    from nexmark_jobs.queries import QUERIES
+
+    cases = []
+    for name in queries:
+        older = min(builds, key=release)
+        first = builds[0].version if against else older.version
+        one = QUERIES[name].formulation(first, formulation).name
+        other = QUERIES[name].formulation(builds[1].version, against).name if against else one
+        cases.append(Case(name, one, other))
+    return cases
+
+
+def release(build: Build) -> tuple[int, ...]:
+    """The first two numbers of its Spark version."""
+    return tuple(int(part) for part in build.version.split(".")[:2])
+
+
+@dataclass(frozen=True)
+class Input:
+    """The generated events, in four batches; the first half are two of them."""
+
+    events: int = 20_000
+    tps: int = 200
+    seed: int = 1
+    formulations: Path | None = None
+
+    @property
+    def generator_arguments(self) -> list[str]:
+        """The arguments of the jobs that say which events these are."""
+        return [
+            *("--events", str(self.events)),
+            *("--tps", str(self.tps)),
+            *("--seed", str(self.seed)),
+        ]
+
+    @property
+    def run_arguments(self) -> list[str]:
+        """The same, and how they are cut into batches."""
+        rows = -(-self.events // (_BATCHES * _CYCLE)) * _CYCLE
+        return [*self.generator_arguments, "--rows-per-batch", str(rows)]
+
+    @property
+    def last_batch_of_first_half(self) -> int:
+        """The number of the batch after which the first build stops."""
+        return _BATCHES // 2 - 1
 
 
 class Class(StrEnum):
@@ -51,16 +135,10 @@ class Restart:
 
 @dataclass(frozen=True)
 class Compatibility:
-    """All that was found of one case.
+    """All that was found of one case; `difference` and the endings are None if there are none.
 
-    Attributes:
-        case: the query and its formulations.
-        plans: the plans of both sides, where they could be made.
-        difference: how the plans differ, None if there is none of one side.
-        forward: the first side began, the second went on; None if nothing was run.
-        backward: the other way round.
-        confs: what the first side's checkpoint carries, and the next run takes from it.
-        ignored: confs of a side that the checkpoint overrules, or a query cannot have, in words.
+    `confs` are carried by the first side's checkpoint, `ignored` in words: confs of a side that a
+    checkpoint overrules, or that a query cannot have.
     """
 
     case: Case
@@ -106,3 +184,45 @@ _BY_PLAN = {
     PlanGrade.FUNCTIONS: Class.WRONG,
     PlanGrade.STATE: Class.INCOMPATIBLE,
 }
+
+
+_HEADS = ("query", "class", "plans", "forward", "backward", "checkpoint", "why")
+_SHOWN = 200
+
+
+def matrix(found: Sequence[Compatibility]) -> str:
+    """A row for each comparison, and a line that counts the classes."""
+    counted = Counter(each.class_ for each in found)
+    classes = ", ".join(f"{counted[name]} {name}" for name in Class if counted[name])
+    return f"{columns(_HEADS, [_row(each) for each in found])}\n\n{len(found)} compared: {classes}"
+
+
+def is_red(found: Sequence[Compatibility]) -> bool:
+    """Return whether any of these queries would not survive, or is not known to."""
+    return any(each.class_ in RED for each in found)
+
+
+def as_json(found: Sequence[Compatibility]) -> list[dict[str, Any]]:
+    """All that is known of each comparison."""
+    return [{"class": each.class_, "reason": each.reason, **asdict(each)} for each in found]
+
+
+def carried(each: Compatibility) -> str:
+    """The confs that the first side's checkpoint carries, in words; "-" for none."""
+    plan = next((plan for plan in each.plans if plan is not None), None)
+    operators = plan.operators if plan else ()
+    names = " ".join(str(operator["name"]) for operator in operators)
+    return in_words(each.confs or {}, names.lower()) or "-"
+
+
+def _row(each: Compatibility) -> list[str]:
+    reason = each.reason
+    return [
+        str(each.case),
+        str(each.class_),
+        str(each.difference.change) if each.difference else "-",
+        str(each.forward or "-"),
+        str(each.backward or "-"),
+        carried(each),
+        reason if len(reason) <= _SHOWN else f"{reason[: _SHOWN - 3]}...",
+    ]

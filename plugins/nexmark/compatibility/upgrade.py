@@ -31,10 +31,7 @@ class Upgrade:
     queries: tuple[str, ...]
 
     def check(self, night: Night, say: Callable[[str], None]) -> list[Compatibility]:
-        """Go on with the candidate where the baseline has stopped, and the other way round.
-
-        ApplicationError if Spark does not start.
-        """
+        """Go on with the candidate where the baseline stopped, and back; ApplicationError."""
         from nexmark.compatibility import Input, cases_of, check
 
         size = night.compatibility

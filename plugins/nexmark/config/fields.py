@@ -211,7 +211,7 @@ def check_tarball(location: str) -> str:
     if not location.isprintable() or not location.strip():
         raise ValueError(f"{location!r} is not a path or URL; write one, in one line")
     if "://" in location and parts.scheme not in _SCHEMES:
-        raise ValueError(f"{location!r} is no URL of {', '.join(_SCHEMES)}; give one, or a path")
+        raise ValueError(f"{location!r} is not a URL of {', '.join(_SCHEMES)}; give one, or a path")
     path = local_path(location)
     if path is not None and not path.name.endswith(_SUFFIXES):
         raise ValueError(

@@ -67,7 +67,7 @@ def _notifier(wanted: Notification) -> BaseNotifier:
         ) from None
     if not (isinstance(made, type) and issubclass(made, BaseNotifier)):
         raise wanted.error(
-            f"notifier {wanted.notifier} is no Airflow notifier; name a subclass of "
+            f"notifier {wanted.notifier} is not an Airflow notifier; name a subclass of "
             "airflow.sdk.BaseNotifier"
         )
     try:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from nexmark.engines.build import Build, BuildError, find_spark_home, parse_source
-from nexmark.engines.cache import resolve
-from nexmark.engines.fetch import MissingBuild, snapshot
-from nexmark.engines.local_environment import local_environment, own_environment
+from nexmark.engines.build import (
+    Build,
+    BuildError,
+    find_spark_home,
+    local_environment,
+    own_environment,
+    parse_source,
+)
+from nexmark.engines.fetch import MissingBuild, resolve, snapshot
 from nexmark.engines.prerequisites import disk_problem, java_majors, java_problem, java_version
 
 __all__ = [

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +24,7 @@ class BuildError(NexmarkError):
 
 @dataclass(frozen=True)
 class Build:
-    """A Spark build on this machine.
-
-    Attributes:
-        id: hash of every file's path and content, 16 hexadecimal digits.
-        version: Spark's version, e.g. `4.3.0`.
-        spark_home: the directory with `bin/` and `jars/`.
-        source: its source, as in the DAG's param `candidate`.
-    """
+    """A Spark build on this machine; its id is the hash of every file's path and content."""
 
     id: str
     version: str
@@ -64,10 +58,7 @@ def parse_source(text: str) -> BuildSource:
 
 
 def find_spark_home(directory: Path) -> Path:
-    """The SPARK_HOME in `directory`: itself, its `pyspark`, or its only subdirectory.
-
-    These are the layouts of an unpacked build, of `pip install --target`, and of a tarball.
-    """
+    """The SPARK_HOME in `directory`: itself, its `pyspark`, or its only subdirectory."""
     candidates = [directory, directory / "pyspark"]
     subdirectories = [p for p in directory.iterdir() if p.is_dir()] if directory.is_dir() else []
     if len(subdirectories) == 1:
@@ -126,21 +117,15 @@ class Manifest:
         return digest.hexdigest()[:_ID_DIGITS]
 
     def changed(self, root: Path, *, full: bool = False) -> list[str]:
-        """The paths that are missing, new or different below `root`.
-
-        Different means another size or modification time; with `full`, other content.
-        """
+        """The paths that are missing, new or of another size or time; with `full`, other bytes."""
         now = dict(_walk(root))
         different = sorted(set(now) ^ set(self.files))
         for path, stat in now.items():
             record = self.files.get(path)
-            if record is None:
-                continue
+            same = record and (record.size, record.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
             if full:
-                same = record.sha256 == _sha256(root / path)
-            else:
-                same = (record.size, record.mtime_ns) == (stat.st_size, stat.st_mtime_ns)
-            if not same:
+                same = record and record.sha256 == _sha256(root / path)
+            if record and not same:
                 different.append(path)
         return different
 
@@ -185,3 +170,25 @@ def _walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+_FOREIGN = (
+    *("SPARK_", "PYSPARK_", "PYTHONPATH", "PYTHONHOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR"),
+    *("AIRFLOW_", "NEXMARK_DB", "NEXMARK_AIRFLOW_TOKEN"),  # our secrets
+)
+
+
+def own_environment() -> dict[str, str]:
+    """This process's environment without what would change a Spark, and without secrets."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
+
+
+def local_environment(spark_home: Path, scratch: Path) -> dict[str, str]:
+    """Of an application in local mode, or with a cluster of its own; it writes to `scratch`."""
+    return own_environment() | {
+        "SPARK_HOME": str(spark_home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(scratch),
+        "TMPDIR": str(scratch),
+        "PYSPARK_PYTHON": sys.executable,
+    }

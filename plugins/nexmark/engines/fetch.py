@@ -1,8 +1,16 @@
-"""Bringing a Spark build into a directory: a PyPI release, a tarball, or the newest snapshot."""
+"""A Spark build on this machine: a PyPI release, a tarball, the newest snapshot, by way of a cache.
+
+<cache>/<version>-<id>/           one build, as fetched
+<cache>/<version>-<id>.json       its manifest
+<cache>/sources/<key>.json        source -> build, so that it is fetched once
+<cache>/directories/<key>.json    manifest of a build that is used in place
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import logging
 import re
 import shutil
 import subprocess
@@ -10,16 +18,16 @@ import sys
 import tarfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from datetime import date
 from http.client import HTTPResponse
 from pathlib import Path
-from typing import IO
 
 from nexmark.config import BuildSource, Snapshots
-from nexmark.engines.build import BuildError
+from nexmark.engines.build import Build, BuildError, Manifest, find_spark_home, scan, spark_version
 from nexmark.engines.prerequisites import disk_problem
+from nexmark_jobs.host.leases import locked
 
 Say = Callable[[str], None]
 
@@ -61,32 +69,24 @@ def _installer() -> list[str]:
 
 
 def fetch_tarball(location: str, sha512: str, target: Path, say: Say) -> None:
-    """Unpack the tarball at `location` (path or URL) into the new directory `target`.
-
-    It unpacks nothing before the SHA-512 of the whole file is known to be `sha512`.
-    """
+    """Unpack the tarball at `location` (path or URL) into a new directory, checked by `sha512`."""
     if "://" not in location:
         archive = Path(location).expanduser()
         if not archive.is_file():
             raise BuildError(f"tarball {location}: there is no such file; correct the path")
         _need_space(target, _EXPANSION * archive.stat().st_size)
-        with archive.open("rb") as file:
-            found = hashlib.file_digest(file, "sha512").hexdigest()
-        _check_digest(location, sha512, found)
-        _unpack(archive, location, target)
+        _unpack(archive, location, sha512, target)
         return
     archive = target.with_name(target.name + ".download")
     try:
         say(f"downloading {location}")
-        _check_digest(location, sha512, _download(location, archive))
-        _unpack(archive, location, target)
+        _download(location, archive)
+        _unpack(archive, location, sha512, target)
     finally:
         archive.unlink(missing_ok=True)
 
 
-def _download(url: str, archive: Path) -> str:
-    """Downloads `url` to `archive`; returns its SHA-512."""
-    digest = hashlib.sha512()
+def _download(url: str, archive: Path) -> None:
     try:
         with (
             closing(urllib.request.urlopen(url, timeout=_TIMEOUT_S)) as response,
@@ -94,32 +94,22 @@ def _download(url: str, archive: Path) -> str:
         ):
             expected = int(response.headers.get("Content-Length") or 0)
             _need_space(archive, (1 + _EXPANSION) * expected)
-            received = _copy(response, file, digest.update)
+            shutil.copyfileobj(response, file, _CHUNK)
+            received = file.tell()
     except (OSError, ValueError, urllib.error.URLError) as error:
         raise BuildError(f"tarball {url}: cannot be downloaded: {error}; check the URL") from None
     if expected and received != expected:
         raise BuildError(f"tarball {url}: only {received} of {expected} bytes came; try again")
-    return digest.hexdigest()
 
 
-def _copy(source: IO[bytes], target: IO[bytes], update: Callable[[bytes], None]) -> int:
-    copied = 0
-    while chunk := source.read(_CHUNK):
-        update(chunk)
-        target.write(chunk)
-        copied += len(chunk)
-    return copied
-
-
-def _check_digest(location: str, expected: str, found: str) -> None:
-    if found != expected.lower():
+def _unpack(archive: Path, location: str, sha512: str, target: Path) -> None:
+    with archive.open("rb") as packed:
+        found = hashlib.file_digest(packed, "sha512").hexdigest()
+    if found != sha512.lower():
         raise BuildError(
-            f"tarball {location}: SHA-512 is {found}, but {expected.lower()} was expected; "
+            f"tarball {location}: SHA-512 is {found}, but {sha512.lower()} was expected; "
             "correct sha512, or get the file again"
         )
-
-
-def _unpack(archive: Path, location: str, target: Path) -> None:
     try:
         with tarfile.open(archive, mode="r:*") as tar:
             tar.extractall(target, filter="data")
@@ -146,15 +136,11 @@ class MissingBuild(BuildError):
 
 
 def snapshot(snapshots: Snapshots, day: date) -> BuildSource:
-    """The build of `day`, with the SHA-512 published beside it; does not fetch it.
-
-    MissingBuild if the tarball or its checksum does not exist, BuildError if this cannot be found
-    out or the checksum is not valid.
-    """
+    """The build of `day` with its SHA-512; MissingBuild: there is none, BuildError: not known."""
     tarball, checksum = snapshots.of(day)
     try:
         sha512 = _sha512(checksum, _read(checksum))
-        _look_for(tarball)
+        _open(tarball, "HEAD").close()
     except FileNotFoundError as error:
         raise MissingBuild(f"no build for {day}: {error} is not there") from None
     except (OSError, ValueError) as error:
@@ -166,37 +152,24 @@ def snapshot(snapshots: Snapshots, day: date) -> BuildSource:
 
 
 def _read(location: str) -> str:
-    if "://" in location:
-        with closing(_open(location)) as response:
-            content = response.read(_CHECKSUM_BYTES)
-    else:
-        path = Path(location).expanduser()
-        if not path.is_file():
-            raise FileNotFoundError(location)
-        with path.open("rb") as file:
-            content = file.read(_CHECKSUM_BYTES)
-    return content.decode("utf-8", errors="replace")
+    with closing(_open(location)) as response:
+        return response.read(_CHECKSUM_BYTES).decode("utf-8", errors="replace")
 
 
-def _look_for(location: str) -> None:
-    if "://" in location:
-        _open(location, "HEAD").close()
-    elif not Path(location).expanduser().is_file():
-        raise FileNotFoundError(location)
-
-
-def _open(url: str, method: str = "GET") -> HTTPResponse:
-    """The response; FileNotFoundError if the server has no such file."""
+def _open(location: str, method: str = "GET") -> HTTPResponse:
+    """The response for a path or URL; FileNotFoundError if there is no such file."""
+    is_url = "://" in location
+    url = location if is_url else Path(location).expanduser().absolute().as_uri()
     try:
         request = urllib.request.Request(url, method=method)
         response: HTTPResponse = urllib.request.urlopen(request, timeout=_LOOK_TIMEOUT_S)
     except urllib.error.HTTPError as error:
         if error.code in _NOT_THERE:
-            raise FileNotFoundError(url) from None
+            raise FileNotFoundError(location) from None
         raise
     except urllib.error.URLError as error:
-        if isinstance(error.reason, FileNotFoundError):  # file://
-            raise FileNotFoundError(url) from None
+        if isinstance(error.reason, FileNotFoundError | IsADirectoryError):  # file://
+            raise FileNotFoundError(location) from None
         raise
     return response
 
@@ -213,3 +186,110 @@ def _sha512(location: str, text: str) -> str:
             "publish what `sha512sum` prints of the tarball"
         )
     return str(found.pop())
+
+
+log = logging.getLogger(__name__)
+
+_LOCK_TIMEOUT_S = 1800.0
+
+
+def resolve(
+    source: BuildSource, cache: Path, *, full_check: bool = False, say: Say = log.info
+) -> Build:
+    """The build of `source`, fetched into `cache` unless it is there.
+
+    What is there is checked first: file sizes and times, every byte with `full_check`; one that
+    fails is fetched again. Two processes fetch the same source once. Raises BuildError.
+    """
+    if source.directory is not None:
+        return _in_place(Path(source.directory).expanduser().resolve(), cache, source, full_check)
+    key = hashlib.sha256(str(source).encode()).hexdigest()[:24]
+    index = cache / "sources" / f"{key}.json"
+    index.parent.mkdir(parents=True, exist_ok=True)
+    with _lock(index.with_suffix(".lock"), str(source), say):
+        build = _cached(index, cache, source, full_check, say)
+        return build or _fetch(index, cache, source, say)
+
+
+def _cached(
+    index: Path, cache: Path, source: BuildSource, full_check: bool, say: Say
+) -> Build | None:
+    try:
+        name = str(json.loads(index.read_text())["build"])
+    except (OSError, ValueError, KeyError):
+        return None
+    manifest = Manifest.read(cache / f"{name}.json")
+    directory = cache / name
+    if manifest is None or not directory.is_dir():
+        return None
+    home = find_spark_home(directory)
+    changed = manifest.changed(home, full=full_check)
+    if changed:
+        say(f"{directory}: {len(changed)} files changed, e.g. {changed[0]}; fetching it again")
+        shutil.rmtree(directory)
+        return None
+    return Build(manifest.id, spark_version(home), home, str(source))
+
+
+def _fetch(index: Path, cache: Path, source: BuildSource, say: Say) -> Build:
+    temporary = cache / f".{index.stem}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        if source.pypi is not None:
+            fetch_release(source.pypi, temporary, say)
+        else:
+            fetch_tarball(str(source.tarball), str(source.sha512), temporary, say)
+        home = find_spark_home(temporary)
+        manifest, version = scan(home), spark_version(home)
+        name = f"{version}-{manifest.id}"
+        if not _is_whole(cache, name):
+            shutil.rmtree(cache / name, ignore_errors=True)
+            temporary.rename(cache / name)
+            manifest.write(cache / f"{name}.json")
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    partial = index.with_suffix(".tmp")
+    partial.write_text(json.dumps({"source": str(source), "build": name}))
+    partial.replace(index)
+    say(f"build {manifest.id} is Spark {version} from {source}")
+    return Build(manifest.id, version, cache / name / home.relative_to(temporary), str(source))
+
+
+def _is_whole(cache: Path, name: str) -> bool:
+    """Whether another source has the same content in the cache already."""
+    manifest = Manifest.read(cache / f"{name}.json")
+    if manifest is None or not (cache / name).is_dir():
+        return False
+    return not manifest.changed(find_spark_home(cache / name))
+
+
+def _in_place(directory: Path, cache: Path, source: BuildSource, full_check: bool) -> Build:
+    if not directory.is_dir():
+        raise BuildError(f"build {source}: there is no such directory; correct the path")
+    home = find_spark_home(directory)
+    key = hashlib.sha256(str(home).encode()).hexdigest()[:24]
+    stored = cache / "directories" / f"{key}.json"
+    manifest = Manifest.read(stored)
+    if manifest is None or manifest.changed(home, full=full_check):
+        manifest = scan(home)
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        manifest.write(stored)
+    return Build(manifest.id, spark_version(home), home, str(source))
+
+
+@contextmanager
+def _lock(path: Path, what: str, say: Say) -> Iterator[None]:
+    """Holds the lock file `path`; any end of this process frees it."""
+
+    def waiting() -> None:
+        say(f"waiting for another process that fetches {what}")
+
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path, _LOCK_TIMEOUT_S, waiting))
+        except TimeoutError:
+            raise BuildError(
+                f"build {what}: another process has held {path} for {_LOCK_TIMEOUT_S:.0f} s; "
+                "end it and try again"
+            ) from None
+        yield

@@ -55,15 +55,11 @@ def java_program(name: str, environment: Mapping[str, str] = os.environ) -> Path
 def _ask_java(environment: Mapping[str, str]) -> tuple[str, str]:
     """The output of `java -version`, and the problem if there is none."""
     home = environment.get("JAVA_HOME")
-    if home:
-        java = str(Path(home) / "bin" / "java")
-        if not os.access(java, os.X_OK):
-            return "", f"JAVA_HOME is {home}, but there is no bin/java in it"
-    else:
-        found = shutil.which("java", path=environment.get("PATH"))
-        if found is None:
-            return "", "there is no java on the PATH and JAVA_HOME is not set"
-        java = found
+    java = f"{home}/bin/java" if home else shutil.which("java", path=environment.get("PATH"))
+    if java is None:
+        return "", "there is no java on the PATH and JAVA_HOME is not set"
+    if home and not os.access(java, os.X_OK):
+        return "", f"JAVA_HOME is {home}, but there is no bin/java in it"
     try:
         run = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:

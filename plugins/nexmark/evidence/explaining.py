@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from nexmark.attribution.attribute import attribute
-from nexmark.attribution.explained import Attribution, CostChange
-from nexmark.attribution.sentences import words
+from nexmark.attribution.explained import Attribution, CostChange, words
 from nexmark.config.fields import is_reserved
 from nexmark.evidence.pairs import Arms
 from nexmark.evidence.rows import Row

@@ -34,7 +34,7 @@ from nexmark.evidence.pairs import (
     pairs_of,
 )
 from nexmark.evidence.rows import ArmLatency, latencies_of
-from nexmark.expectations.reference import reference_sql
+from nexmark.expectations.checks import reference_sql
 from nexmark.flames import Flames, flames_of
 from nexmark.model import ARMS, CPU, SUITE, Metric, metric_of
 from nexmark.store import Store, history

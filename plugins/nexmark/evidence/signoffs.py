@@ -161,13 +161,13 @@ def _sums(directory: Path) -> dict[str, str]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise NexmarkError(
-            f"{directory}: is no evidence bundle: {SUMS} cannot be read ({error}); give the "
+            f"{directory}: is not an evidence bundle: {SUMS} cannot be read ({error}); give the "
             "directory `signoff` of a run, or one under `signoffs`"
         ) from None
     sums: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         found = _LINE.fullmatch(line)
         if found is None or Path(found[2]).is_absolute() or ".." in Path(found[2]).parts:
-            raise NexmarkError(f"{path}:{number}: is no line of checksums; the file was changed")
+            raise NexmarkError(f"{path}:{number}: is not a line of checksums; the file was changed")
         sums[found[2]] = found[1]
     return sums

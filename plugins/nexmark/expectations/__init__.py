@@ -6,7 +6,6 @@ Importing this package is cheap; DuckDB and Great Expectations are imported when
 from __future__ import annotations
 
 from nexmark.expectations.contract import ExpectationsError
-from nexmark.expectations.suites import ValidationOutcome
-from nexmark.expectations.validation import validate, validate_boundary
+from nexmark.expectations.suites import ValidationOutcome, validate, validate_boundary
 
 __all__ = ["ExpectationsError", "ValidationOutcome", "validate", "validate_boundary"]

@@ -1,8 +1,9 @@
 """The checks of a query's output, and the evidence that DuckDB finds for or against it.
 
-The invariants of a query are SQL files in ``invariants/``: each check is a SELECT of the rows that
-break a rule. They run over the tables ``output``, ``person``, ``auction`` and ``bid`` and do not
-know the reference.
+``reference/`` has a SQL file per query: its result by an engine that is not Spark, as if the input
+had ended and every window had closed. ``invariants/`` has the rules of a query, which do not know
+the reference: each check is a SELECT of the rows that break one. Both run over the tables
+``person``, ``auction`` and ``bid``, the invariants also over ``output``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from nexmark.expectations.contract import EXPERIMENT_CONTRACTS, Column, Contract, contract
 from nexmark.expectations.events import Events
 from nexmark.expectations.outputs import Output
-from nexmark.expectations.reference import reference_select
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -40,13 +40,12 @@ class Check:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The findings on one output.
+    """The findings on one output: each a sentence about a problem, with example rows, or None.
 
-    A finding is a sentence about a problem, with example rows, or None. ``compared_rows`` counts
-    the output's rows after folding (q12). ``missing_rows`` counts the rows that only the reference
-    has, ``unexpected_rows`` the rows that only the output has; duplicates count each time. If the
-    columns differ from the contract, the output is not ``comparable``: these two counts are None,
-    and only the schema finding is meaningful.
+    ``compared_rows`` counts the output's rows after folding (q12), ``missing_rows`` the rows that
+    only the reference has, ``unexpected_rows`` those that only the output has; duplicates count
+    each time. If the columns differ from the contract, the output is not ``comparable``: these two
+    counts are None, and only the schema finding is meaningful.
     """
 
     query: str
@@ -67,9 +66,28 @@ def invariants(query: str) -> tuple[Check, ...]:
     """Return the invariants of `query`, in the order of its file; none for an experiment's."""
     if query in EXPERIMENT_CONTRACTS:
         return ()
-    name = contract(query).sql
-    file = resources.files(__package__) / "invariants" / name
-    return tuple(_parse(file.read_text(encoding="utf-8")))
+    return tuple(_parse(_sql("invariants", query)))
+
+
+def reference_sql(query: str) -> str:
+    """Return the SQL of the result of `query`, written from the definition of it alone."""
+    return _sql("reference", query)
+
+
+def reference_select(query: str) -> str:
+    """Return a SELECT of the result of `query`, with the contract's columns (q12: two) and types.
+
+    It runs on the connection of opened events; the order of rows is not defined. ``.fetchall()`` of
+    it keeps decimals exact, ``.df()`` does not. ExpectationsError: there is no such query.
+    """
+    columns = contract(query).reference_columns
+    casts = ", ".join(f"CAST({c.name} AS {c.type}) AS {c.name}" for c in columns)
+    return f"SELECT {casts} FROM ({reference_sql(query)})"
+
+
+def _sql(folder: str, query: str) -> str:
+    file = resources.files(__package__) / folder / contract(query).sql
+    return file.read_text(encoding="utf-8")
 
 
 def _parse(text: str) -> Iterator[Check]:

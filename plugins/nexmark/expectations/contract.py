@@ -52,11 +52,10 @@ class Column:
 class Contract:
     """The columns of a query's result, and how it is compared.
 
-    ``sql`` is the stem of the query's SQL files (a variant of a query shares them).
-    ``may_be_empty`` is a condition, as SQL over the events, under which no row is a right answer.
-    ``tie_free`` are the columns that ties cannot change: only these are compared when the events
-    carry no event number, because then nothing says which of two tied bids is right. ``fold``, if
-    any, says how to aggregate the output (column to expression) before it is compared.
+    ``sql`` names the query's SQL files (a variant shares them). ``may_be_empty`` is a condition, as
+    SQL over the events, under which no row is a right answer. ``tie_free`` are the columns that
+    ties cannot change: only these are compared when the events carry no event number. ``fold``
+    says how to aggregate the output (column to expression) before it is compared.
     """
 
     query: str
@@ -149,9 +148,7 @@ CONTRACTS: dict[str, Contract] = {
         _contract(10, _BID + "; text: dt hm"),
         _contract(11, _SESSIONS),
         _contract(
-            12,
-            _SESSIONS,
-            fold={"bidder": "bidder", "bid_count": "CAST(sum(bid_count) AS BIGINT)"},
+            12, _SESSIONS, fold={"bidder": "bidder", "bid_count": "CAST(sum(bid_count) AS BIGINT)"}
         ),
         _contract(13, "bigint: auction bidder price; timestamp: dateTime; text: value"),
         _contract(14, _CALCULATION, may_be_empty=_FEW_BIDS),
@@ -199,11 +196,7 @@ EXPERIMENT_CONTRACTS: dict[str, Contract] = {
 
 
 def contract(query: str) -> Contract:
-    """Return the contract of `query` (``"q5"``).
-
-    Raises:
-        ExpectationsError: There is no such query.
-    """
+    """Return the contract of `query` (``"q5"``); ExpectationsError if there is no such query."""
     try:
         return (CONTRACTS | EXPERIMENT_CONTRACTS)[query]
     except KeyError:

@@ -71,12 +71,7 @@ class Events:
 
 @contextmanager
 def open_events(path: Path | str) -> Iterator[Events]:
-    """Load the events of a directory (or of one file) into a DuckDB of its own.
-
-    Raises:
-        EventsError: The directory is missing or empty, a file is no event file, or an event is
-            malformed; says where.
-    """
+    """Load events of a directory (or a file) into a DuckDB; EventsError says where one is wrong."""
     import duckdb
 
     path = Path(path)
@@ -119,7 +114,7 @@ def _event_files(path: Path) -> list[Path]:
     for file in files:
         if not file.name.endswith((*_JSON_SUFFIXES, ".parquet")):
             raise EventsError(
-                f"{file} is no event file: events are *.json, *.jsonl (also .gz) or *.parquet"
+                f"{file} is not an event file: events are *.json, *.jsonl (also .gz) or *.parquet"
             )
     if len({file.suffix == ".parquet" for file in files}) > 1:
         raise EventsError(f"{path} mixes Parquet and JSON events: keep one format per directory")

@@ -24,10 +24,10 @@ _PARTITION_COLUMNS = ("dt", "hm")
 class Output:
     """The content of an output directory.
 
-    ``columns`` are the columns found; timestamps with and without a zone are the same. If the
-    columns have the contract's names, the output is ``readable``: the table ``output`` has its rows
-    in the contract's order and types (a value of another type is NULL). The table ``partition``
-    says for each directory of a filesystem sink whether it is committed.
+    ``columns`` are the columns found. If they have the contract's names, the output is
+    ``readable``: the table ``output`` has its rows in the contract's order and types (a value of
+    another type is NULL). The table ``partition`` says for each directory of a filesystem sink
+    whether it is committed.
     """
 
     columns: tuple[Column, ...]
@@ -40,9 +40,8 @@ def load_output(
 ) -> Output:
     """Load the output of a query, written by `sink`, from `directory`.
 
-    Raises:
-        OutputError: The directory is missing or holds no output, files differ in their columns, or
-            the sink is not one of this query's.
+    OutputError: it is missing or empty, files differ in their columns, or the query has no such
+    sink.
     """
     import duckdb
 
@@ -53,7 +52,10 @@ def load_output(
     scan = _scan(entry, directory, partitioned=entry.names[-2:] == _PARTITION_COLUMNS)
     try:
         found = connection.execute(f"DESCRIBE FROM {scan}").fetchall()
-        columns = tuple(Column(row[0], _canonical(row[1])) for row in found)
+        columns = tuple(
+            Column(name, "TIMESTAMP" if kind.startswith("TIMESTAMP") else kind)
+            for name, kind, *_ in found
+        )
         rows = connection.execute(f"SELECT count(*) FROM {scan}").fetchall()[0][0]
         readable = {column.name for column in columns} == set(entry.names)
         if readable:
@@ -95,18 +97,10 @@ def _csv_options(entry: Contract) -> list[str]:
         f"{c.name}: {quote(c.type)}" for c in entry.columns if c.name not in _PARTITION_COLUMNS
     )
     return [
-        "auto_detect = false",
-        "header = false",
-        "delim = ','",
-        "quote = '\"'",
-        "escape = '\\'",
-        "allow_quoted_nulls = false",
+        "auto_detect = false, header = false, allow_quoted_nulls = false",
+        "delim = ',', quote = '\"', escape = '\\'",
         f"columns = {{{columns}}}",
     ]
-
-
-def _canonical(type_name: str) -> str:
-    return "TIMESTAMP" if type_name.startswith("TIMESTAMP") else type_name
 
 
 def _load_partitions(connection: DuckDBPyConnection, directory: Path | None) -> None:

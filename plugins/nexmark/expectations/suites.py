@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nexmark.expectations.checks import Evidence, invariants
+from nexmark.expectations.checks import Evidence, gather, invariants
 from nexmark.expectations.contract import contract
+from nexmark.expectations.events import open_events
+from nexmark.expectations.outputs import load_output
+from nexmark_jobs import boundary
 
 if TYPE_CHECKING:
-    import pandas as pd
     from great_expectations import ExpectationSuite
     from great_expectations.data_context.data_context.abstract_data_context import (
         AbstractDataContext,
     )
-
 
 _SITE = "nexmark"
 
@@ -35,10 +38,9 @@ class ValidationOutcome:
     """The outcome of validating one output.
 
     ``failures`` has a line per failed expectation, for a person; if the columns are wrong, for
-    these only: the others follow from it. ``statistics`` are plain numbers (rows, reference_rows,
-    missing_rows, unexpected_rows, events, and of a whole validation its seconds); the missing and
-    unexpected rows are None when the columns made a comparison impossible. ``docs`` is the index of
-    the Data Docs site the result was added to.
+    these only. ``statistics`` are plain numbers: rows, reference_rows, missing_rows and
+    unexpected_rows (None when the columns made a comparison impossible), events, and of a whole
+    validation its seconds. ``docs`` is the index of the Data Docs site.
     """
 
     query: str
@@ -51,11 +53,7 @@ class ValidationOutcome:
 
 
 def build_suite(query: str, *, may_be_empty: bool) -> ExpectationSuite:
-    """Return the suite of `query`: what is expected of its evidence frame.
-
-    `may_be_empty` says whether an empty reference is a right answer for these events; otherwise it
-    is refused, because comparing nothing proves nothing.
-    """
+    """Return the suite of `query`; an empty reference is refused, unless it `may_be_empty`."""
     gx, types = _great_expectations(), _expectation_types()
     compared = "rows, folded by bidder," if contract(query).fold else "rows"
     listed = ", ".join(map(str, contract(query).columns))
@@ -83,29 +81,12 @@ def build_suite(query: str, *, may_be_empty: bool) -> ExpectationSuite:
     return suite
 
 
-def evidence_frame(evidence: Evidence) -> pd.DataFrame:
-    """Return the evidence as the one-row frame that the suite judges."""
-    import pandas as pd
-
-    row = {
-        "rows": evidence.rows,
-        "compared_rows": evidence.compared_rows,
-        "reference_rows": evidence.reference_rows,
-        "schema": evidence.schema_finding,
-        "difference": evidence.difference_finding,
-        **evidence.invariant_findings,
-    }
-    return pd.DataFrame([row], dtype=object)
-
-
 def judge(
     evidence: Evidence, data_docs_dir: Path | None = None, name: str = ""
 ) -> ValidationOutcome:
-    """Run the query's suite over the evidence; add the result to the Data Docs, if asked.
+    """Run the suite over the evidence; add the result, by `name`, to a Data Docs site, if asked."""
+    import pandas as pd
 
-    Data Docs are one site per directory; it keeps its results under other names. `name` defaults to
-    the query's.
-    """
     gx = _great_expectations()
     context = _context(data_docs_dir)
     name = name or evidence.query
@@ -125,8 +106,16 @@ def judge(
             actions=[gx.checkpoint.UpdateDataDocsAction(name="docs")] if data_docs_dir else [],
         )
     )
+    row = {
+        "rows": evidence.rows,
+        "compared_rows": evidence.compared_rows,
+        "reference_rows": evidence.reference_rows,
+        "schema": evidence.schema_finding,
+        "difference": evidence.difference_finding,
+        **evidence.invariant_findings,
+    }
     result = checkpoint.run(
-        batch_parameters={"dataframe": evidence_frame(evidence)},
+        batch_parameters={"dataframe": pd.DataFrame([row], dtype=object)},
         run_id=gx.RunIdentifier(run_name=name),
     )
     (validation,) = result.run_results.values()
@@ -247,3 +236,41 @@ def _files(directory: Path) -> dict[str, str]:
         "class_name": "TupleFilesystemStoreBackend",
         "base_directory": os.fspath(directory.absolute()),
     }
+
+
+def validate(
+    query: str,
+    output_dir: Path | str,
+    events_dir: Path | str,
+    data_docs_dir: Path | str | None = None,
+    sink: str = "parquet",
+    name: str = "",
+) -> ValidationOutcome:
+    """Validate the output of `query` over the events against contract, reference and invariants.
+
+    ``run_query.py --sink parquet:DIR`` (or ``filesystem:DIR`` for q10, as `sink` says) wrote
+    `output_dir`; `events_dir` may be a recorded topic. With `data_docs_dir` the result is added to
+    the site there, under `name` (default: the query's). A wrong output is an outcome;
+    ExpectationsError: unknown query or sink, or events or output cannot be read.
+    """
+    started = time.monotonic()
+    entry = contract(query)
+    with open_events(events_dir) as events:
+        output = load_output(events.connection, entry, Path(output_dir), sink)
+        evidence = gather(events, entry, output)
+    docs = Path(data_docs_dir) if data_docs_dir is not None else None
+    outcome = judge(evidence, docs, name or query)
+    seconds = round(time.monotonic() - started, 3)
+    return replace(outcome, statistics={**outcome.statistics, "seconds": seconds})
+
+
+def validate_boundary(
+    query: str,
+    output_dir: Path | str,
+    data_docs_dir: Path | str | None = None,
+    sink: str = "parquet",
+) -> ValidationOutcome:
+    """Validate the output of ``run_query.py --boundary DIR``, as `validate` does."""
+    with tempfile.TemporaryDirectory(prefix="nexmark-boundary-") as events_dir:
+        boundary.write(Path(events_dir))
+        return validate(query, output_dir, events_dir, data_docs_dir, sink, f"{query}_boundary")

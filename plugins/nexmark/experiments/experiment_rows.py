@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from nexmark.attribution.sentences import words
+from nexmark.attribution.explained import words
 from nexmark.config import paths
 from nexmark.evidence.experiment_evidence import ExperimentEvidence, experiments_of
 from nexmark.experiments.experiment_run import ExperimentResult

@@ -160,7 +160,8 @@ def parse(lines: Iterable[str]) -> Iterator[Sample]:
             if inside:
                 frames.append(text)
         elif time := _TIME.match(text):
-            second = _seconds(time)
+            hours, minutes, seconds = int(time[1]), int(time[2]), time[3].replace(",", ".")
+            second = hours * 3600 + minutes * 60 + float(seconds)
         elif text.startswith("sampledThread = "):
             thread = found[1] if (found := _QUOTED.search(text)) else ""
         elif text == "stackTrace = [":
@@ -168,10 +169,6 @@ def parse(lines: Iterable[str]) -> Iterator[Sample]:
         elif line.startswith("}") and frames:
             yield _sample(native, second, thread, frames)
             frames = []
-
-
-def _seconds(time: re.Match[str]) -> float:
-    return int(time[1]) * 3600 + int(time[2]) * 60 + float(time[3].replace(",", "."))
 
 
 def _sample(native: bool, second: float, thread: str, frames: list[str]) -> Sample:

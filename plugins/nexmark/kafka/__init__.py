@@ -1,1 +1,13 @@
 """Kafka beside a cluster: a broker of our own, its jars, topics and their filling."""
+
+from __future__ import annotations
+
+from nexmark.errors import NexmarkError
+
+
+class KafkaError(NexmarkError):
+    """A problem with Kafka, its jars or a topic, and the remedy, in one line."""
+
+
+class TopicExistsError(KafkaError):
+    """A topic is to be made, and there is one of its name."""

@@ -11,10 +11,10 @@ import contextlib
 import statistics
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-from nexmark.kafka.kafka_error import KafkaError
+from nexmark.kafka import KafkaError
 from nexmark.kafka.tools import Latencies, Throughput, Tools, children_cpu_s
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.model import Spread
@@ -83,15 +83,10 @@ RATIOS = (
 
 @dataclass(frozen=True)
 class BenchRow:
-    """The figures of a test.
+    """The figures of a test; of K9 with the size in its id, `K5 first` is the first fifth.
 
-    Attributes:
-        id: of the test; of K9 with the size, e.g. `K9 10 B`; `K5 first` is the first fifth.
-        records: records per second; None for the latencies.
-        megabytes: 2^20 bytes per second.
-        clients_cpu_s, brokers_cpu_s: processor time of a run, the median; None where the brokers
-            are on other machines.
-        latencies: the percentiles, each the median of the runs.
+    `records` and `megabytes` (2^20 bytes) are per second, None for the latencies; processor times
+    the median of a run, None where the brokers are on other machines; `latencies` of the runs.
     """
 
     id: str
@@ -104,15 +99,10 @@ class BenchRow:
 
 @dataclass(frozen=True)
 class Bench:
-    """The benchmark of a Kafka cluster.
+    """The benchmark of a Kafka cluster, with Kafka's tools against it.
 
-    Attributes:
-        kafka: the cluster.
-        tools: Kafka's tools against it.
-        brokers_cpu_s: processor time that the brokers have used so far; None if unknown.
-        records: records of a run, without the warm-up.
-        runs: measured runs of each test; one before them is not measured.
-        say: called with each line of progress.
+    `brokers_cpu_s` tells the processor time that the brokers have used so far. A run has
+    `records`, without the warm-up; of each test one run, and then `runs` that are measured.
     """
 
     kafka: KafkaCluster
@@ -123,11 +113,7 @@ class Bench:
     say: Callable[[str], None]
 
     def run(self, tests: list[str]) -> list[BenchRow]:
-        """Run the tests, in the text's order.
-
-        Raises:
-            KafkaError: There are too few brokers, or a tool fails.
-        """
+        """Run the tests, in the text's order; KafkaError for too few brokers."""
         wanted = [test for name, test in TESTS.items() if name in tests]
         brokers = len(self.kafka.brokers())
         for test in wanted:
@@ -152,7 +138,8 @@ class Bench:
         clients = 3 if test.id in ("K4", "K7") else 1
         with self._topic(test.replicas) as topic:
             if test.id in ("K6", "K7"):
-                self._fill(topic)
+                with self.tools.producer(topic, self.records, RECORD_BYTES, "1") as filled:
+                    filled()
                 return self._together(partial(self.tools.consumer, topic, self.records), clients)
             if test.id == "K8":
                 return self._beside(topic)
@@ -164,10 +151,6 @@ class Bench:
         """A producer that warms up with as many records as are measured."""
         warm = self.records
         return self.tools.producer(topic, warm + self.records, RECORD_BYTES, acks, warm_up=warm)
-
-    def _fill(self, topic: str) -> None:
-        with self.tools.producer(topic, self.records, RECORD_BYTES, "1") as filled:
-            filled()
 
     def _together(
         self,
@@ -192,12 +175,10 @@ class Bench:
         """The first and the last fifth of what is written to one topic."""
         with self._topic(test.replicas) as topic:
             parts = [
-                self._measured(
-                    f"K5 part {part}", test.what, partial(self._written, topic), once=True
-                )
-                for part in range(1, _PARTS + 1)
+                self._measured(f"K5 part {x}", test.what, partial(self._written, topic), once=True)
+                for x in range(1, _PARTS + 1)
             ]
-        return [_renamed(parts[0], "K5 first"), _renamed(parts[-1], "K5")]
+        return [replace(parts[0], id="K5 first"), replace(parts[-1], id="K5")]
 
     def _written(self, topic: str) -> Throughput:
         with self._producer(topic, "1") as written:
@@ -225,14 +206,11 @@ class Bench:
             return Throughput(0, 0)
 
         row = self._measured(test.id, test.what, measured)
-        kept = found[1:]
-        middle = Latencies(
-            *(
-                round(statistics.median(getattr(x, name) for x in kept))
-                for name in ("p50", "p99", "p999")
-            )
+        middle = (
+            round(statistics.median(getattr(x, name) for x in found[1:]))
+            for name in ("p50", "p99", "p999")
         )
-        return BenchRow(test.id, None, None, row.clients_cpu_s, row.brokers_cpu_s, middle)
+        return replace(row, records=None, megabytes=None, latencies=Latencies(*middle))
 
     def _measured(
         self, name: str, what: str, run: Callable[[], Throughput], *, once: bool = False
@@ -274,7 +252,3 @@ def ratio(found: RateRatio, rows: list[BenchRow]) -> float | None:
     if found.over not in rates or found.under not in rates:
         return None
     return rates[found.over] / rates[found.under]
-
-
-def _renamed(row: BenchRow, name: str) -> BenchRow:
-    return BenchRow(name, row.records, row.megabytes, row.clients_cpu_s, row.brokers_cpu_s)

@@ -25,8 +25,8 @@ from pathlib import Path
 from nexmark.config import paths
 from nexmark.engines import disk_problem, java_problem
 from nexmark.engines.prerequisites import java_program
+from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
-from nexmark.kafka.kafka_error import KafkaError
 from nexmark.kafka.topics import KafkaCluster
 from nexmark_jobs.host import processes
 from nexmark_jobs.host.leases import locked
@@ -145,26 +145,16 @@ def servers(count: int, port: int) -> str:
 
 @dataclass(frozen=True)
 class LocalBrokers:
-    """The brokers in a directory of this machine.
-
-    Attributes:
-        directory: where their files are.
-        mark: the value of NEXMARK_OWNER in their processes.
-    """
+    """The brokers in a `directory` of this machine; `mark` is NEXMARK_OWNER in their processes."""
 
     directory: Path
     mark: str
 
     def up(self, count: int, port: int, say: Callable[[str], None]) -> str:
-        """Start brokers, unless they run, and wait until all answer.
+        """Start brokers, unless they run, wait until all answer, and return the bootstrap servers.
 
-        Storage that a killed broker has left is used again.
-
-        Returns:
-            The bootstrap servers.
-
-        Raises:
-            KafkaError: They cannot be started, or are not ready after 90 s; then none of them runs.
+        Storage that a killed broker has left is used again. KafkaError: they cannot be started, or
+        are not ready after 90 s; then none of them runs.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         with locked(self.directory / "up.lock", _LOCK_TIMEOUT_S):
@@ -322,19 +312,17 @@ class LocalBrokers:
 
 def of_this_machine() -> LocalBrokers:
     """The brokers that `nexmark kafka` starts."""
-    mark = owner_mark(paths.home(), "kafka brokers")  # no cluster has this name
-    return LocalBrokers(paths.home() / "kafka", mark)
+    return LocalBrokers(paths.home() / "kafka", owner_mark(paths.home(), "kafka brokers"))
 
 
 def of_benchmarks() -> LocalBrokers:
     """The brokers that `nexmark kafka bench` starts."""
-    return LocalBrokers(paths.home() / "kafka" / "bench", owner_mark(paths.home(), "kafka bench"))
+    return LocalBrokers(paths.home() / "kafka/bench", owner_mark(paths.home(), "kafka bench"))
 
 
 def of_latencies() -> LocalBrokers:
     """The broker that `nexmark latency` starts."""
-    mark = owner_mark(paths.home(), "kafka latency")
-    return LocalBrokers(paths.home() / "kafka" / "latency", mark)
+    return LocalBrokers(paths.home() / "kafka/latency", owner_mark(paths.home(), "kafka latency"))
 
 
 def _check_machine(directory: Path, brokers: list[Broker]) -> None:
@@ -356,12 +344,17 @@ def _log_option(files: Path) -> str:
     return f"-Dlog4j2.configurationFile={files / 'log4j2.properties'}"
 
 
+def _proc(process: Process, file: str) -> str:
+    """What the kernel says of a process; "" if it has ended meanwhile."""
+    try:
+        return Path(f"/proc/{process.pid}/{file}").read_text()
+    except OSError:
+        return ""
+
+
 def _number(process: Process) -> int | None:
     """The number of the broker that a process is."""
-    try:
-        words = Path(f"/proc/{process.pid}/cmdline").read_text().split("\0")
-    except OSError:  # ended meanwhile
-        return None
+    words = _proc(process, "cmdline").split("\0")
     return next((int(x.removeprefix(_NUMBER)) for x in words if x.startswith(_NUMBER)), None)
 
 
@@ -374,17 +367,9 @@ def _read(file: Path, count: int) -> Broker:
 
 
 def _cpu_s(process: Process) -> float:
-    try:
-        text = Path(f"/proc/{process.pid}/stat").read_text()
-    except OSError:  # ended meanwhile
-        return 0
-    user, system = text.rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    user_and_system = _proc(process, "stat").rpartition(")")[2].split()[11:13]
+    return sum(map(int, user_and_system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _resident(process: Process) -> int:
-    try:
-        pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
-    except OSError:  # ended meanwhile
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return sum(map(int, _proc(process, "statm").split()[1:2])) * os.sysconf("SC_PAGE_SIZE")

@@ -18,7 +18,7 @@ from typing import Any
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, Producer
 
-from nexmark.kafka.kafka_error import KafkaError, TopicExistsError
+from nexmark.kafka import KafkaError, TopicExistsError
 from nexmark.kafka.topics import KafkaCluster
 
 PARTITIONS = 8
@@ -66,25 +66,21 @@ def fill(
     replace: bool = False,
     say: Callable[[int], None] = lambda written: None,
 ) -> Filled:
-    """Write every line of `events` to the new topic `topic`; all of them or no topic.
+    """Write the first `limit` lines (all) of `events` to a new topic; all of them or no topic.
 
-    Args:
-        kafka: the cluster.
-        events: a file of JSON lines, gzip or not, or a directory of such files.
-        topic: its name.
-        partitions: of the topic.
-        limit: how many events, the first ones; all by default.
-        replace: remove a topic of that name first.
-        say: is called about once a second with the number of events so far.
-
-    Raises:
-        KafkaError: The events cannot be read, the topic is there already, or not every event has
-            reached it; then the topic is removed.
+    `events` is a file of JSON lines, gzip or not, or a directory of such files. `replace` removes a
+    topic of that name first. `say` is called about once a second with the number of events so far.
+    KafkaError: the events cannot be read, the topic is there, or not every event has reached it.
     """
     files = event_files(events)
     if replace and any(each.name == topic for each in kafka.topics()):
         kafka.delete(topic)
-    _create(kafka, topic, partitions)
+    try:
+        kafka.create(topic, partitions)
+    except TopicExistsError:
+        raise KafkaError(
+            f"kafka: there is a topic {topic} already; take another name, or --replace it"
+        ) from None
     try:
         wall, cpu = time.monotonic(), time.process_time()
         lines = islice(_lines(files), limit)
@@ -105,37 +101,20 @@ def fill(
 
 
 def event_files(events: Path) -> list[Path]:
-    """The files of recorded events at a path, by name.
-
-    Raises:
-        KafkaError: There are none.
-    """
+    """The files of recorded events at a path, by name; KafkaError if there are none."""
     if not events.exists():
         raise KafkaError(f"kafka fill: {events}: there is no such file or directory")
     if events.is_file():
         return [events]
     files = sorted(f for f in events.iterdir() if f.is_file() and f.name[0] not in "._")
-    strange = [f for f in files if not _is_json(f)]
+    strange = [f for f in files if not f.name.removesuffix(".gz").endswith(_SUFFIXES)]
     if strange or not files:
-        problem = f"{strange[0].name} is no file of JSON lines" if strange else "holds no files"
+        problem = f"{strange[0].name} is not a file of JSON lines" if strange else "holds no files"
         raise KafkaError(
             f"kafka fill: {events}: {problem}; give a directory that dump_events.py has written "
             "with --format json"
         )
     return files
-
-
-def _is_json(file: Path) -> bool:
-    return file.name.removesuffix(".gz").endswith(_SUFFIXES)
-
-
-def _create(kafka: KafkaCluster, topic: str, partitions: int) -> None:
-    try:
-        kafka.create(topic, partitions)
-    except TopicExistsError:
-        raise KafkaError(
-            f"kafka: there is a topic {topic} already; take another name, or --replace it"
-        ) from None
 
 
 def _produce(
@@ -172,12 +151,7 @@ def _produce(
 
 
 def _send(producer: Producer, topic: str, partition: int, values: list[bytes]) -> None:
-    """Put events into the producer's queue, in order, as it gets room.
-
-    Raises:
-        TimeoutError: None was taken for a long time.
-        KafkaException: The brokers refuse them.
-    """
+    """Queue events in order, as there is room; TimeoutError: there is none, KafkaException."""
     waiting: list[dict[str, Any]] = [{"value": value} for value in values]
     deadline = time.monotonic() + _PATIENCE_S
     while producer.produce_batch(topic, waiting, partition=partition) < len(waiting):

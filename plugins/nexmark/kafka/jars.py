@@ -23,7 +23,7 @@ from xml.sax.saxutils import quoteattr
 from nexmark.config import paths
 from nexmark.engines import disk_problem, java_problem
 from nexmark.engines.prerequisites import java_program
-from nexmark.kafka.kafka_error import KafkaError
+from nexmark.kafka import KafkaError
 from nexmark_jobs.host.leases import locked, write_whole
 
 #: The set of jars of the broker and its tools: Apache Kafka and a log4j binding.
@@ -67,10 +67,7 @@ def connector_of(spark_version: str) -> str:
     """The connector for a version of Spark: the newest that is not newer, and for its Scala.
 
     These are the versions that Maven Central has whole; each reads and writes with the newer
-    releases of its line, too.
-
-    Raises:
-        KafkaError: There is none.
+    releases of its line, too. KafkaError: there is none.
 
     >>> connector_of("4.3.0")
     '4.2.0'
@@ -86,11 +83,7 @@ def connector_of(spark_version: str) -> str:
 
 
 def connector(spark_version: str, say: Callable[[str], None]) -> list[Path]:
-    """The jars with which a version of Spark reads Kafka; see `jars`.
-
-    Raises:
-        KafkaError: No connector is known for it, or a jar cannot be fetched.
-    """
+    """The jars with which a version of Spark reads Kafka; see `jars`."""
     return jars(f"connector-{connector_of(spark_version)}", say)
 
 
@@ -104,11 +97,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def jars(name: str, say: Callable[[str], None]) -> list[Path]:
-    """The jars of the set `name`, fetched unless they are there; every byte is checked.
-
-    Raises:
-        KafkaError: A jar cannot be fetched, or is not the one that the lock names.
-    """
+    """The jars of the set `name`, fetched unless they are there; KafkaError for a wrong byte."""
     wanted = locked_jars(name)
     directory = _directory(name)
     directory.parent.mkdir(parents=True, exist_ok=True)

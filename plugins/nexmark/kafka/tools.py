@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nexmark.engines.prerequisites import java_program
+from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
-from nexmark.kafka.kafka_error import KafkaError
 
 _PACKAGE = "org.apache.kafka.tools"
 _HEAP = "-Xmx256m"
@@ -44,14 +44,7 @@ class Latencies:
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools against one Kafka cluster.
-
-    Attributes:
-        servers: the bootstrap servers.
-        confs: the producers' confs, the same for every test.
-        environment: what their processes have beside this one's environment.
-        say: called when jars are fetched.
-    """
+    """The tools against one Kafka cluster; producers have the same `confs` in every test."""
 
     servers: str
     confs: Mapping[str, str]
@@ -64,18 +57,13 @@ class Tools:
     ) -> Iterator[Callable[[], Throughput]]:
         """Start a producer of `records` records of `size` bytes.
 
-        Yields:
-            What waits for its end and returns its rate after the first `warm_up` records. A
-            producer that still runs when the context ends is killed.
+        Yields what waits for its end and returns its rate after the first `warm_up` records. One
+        that still runs when the context ends is killed.
         """
         confs = {**self.confs, "acks": acks}
         words = ["--topic", topic, "--num-records", str(records), "--record-size", str(size)]
-        words += [
-            "--throughput",
-            "-1",
-            "--command-property",
-            *(f"{k}={v}" for k, v in confs.items()),
-        ]
+        words += ["--throughput", "-1"]
+        words += ["--command-property", *(f"{name}={value}" for name, value in confs.items())]
         words += ["--warmup-records", str(warm_up)] if warm_up else []
         with self._running("ProducerPerformance", words) as output:
             yield lambda: sent(output())
@@ -123,11 +111,7 @@ class Tools:
 
 
 def sent(output: str) -> Throughput:
-    """The rate that ProducerPerformance prints: of the steady state, if it tells that.
-
-    Raises:
-        KafkaError: It tells none.
-    """
+    """The rate that ProducerPerformance prints: of the steady state, if it tells that."""
     found = list(_SENT.finditer(output))
     if not found:
         raise _unread("ProducerPerformance", output)
@@ -135,11 +119,7 @@ def sent(output: str) -> Throughput:
 
 
 def fetched(output: str) -> Throughput:
-    """The rate that ConsumerPerformance prints, without the time of the group join.
-
-    Raises:
-        KafkaError: It prints none.
-    """
+    """The rate that ConsumerPerformance prints, without the time of the group join."""
     lines = [line.replace(", ", ",") for line in output.splitlines() if line.count(",") >= 9]
     rows = list(csv.DictReader(lines))
     try:
@@ -149,11 +129,7 @@ def fetched(output: str) -> Throughput:
 
 
 def percentiles(output: str) -> Latencies:
-    """The percentiles that EndToEndLatency prints.
-
-    Raises:
-        KafkaError: It prints none.
-    """
+    """The percentiles that EndToEndLatency prints."""
     found = _PERCENTILES.search(output)
     if found is None:
         raise _unread("EndToEndLatency", output)

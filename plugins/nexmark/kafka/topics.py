@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._metadata import TopicMetadata
 from confluent_kafka.cimpl import NewTopic
 
-from nexmark.kafka.kafka_error import KafkaError, TopicExistsError
+from nexmark.kafka import KafkaError, TopicExistsError
+from nexmark_jobs.sources import CONSUMER
 
 _POLL_S = 0.1
 
@@ -30,12 +31,10 @@ class TopicStatus:
 
 @dataclass(frozen=True)
 class KafkaCluster:
-    """A Kafka cluster as a client sees it.
+    """A Kafka cluster as a client sees it, by its bootstrap servers.
 
-    Attributes:
-        servers: the bootstrap servers, `HOST:PORT,HOST:PORT`.
-        settings: the client's other settings (librdkafka's names), secrets among them.
-        time_out_s: how long a request may take.
+    `settings` are the client's others (librdkafka's names), secrets among them; `time_out_s` is how
+    long a request may take.
     """
 
     servers: str
@@ -50,11 +49,7 @@ class KafkaCluster:
             return set()
 
     def topics(self) -> list[TopicStatus]:
-        """The topics that users made, by name.
-
-        Raises:
-            KafkaError: No broker answers.
-        """
+        """The topics that users made, by name; KafkaError if no broker answers."""
         try:
             found = self._admin().list_topics(timeout=self.time_out_s).topics
         except KafkaException as error:
@@ -68,12 +63,7 @@ class KafkaCluster:
         config: Mapping[str, str] | None = None,
         replicas: int = -1,
     ) -> None:
-        """Make a topic with `replicas` copies of each partition; -1 is the default of the brokers.
-
-        Raises:
-            TopicExistsError: There is one of this name already.
-            KafkaError: The brokers refuse.
-        """
+        """Make a topic with `replicas` (-1: as brokers do); TopicExistsError, else KafkaError."""
         admin = self._admin()  # a client that is gone cannot answer
         new = NewTopic(name, partitions, replicas, config=dict(config or {}))
         try:
@@ -84,20 +74,12 @@ class KafkaCluster:
             raise
 
     def delete(self, name: str) -> None:
-        """Remove a topic.
-
-        Raises:
-            KafkaError: There is none of this name, or the brokers refuse.
-        """
+        """Remove a topic; KafkaError if there is none of this name, or the brokers refuse."""
         admin = self._admin()
         self._wait(admin.delete_topics([name], operation_timeout=self.time_out_s), name)
 
     def offsets(self, name: str, partitions: int) -> list[tuple[int, int]]:
-        """The begin and end offsets of each partition.
-
-        Raises:
-            KafkaError: No broker answers.
-        """
+        """The begin and end offsets of each partition; KafkaError if no broker answers."""
         consumer = Consumer({**self.client(), "group.id": "nexmark"})
         try:
             return [self._range(consumer, TopicPartition(name, each)) for each in range(partitions)]
@@ -169,3 +151,50 @@ def spark_confs(settings: Mapping[str, str]) -> dict[str, str]:
             word=json.dumps(settings.get("sasl.password", "")),
         )
     return {f"spark.nexmark.kafka.{name}": value for name, value in confs.items()}
+
+
+_FETCH = ("fetch.min.bytes", "fetch.max.bytes", "max.partition.fetch.bytes", "check.crcs")
+"""Settings that librdkafka has under the JVM's names."""
+_CRCS = {"check.crcs": "true"}  # the default of the JVM's client
+_MOST = 2_000_000
+_LEAST_S, _PATIENCE_S = 2.0, 15.0
+_CHUNK = 10_000
+
+
+def read_alone(kafka: KafkaCluster, topic: str, partitions: int, given: Mapping[str, str]) -> float:
+    """Read `topic` again and again for two seconds; returns records per second of the fastest pass.
+
+    The fastest, because other load makes a pass slower and nothing makes it faster. A pass ends
+    after two million records. `given` are settings of the queries' consumers that are not the usual
+    ones. KafkaError: the broker refuses, or does not send all that it has.
+    """
+    wanted = {**_CRCS, **CONSUMER, **given}
+    fetch = {name: wanted[name] for name in _FETCH if name in wanted}
+    end = sum(last - first for first, last in kafka.offsets(topic, partitions))
+    count = min(end, _MOST)
+    until, best = time.monotonic() + _LEAST_S, 0.0
+    while best == 0.0 or time.monotonic() < until:
+        consumer = Consumer({**kafka.client(), **fetch, "group.id": "nexmark"})
+        try:
+            best = max(best, _pass(consumer, topic, partitions, count))
+        except KafkaException as error:
+            raise KafkaError(f"kafka: topic {topic}: {error.args[0].str()}") from None
+        finally:
+            consumer.close()
+    return best
+
+
+def _pass(consumer: Consumer, topic: str, partitions: int, count: int) -> float:
+    """Read `count` records; the time runs from the first of them."""
+    consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in range(partitions)])
+    first = consumer.consume(1, timeout=_PATIENCE_S)
+    began, read = time.monotonic(), len(first)
+    while read < count:
+        found = consumer.consume(min(_CHUNK, count - read), timeout=_PATIENCE_S)
+        if not found:
+            raise KafkaError(
+                f"kafka: topic {topic} sent {read:,} of {count:,} records within "
+                f"{_PATIENCE_S:.0f} s; see: nexmark kafka status"
+            )
+        read += len(found)
+    return read / max(time.monotonic() - began, 1e-3)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import Consumer, TopicPartition
 
 from nexmark.errors import NexmarkError
-from nexmark.kafka.kafka_error import KafkaError
+from nexmark.kafka import KafkaError
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.latency.figures import LatencyFigures, figures
 from nexmark.latency.matching import MATCHINGS, OutputRecord

@@ -11,7 +11,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from nexmark.kafka.kafka_error import KafkaError
+from nexmark.kafka import KafkaError
 from nexmark.kafka.topics import KafkaCluster
 
 _TIMES = {"person": ("dateTime",), "auction": ("dateTime", "expires"), "bid": ("dateTime",)}

@@ -1,18 +1,15 @@
 """CPU time per Spark application from /proc samples.
 
-Every process reports its own CPU time (``utime + stime``) and its waited-for time (``cutime +
-cstime``): the CPU time of the children it has waited for, with all the children they had waited
-for. The CPU time of a tree is the sum of two parts. The first is the CPU time that the samples show
-for its processes. The second is the growth of a parent's waited-for time, less the time already
-counted for the children that ended. This growth covers the last moments of a known child, and the
-whole life of a child that came and went between two readings. Nothing is lost, and nothing is
-counted twice:
+A process reports its own CPU time (``utime + stime``) and its waited-for time (``cutime +
+cstime``): of the children it has waited for, with all that these had waited for. The CPU time of a
+tree is what the samples show for its processes, and the growth of a parent's waited-for time less
+the time already counted for the children that ended: the last moments of a known child, and the
+whole life of one between two readings. Nothing is lost, and nothing is counted twice:
 
 - The sampler reads parents before children. A child missing from a tick is in its parent's
   waited-for time of that tick or of the next, never earlier; it is looked for in these two only.
 - A child may end together with its own children, or leave them to init. Their time is taken to
   be within the growth of the parent's waited-for time when the growth is large enough for all.
-- The Worker daemon's waited-for time includes the last moments of an executor.
 - A process whose parent did not wait for it counts with its last reading.
 """
 
@@ -36,10 +33,7 @@ TREE_ROLES = frozenset({"executor", "driver", "root"})
 
 @dataclass
 class TreeCpu:
-    """Cumulative CPU of one root and its descendants, in clock ticks, one value per tick.
-
-    ``python`` is the part of Python workers and their children, ``main`` all the rest.
-    """
+    """Cumulative clock ticks of a tree, by tick: of Python workers and of all the rest."""
 
     key: ProcessKey
     program: SampledProgram
@@ -50,12 +44,10 @@ class TreeCpu:
 
 
 def application_cpu(samples: HostSamples, app_id: str, label: str | None = None) -> CpuSeries:
-    """Return the CPU of an application on one host.
+    """Return the CPU of an application on one host: zeros if no executor of it was there.
 
-    Executors are found by ``app_id``. The driver is the one with this ``label`` (its ``--result``
-    argument); without a label all drivers on the host that lived beside these executors count.
-    A host without an executor of the application has series of zeros. The caller decides whether
-    it is an error that no host has one (``executor_count``).
+    Executors are found by ``app_id``, the driver by its ``label`` (its ``--result`` argument);
+    without one, all drivers on the host that lived beside these executors count.
     """
     trees = tree_cpu(samples)
     executors = [x for x in trees if x.program.role == "executor" and x.program.app_id == app_id]
@@ -120,9 +112,8 @@ class _Ended:
 class _Account:
     """Balances a parent's waited-for time with the time already counted for its ended children.
 
-    ``balance`` is waited-for time that is not counted yet. Below zero, the waited-for time does not
-    include all ended children yet. ``ended`` are the children that ended in this tick, and earlier
-    ones while the balance is below zero.
+    ``balance`` is waited-for time that is not counted yet; below zero, ended children are not in it
+    yet. ``ended`` are the children that ended in this tick, and earlier ones while it is so.
     """
 
     balance: int = 0
@@ -177,7 +168,12 @@ class _Ledger:
 
     def _enrol(self, key: ProcessKey, number: int, tick: Tick) -> None:
         """Find the tree and the class of a process that is new in this tick."""
-        program = self._program(key)
+        program = self._samples.programs.get(key)
+        if program is None:
+            raise MeasurementError(
+                f"samples of host {self._samples.host}: process {key.pid} has no proc line;"
+                " the file was damaged"
+            )
         if program.role in TREE_ROLES:
             tree = self.trees.get(key)
             if tree is None:
@@ -189,31 +185,16 @@ class _Ledger:
             pid = tick.processes[key].ppid
             parent = next((other for other in tick.processes if other.pid == pid), None)
             owner = self._tree_of.get(parent) if parent else None
-            owner = owner or self._root_tree(program.root)
+            newest = reversed(self.trees.items())
+            rooted = (tree for root, tree in newest if root.pid == program.root)
+            owner = owner or next(rooted, None)
             if owner is not None:
                 self._tree_of[key] = owner
                 inherited = parent is not None and self._in_python.get(parent, False)
                 self._in_python[key] = inherited or program.is_python
 
-    def _program(self, key: ProcessKey) -> SampledProgram:
-        program = self._samples.programs.get(key)
-        if program is None:
-            raise MeasurementError(
-                f"samples of host {self._samples.host}: process {key.pid} has no proc line;"
-                " the file was damaged"
-            )
-        return program
-
-    def _root_tree(self, pid: int) -> TreeCpu | None:
-        """Return the newest tree whose root has this pid."""
-        trees = [tree for key, tree in self.trees.items() if key.pid == pid]
-        return trees[-1] if trees else None
-
     def _ended(self, number: int, tick: Tick) -> dict[ProcessKey, list[_Ended]]:
-        """Return the processes that are gone, by the living parent that may have waited for them.
-
-        Processes that went together are one: the time of all went up to the first living parent.
-        """
+        """Return the processes that are gone, those together as one, by the first living parent."""
         gone = {key: old for key, old in self._before.items() if key not in tick.processes}
         key_of = {key.pid: key for key in self._before}
         heads: dict[ProcessKey, _Ended] = {}

@@ -7,7 +7,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from nexmark.measure.samples import MeasurementError
@@ -18,10 +18,9 @@ class CpuSeries:
     """Cumulative CPU-seconds of one application on one host at ``times`` (epoch seconds).
 
     ``executors`` are the JVMs, ``python`` their Python workers, ``driver`` the driver with all its
-    children (None where the driver was not on this host), ``executor_count`` how many executors
-    were seen, at once or one after another. ``executor_ends`` has the times at which an executor
-    was first found to be gone. ``busy`` and ``steal`` cover the whole machine, None where the
-    sampler sees only part of it.
+    children (None where it was not on this host), ``executor_count`` how many executors were seen
+    in all. ``executor_ends``: when one was first found to be gone. ``busy`` and ``steal`` cover the
+    whole machine, None where the sampler sees only part of it.
     """
 
     host: str
@@ -50,10 +49,7 @@ class CpuSeries:
         return self.at(values, end) - self.at(values, start)
 
     def at(self, values: Sequence[float], instant: float) -> float:
-        """Return a cumulative series at an instant, on a straight line between two readings.
-
-        MeasurementError when the samples do not reach to the instant.
-        """
+        """Return a cumulative series at an instant; MeasurementError beyond the samples."""
         right = self._bracket(instant)
         left_time, right_time = self.times[right - 1], self.times[right]
         share = (instant - left_time) / (right_time - left_time)
@@ -98,11 +94,8 @@ def _steps(values: Sequence[float] | None) -> list[int] | None:
     """Return the differences in milliseconds; they are small and repeat themselves."""
     if values is None:
         return None
-    millis = [round(value * _MILLIS) for value in values]
-    return [after - before for before, after in zip([0, *millis], millis, strict=False)]
+    return [y - x for x, y in pairwise([0, *(round(value * _MILLIS) for value in values)])]
 
 
 def _sums(steps: Sequence[int] | None) -> tuple[float, ...] | None:
-    if steps is None:
-        return None
-    return tuple(total / _MILLIS for total in accumulate(steps))
+    return None if steps is None else tuple(total / _MILLIS for total in accumulate(steps))

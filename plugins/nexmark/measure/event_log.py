@@ -1,22 +1,20 @@
 """Spark's event log of one application: the work of each operator and stage of the query.
 
-A log is read line by line and never held as a whole. Operators come from the physical plan of the
-batches that count, without the wrappers of code generation. Each has Spark's own SQL metrics,
-summed over the tasks of these batches. If batches ran different plans (a source had nothing new,
-say), the plan that used most CPU time is taken. The other plans are mapped onto it by the names of
-the operators in the skeleton (``nexmark_jobs.plan_fingerprint``).
+A log is read line by line. Operators come from the physical plan of the batches that count, without
+the wrappers of code generation, with Spark's own SQL metrics, summed over the tasks. If batches ran
+different plans (a source had nothing new, say), the one that used most CPU time is taken; the
+others are mapped onto it by the names of the operators (``nexmark_jobs.plan_fingerprint``).
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nexmark.measure.event_log_files import EventLogError, event_lines
+from nexmark.measure.event_log_files import EventLogError, read_events
 from nexmark.measure.executed_plan import Part, PlanNode, SqlMetric, folded, nodes_of
 
 _NS, _MS = 1e9, 1e3
@@ -26,10 +24,8 @@ _NS, _MS = 1e9, 1e3
 class StageTotals:
     """The tasks of one stage of the plan, summed over batches; seconds of task threads.
 
-    ``cpu_s`` is the CPU time of running the task, ``deserialise_cpu_s`` the CPU time of unpacking
-    it before. ``run_s`` is its run time, ``gc_s`` the time its JVM collected garbage
-    meanwhile (every task of the JVM counts this for itself), ``fetch_wait_s`` the time it waited
-    for shuffle data.
+    ``deserialise_cpu_s`` is the CPU time of unpacking tasks, before they run; ``gc_s`` counts the
+    time its JVM collected garbage once for every task; ``fetch_wait_s``: waiting for shuffle data.
     """
 
     tasks: int = 0
@@ -54,7 +50,6 @@ class StageTotals:
             setattr(self, name, getattr(self, name) + value)
 
 
-_PREFIX = b'{"Event":"'
 _SQL = "org.apache.spark.sql.execution.ui.SparkListener"
 _BATCH = re.compile(r"\bbatch = (\d+)")
 _CODEGEN_SCOPE = re.compile(r'"WholeStageCodegen \((\d+)\)"')
@@ -96,8 +91,7 @@ def read_event_log(
     no log, when it is cut off or broken, or when one of the batches is not in it.
     """
     reading = _Reading(frozenset(batches))
-    for line in event_lines(directory, application_id):
-        reading.take(line, directory)
+    read_events(directory, application_id, reading.handlers)
     return reading.done(directory)
 
 
@@ -112,7 +106,7 @@ class _Reading:
         self._plans: dict[int, list[PlanNode]] = {}
         self._stages: dict[int, _Stage] = {}
         self._driver: dict[int, dict[int, int]] = {}
-        self._handlers = {
+        self.handlers = {
             b"SparkListenerLogStart": self._log_start,
             b"SparkListenerApplicationStart": self._application_start,
             b"SparkListenerApplicationEnd": self._application_end,
@@ -122,23 +116,6 @@ class _Reading:
             f"{_SQL}SQLAdaptiveExecutionUpdate".encode(): self._plan,
             f"{_SQL}DriverAccumUpdates".encode(): self._driver_updates,
         }
-
-    def take(self, line: bytes, source: Path) -> None:
-        if not line.startswith(_PREFIX):
-            raise EventLogError(f"{source}: a line of the event log is no event: {line[:40]!r}")
-        handler = self._handlers.get(line[len(_PREFIX) : line.find(b'"', len(_PREFIX))])
-        if handler is None:
-            return
-        try:
-            event = json.loads(line)
-        except ValueError:
-            raise EventLogError(f"{source}: the event log is cut off in mid-line") from None
-        try:
-            handler(event)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise EventLogError(
-                f"{source}: an event is not as Spark 3.5 to 4.3 writes it: {error!r}"
-            ) from None
 
     def _log_start(self, event: Mapping[str, Any]) -> None:
         self._version = event["Spark Version"]

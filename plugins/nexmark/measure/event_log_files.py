@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from nexmark.errors import NexmarkError
 
+_PREFIX = b'{"Event":"'
 _ROLLING = "eventlog_v2_"
 _PART = re.compile(r"events_(\d+)_")
 _ZSTD = ".zstd"
@@ -20,16 +24,32 @@ class EventLogError(NexmarkError):
     """An event log cannot be read, or lacks what the caller asked for."""
 
 
-def event_lines(directory: Path, application_id: str | None = None) -> Iterator[bytes]:
-    """Return the events of the one application whose log is in a directory, a line each.
+def read_events(
+    directory: Path,
+    application_id: str | None,
+    handlers: Mapping[bytes, Callable[[Mapping[str, Any]], None]],
+) -> None:
+    """Hand the events of the one application whose log is in a directory to their handlers.
 
-    ``application_id`` chooses one if there are several.
+    ``application_id`` chooses one if there are several; ``handlers`` are by the name of the event.
+    EventLogError, in one line, when there is no log, or when it is cut off or broken.
     """
-    for path in _files(directory, application_id):
+    for line in chain.from_iterable(map(_lines, _files(directory, application_id))):
+        if not line.startswith(_PREFIX):
+            raise EventLogError(f"{directory}: a line of the event log is no event: {line[:40]!r}")
+        handler = handlers.get(line[len(_PREFIX) : line.find(b'"', len(_PREFIX))])
+        if handler is None:
+            continue
         try:
-            yield from _lines(path)
-        except OSError as error:
-            raise EventLogError(f"{path}: cannot be read: {error.strerror or error}") from None
+            event = json.loads(line)
+        except ValueError:
+            raise EventLogError(f"{directory}: the event log is cut off in mid-line") from None
+        try:
+            handler(event)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise EventLogError(
+                f"{directory}: an event is not as Spark 3.5 to 4.3 writes it: {error!r}"
+            ) from None
 
 
 def _files(directory: Path, application_id: str | None) -> list[Path]:
@@ -38,7 +58,9 @@ def _files(directory: Path, application_id: str | None) -> list[Path]:
     except OSError as error:
         raise EventLogError(f"{directory}: no event log: {error.strerror or error}") from None
     if application_id is not None:
-        found = [x for x in found if _application(x) == application_id]
+        found = [
+            x for x in found if x.name.removeprefix(_ROLLING).split(".", 1)[0] == application_id
+        ]
     if len(found) != 1:
         whose = f" of {application_id}" if application_id else ""
         raise EventLogError(f"{directory}: {len(found)} event logs{whose}, one expected")
@@ -51,11 +73,6 @@ def _files(directory: Path, application_id: str | None) -> list[Path]:
     return [parts[number] for number in sorted(parts)]
 
 
-def _application(path: Path) -> str:
-    name = path.name.removeprefix(_ROLLING).removesuffix(_IN_PROGRESS)
-    return name.split(".", 1)[0]
-
-
 def _lines(path: Path) -> Iterator[bytes]:
     import zstandard
 
@@ -65,12 +82,14 @@ def _lines(path: Path) -> Iterator[bytes]:
             f"{path}: only plain and zstd event logs are read; set"
             " spark.eventLog.compression.codec=zstd"
         )
-    with path.open("rb") as stream:
-        if not name.endswith(_ZSTD):
-            yield from stream
-            return
-        reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
-        try:
+    try:
+        with path.open("rb") as stream:
+            if not name.endswith(_ZSTD):
+                yield from stream
+                return
+            reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
             yield from io.BufferedReader(reader)
-        except zstandard.ZstdError as error:
-            raise EventLogError(f"{path}: is no whole zstd file: {error}") from None
+    except zstandard.ZstdError as error:
+        raise EventLogError(f"{path}: is no whole zstd file: {error}") from None
+    except OSError as error:
+        raise EventLogError(f"{path}: cannot be read: {error.strerror or error}") from None

@@ -54,13 +54,11 @@ class SqlMetric:
 class Part:
     """A part of a repetition's work, in seconds.
 
-    ``place`` is its number among the parts. Operators come first, in the order of the printed plan;
-    their place is the place in the plan, their name the one in the skeleton. ``parent`` (the
-    operator that takes its rows) and ``covers`` are places in the plan, too; ``covers`` names the
-    operators whose time this part includes. ``stage`` is the number of the stage in the plan (an
-    exchange is in the stage that writes it). ``metrics`` of an operator are Spark's, by name with
-    unit: seconds, bytes, or a number of rows or things. ``cpu_s`` is None where the CPU
-    time is not known (phases of the driver, because only executors are measured).
+    Operators come first, in the order of the printed plan, named as in the skeleton: ``place``,
+    ``parent`` (the operator that takes its rows) and ``covers`` (the operators whose time this part
+    includes) are places there. ``stage`` is numbered in the plan; an exchange is in the stage that
+    writes it. ``metrics`` are by name with unit. ``cpu_s`` is None where it is not known (phases of
+    the driver, because only executors are measured).
     """
 
     place: int

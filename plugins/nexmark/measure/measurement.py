@@ -18,33 +18,25 @@ MIN_INTERVALS = 10
 class Measurement(RunFacts):
     """All measurements of a repetition; ``_s`` seconds, ``_ms`` milliseconds, times epoch seconds.
 
-    Run
-        From the start of the streaming query to the end of its last batch: ``wall_s``, ``events``
-        (of the generator, all kinds), ``throughput`` events/s, ``cpu_s`` of the executors with
-        their Python workers in that time (``cpu_executors_s`` + ``cpu_python_s``), ``cores`` =
-        cpu_s / wall_s, ``throughput_per_core`` = events / cpu_s. ``cpu_driver_s``: driver with all
-        its children, None when it ran on a host without samples.
-    Steady state
-        ``steady_*``: from the start of the first data batch after ``warmup_batches`` to the end of
-        the last data batch, so without JIT warm-up and without the batches that only close windows
-        at the end of the input. None when no such batch is left, or when the window is shorter
-        than ``MIN_INTERVALS`` sampling intervals. If the sampler was held up, the gap between the
-        readings at the edges of the window takes the place of the interval.
-    Metric of record
-        ``cpu_s_per_mevent``: executors' CPU-seconds (with Python workers) per million events.
-        ``basis`` steady: in the steady state; application: over the whole life of the executors,
-        start-up included, where there is no steady state to measure. Both are kept; never
-        compare figures of different bases.
-    Latency
-        ``batch_ms_p50/p95/p99``: duration of the data batches after the warm-up (all data batches
-        when none is left), linear between ranks; with few batches p99 is close to the longest.
-    Around it
-        ``other_cores``: CPU used on the hosts by anything else, ``steal_cores``: CPU the hypervisor
-        took; both over the run, None where a sampler did not see its whole machine.
-        ``sampler_cores``: what the costliest sampler used.
-    Others
-        ``figures``: values of the metrics of ``model.METRICS`` that have no field here, by name.
-        ``latency``: of a paced repetition, the latency of every event, as HdrHistogram encodes it.
+    Run: from the start of the streaming query to the end of its last batch. ``events`` of the
+    generator, all kinds; ``cpu_s`` of the executors with their Python workers; ``cores`` = cpu_s /
+    wall_s; ``throughput_per_core`` = events / cpu_s; ``cpu_driver_s``: driver with all its
+    children, None when it ran on a host without samples.
+
+    Steady state: ``steady_*``, from the start of the first data batch after ``warmup_batches`` to
+    the end of the last data batch, so without JIT warm-up and without the batches that only close
+    windows. None when no such batch is left, or when the window is shorter than ``MIN_INTERVALS``
+    sampling intervals (or gaps between the readings at its edges).
+
+    ``cpu_s_per_mevent``, the metric of record: executors' CPU-seconds per million events. ``basis``
+    steady: in the steady state; application: over the whole life of the executors, where there is
+    no steady state. Both are kept; never compare figures of different bases.
+
+    ``batch_ms_*``: duration of the data batches after the warm-up (of all, when none is left).
+    ``other_cores``: CPU used on the hosts by anything else, ``steal_cores``: CPU the hypervisor
+    took, both None where a sampler did not see its whole machine. ``sampler_cores``: of the
+    costliest. ``figures``: metrics of ``model.METRICS`` that have no field here. ``latency``: of
+    every event of a paced repetition, as HdrHistogram encodes it.
     """
 
     events: int
@@ -100,8 +92,8 @@ def measure_series(
 ) -> Measurement:
     """Return the measurements from CPU series that were made (or stored) before.
 
-    MeasurementError too if not as many ``executors`` were seen as the application asked for, or
-    if one of them ended before the run did, unless some were ``killed``.
+    MeasurementError if other than as many ``executors`` were seen, or one ended before the run did,
+    unless some were ``killed``.
     """
     _check_found(run, series, executors, killed)
     wall_s = run.end - run.start
@@ -152,7 +144,7 @@ def measure_series(
         sampling_interval_s=max(x.interval_s for x in series),
         sampler_cores=max((x.sampler_cores for x in series if x.sampler_cores), default=None),
         other_cores=_other_cores(run, series),
-        steal_cores=_machine_cores(run, series, [x.steal for x in series]),
+        steal_cores=_machine_cores(run, series, "steal"),
     )
 
 
@@ -161,8 +153,8 @@ def steady_window(
 ) -> SteadyWindow | None:
     """Return the steady state of a run, None when it is too short to measure.
 
-    The events of the window are the run's events times the share of the window's batches in the
-    rows of all data batches: right also where Spark counts a row once per stream that reads it.
+    Its events are its share in the rows of all data batches: right also where Spark counts a row
+    once per stream that reads it.
     """
     data = data_batches(run.batches)
     steady = data[warmup_batches:]
@@ -227,20 +219,16 @@ def _cpu(series: Sequence[CpuSeries], start: float, end: float) -> float:
     return sum(x.between(x.executors, start, end) + x.between(x.python, start, end) for x in series)
 
 
-def _machine_cores(
-    run: RunResult, series: Sequence[CpuSeries], totals: Sequence[Sequence[float] | None]
-) -> float | None:
-    cores = 0.0
-    for x, total in zip(series, totals, strict=True):
-        if total is None:
-            return None
-        cores += x.between(total, run.start, run.end) / (run.end - run.start)
-    return cores
+def _machine_cores(run: RunResult, series: Sequence[CpuSeries], what: str) -> float | None:
+    totals = [(x, getattr(x, what)) for x in series]
+    if any(total is None for _, total in totals):
+        return None
+    return sum(x.between(y, run.start, run.end) / (run.end - run.start) for x, y in totals)
 
 
 def _other_cores(run: RunResult, series: Sequence[CpuSeries]) -> float | None:
     """Return the cores that the hosts spent on other things than this application."""
-    busy = _machine_cores(run, series, [x.busy for x in series])
+    busy = _machine_cores(run, series, "busy")
     if busy is None:
         return None
     ours = _cpu(series, run.start, run.end)

@@ -1,9 +1,8 @@
 """How the CPU time of a repetition is spread over the operators of its plan.
 
-Three measurements are exact: the CPU time of all executors, the CPU time of each stage's task
-threads, and the time that unpacking the tasks took. Nothing measures the CPU time of an operator.
-Spark has stopwatches in some operators, but they also run while the operator waits for its input.
-The estimate follows these rules:
+Exact are the CPU time of all executors, the task threads of each stage, and unpacking tasks.
+Nothing measures the CPU time of an operator: Spark has stopwatches in some of them, but they also
+run while the operator waits for its input. The estimate follows these rules:
 
 1. A stage's CPU time is split in proportion to time, as if its threads had been equally busy in
    every second that they ran. All figures of operators are therefore estimates.
@@ -13,13 +12,12 @@ The estimate follows these rules:
    stopwatch is *covered*: the operator above includes its time.
 4. A stateful operator ends a span: it takes all its input before it puts out a row. The spans above
    it contain only its commit.
-5. The time in which no stopwatch ran stays with the stage (``rest of stage``): loading state,
-   compiling generated code, reading shuffles, operators on top of the last span. If the stopwatches
+5. The time in which no stopwatch ran stays with the stage (``rest of stage``). If the stopwatches
    add up to more than the run time of the stage, they are scaled down to it, and the rest is 0.
 
 The removal of state is not used: its stopwatch runs while other operators work on the rows that
-come out. The CPU time of the executors outside of task threads (garbage collection, the JIT
-compiler, the network, start-up, Python workers) is a part of its own, found by subtraction.
+come out. CPU time outside of task threads (garbage collection, the JIT compiler, the network,
+start-up, Python workers) is a part of its own, found by subtraction.
 """
 
 from __future__ import annotations
@@ -43,11 +41,7 @@ _STATEFUL = "time to update [s]"
 
 
 def parts(log: EventLog, cpu_s: float, phases: Mapping[str, float]) -> list[Part]:
-    """Return the parts of a repetition.
-
-    ``cpu_s`` is the CPU time of its executors in the batches of the log, ``phases`` the time the
-    driver spent in each step of them.
-    """
+    """Return the parts; ``cpu_s`` is of the executors in the batches, ``phases`` of the driver."""
     seconds, covers = _stopwatches(log.operators)
     rests: list[tuple[int | None, float, StageTotals]] = []
     for number, totals in sorted(log.stages.items(), key=lambda x: (x[0] is None, x[0] or 0)):
@@ -87,9 +81,7 @@ def _of_stage(totals: StageTotals) -> dict[str, float]:
     return {name: round(value, _DECIMALS) for name, value in metrics.items() if value}
 
 
-def _stopwatches(
-    operators: Sequence[Part],
-) -> tuple[dict[int, float], dict[int, tuple[int, ...]]]:
+def _stopwatches(operators: Sequence[Part]) -> tuple[dict[int, float], dict[int, tuple[int, ...]]]:
     """Return the time of each operator that has a stopwatch, and which it covers."""
     below: dict[int, list[Part]] = {}
     for operator in operators:
@@ -126,14 +118,9 @@ def _inside(
     while todo:
         operator = todo.pop(0)
         own, span = _read(operator)
-        if _STATEFUL in operator.metrics:
-            inner += own
-        elif span is not None:
-            inner += span
-        else:
-            inner += own
-            if not own:
-                covered.append(operator.place)
+        inner += own if span is None or _STATEFUL in operator.metrics else span
+        if span is None:
+            covered += [] if own else [operator.place]
             todo = [*below.get(operator.place, ()), *todo]
     return inner, tuple(covered)
 
@@ -141,11 +128,7 @@ def _inside(
 def repetition_parts(
     events: Path, result: Mapping[str, Any], measurement: Measurement
 ) -> list[Part]:
-    """Return the parts of a repetition, of the batches that its metric of record is of.
-
-    These are the data batches after the warm-up where it has a steady state, else all of them.
-    ``events`` is the directory of its event log. EventLogError where that cannot be read.
-    """
+    """Return the parts, of the batches of its metric of record; EventLogError without a log."""
     batches: Sequence[Mapping[str, Any]] = result["batches"]
     cpu_s = measurement.cpu_application_s
     if measurement.basis == Basis.STEADY and measurement.steady_cpu_s is not None:

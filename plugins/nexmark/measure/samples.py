@@ -62,10 +62,9 @@ class Tick:
 
 @dataclass(frozen=True)
 class HostSamples:
-    """Everything one sampler wrote on one host.
+    """Everything one sampler wrote on one host; ``programs``: the last known of each process.
 
-    ``programs`` holds the last known identity of each process. ``sampler_cpu_s`` and ``elapsed_s``
-    describe the sampler itself; they are None when it was killed.
+    ``sampler_cpu_s`` and ``elapsed_s`` are of the sampler itself, None when it was killed.
     """
 
     host: str
@@ -83,9 +82,8 @@ class HostSamples:
         """Return the instants of the ticks in seconds since the epoch, on one steady clock.
 
         That is the monotonic clock, moved to the median of its distance from the wall clock, less
-        ``clock_offset_s``, by which the host's clock is ahead of the driver's.
-        MeasurementError when the wall clock was set during the samples: batch times and samples
-        could not be brought together.
+        ``clock_offset_s``, by which the host is ahead of the driver. MeasurementError when the wall
+        clock was set during the samples.
         """
         distances = [tick.wall - tick.mono for tick in self.ticks]
         step = max(distances) - min(distances)
@@ -112,8 +110,8 @@ def read_samples(path: Path, clock_offset_s: float = 0.0) -> HostSamples:
 def parse_samples(lines: Iterable[str], source: str) -> HostSamples:
     """Return the samples in the lines; ``source`` names them in errors.
 
-    A last line cut short (sampler killed, disk full) is left out. MeasurementError for anything
-    else that is not a line of the format, and for samples without a single tick.
+    A last line cut short (sampler killed, disk full) is left out. MeasurementError for any other
+    that is not of the format, and for samples without a single tick.
     """
     text = list(lines)
     while text and (not text[-1].endswith("\n") or not text[-1].strip()):
@@ -155,11 +153,7 @@ def _assemble(records: Sequence[dict[str, Any]], source: str) -> HostSamples:
         scope=str(header["scope"]),
         programs={
             ProcessKey(record["pid"], record["starttime"]): SampledProgram(
-                role=record["role"],
-                root=record["root"],
-                cmd=record["cmd"],
-                app_id=record["app_id"],
-                label=record["label"],
+                *(record[name] for name in ("role", "root", "cmd", "app_id", "label"))
             )
             for record in records
             if record["kind"] == "proc"

@@ -1,23 +1,16 @@
 """Whether every executor of a repetition did its share, and no host stalled meanwhile.
 
 An executor that does nothing makes a query look cheaper, and nothing else shows it: the result is
-right, and its CPU is simply not in the sum. So this module asks the event log and the samples:
+right, and its CPU is simply not in the sum. So the event log and the samples are asked.
 
-- ``uneven``: did each executor run about as many tasks as the others?
-- ``stalled``: was a host without a sample for long, or an executor without CPU while it had a task?
-
-Shares are counted in the stages that have at least one task per slot. Spark then gives every free
-slot a task, whatever the data; a stage with fewer tasks may go to any executor, and how much CPU
-a task takes depends on its partition.
-
-Ordinary runs are far from the bounds. In 11 repetitions of q0, q3, q5, q7, q8 with 2 and 3
-executors, on 2 cores with three times more to do, the least share was 0.73 of the others', no
-gap was above 0.9 s, and no executor that had a task was quiet for 0.9 s.
+Shares are counted in the stages that have at least one task per slot: Spark then gives every free
+slot a task, whatever the data. In 11 ordinary repetitions of q0, q3, q5, q7, q8 with 2 and 3
+executors, on 2 cores with three times more to do, the least share was 0.73 of the others', no gap
+was above 0.9 s, and no executor that had a task was quiet for 0.9 s: far from the bounds.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +20,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from nexmark.measure.cpu import tree_cpu
-from nexmark.measure.event_log_files import EventLogError, event_lines
+from nexmark.measure.event_log_files import read_events
 from nexmark.measure.samples import HostSamples
 
 #: An idle JVM uses less than 1 % of a core, a busy one tens of per cent.
@@ -36,26 +29,19 @@ QUIET_CORES = 0.02
 
 @dataclass(frozen=True)
 class ProcessCpu:
-    """Cumulative CPU-seconds of one executor with its Python workers, while it was seen.
-
-    ``times`` in epoch seconds; ``resolution_s`` is the unit of the kernel's count.
-    """
+    """CPU-seconds of an executor with its Python workers; ``resolution_s``: the kernel's unit."""
 
     times: tuple[float, ...]
     cpu_s: tuple[float, ...]
     resolution_s: float
 
     def quiet(self, start: float, end: float) -> list[tuple[float, float]]:
-        """Return the longest spans between ``start`` and ``end`` in which it used next to no CPU.
-
-        In every reading of a span it used less than QUIET_CORES, or one unit of the kernel's clock.
-        """
+        """Return the longest spans in which no reading had more than QUIET_CORES."""
         spans: list[tuple[float, float]] = []
         readings = zip(self.times, self.cpu_s, strict=True)
         for (before, used), (now, total) in pairwise(readings):
-            if before < start or now > end:
-                continue
-            if total - used > max(QUIET_CORES * (now - before), 1.01 * self.resolution_s):
+            least = max(QUIET_CORES * (now - before), 1.01 * self.resolution_s)
+            if before < start or now > end or total - used > least:
                 continue
             if spans and spans[-1][1] == before:
                 spans[-1] = (spans[-1][0], now)
@@ -79,10 +65,7 @@ class HostExecutors:
 
 
 def host_executors(samples: HostSamples, app_id: str) -> HostExecutors:
-    """Return the executors of an application in the samples of a host.
-
-    MeasurementError when the host's clock was moved.
-    """
+    """Return the executors of an application in the samples of a host; as ``HostSamples.times``."""
     times = samples.times()
     found = []
     for tree in tree_cpu(samples):
@@ -94,16 +77,12 @@ def host_executors(samples: HostSamples, app_id: str) -> HostExecutors:
     return HostExecutors(samples.host, samples.interval_s, times, tuple(found))
 
 
-_PREFIX = b'{"Event":"'
 _MS, _NS = 1e3, 1e9
 
 
 @dataclass(frozen=True)
 class TaskSpan:
-    """One task, from its launch to its end; epoch seconds of the driver's clock.
-
-    ``stage`` is (id, attempt); ``run_s`` and ``cpu_s`` are its executor's figures.
-    """
+    """A task of a stage (id, attempt), by the driver's clock (epoch seconds); its figures."""
 
     stage: tuple[int, int]
     start: float
@@ -124,45 +103,30 @@ class ExecutorWork:
 
 
 def read_executor_work(directory: Path, application_id: str | None = None) -> list[ExecutorWork]:
-    """Return the executors of the log in a directory, in the order they registered.
-
-    EventLogError, in one line, when there is no log or when it is damaged.
-    """
+    """Return the executors of a log, in the order they registered; EventLogError if damaged."""
     found: dict[str, ExecutorWork] = {}
-    for line in event_lines(directory, application_id):
-        handler = _HANDLERS.get(line[len(_PREFIX) : line.find(b'"', len(_PREFIX))])
-        if handler is None:
-            continue
-        try:
-            handler(found, json.loads(line))
-        except (KeyError, TypeError, ValueError) as error:
-            raise EventLogError(f"{directory}: an event cannot be read: {error!r}") from None
+
+    def added(event: Mapping[str, Any]) -> None:
+        name, info = str(event["Executor ID"]), event["Executor Info"]
+        at = event["Timestamp"] / _MS
+        found[name] = ExecutorWork(name, info["Host"], int(info["Total Cores"]), at)
+
+    def ended(event: Mapping[str, Any]) -> None:
+        info, metrics = event["Task Info"], event.get("Task Metrics") or {}
+        executor = found.get(str(info["Executor ID"]))
+        if executor is not None:
+            task = TaskSpan(
+                stage=(event["Stage ID"], event["Stage Attempt ID"]),
+                start=info["Launch Time"] / _MS,
+                end=info["Finish Time"] / _MS,
+                run_s=metrics.get("Executor Run Time", 0) / _MS,
+                cpu_s=metrics.get("Executor CPU Time", 0) / _NS,
+            )
+            executor.tasks.append(task)
+
+    handlers = {b"SparkListenerExecutorAdded": added, b"SparkListenerTaskEnd": ended}
+    read_events(directory, application_id, handlers)
     return list(found.values())
-
-
-def _added(found: dict[str, ExecutorWork], event: Mapping[str, Any]) -> None:
-    name, info = str(event["Executor ID"]), event["Executor Info"]
-    at = event["Timestamp"] / _MS
-    found[name] = ExecutorWork(name, info["Host"], int(info["Total Cores"]), at)
-
-
-def _task(found: dict[str, ExecutorWork], event: Mapping[str, Any]) -> None:
-    info, metrics = event["Task Info"], event.get("Task Metrics") or {}
-    executor = found.get(str(info["Executor ID"]))
-    if executor is None:
-        return
-    executor.tasks.append(
-        TaskSpan(
-            stage=(event["Stage ID"], event["Stage Attempt ID"]),
-            start=info["Launch Time"] / _MS,
-            end=info["Finish Time"] / _MS,
-            run_s=metrics.get("Executor Run Time", 0) / _MS,
-            cpu_s=metrics.get("Executor CPU Time", 0) / _NS,
-        )
-    )
-
-
-_HANDLERS = {b"SparkListenerExecutorAdded": _added, b"SparkListenerTaskEnd": _task}
 
 
 #: An executor that ran less than this part of the others' tasks (median) has not done its share.
@@ -194,9 +158,9 @@ def uneven(
 ) -> list[str]:
     """Return the executors that did not do their share of the tasks launched in a period.
 
-    ``executors`` is the number that the application asked for, each with ``cores`` cores. ``names``
-    gives the host of an address that Spark knows. An executor that never registered has run
-    nothing. If more registered, one was lost and another took its place: then there are no shares.
+    ``executors`` is the number asked for, each with ``cores`` cores. ``names`` gives the host of an
+    address that Spark knows. One that never registered has run nothing. If more registered, one was
+    lost and another took its place: then there are no shares.
     """
     if len(work) > executors:
         return []
@@ -231,7 +195,9 @@ def stalled(
     found = []
     for host in hosts:
         limit = max(STALL_S, STALL_INTERVALS * host.interval_s)
-        gap = _longest_gap(host, period)
+        # A sampler that has ended is no stall.
+        gaps = (b - a for a, b in pairwise(host.times) if b >= period[0] and a <= period[1])
+        gap = max(gaps, default=0.0)
         if gap > limit:
             found.append(f"host {host.host} gave no sample for {gap:.1f} s of the run")
             continue
@@ -256,19 +222,13 @@ def _wide_tasks(work: Sequence[ExecutorWork], slots: int, period: Period) -> Cou
     return Counter(executor for executor, stage in ran if sizes[stage] >= slots)
 
 
-def _longest_gap(host: HostExecutors, period: Period) -> float:
-    """Return the longest time between two readings; a sampler that has ended is no stall."""
-    gaps = (b - a for a, b in pairwise(host.times) if b >= period[0] and a <= period[1])
-    return max(gaps, default=0.0)
-
-
 def _idle(
     host: HostExecutors, work: Sequence[ExecutorWork], period: Period, limit: float
 ) -> list[Period]:
     """Return when an executor of a host used no CPU although it had a task.
 
-    The samples do not say which process is which executor. So there have to be more quiet
-    processes than executors without a task.
+    The samples do not say which process is which executor: more processes have to be quiet than
+    executors are without a task.
     """
     quiet = [
         span for x in host.executors for span in x.quiet(*period) if span[1] - span[0] >= limit
@@ -280,14 +240,10 @@ def _idle(
             if end - start < limit:
                 continue
             silent = sum(c <= start and end <= d for c, d in quiet)
-            if silent > len(host.executors) - _with_task(work, start, end):
+            busy = sum(any(t.start <= start and end <= t.end for t in x.tasks) for x in work)
+            if silent > len(host.executors) - busy:
                 found.append((start, end))
     return found
-
-
-def _with_task(work: Sequence[ExecutorWork], start: float, end: float) -> int:
-    """Return the number of executors that had one task for all of a span."""
-    return sum(any(t.start <= start and end <= t.end for t in x.tasks) for x in work)
 
 
 def _silent(done: Sequence[_Done], hosts: Sequence[HostExecutors], executors: int) -> list[str]:

@@ -27,8 +27,8 @@ from nexmark.cluster import OWNER_VARIABLE
 from nexmark.cluster.local import LocalCluster
 from nexmark.config import Size, SshCluster
 from nexmark.config.fields import Model
+from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import connector, connector_files
-from nexmark.kafka.kafka_error import KafkaError
 from nexmark.model import BROKER_CPU, READ_RATE, SOURCE_RATE, Arm, grouped
 from nexmark.night.paced_night import events_of, prefix_of
 from nexmark.night.plan import Deployment, Deployments, Night
@@ -147,8 +147,7 @@ def fill_topics(
         KafkaError: The broker does not start, the events cannot be written, or a jar is missing.
     """
     from nexmark.kafka.filling import fill
-    from nexmark.kafka.lone_consumer import read_alone
-    from nexmark.kafka.topics import KafkaCluster
+    from nexmark.kafka.topics import KafkaCluster, read_alone
 
     for each in {x.spark_version for x in (deployments.candidate, *deployments.baselines.values())}:
         connector(each, say)

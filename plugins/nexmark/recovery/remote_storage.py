@@ -48,7 +48,7 @@ class Fault:
         highest = 100 if kind == "errors" else 3600
         if found.kind not in FAULTS or not 0 < found.size <= highest:
             raise ValueError(
-                f"{text!r} is no fault; write outage:SECONDS, slow:FACTOR or errors:PERCENT, "
+                f"{text!r} is not a fault; write outage:SECONDS, slow:FACTOR or errors:PERCENT, "
                 "e.g. outage:10"
             )
         return found

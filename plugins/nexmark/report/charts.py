@@ -34,15 +34,17 @@ def night_charts(night: NightEvidence) -> list[Chart]:
     ]
     y = vega.field("query:N", sort=None, title=None)
     layers = [vega.one("x"), *vega.estimate("x", {"y": y}, [vega.tip("query", "query")])]
-    name = _short(metric_of(lines[0].metric)) if lines else ""
+    if not lines:
+        return []
+    metric = metric_of(lines[0].metric)
     chart = Chart(
-        f"{name} ratio of each query",
+        f"{'CPU' if metric.bases else metric.heading} ratio of each query",
         "With its 95 % interval; a red triangle fails the night.",
         {"data": {"values": data}, "height": {"step": 18}, "layer": layers},
         ("query", "ratio", "from", "to"),
         tuple((x.query, x.ratio, x.lo, x.hi) for x in lines),
     )
-    return [chart] if data else []
+    return [chart]
 
 
 def query_charts(found: QueryEvidence) -> list[Chart]:
@@ -94,11 +96,6 @@ def latency_chart(latencies: Sequence[ArmLatency]) -> Chart:
         ("arm", "repetitions", "events", "p50 ms", "p90", "p99", "p99.9", "longest"),
         tuple((x.arm, x.repetitions, x.events, *x.percentiles, x.longest) for x in latencies),
     )
-
-
-def _short(metric: Metric) -> str:
-    """Return the name of a metric in titles."""
-    return "CPU" if metric.bases else metric.heading
 
 
 def pairs_chart(
@@ -297,18 +294,13 @@ def verdicts_chart(gate: GateHealth) -> Chart | None:
     ]
     if not counts:
         return None
+    number, tones = vega.tip("number", "queries"), ("bad", "warn", "calm", "good")
     encoding = {
         "x": vega.field("place:O", title="night", axis=None),
         "y": vega.field("number:Q", title="queries", stack=True),
-        "color": vega.by(
-            "tone", {tone: tone for tone in ("bad", "warn", "calm", "good")}, vega.LEGEND
-        ),
+        "color": vega.by("tone", {tone: tone for tone in tones}, vega.LEGEND),
         "order": vega.field("rank:Q"),
-        "tooltip": [
-            vega.tip("night", "night"),
-            vega.tip("verdict", "verdict"),
-            vega.tip("number", "queries"),
-        ],
+        "tooltip": [vega.tip("night", "night"), vega.tip("verdict", "verdict"), number],
     }
     return Chart(
         "Verdicts by night",

@@ -12,10 +12,8 @@ import csv
 import io
 import json
 import math
-import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +25,7 @@ from nexmark.evidence.night_evidence import NightEvidence, Report, make_report, 
 from nexmark.evidence.query_evidence import QueryEvidence, query_evidence
 from nexmark.evidence.rows import Row
 from nexmark.evidence.signoffs import EVIDENCE, HTML, SUMS, digest, seal
-from nexmark.home import write_text
+from nexmark.home import whole_directory, write_text
 from nexmark.report.charts import night_charts, query_charts, time_charts
 from nexmark.report.evidence_json import night_json, query_json
 from nexmark.report.rendering import environment, standalone
@@ -193,11 +191,11 @@ def write_bundle(directory: Path, copy: Path, evidence: NightEvidence, store: St
     content = night_json(evidence)
     made = _place(directory, content)
     if not made.exists():
-        with _whole(made) as temporary:
+        with whole_directory(made) as temporary:
             _fill(temporary, evidence, content, store)
     kept = copy.with_name(copy.name + made.name.removeprefix(directory.name))
     if not kept.exists():
-        with _whole(kept) as temporary:
+        with whole_directory(kept) as temporary:
             shutil.copytree(made, temporary, dirs_exist_ok=True)
     return Bundle(made, kept, seal(made))
 
@@ -207,10 +205,9 @@ def question_text(evidence: NightEvidence, draft: Path, bundle: Path) -> str:
 
     The colour, the lines that matter, the table, and where the rest is.
     """
-    report = evidence.report
-    content = {"page": evidence, "table": render_table(report.rows)}
-    places = {"draft": draft, "bundle": bundle}
-    return environment().get_template("question.md").render(**content, **places).strip()
+    content = {"page": evidence, "table": render_table(evidence.report.rows)}
+    template = environment().get_template("question.md")
+    return template.render(**content, draft=draft, bundle=bundle).strip()
 
 
 def _place(directory: Path, evidence: Mapping[str, Any]) -> Path:
@@ -244,17 +241,3 @@ def _fill(
     (directory / SUMS).write_text("".join(lines), encoding="utf-8")
     for path in (*files, directory / SUMS):
         path.chmod(READ_ONLY)
-
-
-@contextmanager
-def _whole(directory: Path) -> Iterator[Path]:
-    """A temporary directory beside it that becomes it in the end; it is there whole or not."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    temporary = directory.with_name(f".{directory.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
-    try:
-        yield temporary
-        temporary.replace(directory)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

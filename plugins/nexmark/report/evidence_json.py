@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from nexmark.attribution.explained import Attribution, ChangeKind
-from nexmark.attribution.sentences import words
+from nexmark.attribution.explained import Attribution, ChangeKind, words
 from nexmark.evidence.alarms import Acknowledged
 from nexmark.evidence.night_evidence import NightEvidence
 from nexmark.evidence.pairs import OF_BATCH, STAGES, PairOfRuns

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from nexmark.attribution.sentences import words
+from nexmark.attribution.explained import words
 from nexmark.evidence.night_list import legend, look
 from nexmark.report.vega_lite import Chart
 from nexmark.secrets import without_any_secret, without_secrets

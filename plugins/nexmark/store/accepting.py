@@ -18,24 +18,23 @@ COUNTS, SUPERSEDED, EXPIRED, WITHDRAWN = "counts", "superseded", "expired", "wit
 
 
 def counting(rows: Iterable[AcceptanceRow], at: datetime) -> dict[str, AcceptanceRow]:
-    """Return by query the newest acceptance that counted at the moment ``at``.
-
-    ``rows`` are the acceptances of one engine, workload and cluster, oldest first.
-    """
+    """Return by query the newest acceptance that counts ``at`` a moment; oldest first."""
     return {row.query: row for row in rows if row.accepted <= at and not row.over(at)}
 
 
 def states(rows: Sequence[AcceptanceRow], at: datetime) -> list[tuple[AcceptanceRow, str]]:
     """Return each acceptance with its state, in the given order."""
     newest = {_place(row): row.id for row in rows if not row.over(at)}
-    return [(row, _state(row, at, newest.get(_place(row)) == row.id)) for row in rows]
+    found = []
+    for row in rows:
+        state = COUNTS if newest.get(_place(row)) == row.id else SUPERSEDED
+        state = EXPIRED if row.expired(at) else state
+        found.append((row, WITHDRAWN if row.withdrawn(at) else state))
+    return found
 
 
 def parse_expiry(text: str, now: datetime) -> datetime | None:
-    """Return the start of a day (2027-01-31, UTC), or ``now`` plus a number of days (30d).
-
-    Returns None for an empty text. Raises Refused for any other text.
-    """
+    """Return the start of a day (2027-01-31, UTC), ``now`` plus days (30d), or None for ""."""
     text = text.strip()
     if not text:
         return None
@@ -58,10 +57,7 @@ def check_request(
     expires: datetime | None,
     now: datetime,
 ) -> None:
-    """Refuse an acceptance that has no reason, names an unknown query, or is over already.
-
-    Also refuse a night that tried a setting: its figures describe the setting, not the build.
-    """
+    """Refuse to accept without a reason, a query that is unknown, until now, or a tried setting."""
     if night.candidate_conf:
         raise Refused(
             f"run {night.id} is no baseline: {confs_of_candidate(night)}; put that into the"
@@ -69,9 +65,7 @@ def check_request(
         )
     if not reason.strip():
         raise Refused(f"run {night.id}: an acceptance needs a reason; say why: REASON=...")
-    if expires is not None and expires.tzinfo is None:
-        expires = expires.astimezone()
-    if expires is not None and expires <= now:
+    if expires is not None and expires.astimezone() <= now:
         raise Refused(
             f"run {night.id}: an acceptance until {expires:%Y-%m-%d %H:%M} is over already;"
             " give a later day"
@@ -99,14 +93,6 @@ def check_withdrawal(row: AcceptanceRow | None, number: int, reason: str) -> Non
         )
     if not reason.strip():
         raise Refused(f"acceptance {number}: a withdrawal needs a reason; say why: REASON=...")
-
-
-def _state(row: AcceptanceRow, at: datetime, newest: bool) -> str:
-    if row.withdrawn(at):
-        return WITHDRAWN
-    if row.expired(at):
-        return EXPIRED
-    return COUNTS if newest else SUPERSEDED
 
 
 def _place(row: AcceptanceRow) -> tuple[str, str, str, str]:

@@ -1,18 +1,28 @@
-"""An engine on SQLite or PostgreSQL. On both, transactions that write wait for each other."""
+"""The database, on SQLite or PostgreSQL, opened at the schema of this package.
+
+On both, transactions that write wait for each other.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from nexmark.config import paths
 from nexmark.home import make_home, touch_private
 from nexmark.secrets import without_secrets
-from nexmark.store.store_error import StoreError
+from nexmark.store.store_error import StoreError, database_error, no_results, shown
+from nexmark.store.table_rows import NightRow
 
 BUSY_TIMEOUT_S = 30
 """So long a night's tasks wait for the lock of another process."""
@@ -27,13 +37,12 @@ _WRITES = "nexmark_writes"
 
 
 def connect(url: str, patience_s: float | None = None) -> Engine:
-    """Return an engine on a database URL; nothing is opened yet. StoreError for no such URL.
-
-    ``patience_s``: how long to wait for the lock of another process (``BUSY_TIMEOUT_S``).
-    """
+    """Return an engine on a database URL; nothing is opened yet. StoreError for no such URL."""
     patience_s = BUSY_TIMEOUT_S if patience_s is None else patience_s
     try:
-        parsed = _with_driver(make_url(url))
+        parsed = make_url(url)
+        if parsed.drivername in ("postgresql", "postgres"):
+            parsed = parsed.set(drivername="postgresql+psycopg")
         if parsed.get_backend_name() == SQLITE:
             return _sqlite(parsed, patience_s)
         if parsed.get_backend_name() == POSTGRESQL:
@@ -57,13 +66,6 @@ def snapshot(engine: Engine) -> Engine:
     if engine.dialect.name == POSTGRESQL:
         return engine.execution_options(isolation_level="REPEATABLE READ")
     return engine
-
-
-def _with_driver(url: URL) -> URL:
-    """Return the URL with the driver of this package where it names none."""
-    if url.drivername in ("postgresql", "postgres"):
-        return url.set(drivername="postgresql+psycopg")
-    return url
 
 
 def _sqlite(url: URL, patience_s: float) -> Engine:
@@ -126,6 +128,122 @@ def make_file(engine: Engine) -> None:
         touch_private(path)
 
 
-def is_there(engine: Engine) -> bool:
-    """Tell whether an SQLite file is there, without making it; a server may always have one."""
-    return engine.dialect.name != SQLITE or Path(engine.url.database or "/").exists()
+SCHEMA = "0012"
+"""The newest revision in ``migrations``; a test holds the two together."""
+POLL_S = 0.02
+_VERSIONS = (
+    "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL,"
+    " CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
+)
+
+
+def open_engine(url: str, *, create: bool = True, patience_s: float | None = None) -> Engine:
+    """Return an engine on a database with the schema of this package, made or migrated if need be.
+
+    Several processes may open it at once. ``patience_s``: how long to wait for others. StoreError
+    when it cannot be reached or is not there (and may not be ``create``d), when another process
+    keeps it locked, or when a newer package has been at it.
+    """
+    engine = connect(url, patience_s)
+    try:
+        if create:
+            make_file(engine)
+        elif engine.dialect.name == SQLITE and not Path(engine.url.database or "/").exists():
+            raise no_results(engine)
+        with _alone(engine, patience_s), engine.connect() as connection:
+            if not create and _revision(connection) is None:
+                raise no_results(engine)
+            if _outdated(connection):
+                _migrate(connection)
+    except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+        raise database_error(engine, error) from error
+    return engine
+
+
+@contextmanager
+def _alone(engine: Engine, patience_s: float | None) -> Iterator[None]:
+    """Keep other processes from opening the same SQLite file meanwhile; it goes into WAL mode."""
+    if engine.dialect.name != SQLITE or not engine.url.database:
+        yield
+        return
+    directory = os.open(Path(engine.url.database).parent, os.O_RDONLY)
+    try:
+        _lock(directory, BUSY_TIMEOUT_S if patience_s is None else patience_s)
+        raw = engine.raw_connection()
+        try:
+            raw.cursor().execute("PRAGMA journal_mode=WAL")
+        finally:
+            raw.close()
+        yield
+    finally:
+        os.close(directory)
+
+
+def _lock(directory: int, patience_s: float) -> None:
+    """Lock a directory; BlockingIOError where another process has it for longer."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(POLL_S)
+
+
+def _outdated(connection: Connection) -> bool:
+    current = _revision(connection)
+    connection.rollback()
+    if current is not None and current > SCHEMA:
+        raise StoreError(
+            f"results database {shown(connection.engine)}: its schema {current} is newer than that"
+            f" of this package ({SCHEMA}); update the package or set NEXMARK_DB to another database"
+        )
+    return current != SCHEMA
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return str(revision) if revision is not None else None
+
+
+def _migrate(connection: Connection) -> None:
+    """Bring the schema up to date in one transaction; others that want to, wait and find it so."""
+    with _tables_may_be_replaced(connection):
+        if connection.dialect.name == POSTGRESQL:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OPENERS})")
+        if _revision(connection) != SCHEMA:
+            upgrade(connection)
+        connection.commit()
+
+
+def upgrade(connection: Connection, revision: str = SCHEMA) -> None:
+    """Migrate to a revision, or make the tables, within the transaction of the connection."""
+    current = _revision(connection)
+    if current is None:
+        NightRow.metadata.create_all(connection)
+        connection.execute(text(_VERSIONS))
+        connection.execute(text(f"INSERT INTO alembic_version VALUES ('{SCHEMA}')"))
+    else:
+        from nexmark.store.migrations import migrate  # alembic is slow to import
+
+        migrate(connection, current, revision)
+
+
+@contextmanager
+def _tables_may_be_replaced(connection: Connection) -> Iterator[None]:
+    """Let SQLite replace a table that others refer to: dropping it would delete their rows too."""
+    if connection.dialect.name != SQLITE:
+        yield
+        return
+    raw = connection.connection.driver_connection
+    assert raw is not None
+    raw.execute("PRAGMA foreign_keys=OFF")
+    try:
+        yield
+    finally:
+        connection.rollback()
+        raw.execute("PRAGMA foreign_keys=ON")

@@ -1,14 +1,17 @@
-"""The whole results database as files: CSV, or Parquet by way of DuckDB, which reads JSON lines."""
+"""The whole results database as files: CSV, or Parquet by way of DuckDB, which reads JSON lines.
+
+And the paired nights as CSV for ``python -m nexmark.verdict --nights``, which judges them again:
+measurements only, no acceptances, no settings of the gate. A query that is not proven right has one
+more pair whose value is nan, so that the replay finds it INVALID too. A missing repetition has no
+row. A night that taught the gate nothing has 0 in the column ``teaches``.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
-import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,11 +20,107 @@ from typing import Any
 from sqlalchemy import JSON, Boolean, Column, Float, Integer, select
 from sqlalchemy.orm import Session
 
+from nexmark.config.paths import safe_name
+from nexmark.home import whole_directory
 from nexmark.measure.cpu_series import unpack
-from nexmark.store.replayed import write_nights
+from nexmark.model import CANARY, COMPARABLE, CPU, Arm, Mode, Stage, grouped
+from nexmark.store.gate_input import read_night
 from nexmark.store.store_error import StoreError
 from nexmark.store.table_base import Base, Utc
-from nexmark.store.table_rows import SeriesRow
+from nexmark.store.table_rows import CanaryRow, NightRow, RepetitionRow, SeriesRow
+from nexmark.verdict.measured_night import Measured, MeasuredNight
+from nexmark.verdict.stored_nights import COLUMNS, OPTIONAL
+
+NAME = "nights.csv"
+
+
+def write_nights(session: Session, directory: Path) -> dict[str, int]:
+    """Write a file for each series of comparable paired nights; the newest is ``nights.csv``."""
+    newest_first = (
+        select(NightRow)
+        .where(NightRow.mode == Mode.PAIRED)
+        .order_by(NightRow.started.desc(), NightRow.id)
+    )
+    series = grouped(
+        session.scalars(newest_first),
+        lambda night: tuple(str(getattr(night, x)) for x in COMPARABLE if x != "mode"),
+    )
+    written: dict[str, int] = {}
+    for series_of, nights in series.items():
+        name = f"nights-{safe_name('-'.join(series_of))}.csv" if written else NAME
+        with (directory / name).open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, [*COLUMNS, *OPTIONAL], lineterminator="\n")
+            writer.writeheader()
+            for night in reversed(nights):
+                writer.writerows(rows_of(session, night))
+        written[name] = len(nights)
+    return written
+
+
+def rows_of(session: Session, night: NightRow) -> Iterator[dict[str, Any]]:
+    """Return the rows of one night."""
+    judged = read_night(session, night)
+    positions = _positions(session, night.id)
+    own = {"night": night.id, "teaches": int(night.teaches)}
+    facts = {**own, "asked": judged.asked, "queries": " ".join(judged.expected)}
+    for row in (*_figures(judged), *_wrong(judged)):
+        place = (row["query"], row["arm"], row["stage"], row["pair"])
+        baseline = judged.baseline.get(row["query"], "")
+        yield {**facts, "baseline": baseline, "order": positions.get(place), **row}
+    for row in _canaries(session, night.id):
+        yield {**own, **row}
+
+
+def _figures(night: MeasuredNight) -> Iterator[dict[str, Any]]:
+    for one in night.measured:
+        for stage, pairs in ((Stage.FIRST, one.pairs), (Stage.FRESH, one.fresh)):
+            for pair in pairs:
+                for arm, value in pair.arms:
+                    if value is not None:
+                        yield _row(one, stage, pair.number, arm, value)
+
+
+def _wrong(night: MeasuredNight) -> Iterator[dict[str, Any]]:
+    """Return a pair without a measurement for each metric of a query that is not proven right."""
+    measured = grouped(night.measured, lambda one: one.query)
+    for query in night.invalid:
+        for one in measured.get(query) or [Measured(query, CPU, ())]:
+            number = 1 + max((pair.number for pair in one.pairs), default=0)
+            yield _row(one, Stage.FIRST, number, Arm.CANDIDATE, math.nan)
+
+
+def _row(one: Measured, stage: int, pair: int, arm: str, value: float) -> dict[str, Any]:
+    return {
+        "query": one.query,
+        "basis": one.basis,
+        "stage": stage,
+        "pair": pair,
+        "arm": arm,
+        "metric": one.metric,
+        "value": repr(float(value)),
+    }
+
+
+def _positions(session: Session, run: str) -> dict[tuple[Any, ...], int | None]:
+    columns = (RepetitionRow.query, RepetitionRow.arm, RepetitionRow.stage, RepetitionRow.number)
+    query = select(*columns, RepetitionRow.position).where(RepetitionRow.night_id == run)
+    return {tuple(key): position for *key, position in session.execute(query)}
+
+
+def _canaries(session: Session, run: str) -> Iterator[dict[str, Any]]:
+    query = select(CanaryRow).where(CanaryRow.night_id == run)
+    readings = session.scalars(query.order_by(CanaryRow.taken, CanaryRow.id))
+    for order, reading in enumerate(readings, 1):
+        yield {
+            "query": CANARY,
+            "arm": reading.moment,
+            "order": order,
+            "metric": reading.metric,
+            "value": repr(math.nan if reading.value is None else reading.value),
+            "host": reading.host,
+            "group": reading.group,
+        }
+
 
 FORMATS = ("parquet", "csv")
 _AT_ONCE = 200
@@ -43,13 +142,12 @@ Rows = Iterable[Mapping[str, Any]]
 
 
 def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
-    """Write every table and the paired nights into a directory that is not there, or empty.
-
-    Returns the number of rows by file; of a file of nights, of nights. It is there whole or not at
-    all. StoreError when it cannot be written.
-    """
+    """Write every table and the paired nights into a new directory, whole or not; rows by file."""
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        what = "is not empty" if directory.is_dir() else "is a file"
+        raise StoreError(f"cannot export to {directory}: it {what}; give another OUT")
     try:
-        with _whole(directory) as temporary:
+        with whole_directory(directory.resolve()) as temporary:
             written = {
                 f"{table.name}.{form}": _WRITERS[form](table, temporary / f"{table.name}.{form}")
                 for table in tables(session)
@@ -59,24 +157,6 @@ def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
         raise StoreError(
             f"cannot export to {directory}: {error.strerror or error}; give another OUT"
         ) from error
-
-
-@contextmanager
-def _whole(directory: Path) -> Iterator[Path]:
-    """Let a directory be filled under a temporary name beside it; renamed at the end."""
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        what = "is not empty" if directory.is_dir() else "is a file"
-        raise StoreError(f"cannot export to {directory}: it {what}; give another OUT")
-    target = directory.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
-    try:
-        yield temporary
-        temporary.replace(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -89,11 +169,7 @@ class ExportedTable:
 
 
 def tables(session: Session) -> Iterator[ExportedTable]:
-    """Return every table, its rows in the order they were recorded.
-
-    What is packed in ``sample_series`` is there as ``samples``, one row per reading: cumulative
-    CPU-seconds at a time (seconds since 1970).
-    """
+    """Return every table; ``samples`` are cumulative CPU-seconds, as in ``sample_series``."""
     for table in Base.metadata.sorted_tables:
         columns = {column.name: _type(column) for column in table.columns}
         if table.name == SeriesRow.__tablename__:
@@ -111,7 +187,9 @@ def write_csv(table: ExportedTable, path: Path) -> int:
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(table.columns)
-        return _each(table.rows, lambda row: writer.writerow(_cells(row, table.columns)))
+        return _each(
+            table.rows, lambda row: writer.writerow([plain(row[x]) for x in table.columns])
+        )
 
 
 def write_parquet(table: ExportedTable, path: Path) -> int:
@@ -151,10 +229,6 @@ def _each(rows: Rows, write: Callable[[Mapping[str, Any]], object]) -> int:
         write(row)
         count += 1
     return count
-
-
-def _cells(row: Mapping[str, Any], columns: Iterable[str]) -> list[Any]:
-    return [plain(row[name]) for name in columns]
 
 
 def _line(row: Mapping[str, Any], columns: Iterable[str]) -> str:

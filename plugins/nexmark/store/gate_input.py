@@ -1,10 +1,9 @@
-"""A night as the gate takes it, made of the raw rows of the store.
+"""A night as the gate takes it, and its repetitions as the attribution does, made of raw rows.
 
 CPU time is taken on one basis for a query: the steady state where every repetition of both arms
 has it, else the whole application. A wrong result in either arm makes the query invalid, and so
 does a candidate that does not go on from the checkpoints of the baseline, or back. A first pair
-that did not run leaves its place empty, with the reason; the gate says whether the other pairs are
-enough. Fresh pairs that are not there are for the gate to see, too.
+that did not run leaves its place empty, with the reason.
 """
 
 from __future__ import annotations
@@ -17,21 +16,30 @@ from typing import Any
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
-from nexmark.model import ARMS, JUDGED, METRICS, Arm, Basis, Metric, Stage, Status, one_basis
+from nexmark.attribution.explained import Observed, Plan
+from nexmark.measure.executed_plan import Part
+from nexmark.model import (
+    ARMS,
+    JUDGED,
+    METRICS,
+    Arm,
+    Basis,
+    Metric,
+    Stage,
+    Status,
+    grouped,
+    one_basis,
+)
 from nexmark.store.table_rows import (
     CanaryRow,
     CompatibilityRow,
     NightRow,
+    PartRow,
+    PlanRow,
     RepetitionRow,
     ValidationRow,
 )
-from nexmark.verdict.measured_night import (
-    Canary,
-    Measured,
-    MeasuredNight,
-    canaries_of,
-    pairs_of,
-)
+from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, canaries_of, pairs_of
 
 _KEY = ("query", "arm", "stage", "number", "status", "reason")
 
@@ -60,16 +68,11 @@ def read_night(
     arms: tuple[str, str] = ARMS,
     queries: Sequence[str] | None = None,
 ) -> MeasuredNight:
-    """Return a night with the first arm as candidate and the second as baseline.
-
-    Of all its queries, unless ``queries`` names some.
-    """
+    """Return a night, or some queries of it; the first arm is the candidate."""
     wanted = list(night.queries) if queries is None else list(queries)
     rows = _repetitions(session, night.id, arms, queries)
     validations = _validations(session, night.id, arms, queries)
-    by_query: dict[str, list[_Repeated]] = {}
-    for row in rows:
-        by_query.setdefault(row.query, []).append(row)
+    by_query = grouped(rows, lambda row: row.query)
     places = {query: place for place, query in enumerate(wanted)}
     measured = [
         found
@@ -78,7 +81,7 @@ def read_night(
         if (found := _measured(metric, query, own, arms)) is not None
     ]
     canary = _canaries(session, night.id)
-    grouped = {reading.group for reading in canary}
+    with_canary = {reading.group for reading in canary}
     return MeasuredNight(
         night.id,
         tuple(measured),
@@ -89,9 +92,13 @@ def read_night(
             **(broken_by_upgrade(session, night.id, wanted) if arms == ARMS else {}),
             **_invalid(rows, validations, arms),
         },
-        missing=_missing(rows),
+        missing={
+            row.query: f"{row.name}: {row.reason}"
+            for row in reversed(rows)
+            if (row.status, row.stage) == (Status.FAILED, Stage.FIRST)
+        },
         baseline={query: str(build) for query, build in (night.baselines or {}).items()},
-        groups={query: query for query in wanted if query in grouped},
+        groups={query: query for query in wanted if query in with_canary},
         teaches=night.teaches,
     )
 
@@ -120,12 +127,12 @@ def _repetitions(
 def _validations(
     session: Session, run: str, arms: Iterable[str], queries: Sequence[str] | None
 ) -> Sequence[Row[Any]]:
-    names = ("query", "arm", "success", "failures")
-    columns = [getattr(ValidationRow, name) for name in names]
-    query = select(*columns).where(ValidationRow.night_id == run, ValidationRow.arm.in_(arms))
+    row = ValidationRow
+    query = select(row.query, row.arm, row.success, row.failures)
+    query = query.where(row.night_id == run, row.arm.in_(arms))
     if queries is not None:
-        query = query.where(ValidationRow.query.in_(queries))
-    return session.execute(query.order_by(ValidationRow.query, ValidationRow.arm.desc())).all()
+        query = query.where(row.query.in_(queries))
+    return session.execute(query.order_by(row.query, row.arm.desc())).all()
 
 
 def _measured(
@@ -153,10 +160,7 @@ def _measured(
 def _invalid(
     rows: Sequence[_Repeated], validations: Sequence[Row[Any]], arms: tuple[str, str]
 ) -> dict[str, str]:
-    """Return why a query is not proven right, by query.
-
-    The candidate has to be verified. The baseline was when it was accepted.
-    """
+    """Return why a query is not proven right; the baseline was verified when it was accepted."""
     reasons: dict[str, str] = {}
     for row in validations:
         if not row.success:
@@ -181,14 +185,62 @@ def broken_by_upgrade(session: Session, run: str, queries: Iterable[str]) -> dic
     return {row.query: f"{row.outcome}: {row.reason}" for row in session.execute(query)}
 
 
-def _missing(rows: Sequence[_Repeated]) -> dict[str, str]:
-    failed = [row for row in rows if row.status == Status.FAILED and row.stage == Stage.FIRST]
-    return {row.query: f"{row.name}: {row.reason}" for row in reversed(failed)}
-
-
 def _canaries(session: Session, run: str) -> tuple[Canary, ...]:
     query = select(CanaryRow).where(CanaryRow.night_id == run)
     return canaries_of(
         (x.metric, x.host, x.group, x.moment, math.nan if x.value is None else x.value)
         for x in session.scalars(query.order_by(CanaryRow.taken, CanaryRow.id))
     )
+
+
+_KEPT = ("number", "stage", "basis", "cpu_s_per_mevent", "wall_s")
+_COLUMNS = (
+    *("id", "arm", "events", "steady_events", *_KEPT),
+    *("formulation", "confs", "plan_id", "parts_problem"),
+)
+
+
+def read_parts(session: Session, repetitions: Iterable[int]) -> dict[int, tuple[Part, ...]]:
+    """Return the parts of repetitions, by the id of the repetition, each in the order of places."""
+    where = PartRow.repetition_id.in_(list(repetitions))
+    columns = [getattr(PartRow, name) for name in ("repetition_id", *Part.__dataclass_fields__)]
+    statement = select(*columns).where(where).order_by(PartRow.repetition_id, PartRow.place)
+    found: dict[int, list[Part]] = {}
+    for identity, *values in session.execute(statement):
+        fields = dict(zip(Part.__dataclass_fields__, values, strict=True))
+        fields["covers"] = tuple(fields["covers"])
+        found.setdefault(identity, []).append(Part(**fields))
+    return {identity: tuple(parts) for identity, parts in found.items()}
+
+
+def read_observed(
+    session: Session, run: str, query: str, arms: Sequence[str]
+) -> dict[str, list[Observed]]:
+    """Return the repetitions of a query that count, by arm."""
+    columns = [getattr(RepetitionRow, name) for name in _COLUMNS]
+    where = (
+        RepetitionRow.night_id == run,
+        RepetitionRow.query == query,
+        RepetitionRow.arm.in_(arms),
+        RepetitionRow.status == Status.OK,
+    )
+    order = (RepetitionRow.stage, RepetitionRow.number)
+    rows = session.execute(select(*columns).where(*where).order_by(*order)).all()
+    parts = read_parts(session, [row.id for row in rows])
+    wanted = select(PlanRow).where(PlanRow.id.in_({row.plan_id for row in rows if row.plan_id}))
+    plans = {x.id: Plan(x.text, x.skeleton, x.skeleton_hash) for x in session.scalars(wanted)}
+    found: dict[str, list[Observed]] = {arm: [] for arm in arms}
+    for row in rows:
+        events = row.steady_events if row.basis == Basis.STEADY else row.events
+        if events and row.cpu_s_per_mevent and row.wall_s:
+            one = Observed(
+                **{name: getattr(row, name) for name in _KEPT},
+                events=events,
+                plan=plans.get(row.plan_id),
+                formulation=row.formulation or "",
+                confs={str(key): str(value) for key, value in dict(row.confs or {}).items()},
+                parts=parts.get(row.id, ()),
+                problem=row.parts_problem,
+            )
+            found[row.arm].append(one)
+    return found

@@ -1,7 +1,7 @@
 """Many nights at a time, for the pages: reads only the columns that are shown, never all rows.
 
-Nights are the runs of ``dags``, the DAGs whose runs the reader may see. If several versions of the
-gate judged a night, the newest version's verdicts are read.
+Nights are the runs of ``dags``, the DAGs whose runs the reader may see; verdicts are of the newest
+version of the gate that judged a night.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Boolean, ColumnElement, Executable, Row, case, func, select, tuple_
 
-from nexmark.model import SUITE
+from nexmark.model import SUITE, grouped
 from nexmark.store.query_history import PLACE
 from nexmark.store.reading import Reader
 from nexmark.store.table_rows import BuildRow, CanaryRow, NightRow, VerdictRow
@@ -43,13 +43,20 @@ class Judged(NamedTuple):
     night: str
     dag: str
     started: datetime
-    place: tuple[str, ...]
+    engine: str
+    workload: str
+    cluster: str
     build: str
     query: str
     value: str
     ratio: float | None
     bad: bool
     acceptance: int | None
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Engine, workload and cluster."""
+        return self.engine, self.workload, self.cluster
 
 
 def dag_ids(store: Reader) -> list[str]:
@@ -59,11 +66,7 @@ def dag_ids(store: Reader) -> list[str]:
 
 
 def nights(
-    store: Reader,
-    dags: Collection[str],
-    limit: int,
-    offset: int = 0,
-    build: str | None = None,
+    store: Reader, dags: Collection[str], limit: int, offset: int = 0, build: str | None = None
 ) -> Sequence[Row[Any]]:
     """Return the newest nights first, of a candidate build or of all."""
     query = select(*_NIGHT).where(NightRow.dag_id.in_(dags))
@@ -110,9 +113,7 @@ def tallies(store: Reader, runs: Collection[str]) -> dict[str, Tally]:
         .where(VerdictRow.decides, _of_newest_gate(runs))
         .group_by(VerdictRow.night_id, VerdictRow.value)
     )
-    by_night: dict[str, list[Row[Any]]] = {}
-    for row in _all(store, query):
-        by_night.setdefault(row.night_id, []).append(row)
+    by_night = grouped(_all(store, query), lambda row: row.night_id)
     return {
         night: Tally(
             {row.value: row.number for row in rows},
@@ -125,42 +126,25 @@ def tallies(store: Reader, runs: Collection[str]) -> dict[str, Tally]:
 
 
 def judged(store: Reader, nights: Sequence[Row[Any]], reds: bool = False) -> list[Judged]:
-    """Return the deciding verdicts of nights (of ``nights``), the oldest night first.
-
-    ``reds``: only the bad ones, and the first one after them on the same query, DAG and place.
-    """
-    known = {night.id: night for night in nights}
-    series = (*(getattr(NightRow, name) for name in ("dag_id", *PLACE)), VerdictRow.query)
-    order = (NightRow.started, VerdictRow.id)
-    before = func.lag(VerdictRow.bad, type_=Boolean()).over(partition_by=series, order_by=order)
-    names = ("night_id", "query", "value", "ratio", "acceptance_id")
-    columns = [getattr(VerdictRow, name) for name in names]
+    """Return the deciding verdicts, oldest first; ``reds``: bad ones, and the first after them."""
+    place = [getattr(NightRow, name) for name in PLACE]
+    before = func.lag(VerdictRow.bad, type_=Boolean()).over(
+        partition_by=(NightRow.dag_id, *place, VerdictRow.query),
+        order_by=(NightRow.started, VerdictRow.id),
+    )
+    of_night = (VerdictRow.night_id, NightRow.dag_id, NightRow.started, *place, NightRow.build_id)
+    said = (VerdictRow.query, VerdictRow.value, VerdictRow.ratio, VerdictRow.bad.label("bad"))
+    columns = (*of_night, *said, VerdictRow.acceptance_id)
     found = (
-        select(*columns, VerdictRow.bad.label("bad"), before.label("before"))
+        select(*columns, VerdictRow.id, before.label("before"))
         .join(NightRow, NightRow.id == VerdictRow.night_id)
-        .where(VerdictRow.decides, _of_newest_gate(known))
-        .order_by(*order)
+        .where(VerdictRow.decides, _of_newest_gate([night.id for night in nights]))
         .subquery()
     )
-    wanted = select(*(found.c[name] for name in (*names, "bad")))
+    wanted = select(*found.c[: len(columns)]).order_by(found.c.started, found.c.id)
     if reds:
         wanted = wanted.where(found.c.bad | found.c.before)
-    verdicts = [
-        Judged(
-            night=row.night_id,
-            dag=known[row.night_id].dag_id,
-            started=known[row.night_id].started,
-            place=tuple(getattr(known[row.night_id], name) for name in PLACE),
-            build=known[row.night_id].build_id,
-            query=row.query,
-            value=row.value,
-            ratio=row.ratio,
-            bad=bool(row.bad),
-            acceptance=row.acceptance_id,
-        )
-        for row in _all(store, wanted)
-    ]
-    return sorted(verdicts, key=lambda one: one.started)
+    return [Judged._make(row) for row in _all(store, wanted)]
 
 
 def visible(store: Reader, runs: Collection[str], metric: str) -> Sequence[Row[Any]]:

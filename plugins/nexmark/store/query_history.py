@@ -37,12 +37,10 @@ _INTERVAL = 2 * 1.96
 
 @dataclass(frozen=True)
 class RatioPoint:
-    """The verdict of one night on one query and metric.
+    """The verdict of one night on one query and metric, with its 95 % interval.
 
-    ``baseline`` is the build (or the accepted run) that ``build`` was compared with, if any.
-    ``ratio`` (candidate / baseline) and its 95 % interval come from the verdict; ``candidate`` is
-    the figure itself, in the unit of the metric. ``acceptance``: the id of the acceptance that
-    covers the verdict.
+    ``baseline`` is the build (or the accepted run) that ``build`` was compared with, if any;
+    ``candidate`` is the figure itself, in the unit of the metric.
     """
 
     night: str
@@ -76,10 +74,7 @@ class RatioPoint:
 
 @dataclass(frozen=True)
 class LevelChange:
-    """A lasting change: ``last`` is the night before it, ``first`` the first one of the new level.
-
-    ``change.ratio``: 1.08 is 8 % slower (more).
-    """
+    """A lasting change from the night ``last`` to ``first``; ``change.ratio`` 1.08: 8 % slower."""
 
     last: RatioPoint
     first: RatioPoint
@@ -134,11 +129,7 @@ def read_history(
 
 
 def trail(store: Reader, night: NightRow, query: str, metric: str, limit: int) -> list[RatioPoint]:
-    """Return the verdicts on a query in the comparable nights up to one, oldest first.
-
-    Of the last ``limit`` nights that have one, the one of the newest gate that judged each.
-    Comparable: the same DAG, engine, workload, cluster, shape and mode, and they teach the gate.
-    """
+    """Return the last ``limit`` verdicts on a query in comparable nights up to one."""
     same = [getattr(NightRow, x) == getattr(night, x) for x in ("dag_id", *PLACE, "shape")]
     taught = NightRow.teaches | (NightRow.id == night.id)
     where = [*same, NightRow.started <= night.started, VerdictRow.mode == night.mode]

@@ -14,13 +14,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, defer
 
 from nexmark.attribution.explained import Observed
-from nexmark.model import ARMS, CPU, JUDGED, Arm, Stage, Status, of_newest_gate
+from nexmark.model import ARMS, CPU, JUDGED, Arm, Stage, Status, grouped, of_newest_gate
 from nexmark.store import verdict_rows as judged
 from nexmark.store.accepting import counting
 from nexmark.store.connecting import snapshot
 from nexmark.store.export import export
-from nexmark.store.gate_input import broken_by_upgrade, read_night
-from nexmark.store.parts import read_observed
+from nexmark.store.gate_input import broken_by_upgrade, read_night, read_observed
 from nexmark.store.query_history import QueryHistory, read_history
 from nexmark.store.store_error import StoreError, UnknownNight, database_error
 from nexmark.store.table_rows import (
@@ -43,6 +42,7 @@ from nexmark.verdict.measured_night import MeasuredNight, QueryVerdict
 
 LISTED = 5
 RowType = TypeVar("RowType")
+OfNight = TypeVar("OfNight", CanaryRow, CompatibilityRow, ValidationRow)
 
 
 class Reader:
@@ -70,49 +70,40 @@ class Reader:
     def baseline(
         self, engine: str, workload: str, cluster: str = "local", at: datetime | None = None
     ) -> dict[str, BoundsArm]:
-        """Return the accepted baseline of each query that has one (at a moment; now).
-
-        Every query has its own: the run accepted for it last, where that has not expired.
-        """
+        """Return the accepted baseline of each query that has one (at a moment; now)."""
         rows = self.accepted(engine, workload, cluster, at or datetime.now(UTC))
         newest = {query: row.night_id for query, row in rows.items()}
         arms = {run: self.arms(run) for run in set(newest.values())}
         return {query: arms[run][query] for query, run in newest.items() if query in arms[run]}
 
-    def arms(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, BoundsArm]:
+    def arms(self, run: str) -> dict[str, BoundsArm]:
         """Return the figures of the right first repetitions of a run by query, to be judged."""
-        night = self.night(run)
-        rows: dict[str, list[RepetitionRow]] = {}
-        for row in self.repetitions(run):
-            if row.arm == arm and row.ok and row.stage == Stage.FIRST:
-                rows.setdefault(row.query, []).append(row)
-        return {query: BoundsArm(run, night.shape, _figures(own)) for query, own in rows.items()}
+        night, wanted = self.night(run), (Arm.CANDIDATE, Stage.FIRST, Status.OK)
+        right = [x for x in self.repetitions(run) if (x.arm, x.stage, x.status) == wanted]
+        names = ("number", "cpu_s_per_mevent_steady", "cpu_s_per_mevent_application")
+        figures = {
+            query: tuple(BoundsRepetition(*(getattr(x, name) for name in names)) for x in own)
+            for query, own in grouped(right, lambda x: x.query).items()
+        }
+        return {query: BoundsArm(run, night.shape, own) for query, own in figures.items()}
 
     def compatibility(self, run: str) -> list[CompatibilityRow]:
         """Return whether running queries survive, in the order they were checked."""
-        return self._all(
-            select(CompatibilityRow)
-            .where(CompatibilityRow.night_id == run)
-            .order_by(CompatibilityRow.id)
-        )
+        return self._of(CompatibilityRow, run, CompatibilityRow.id)
 
     def experiments(self, run: str | None = None) -> list[ExperimentRow]:
         """Return the arms of a measured experiment, in order; of all without ``run``."""
         rows = select(ExperimentRow).order_by(ExperimentRow.id)
         return self._all(rows if run is None else rows.where(ExperimentRow.run == run))
 
-    def invalid(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, str]:
+    def invalid(self, run: str) -> dict[str, str]:
         """Return why a query is wrong, or would not survive the upgrade, by query."""
         with self.reading() as session:
-            night = self._known(session, run)
-            broken = broken_by_upgrade(session, run, night.queries)
-        return {**(broken if arm == Arm.CANDIDATE else {}), **self.wrong(run, arm)}
+            broken = broken_by_upgrade(session, run, self._known(session, run).queries)
+        return {**broken, **self.wrong(run)}
 
     def wrong(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, str]:
-        """Return why a query that was run is not proven right, by query; others are right.
-
-        A failed validation, a repetition with a wrong result, or no validation at all.
-        """
+        """Return why a query that was run is not proven right, by query; others are right."""
         validations = {x.query: x for x in self.validations(run) if x.arm == arm}
         reasons = {
             query: " | ".join(map(str, validation.failures)) or "its result is wrong"
@@ -126,10 +117,10 @@ class Reader:
                 reasons.setdefault(row.query, "its result was not verified")
         return reasons
 
-    def missing(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, str]:
+    def missing(self, run: str) -> dict[str, str]:
         """Return why there is no measurement where a first repetition failed, by query."""
-        rows = [x for x in self.repetitions(run) if x.arm == arm and x.stage == Stage.FIRST]
-        failed = [x for x in rows if x.status == Status.FAILED]
+        wanted = (Arm.CANDIDATE, Stage.FIRST, Status.FAILED)
+        failed = [x for x in self.repetitions(run) if (x.arm, x.stage, x.status) == wanted]
         return {x.query: f"repetition {x.number}: {x.reason}" for x in reversed(failed)}
 
     def night(self, run: str) -> NightRow:
@@ -143,10 +134,7 @@ class Reader:
         return self._all(select(NightRow).order_by(*order).limit(limit))
 
     def find_run(self, name: str) -> NightRow:
-        """Return the run a person means by a name: the whole of it, or what makes it unique.
-
-        UnknownNight naming the nearest runs when there is none or more than one.
-        """
+        """Return the run of a name, or of what is unique in it; UnknownNight names the nearest."""
         order = (NightRow.started.desc(), NightRow.id)
         with self.reading() as session:
             nights = session.execute(select(NightRow.id, NightRow.run_id).order_by(*order)).all()
@@ -170,11 +158,7 @@ class Reader:
     def repetitions(
         self, run: str, queries: Collection[str] | None = None, leave_out: Sequence[str] = ()
     ) -> list[RepetitionRow]:
-        """Return the repetitions of a run: by query, arm, stage and number.
-
-        Of all or of some queries. ``leave_out`` names columns that are not read: most of the bytes
-        are in ``batch_list`` and ``confs``.
-        """
+        """Return repetitions by query, arm, stage and number, without the columns to leave out."""
         order = ("query", "arm", "stage", "number")
         query = select(RepetitionRow).where(RepetitionRow.night_id == run)
         if queries is not None:
@@ -186,13 +170,11 @@ class Reader:
     def sample_series(self, repetition_id: int) -> list[SeriesRow]:
         """Return the CPU series of a repetition, one per host; ``series.unpack`` reads them."""
         where = SeriesRow.repetition_id == repetition_id
-        query = select(SeriesRow).where(where).order_by(SeriesRow.host)
-        return self._all(query)
+        return self._all(select(SeriesRow).where(where).order_by(SeriesRow.host))
 
     def validations(self, run: str) -> list[ValidationRow]:
         """Return what the expectations said of a run."""
-        query = select(ValidationRow).where(ValidationRow.night_id == run)
-        return self._all(query.order_by(ValidationRow.query))
+        return self._of(ValidationRow, run, ValidationRow.query)
 
     def verdicts(self, run: str) -> list[VerdictRow]:
         """Return the verdicts on a run by the newest version of the gate that judged it."""
@@ -204,31 +186,20 @@ class Reader:
         self, engine: str | None = None, workload: str | None = None, cluster: str | None = None
     ) -> list[AcceptanceRow]:
         """Return the acceptances of an engine, workload and cluster (of all), oldest first."""
-        query = select(AcceptanceRow).order_by(AcceptanceRow.id)
         wanted = {"engine": engine, "workload": workload, "cluster": cluster}
-        query = query.filter_by(**{name: x for name, x in wanted.items() if x is not None})
-        return self._all(query)
+        given = {name: x for name, x in wanted.items() if x is not None}
+        return self._all(select(AcceptanceRow).order_by(AcceptanceRow.id).filter_by(**given))
 
     def accepted(
         self, engine: str, workload: str, cluster: str, at: datetime
     ) -> dict[str, AcceptanceRow]:
-        """Return the acceptance that counts at a moment, by query.
-
-        The newest one that is neither expired nor withdrawn: where one ends, the one before counts
-        again.
-        """
+        """Return the newest acceptance that counts at a moment (neither expired nor withdrawn)."""
         return counting(self.acceptances(engine, workload, cluster), at)
 
     def paired_night(
-        self,
-        run: str,
-        arms: tuple[str, str] = ARMS,
-        queries: Sequence[str] | None = None,
+        self, run: str, arms: tuple[str, str] = ARMS, queries: Sequence[str] | None = None
     ) -> MeasuredNight:
-        """Return a run as the gate takes it, the first of ``arms`` as candidate.
-
-        ``("control", "baseline")`` and ``("slowed", "baseline")`` are the pairs of the self-test.
-        """
+        """Return a run as the gate takes it, the first of ``arms`` as candidate."""
         with self.reading() as session:
             return read_night(session, self._known(session, run), arms, queries)
 
@@ -260,21 +231,14 @@ class Reader:
     def earlier(
         self, run: str, limit: int, queries: Collection[str] | None = None
     ) -> list[list[QueryVerdict]]:
-        """Return the verdicts of the last comparable nights before a run, oldest first.
-
-        Comparable: the same engine, workload, cluster, shape and mode. Nights that were not judged
-        are left out and not counted. ``queries``: the verdicts on these only.
-        """
+        """Return the verdicts of the last comparable nights that were judged, oldest first."""
         with self.reading() as session:
             return judged.earlier(session, self._known(session, run), limit, queries)
 
     def history(
         self, query: str, metric: str = CPU, place: Mapping[str, str | None] | None = None
     ) -> QueryHistory:
-        """Return one query and metric over the nights: verdicts, change points, acceptances.
-
-        The newest night fills in the parts of ``place`` (engine, workload, cluster) not given.
-        """
+        """Return one query and metric over the nights: see ``read_history``."""
         with self.reading() as session:
             return read_history(session, query, metric, place)
 
@@ -304,8 +268,7 @@ class Reader:
 
     def canaries(self, run: str) -> list[CanaryRow]:
         """Return the readings of the canary in a run, in the order they were taken."""
-        query = select(CanaryRow).where(CanaryRow.night_id == run)
-        return self._all(query.order_by(CanaryRow.taken, CanaryRow.id))
+        return self._of(CanaryRow, run, CanaryRow.taken, CanaryRow.id)
 
     def broker_benches(self) -> list[BrokerBenchRow]:
         """Return the newest benchmark of every Kafka, by its name."""
@@ -321,10 +284,7 @@ class Reader:
         version: int | None = None,
         dags: Collection[str] | None = None,
     ) -> list[SelfTestRow]:
-        """Return what the gate said of known changes, newest first.
-
-        Of an engine, a version of the gate, some DAGs; or of all.
-        """
+        """Return what the gate said of known changes, newest first."""
         query = select(SelfTestRow).join(NightRow, NightRow.id == SelfTestRow.night_id)
         query = query.where(*_tested(engine, dags))
         if version is not None:
@@ -343,10 +303,7 @@ class Reader:
             return session.scalar(query.where(*_tested(engine, dags)))
 
     def export(self, directory: Path, form: str = "parquet") -> Mapping[str, int]:
-        """Write everything into a new or empty directory as it is at this moment.
-
-        ``form`` is parquet or csv. Returns the number of rows (of nights) by file.
-        """
+        """Write everything into a new directory as it is at this moment; see ``export``."""
         with self._session(snapshot(self._engine)) as session:
             return export(session, directory, form)
 
@@ -357,6 +314,10 @@ class Reader:
     def _all(self, query: Select[RowType]) -> list[RowType]:
         with self.reading() as session:
             return list(session.scalars(query))
+
+    def _of(self, row: type[OfNight], run: str, *order: Any) -> list[OfNight]:
+        """Return the rows of a night in an order."""
+        return self._all(select(row).where(row.night_id == run).order_by(*order))
 
     @contextmanager
     def _session(self, engine: Engine) -> Iterator[Session]:
@@ -382,10 +343,3 @@ def _tested(engine: str | None, dags: Collection[str] | None) -> list[ColumnElem
 def _names(nights: Sequence[Any]) -> str:
     more = ", ..." if len(nights) > LISTED else ""
     return ", ".join(night.id for night in nights[:LISTED]) + more
-
-
-def _figures(rows: Sequence[RepetitionRow]) -> tuple[BoundsRepetition, ...]:
-    return tuple(
-        BoundsRepetition(row.number, row.cpu_s_per_mevent_steady, row.cpu_s_per_mevent_application)
-        for row in rows
-    )

@@ -25,14 +25,10 @@ class BuildRecord:
 
 @dataclass(frozen=True)
 class NightRecord:
-    """One DAG run. ``workload_spec`` and ``cluster_spec`` are the configured objects as JSON.
+    """One DAG run; the fields are as in ``NightRow``, specs are the configured objects as JSON.
 
-    ``jobs`` is the content hash of the deployed ``nexmark_jobs``, ``queries`` the requested queries
-    in order, ``repetitions`` how many of each (pairs, if the night has both arms), ``directory``
-    the run directory. ``mode`` is how the night is judged, ``baselines`` the build of the baseline
-    arm by query, ``seed`` draws the order of the pairs, ``gate_spec`` the gate as JSON,
-    ``candidate_conf`` the Spark confs of the candidate alone, if it has any, ``teaches`` whether
-    the gate learns from the night, ``baseline_builds`` describes the builds of ``baselines``.
+    ``jobs`` is the content hash of the deployed ``nexmark_jobs``, ``repetitions`` how many of each
+    query (pairs, if the night has both arms). ``baseline_builds``: the builds in ``baselines``.
     """
 
     dag_id: str
@@ -74,12 +70,11 @@ class SeriesRecord:
 class RepetitionRecord:
     """One repetition of a query: measured and right, or with the reason why not.
 
-    ``invalid`` says why it does not count although it ran (its result is wrong, or it could not be
-    measured), ``failed`` why it did not run to its end; at most one of them, and ``measurement``
-    may only be None with one of them. ``result`` is the content of the result file; its batches,
-    plan and confs are kept. ``number`` is the pair's within its ``stage``, ``position`` its place
-    among the repetitions of its query and stage as they really ran (from 1), None where it never
-    started. ``parts`` are what its event log says; ``parts_problem`` says why there are none.
+    ``invalid`` says why it does not count although it ran, ``failed`` why it did not run to its
+    end; at most one of them, and only with one ``measurement`` may be None. ``result`` is the
+    content of the result file. ``number`` is the pair's within its ``stage``, ``position`` its
+    place among the repetitions of its query and stage as they really ran (from 1), None where it
+    never started. ``parts`` are what its event log says; ``parts_problem``: why there are none.
     """
 
     run: str

@@ -2,58 +2,179 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from datetime import datetime
+from contextlib import AbstractContextManager
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import delete, tuple_
+from sqlalchemy import ColumnElement, delete, select, tuple_
+from sqlalchemy.orm import Session
 
+from nexmark.measure.cpu_series import pack
+from nexmark.measure.measurement import Measurement
 from nexmark.model import CPU, Value
 from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
+from nexmark.store.connecting import open_engine, writing
 from nexmark.store.gate_input import read_night
+from nexmark.store.reading import Reader
 from nexmark.store.records import (
     Accepted,
     CanaryRecord,
     CompatibilityRecord,
     ExperimentRecord,
+    NightRecord,
+    RepetitionRecord,
     SelfTestRecord,
+    ValidationRecord,
 )
-from nexmark.store.schema import open_engine
-from nexmark.store.store_error import Refused
+from nexmark.store.store_error import Refused, StoreError
+from nexmark.store.table_base import Base
 from nexmark.store.table_rows import (
     AcceptanceRow,
     BrokerBenchRow,
+    BuildRow,
     CanaryRow,
     CompatibilityRow,
     ExperimentRow,
     NightRow,
+    PartRow,
+    PlanRow,
+    RepetitionRow,
     SelfTestRow,
+    SeriesRow,
+    ValidationRow,
     VerdictRow,
     WithdrawalRow,
 )
 from nexmark.store.verdict_rows import columns_of
-from nexmark.store.writing import Recorder, now, replace_row
 from nexmark.verdict import Verdict
 from nexmark.verdict.measured_night import QueryVerdict
+
+#: How often and how finely something is measured, and how it is reached, does not change it.
+NOT_SHAPE = frozenset(
+    {"name", "queries", "repetitions", "verify", "compatibility"}
+    | {"sampling_interval_s", "spark_connection"}
+    | {"master_port", "master_ui_port", "worker_port", "worker_ui_port", "start_timeout_s"}
+    | {"baseline_ports", "history_server", "kafka_port", "kafka"}
+)
+#: Keys that specs of earlier versions lack, and the values that applied then.
+_LATER = (
+    *(("source", "datagen"), ("partitions", None), ("kind", "bounded")),
+    *((name, None) for name in ("rate", "seconds", "warm_up", "trigger", "recovery")),
+)
+
+_REPETITION = ("night_id", "query", "arm", "stage", "number")
+
+
+def shape(workload: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
+    """Return the hash of everything in a workload and a cluster that changes what is measured."""
+    kept = [
+        {k: v for k, v in spec.items() if k not in NOT_SHAPE and (k, v) not in _LATER}
+        for spec in (workload, cluster)
+    ]
+    text = json.dumps(kept, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
 
 MOST_ROWS = 2**31 - 1
 """No table has an id beyond that."""
 
 
 def open_store(url: str, *, create: bool = True, patience_s: float | None = None) -> Store:
-    """Return the store at a database URL, migrating the database first, or creating it if need be.
-
-    Safe when several processes open it at once. Raises StoreError if the database cannot be
-    reached, is locked for longer than ``patience_s`` (a night's patience if None), has a newer
-    schema, or does not exist and ``create`` is false.
-    """
+    """Return the store at a database URL; as ``open_engine``."""
     return Store(open_engine(url, create=create, patience_s=patience_s))
 
 
-class Store(Recorder):
+class Store(Reader):
     """Records nights and what came of them; every method that records is one transaction."""
+
+    def record_night(self, record: NightRecord) -> None:
+        """Record a run, or bring it up to date; StoreError if the workload was another one."""
+        names = {field.name for field in fields(record)} - {"build", "baseline_builds"}
+        night = NightRow(
+            **{name: _plain(getattr(record, name)) for name in names},
+            id=record.run,
+            build_id=record.build.id,
+            shape=shape(record.workload_spec, record.cluster_spec),
+        )
+        night.candidate_conf = night.candidate_conf or None
+        with self._writing() as session:
+            before = session.get(NightRow, record.run)
+            if before is not None and before.shape != night.shape and self._rows(session, night.id):
+                raise StoreError(
+                    f"run {record.run}: it was measured on another workload or cluster before;"
+                    " start a new run"
+                )
+            for build in (record.build, *record.baseline_builds):
+                if session.get(BuildRow, build.id) is None:
+                    session.add(BuildRow(**asdict(build), first_seen=now()))
+                    session.flush()
+            session.merge(night)
+
+    def record_repetition(self, record: RepetitionRecord) -> None:
+        """Record a repetition, in place of one under the same number.
+
+        StoreError when the run is unknown, or is the accepted baseline of the query and the figures
+        are others: a baseline does not change under the nights compared with it.
+        """
+        row = _row(record)
+        with self._writing() as session:
+            self._known(session, record.run)
+            before = session.scalar(select(RepetitionRow).where(*_where(row, _REPETITION)))
+            if self._is_baseline(session, record.run, record.query):
+                figures = ("status", *Measurement.__dataclass_fields__)
+                if before and all(getattr(before, x) == getattr(row, x) for x in figures):
+                    return
+                raise StoreError(
+                    f"run {record.run} is an accepted baseline of {record.query} and is not"
+                    " measured again; start a new run"
+                )
+            row.plan_id = self._plan(session, record.result)
+            replace_row(session, row, _REPETITION)
+            session.flush()
+            session.add_all(PartRow(repetition_id=row.id, **asdict(x)) for x in record.parts)
+            for item in record.series:
+                own = {"host": item.series.host, "interval_s": item.series.interval_s}
+                own |= {"readings": len(item.series.times), "series": pack(item.series)}
+                session.add(SeriesRow(repetition_id=row.id, path=str(item.path), **own))
+
+    def record_validation(self, record: ValidationRecord) -> None:
+        """Record the expectations' outcome on a query in place of the one before."""
+        with self._writing() as session:
+            self._known(session, record.run)
+            columns = {name: _plain(value) for name, value in asdict(record).items()}
+            row = ValidationRow(night_id=columns.pop("run"), recorded=now(), **columns)
+            replace_row(session, row, ("night_id", "query", "arm"))
+
+    def _writing(self) -> AbstractContextManager[Session]:
+        return self._session(writing(self._engine))
+
+    @staticmethod
+    def _rows(session: Session, run: str) -> bool:
+        where = RepetitionRow.night_id == run
+        return session.scalar(select(RepetitionRow.id).where(where).limit(1)) is not None
+
+    @staticmethod
+    def _is_baseline(session: Session, run: str, query: str) -> bool:
+        where = (AcceptanceRow.night_id == run, AcceptanceRow.query == query)
+        return session.scalar(select(AcceptanceRow.id).where(*where).limit(1)) is not None
+
+    @staticmethod
+    def _plan(session: Session, result: Mapping[str, Any]) -> str | None:
+        plan = result.get("plan")
+        if not plan:
+            return None
+        key = hashlib.sha256(plan["text"].encode()).hexdigest()
+        if session.get(PlanRow, key) is None:
+            fields = {name: plan[name] for name in ("text", "skeleton", "skeleton_hash")}
+            session.add(PlanRow(id=key, **fields))
+            session.flush()
+        return key
 
     def record_canary(self, run: str, records: Sequence[CanaryRecord]) -> None:
         """Record readings; each replaces one of the same host, group, moment and metric."""
@@ -106,11 +227,7 @@ class Store(Recorder):
         *,
         covered: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """Record all verdicts on a run in place of all that this version of the gate had given.
-
-        Verdicts of other versions are kept; where this fails, the old ones stay. ``covered`` has
-        the id of the acceptance that covers the deciding verdict, by query.
-        """
+        """Record verdicts in place of this gate version's; ``covered``: acceptances by query."""
         with self._writing() as session:
             night = self._known(session, run)
             paired = any(isinstance(verdict, QueryVerdict) for verdict in verdicts)
@@ -137,12 +254,11 @@ class Store(Recorder):
         expires: datetime | None = None,
         link: str | None = None,
     ) -> Accepted:
-        """Make a run the baseline of its engine, workload and cluster, query by query.
+        """Make a run (any name that ``find_run`` knows) the baseline of its place, query by query.
 
-        Only queries that were measured and proven right are accepted, all of them unless
-        ``queries`` names some; the baselines of other queries stay. ``run`` may be any name that
-        ``find_run`` knows. At ``expires`` the baseline before counts again; ``link`` is where it
-        was decided. Refused when nothing of it can be accepted.
+        Only queries that were measured and proven right are accepted, of all or of ``queries``;
+        the baselines of others stay. At ``expires`` the baseline before counts again; ``link`` is
+        where it was decided. Refused when nothing of it can be accepted.
         """
         check_words("reason", reason)
         check_words("by", who)
@@ -173,10 +289,7 @@ class Store(Recorder):
         return Accepted(night.id, accepted, left_out)
 
     def withdraw(self, number: int, who: str, reason: str) -> AcceptanceRow:
-        """Take an acceptance back, by its id, from now on; it stays on record, with the reason.
-
-        The one before it counts again. Refused when there is none, or it was taken back before.
-        """
+        """Take an acceptance back, by its id; it stays on record. Refused when there is none."""
         check_words("reason", reason)
         check_words("by", who)
         with self._writing() as session:
@@ -187,10 +300,7 @@ class Store(Recorder):
         return row
 
     def _not_acceptable(self, night: NightRow, queries: Sequence[str]) -> dict[str, str]:
-        """Return why a query of a run cannot be a baseline.
-
-        One that does not survive the upgrade can be: later nights are compared with this build.
-        """
+        """Return why a query cannot be a baseline; not surviving the upgrade is no reason."""
         bound = {
             row.query: row.reason
             for row in self.verdicts(night.id)
@@ -203,3 +313,43 @@ class Store(Recorder):
             if done < night.repetitions:
                 problems.setdefault(query, f"{done} of {night.repetitions} repetitions measured")
         return {query: problems[query] for query in queries if query in problems}
+
+
+def replace_row(session: Session, row: Base, key: Sequence[str]) -> None:
+    """Add a row in place of the one with the same values in the columns of ``key``."""
+    session.execute(delete(type(row)).where(*_where(row, key)))
+    session.add(row)
+
+
+def _where(row: Base, key: Sequence[str]) -> list[ColumnElement[bool]]:
+    return [getattr(type(row), name) == getattr(row, name) for name in key]
+
+
+def now() -> datetime:
+    """Return the moment, in UTC."""
+    return datetime.now(UTC)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a column takes it: mappings, sequences and paths are no types of SQL."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Path):
+        return str(value)
+    return list(value) if isinstance(value, tuple | list) else value
+
+
+def _row(record: RepetitionRecord) -> RepetitionRow:
+    measured = asdict(record.measurement) if record.measurement else {}
+    given = ("query", "arm", "stage", "number", "position", "status", "parts_problem")
+    own = (*given, "result_path", "event_log_path", "event_log_bytes")
+    columns = measured | {name: getattr(record, name) for name in own}
+    columns["figures"] = measured.get("figures") or None
+    return RepetitionRow(
+        **{name: _plain(value) for name, value in columns.items()},
+        night_id=record.run,
+        reason=record.failed or record.invalid,
+        recorded=now(),
+        batch_list=record.result.get("batches"),
+        confs=record.result.get("confs"),
+    )

@@ -44,12 +44,11 @@ class BuildRow(Base):
 class NightRow(Base):
     """One DAG run; ``id`` is ``<dag_id>/<run_id>``, the name a user gives it by.
 
-    ``shape`` is a hash; only nights with the same shape are compared. ``mode`` is how the night is
-    judged: bounds or paired (nights of earlier versions: also history). ``baselines`` has the build
-    of the baseline arm by query, ``seed`` draws the order of the pairs, ``gate_spec`` is the gate
-    as configured, ``grade`` says how far the hosts can be trusted. ``candidate_conf`` has the Spark
-    confs of the candidate alone: such a night tried a setting, and cannot be a baseline.
-    ``teaches``: whether the gate learns from the night; decided when the night was planned.
+    ``shape`` is a hash; only nights with the same are compared. ``mode``: how it is judged.
+    ``baselines`` has the build of the baseline arm by query, ``seed`` draws the order of the pairs,
+    ``grade`` says how far the hosts can be trusted. With a ``candidate_conf``, Spark confs of the
+    candidate alone, the night tried a setting, and cannot be a baseline. ``teaches``: whether the
+    gate learns from it; decided when it was planned.
     """
 
     __tablename__ = "night"
@@ -99,12 +98,9 @@ class PlanRow(Base):
 class RepetitionRow(Base):
     """One fresh application run of a query. Every figure of ``measure.Measurement`` is a column.
 
-    ``arm``: candidate, baseline; of the self-test control (the baseline build once more) and slowed
-    (the same with a seeded slowdown). ``stage``: 1 for the first pairs, 2 for the fresh ones of the
-    confirmation. ``number`` is the pair's, ``position`` the place in which it really ran among
-    the repetitions of its query and stage, from 1; NULL where it never started. ``status``: ok;
-    invalid (its result is wrong); failed (it did not end, or was not measured). ``reason`` says why
-    it is not ok, and then figures may be NULL. ``parts_problem`` is why it has no parts.
+    ``number`` is the pair's, ``position`` the place in which it really ran among the repetitions of
+    its query and stage, from 1; NULL where it never started. ``reason`` says why its ``status`` is
+    not ok, and then figures may be NULL. ``parts_problem`` is why it has no parts.
     """
 
     __tablename__ = "repetition"
@@ -154,10 +150,7 @@ for _name, _kind in MEASURED.items():
 
 
 class PartRow(Base):
-    """One operator, stage or other part of a repetition (``measure.executed_plan.Part``).
-
-    Covers the same batches as the metric of record, as the basis of the repetition says.
-    """
+    """An operator, stage or other part of a repetition (``executed_plan.Part``), on its basis."""
 
     __tablename__ = "part"
 
@@ -208,12 +201,7 @@ class ValidationRow(Base):
 
 
 class VerdictRow(Base):
-    """A verdict as it was given, with the version of the gate that gave it.
-
-    Of a paired night ``candidate`` and ``baseline`` are medians over the pairs that ``ratio`` is
-    of, ``baseline_build`` is the build they were compared with. ``acceptance_id`` is the acceptance
-    that covers the verdict.
-    """
+    """A verdict as it was given; of a paired night the figures are medians over its pairs."""
 
     __tablename__ = "verdict"
     __table_args__ = (
@@ -277,10 +265,8 @@ class VerdictRow(Base):
 class AcceptanceRow(Base):
     """A person's acceptance of a night's figures of one query as the baseline from then on.
 
-    Rows are only ever added: the newest one of an engine, workload, cluster and query that has not
-    expired and was not withdrawn counts; the older ones are its history. ``build_id`` is
-    the build that was accepted, ``size`` the ratio that its verdict had, ``link`` where it was
-    decided.
+    Rows are only ever added: the newest of a place and query that is not over counts. ``build_id``
+    is the accepted build, ``size`` the ratio of its verdict, ``link`` where it was decided.
     """
 
     __tablename__ = "acceptance"
@@ -328,10 +314,7 @@ class WithdrawalRow(Base):
 
 
 class CanaryRow(Base):
-    """One reading of the canary on one host, before or after a group of queries (``""``: all).
-
-    ``value`` is NULL where it could not be read.
-    """
+    """A reading of the canary, before or after a group of queries ("": all); NULL: unreadable."""
 
     __tablename__ = "canary"
     __table_args__ = (Index(None, "night_id"),)
@@ -349,9 +332,8 @@ class CanaryRow(Base):
 class CompatibilityRow(Base):
     """The outcome of a query that the baseline began and the candidate continued, and back.
 
-    ``outcome`` is the class, ``red`` whether it fails the night, ``plans`` how the plans differ.
-    ``forward``: the candidate went on from the baseline's checkpoint, ``backward``: the other way
-    round. ``checkpoint`` has the confs that the checkpoint carries, in words.
+    ``outcome`` is the class, ``red`` whether it fails the night, ``plans`` how the plans differ,
+    ``checkpoint`` the confs that the checkpoint carries, in words.
     """
 
     __tablename__ = "compatibility"

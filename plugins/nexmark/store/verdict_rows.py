@@ -41,21 +41,14 @@ def columns_of(verdict: Verdict | QueryVerdict, night: MeasuredNight | None) -> 
 def earlier(
     session: Session, night: NightRow, limit: int, queries: Collection[str] | None = None
 ) -> list[list[QueryVerdict]]:
-    """Return the verdicts of the last nights that are comparable and were judged, oldest first.
-
-    Only nights that teach: the gate learns nothing from a trial by hand.
-    """
+    """Return the verdicts of the last comparable nights that teach, oldest first, if judged."""
     judged = select(VerdictRow.id).where(
         VerdictRow.night_id == NightRow.id, VerdictRow.mode == night.mode
     )
     last = (
         select(NightRow.id)
-        .where(
-            *comparable(night),
-            NightRow.teaches,
-            NightRow.started < night.started,
-            judged.exists(),
-        )
+        .where(*comparable(night), NightRow.teaches, NightRow.started < night.started)
+        .where(judged.exists())
         .order_by(NightRow.started.desc(), NightRow.id.desc())
         .limit(limit)
     )
@@ -80,12 +73,8 @@ def verdicts_of(
 
 def _verdict(row: Any) -> QueryVerdict:
     values = {name: getattr(row, column) for name, column in _NAMES.items()}
-    return QueryVerdict(
-        **{
-            **values,
-            "value": Value(values["value"]),
-            "baseline": values["baseline"] or "",
-            "pairs": values["pairs"] or 0,
-            "fresh_pairs": values["fresh_pairs"] or 0,
-        }
-    )
+    values["value"] = Value(values["value"])
+    values["baseline"] = values["baseline"] or ""
+    for name in ("pairs", "fresh_pairs"):
+        values[name] = values[name] or 0
+    return QueryVerdict(**values)

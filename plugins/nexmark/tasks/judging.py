@@ -116,7 +116,7 @@ def _record(night: Night, store: Store, verdicts: Sequence[Verdict | QueryVerdic
 def _judge_by_bounds(night: Night, store: Store) -> list[Verdict]:
     """Compare the medians with the accepted run's medians."""
     from nexmark.verdict import judge as judge_queries
-    from nexmark.verdict.headroom import source_bound
+    from nexmark.verdict.eligibility import source_bound
 
     place = (night.engine.name, night.workload.name, night.cluster.name)
     return judge_queries(

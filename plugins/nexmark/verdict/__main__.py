@@ -21,7 +21,10 @@ from nexmark.verdict.stored_nights import MalformedError, read_nights, write_ver
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; 0 when the nights were judged, 2 after a one-line error on stderr."""
-    options = _parser().parse_args(argv)
+    parser = _Parser(prog="nexmark.verdict", description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--nights", type=_file, required=True, help="CSV of measurements")
+    parser.add_argument("--gate", type=Path, help="settings (default: gate.yaml of include/conf)")
+    options = parser.parse_args(argv)
     try:
         rules = load_gate(options.gate)
         if rules.mode == "bounds":  # which judges no pairs; these are
@@ -56,13 +59,6 @@ def _refuse(problem: str) -> int:
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see --help\n")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="nexmark.verdict", description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--nights", type=_file, required=True, help="CSV of measurements")
-    parser.add_argument("--gate", type=Path, help="settings (default: gate.yaml of include/conf)")
-    return parser
 
 
 def _file(text: str) -> Path:

@@ -1,9 +1,8 @@
-"""Tells accepted changes from those that still alarm.
+"""Tells accepted changes from changes that still alarm.
 
-An ack is a person's word on one query and metric: known, and accepted up to this size until then.
-What is known and acked does not turn the night red; a worse number, or the end of the ack, does
-again (research/regression-gates.md section 6, "Triage states"). A wrong or missing result is acked
-for its own build only: no size makes it right.
+What is acked does not turn the night red; a worse number, or the end of the ack, does again. A
+wrong or missing result is acked for its own build only: no size makes it right
+(research/regression-gates.md section 6, "Triage states").
 """
 
 from __future__ import annotations
@@ -12,16 +11,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from nexmark.model import WITHOUT_SIZE, QueryKey
+from nexmark.model import WITHOUT_SIZE, QueryKey, grouped
 from nexmark.verdict.measured_night import QueryVerdict
 
 
 @dataclass(frozen=True)
 class Ack:
-    """One ack.
+    """A person's word on one query and metric.
 
     ``size`` is the accepted candidate / baseline (1.08: 8 % slower), None for a verdict that had
-    none. ``expires``: from then on it does not hold, with a time zone; None: never.
+    none. From ``expires`` on, with a time zone, it does not hold; None: it always does.
     """
 
     query: str
@@ -48,12 +47,10 @@ class Ack:
 def acked(
     verdicts: Iterable[QueryVerdict], build: str, acks: Iterable[Ack], moment: datetime
 ) -> dict[QueryKey, Ack]:
-    """Return the red verdicts that an ack covers, each with its ack.
+    """Return the red verdicts that an ack covers, each with the last one given that does.
 
-    ``build`` is the candidate, ``moment`` the time of the night (its original time when an old
-    night is judged again). An ack always holds for its own build. It holds for another build unless
-    that build is worse than the accepted one: the whole 95 % interval is above ``size``. If several
-    acks cover a verdict, the last one given counts.
+    ``build`` is the candidate, ``moment`` the (original) time of the night. An ack holds for its
+    own build, and for another one unless its whole 95 % interval is above ``size``.
     """
     active = list(acks)
     return {
@@ -84,38 +81,30 @@ class Group:
 
 
 def group_by_first_bad(history: Sequence[tuple[str, Sequence[QueryVerdict]]]) -> list[Group]:
-    """Group the red verdicts of the last night by the build each began with.
+    """Group the red verdicts of the last night by the build each began with, the earliest first.
 
     ``history``: (candidate build, verdicts) of each night, oldest first. An alarm began in the
-    first of the nights that were red for it without a break: red for the same reason (slower,
-    wrong, or missing). Nights that tell nothing of it, the query not run or red for another
-    reason, are passed over. The group that began first comes first; [] for no history.
+    first of the nights that were red for the same reason (slower, wrong, missing) without a break;
+    nights that tell nothing of it, or are red for another reason, are passed over.
     """
-    runs: list[tuple[int, Alarm]] = []
-    for verdict in history[-1][1] if history else ():
-        if verdict.red:
-            runs.append(_run(verdict, [verdicts for _, verdicts in history]))
-    groups: dict[tuple[str, str], list[Alarm]] = {}
-    for first, alarm in sorted(runs, key=lambda run: run[0]):
-        groups.setdefault((history[first][0], alarm.verdict.metric), []).append(alarm)
-    return [Group(build, metric, tuple(alarms)) for (build, metric), alarms in groups.items()]
+    nights = [verdicts for _, verdicts in history]
+    runs = [_run(verdict, nights) for verdict in (nights[-1] if nights else ()) if verdict.red]
+    runs.sort(key=lambda run: run[0])
+    groups = grouped(runs, lambda run: (history[run[0]][0], run[1].verdict.metric))
+    return [Group(*key, tuple(alarm for _, alarm in own)) for key, own in groups.items()]
 
 
 def _run(tonight: QueryVerdict, nights: Sequence[Sequence[QueryVerdict]]) -> tuple[int, Alarm]:
     """Return where the run of red nights that ends tonight began, and the alarm."""
     place, first, count = len(nights) - 1, tonight, 1
     for earlier in range(len(nights) - 2, -1, -1):
-        found = _same(tonight, nights[earlier])
+        found = next((x for x in nights[earlier] if x.key == tonight.key), None)
         if found is None or (found.red and _reason(found) != _reason(tonight)):
             continue
         if not found.red:
             break
         place, first, count = earlier, found, count + 1
     return place, Alarm(tonight, first.night, count)
-
-
-def _same(wanted: QueryVerdict, verdicts: Iterable[QueryVerdict]) -> QueryVerdict | None:
-    return next((x for x in verdicts if x.key == wanted.key), None)
 
 
 def _reason(verdict: QueryVerdict) -> str:

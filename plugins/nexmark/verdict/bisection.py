@@ -1,20 +1,14 @@
 """Which build brought the regression: bisection with pairs of runs as a noisy oracle.
 
-Plain bisection believes every answer, and one wrong one leads it to a wrong build. Here every
-build has a probability of being the first bad one, every measurement moves all of them by as much
-as it is worth, and the search ends when one has 95 %. Research/regression-gates.md section 4,
-point 8; M. Horstein, "Sequential transmission using noiseless feedback" (1963) and R. Waeber,
-P. Frazier and S. Henderson, "Bisection search with noisy responses" (2013) for measuring at the
-median of the probabilities, where an answer tells most.
+Every build has a probability of being the first bad one, every measurement moves all of them by as
+much as it is worth, and the search ends when one has 95 % (M. Horstein, "Sequential transmission
+using noiseless feedback", 1963). The build at the median is measured, where an answer tells most
+(R. Waeber, P. Frazier and S. Henderson, "Bisection search with noisy responses", 2013;
+research/regression-gates.md section 4, point 8).
 
-A measurement is the log ratio of a build to the good one, as the Hodges-Lehmann estimate of its
-pairs, with its standard deviation (``location``, ``noise``). One change is looked for: where a
-slowdown came in two steps, intermediate builds fit neither side and the search does not end, so
-the caller bounds the number of measurements.
-
-``bisection_of`` builds a search from pairs of each build with a good one. The noise of a pair is
-estimated from all pairs of the search, so the estimate improves as the search goes on; every step
-computes it again from all pairs so far.
+A measurement is the Hodges-Lehmann log ratio of a build to the good one, with a deviation that is
+estimated from all pairs so far. One change is looked for: where a slowdown came in two steps,
+the search does not end, so the caller bounds the number of measurements.
 """
 
 from __future__ import annotations
@@ -25,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import softmax, stdtrit
 
 from nexmark.verdict.location import EFFICIENCY, Array, hodges_lehmann, spread
 
@@ -35,22 +29,19 @@ CONFIDENCE = 0.95
 OUTLIERS = 0.01
 """Share of measurements that mean nothing: no single one can count for more than about 100 to 1."""
 
-
 KNOWN = 3.0
 """The bad build is measured until size / standard deviation reaches this value."""
-
 
 WIDER = 1.1
 """Factor on every deviation: noise is learned without the spikes that pairs have."""
 
 
 class Bisection:
-    """The search for the first bad build of a sequence.
+    """The search for the first bad of ``builds``: the first is known to be good, the last bad.
 
-    ``builds``: names, oldest first, the first known to be good, the last known to be bad. ``size``:
-    log ratio of the last to the first, ``noise`` its standard deviation; take both from pairs that
-    did not raise the alarm, which are too large on average. A negative size looks for a speed-up.
-    ValueError: fewer than two builds, a name twice, a size of 0 or a noise below 0.
+    ``size``: log ratio of the last to the first, below 0 for a speed-up, ``noise`` its deviation;
+    pairs that raised the alarm are too large for it on average. ValueError: fewer than two builds,
+    a name twice, a size of 0 or a noise below 0.
     """
 
     def __init__(self, builds: Sequence[str], size: float, noise: float) -> None:
@@ -83,10 +74,7 @@ class Bisection:
 
     @property
     def found(self) -> tuple[str, ...]:
-        """The first bad build, once it has 95 %; () before.
-
-        More than one build, in order, where those between could not be measured: one of them.
-        """
+        """The first bad build, once it has 95 %; or it and those before it that were skipped."""
         starts, ends = self._groups()
         likely = np.add.reduceat(self._probabilities(), starts)
         best = int(np.argmax(likely))
@@ -106,12 +94,12 @@ class Bisection:
     def next(self) -> str | None:
         """Return the build to measure next, against the good one; None when that would not help.
 
-        The bad one, as long as its size is not known well enough to tell the two sides apart; then
-        the one for which good and bad are closest to equally probable.
+        The bad one while its size is too vague, then the one nearest to equally good and bad.
         """
         if self.found:
             return None
-        if self._size_is_vague():
+        mean, deviation = self.size
+        if deviation > abs(mean) / KNOWN:
             return self._builds[-1]
         bad = np.cumsum(self._probabilities())
         open_ = ~self._skipped
@@ -122,14 +110,10 @@ class Bisection:
         return self._builds[int(np.argmin(away))]
 
     def observe(self, build: str, shift: float, deviation: float) -> None:
-        """Take in a measurement; the same build may come again.
-
-        ``shift``: log ratio of the build to the good one, ``deviation`` its standard deviation.
-        KeyError: not one of the builds. ValueError: not finite, or a deviation of 0 or less.
-        """
+        """Take in a log ratio of a build to the good one; ValueError unless it is finite."""
         place = self._place[build]
         if not (np.isfinite(shift) and np.isfinite(deviation) and deviation > 0):
-            raise ValueError(f"{build}: {shift} +- {deviation} is no measurement")
+            raise ValueError(f"{build}: {shift} +- {deviation} is not a measurement")
         self._counts[place] += 1
         bad = np.arange(len(self._builds)) <= place
         mean = np.where(bad, self._mean, 0.0)
@@ -139,23 +123,16 @@ class Bisection:
         wild = OUTLIERS * _normal(0.0, np.zeros(1), np.asarray([deviation**2]))
         self._log += np.log(plain + wild)
         self._log -= self._log.max()
-        self._learn_size(shift, bad, variance, plain / (plain + wild))
-
-    def skip(self, build: str) -> None:
-        """Leave a build out that cannot be measured (not there, does not start)."""
-        self._skipped[self._place[build]] = True
-
-    def _learn_size(
-        self, shift: float, bad: NDArray[np.bool_], variance: Array, trusted: Array
-    ) -> None:
-        """Move what the hypotheses that hold the build for bad believe of the size (Kalman).
-
-        ``trusted`` is the probability that the measurement is none of the wild ones.
-        """
+        trusted = plain / (plain + wild)
+        # What the hypotheses that hold the build for bad believe of the size (Kalman).
         gain = np.where(bad, self._variance / variance, 0.0)
         step = gain * (shift - self._mean)
         self._mean += trusted * step
         self._variance = (1 - trusted * gain) * self._variance + trusted * (1 - trusted) * step**2
+
+    def skip(self, build: str) -> None:
+        """Leave a build out that cannot be measured (not there, does not start)."""
+        self._skipped[self._place[build]] = True
 
     @property
     def size(self) -> tuple[float, float]:
@@ -165,13 +142,8 @@ class Bisection:
         variance = float(weights @ (self._variance + (self._mean - mean) ** 2))
         return mean, math.sqrt(variance)
 
-    def _size_is_vague(self) -> bool:
-        mean, deviation = self.size
-        return deviation > abs(mean) / KNOWN
-
     def _probabilities(self) -> Array:
-        weights = np.exp(self._log - self._log.max())
-        result: Array = weights / weights.sum()
+        result: Array = softmax(self._log)
         return result
 
     def _groups(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -183,8 +155,7 @@ class Bisection:
 
 
 def _normal(value: float, mean: Array, variance: Array) -> Array:
-    density: Array = np.exp(-((value - mean) ** 2) / (2 * variance)) / np.sqrt(variance)
-    return density
+    return np.exp(-((value - mean) ** 2) / (2 * variance)) / np.sqrt(variance)
 
 
 _UPPER = 0.975
@@ -205,10 +176,7 @@ def shift_of(ratios: Sequence[float]) -> float:
 
 
 def deviation_of(count: int, nights: Sequence[Pairs], floor: float) -> float:
-    """The standard deviation of the shift of `count` pairs, at least `floor`.
-
-    With few pairs the noise is less certain, so the deviation is wider, as in a t test.
-    """
+    """The deviation of the shift of `count` pairs: at least `floor`, wider where pairs are few."""
     spreads = [float(spread(np.asarray(night.ratios))) for night in nights]
     freedom = [len(night.ratios) - 1 for night in nights]
     one = math.sqrt(np.average(np.square(spreads), weights=freedom))
@@ -219,10 +187,7 @@ def deviation_of(count: int, nights: Sequence[Pairs], floor: float) -> float:
 def bisection_of(
     builds: Sequence[str], nights: Sequence[Pairs], skipped: Collection[str], floor: float
 ) -> Bisection:
-    """The search as it stands after `nights`; the bad build must be among them.
-
-    The first night of the bad build gives the size of the change; all others are observations.
-    """
+    """The search after `nights`; the first one of the bad build gives the size of the change."""
     first = next(place for place, night in enumerate(nights) if night.build == builds[-1])
     ends = nights[first].ratios
     search = Bisection(builds, shift_of(ends), deviation_of(len(ends), nights, floor))

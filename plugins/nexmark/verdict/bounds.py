@@ -1,10 +1,8 @@
 """Compare a night with the accepted baseline, query by query.
 
-The figure compared is the median over the repetitions of ``cpu_s_per_mevent``, the executors'
-CPU-seconds per million events. It is taken on one basis for both sides: the steady state where
-every repetition of both has it, else the whole application. Figures of different bases are never
-compared. A night is only ever as good as its worst query: a wrong, missing or incomplete one is
-not green, however fast the others were.
+The figure is the median of ``cpu_s_per_mevent`` over the repetitions, on one basis: the steady
+state where every repetition of both sides has it, else the whole application. A wrong, missing or
+incomplete query is not green, however fast the others were.
 """
 
 from __future__ import annotations
@@ -34,11 +32,7 @@ class BoundsRepetition:
 
 @dataclass(frozen=True)
 class BoundsArm:
-    """The repetitions of one query in one run.
-
-    ``shape`` names everything that must be the same for two runs to be compared (workload,
-    cluster).
-    """
+    """The repetitions of one query in one run; ``shape``: only runs with the same are compared."""
 
     run: str
     shape: str
@@ -47,10 +41,10 @@ class BoundsArm:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on one query.
+    """The verdict on one query; ``reason`` is one line.
 
-    ``candidate`` and ``baseline`` are the medians in the unit of ``metric`` on ``basis``, ``ratio``
-    is candidate / baseline; all None where they were not compared. ``reason`` is one line.
+    ``candidate`` and ``baseline`` are medians in the unit of ``metric`` on ``basis``; None, as
+    their ``ratio``, where they were not compared.
     """
 
     query: str
@@ -84,32 +78,25 @@ def judge(
     missing: Mapping[str, str] = MappingProxyType({}),
     source_bound: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Verdict]:
-    """Return one verdict per query, in the order expected.
+    """Return one verdict per query, those expected first and in their order.
 
-    ``candidate`` and ``baseline`` are by query; ``invalid`` has the reason for every query whose
-    result is not proven right, ``missing`` the reason where one is known for repetitions that are
-    not there; ``source_bound`` why figures may be the source's; ``repetitions`` is how many were
-    asked for. A query that was not expected but is there is judged too, after the others.
+    ``invalid`` has the reason for every query whose result is not proven right, ``missing`` why
+    repetitions are not there, where that is known, ``source_bound`` why figures may be the
+    source's; ``repetitions`` is how many were asked for.
     """
     others = {*candidate, *invalid}.difference(expected_queries)
     verdicts = []
     for query in (*expected_queries, *sorted(others)):
         ours, theirs = candidate.get(query), baseline.get(query)
         blank = Verdict(
-            query,
-            Value.OK,
-            gate.metric,
-            "",
-            gate.version,
-            gate.bound(query, workload),
+            *(query, Value.OK, gate.metric, "", gate.version, gate.bound(query, workload)),
             baseline_run=theirs.run if theirs else None,
             repetitions=len(ours.repetitions) if ours else 0,
         )
         if query in invalid:
             verdicts.append(replace(blank, value=Value.INVALID, reason=invalid[query]))
         else:
-            asked = max(repetitions, 1)
-            made = _judge_query(blank, ours, theirs, asked, missing.get(query))
+            made = _judge_query(blank, ours, theirs, max(repetitions, 1), missing.get(query))
             if query in source_bound and made.value is not Value.MISSING:
                 made = replace(made, value=Value.SOURCE_BOUND, reason=source_bound[query])
             verdicts.append(made)
@@ -175,5 +162,5 @@ def _impossible(arm: BoundsArm) -> str | None:
             figure = repetition.on(basis)
             if figure is not None and not (math.isfinite(figure) and figure > 0):
                 place = f"repetition {repetition.number} of {arm.run}"
-                return f"{place}: {figure} CPU-s per million events is no measurement"
+                return f"{place}: {figure} CPU-s per million events is not a measurement"
     return None

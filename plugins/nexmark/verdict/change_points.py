@@ -1,25 +1,19 @@
 """When did it change: the dates of lasting changes in the nightly shifts of one query and metric.
 
-A historian: it dates changes for people and charts, and never decides (as a gate it would raise
-0.2 false alarms a night even on paired ratios, research/regression-gates.md section 5.5).
+A historian: it never decides (as a gate it would raise 0.2 false alarms a night even on paired
+ratios, research/regression-gates.md section 5.5).
 
-The method is the penalised one for levels that hold between changes, with a bounded loss: each
-night costs its squared distance from the level in noise units, but at most ``BOUND`` squared, and
-each change costs ``PENALTY``. The cheapest explanation is found exactly, on levels ``STEP`` noise
-units apart, in time linear in the nights. P. Fearnhead and G. Rigaill, "Changepoint detection in
-the presence of outliers" (2019); B. Jackson et al., "An algorithm for optimal partitioning of data
-on an interval" (2005). Nights with wild values, one or two in a row, are thus no change however
-wild: it takes more than ``PENALTY / BOUND**2`` of them, and twice that if the level comes back.
-
-Of series of 400 nights of independent noise less than 1 % have a change point; a step of twice the
-noise is found 15 nights later at the latest, dated within two nights in 92 % of cases. Noise that
-drifts over weeks does have changes: raw times drift with their host, ratios of pairs do not.
+Each night costs its squared distance from the level in noise units, but at most ``BOUND`` squared,
+and each change costs ``PENALTY``. The cheapest explanation is found exactly, on levels ``STEP``
+noise units apart, in time linear in the nights: P. Fearnhead and G. Rigaill, "Changepoint detection
+in the presence of outliers" (2019); B. Jackson et al., "An algorithm for optimal partitioning of
+data on an interval" (2005). So one or two wild nights in a row are no change, however wild: it
+takes more than ``PENALTY / BOUND**2`` of them, and twice that if the level comes back.
 
 Where the baseline has moved, the nights in which the new one was a candidate of the old one link
-the ratios of both (``dated_changes``). They are few, and an error in a link would look like a
-lasting change. So it is believed only where the nights on both sides do not simply go on at one
-level; else the level goes on. What no link leads to (another workload, a build that was never held
-against the one before) begins a series of its own, and changes are looked for within each.
+the ratios of both (``dated_changes``). They are few, so a link is believed only where the nights on
+both sides do not simply go on at one level. What no link leads to (another workload, a build that
+was never held against the one before) begins a series of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +26,6 @@ from statistics import fmean, median
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nexmark.verdict.location import Array
 from nexmark.verdict.noise import NORMAL
@@ -47,12 +40,11 @@ FEWEST_NIGHTS = 6
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A lasting change.
+    """A lasting change; ``index`` (into what was given) and ``night``: first of the new level.
 
-    ``index`` (into the given nights) and ``night`` name the first night of the new level.
     ``before`` and ``after`` are candidate / baseline on either side, up to the next change: 1.08 is
     8 % slower; ``ratio`` is after / before. ``confidence`` is 1 - the probability that noise alone
-    makes such a step at any of these nights (Bonferroni, so it is on the safe side).
+    makes such a step at any of these nights (Bonferroni).
     """
 
     index: int
@@ -64,12 +56,11 @@ class ChangePoint:
 
 
 def change_points(nights: Sequence[tuple[str, float, float | None]]) -> list[ChangePoint]:
-    """Return the changes in (night, shift, deviation) of one query and metric, oldest first.
+    """Return the changes in (night, shift, deviation), oldest first; [] for fewer than six nights.
 
     ``shift`` is the log ratio of the night to one and the same baseline, ``deviation`` its standard
-    deviation (None: the median of the other nights' deviations). Nights whose shift is not finite
-    are left out. The noise is at least the usual difference between successive nights. Returns []
-    for fewer than six nights.
+    deviation (None: the median of the others'). The noise is at least the usual difference between
+    successive nights. Nights whose shift is not finite are left out.
     """
     known = [i for i, (_, shift, _) in enumerate(nights) if math.isfinite(shift)]
     if len(known) < FEWEST_NIGHTS:
@@ -113,10 +104,7 @@ def _starts(shifts: Array, noise: Array) -> list[int]:
             begins[night] = total > changed
             total = np.minimum(total, changed)
         total = total + np.minimum(((shift - levels) / deviation) ** 2, BOUND**2)
-    return _back(int(np.argmin(total)), cheapest, begins)
-
-
-def _back(level: int, cheapest: NDArray[np.intp], begins: NDArray[np.bool_]) -> list[int]:
+    level = int(np.argmin(total))
     starts = []
     for night in range(len(cheapest) - 1, 0, -1):
         if begins[night, level]:
@@ -146,10 +134,7 @@ _Level: TypeAlias = tuple[str, float, float | None]
 
 @dataclass(frozen=True)
 class Ratio:
-    """One night: the log ratio of ``build`` to ``baseline``, and its deviation if it is known.
-
-    Nights of another ``shape`` (workload and cluster) are of another series.
-    """
+    """A night: the log ratio of ``build`` to ``baseline``; another ``shape`` is another series."""
 
     night: str
     build: str
@@ -173,11 +158,7 @@ class _Series:
 
 
 def dated_changes(nights: Sequence[Ratio]) -> list[ChangePoint]:
-    """Return the lasting changes in nights, oldest first; ``index`` is into what was given.
-
-    ``before`` and ``after`` are relative to the first baseline of their series. What is not finite
-    is left out.
-    """
+    """Return the lasting changes, oldest first, relative to the first baseline of their series."""
     changes: list[ChangePoint] = []
     for series in _linked(nights):
         indices = list(series.levels)
@@ -229,20 +210,13 @@ def _offset(nights: Sequence[Ratio], index: int, series: _Series, links: Sequenc
     step = fmean(links) + median(first) - median(last)
     # A median of n is as uncertain as a mean of 2 n / pi.
     times = math.sqrt(1 / len(links) + math.pi / 2 * (1 / len(last) + 1 / len(first)))
-    believed = abs(step) > BEYOND * times * _noise_of_levels(before)
+    given = [deviation for _, _, deviation in before if deviation is not None and deviation > 0]
+    apart = [abs(y - x) for (_, x, _), (_, y, _) in pairwise(before)]
+    noise = max(median(given or [0.0]), NORMAL * median(apart or [0.0]) / math.sqrt(2))
+    believed = abs(step) > BEYOND * times * noise
     return fmean(links) if believed else fmean(links) - step
 
 
 def _level_starts(levels: Sequence[_Level]) -> list[int]:
     """Return where each level begins."""
     return [0, *(change.index for change in change_points(levels))]
-
-
-def _noise_of_levels(levels: Sequence[_Level]) -> float:
-    """Return the standard deviation of a night."""
-    given = [deviation for _, _, deviation in levels if deviation is not None and deviation > 0]
-    apart = [abs(after[1] - before[1]) for before, after in pairwise(levels)]
-    return max(
-        median(given) if given else 0.0,
-        NORMAL * median(apart) / math.sqrt(2) if apart else 0.0,
-    )

@@ -1,17 +1,14 @@
 """One paired night from log ratios to sides, as arrays; nights and simulations both run it.
 
 Suspicion on the first pairs of a night, confirmation on fresh ones (research/regression-gates.md
-section 6, stages 1 and 2). Changes too small for one night add up in a two-sided CUSUM (E. S. Page,
-"Continuous inspection schemes", 1954), which finds in a week what no night shows and never turns a
-night red. The suite as a whole, the geometric mean ratio of the queries, shows what is too small in
-every query: by 23 queries noise shrinks nearly five times (5.4). Queries that are judged by
-themselves tonight are left out of it, so that one cause does not alarm twice, unless they are half
-the suite.
+section 6). Changes too small for one night add up in a two-sided CUSUM (E. S. Page, "Continuous
+inspection schemes", 1954), which never turns a night red. The suite, the geometric mean ratio of
+the queries, shows what is too small in every query (5.4), without those that are judged by
+themselves tonight, so that one cause does not alarm twice, unless they are half of it.
 
 Arrays have the shape (..., queries) or (..., queries, pairs or nights); the leading axes are free,
-so that the simulation runs many suites at once through the very code that judges a night. Sides are
-+1 (slower), -1 (faster) and 0. The rule of confirmation is the same on both sides; only the
-suspicion may be set apart, because every suspicion costs machine time.
+so that the simulation runs many suites at once through the code that judges a night. Sides are +1
+(slower), -1 (faster) and 0. Only the suspicion may be set apart for the two sides.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from scipy.special import ndtr
 
 from nexmark.config import Gate
 from nexmark.verdict.location import Array, agree, count_of, hodges_lehmann, spread
-from nexmark.verdict.noise import Noise, learn
+from nexmark.verdict.noise import Drift, Learned, Noise, learn
 from nexmark.verdict.order import MIN_FRESH_PAIRS
 
 POWER = 0.8
@@ -55,10 +52,9 @@ def first_stage(ratios: Array, noise: Noise, rules: Gate) -> First:
 def second_stage(first: First, pairs: Array, fresh: Array, noise: Noise, rules: Gate) -> Array:
     """Tell which suspicions the fresh pairs (..., queries, m) confirm, as 1 or 0.
 
-    All must hold, on the suspected side: the fresh pairs alone, which nobody has chosen, are beyond
-    the noise learned and beyond the smallest change that matters, and agree among themselves; and
-    the first ``pairs`` and the fresh ones together are beyond a bound that allows for the first
-    having been chosen.
+    All must hold, on the suspected side: the fresh pairs alone are beyond the noise learned and the
+    smallest change that matters, and agree among themselves; and the first ``pairs`` with the fresh
+    ones are beyond a bound that allows for the first having been chosen.
     """
     count = count_of(fresh)
     deviation = noise.of(np.maximum(count, 1))
@@ -76,11 +72,7 @@ SEEN = 0.84
 
 
 def smallest_seen(noise: Noise, pairs: Array, rules: Gate) -> Array:
-    """Return the smallest slowdown both stages would have found with a probability of 80 %.
-
-    As a fraction: 0.07 is 7 %. Assumes that as many fresh pairs could be had as the rules ask for;
-    of the two bounds on these the one that is harder to pass counts.
-    """
+    """Return the smallest slowdown (0.07: 7 %) that both stages would have found 4 times in 5."""
     fresh = np.maximum(pairs * rules.confirmation, MIN_FRESH_PAIRS)
     one, two, both = noise.of(pairs), noise.of(fresh), noise.of_both(pairs, fresh)
     first = np.maximum(rules.suspect_z * one, np.log1p(rules.suspect_change))
@@ -94,20 +86,11 @@ def smallest_seen(noise: Noise, pairs: Array, rules: Gate) -> Array:
         )
         seen = power >= POWER
         low, high = np.where(seen, low, middle), np.where(seen, middle, high)
-    result: Array = np.expm1(high)
-    return result
+    return np.expm1(high)
 
 
 DRIFT_CLIP = 4.0
 """No single night counts for more noise units than this."""
-
-
-@dataclass(frozen=True)
-class Drift:
-    """The sums upwards (slower) and downwards (faster), in noise units."""
-
-    slower: Array
-    faster: Array
 
 
 def advance(drift: Drift, shift: Array, noise: Array, rules: Gate) -> Drift:
@@ -123,53 +106,40 @@ def advance(drift: Drift, shift: Array, noise: Array, rules: Gate) -> Drift:
 def drift_side(drift: Drift, rules: Gate) -> Array:
     """Return +1 where a drift to slower is over the bound, -1 to faster, else 0."""
     slower, faster = drift.slower > rules.drift_bound, drift.faster > rules.drift_bound
-    result: Array = slower.astype(np.float64) - (faster & ~slower)
-    return result
+    return slower.astype(np.float64) - (faster & ~slower)
 
 
 SUITE_CLIP = 3.0
 """No query counts for more of its noise units than this: a spiked one is not the suite."""
 
 
-def clipped_mean(shift: Array, noise: Array, judged: NDArray[np.bool_]) -> Array:
-    """Return the mean shift of the queries with each kept within ``SUITE_CLIP`` noise units."""
-    return mean_shift(np.clip(shift, -SUITE_CLIP * noise, SUITE_CLIP * noise), judged)
-
-
 def mean_shift(shift: Array, judged: NDArray[np.bool_]) -> Array:
-    """Return the mean log ratio over the last axis (queries) without those already judged.
-
-    Its exponential is the geometric mean ratio.
-    """
+    """Return the mean log ratio (log of the geometric mean) over queries not judged already."""
     known = ~np.isnan(shift)
     rest = known & ~judged
     enough = 2 * rest.sum(axis=-1) > known.sum(axis=-1)
     used = np.where(enough[..., None], rest, known)
     count = used.sum(axis=-1)
     total = np.where(used, shift, 0.0).sum(axis=-1)
-    result: Array = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return result
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def suite_noise(noise: Array, earlier: Array) -> Array:
     """Return the deviation of the suite's mean: of independent queries, or as learned if more.
 
     ``noise`` (..., queries) is the deviation of each query's shift, ``earlier`` (..., nights) has
-    the suite's own shifts of earlier nights, without those in which it had changed: with no
-    outliers left, the mean difference tells their spread with less chance than a median would.
+    the suite's own shifts of earlier nights in which it had not changed.
     """
     count = count_of(noise)
     squares = np.nansum(noise**2, axis=-1)
     independent = np.where(count > 0, np.sqrt(squares) / np.maximum(count, 1), np.nan)
-    result: Array = np.fmax(independent, spread(earlier))
-    return result
+    return np.fmax(independent, spread(earlier))
 
 
 def suite_side(shift: Array, noise: Array, rules: Gate) -> Array:
     """Return +1 for a slower suite, -1 for a faster one, else 0; there is no smallest size."""
     z = shift / noise
-    result: Array = (z > rules.suite_z).astype(np.float64) - (z < -rules.suite_z)
-    return result
+    return (z > rules.suite_z).astype(np.float64) - (z < -rules.suite_z)
 
 
 Picked: TypeAlias = tuple[NDArray[np.intp], ...]
@@ -177,21 +147,6 @@ Picked: TypeAlias = tuple[NDArray[np.intp], ...]
 
 Fresh: TypeAlias = Callable[[Picked], Array]
 """Measures (or reads) the fresh pairs of the suspects and of nobody else: (k, m) log ratios."""
-
-
-@dataclass(frozen=True)
-class Learned:
-    """Earlier nights, oldest first: (..., queries, nights), NaN where there is nothing to learn.
-
-    ``shift``, ``spread`` and ``pairs`` are of the first pairs of each night, ``suite``
-    (..., nights) the suite's shifts, ``drift`` the sums after the last of them.
-    """
-
-    shift: Array
-    spread: Array
-    pairs: Array
-    suite: Array
-    drift: Drift
 
 
 @dataclass(frozen=True)
@@ -207,36 +162,26 @@ class Second:
 
 @dataclass(frozen=True)
 class Decision:
-    """The result of one night. ``calibrated`` tells which queries had enough nights to learn from.
-
-    ``confirmed`` is the side of the queries whose change is confirmed, else 0.
-    """
+    """The result of one night; ``calibrated``: which queries had enough nights to learn from."""
 
     noise: Noise
     calibrated: NDArray[np.bool_]
     first: First
     second: Second
     confirmed: Array
+    """The side of the queries whose change is confirmed, else 0."""
     drift: Drift
     suite_shift: Array
     suite_noise: Array
     suite_side: Array
 
 
-def learned(history: Learned, rules: Gate) -> tuple[Noise, NDArray[np.bool_]]:
-    """Return the noise of each query and whether it was learned from nights enough."""
-    noise = learn(history.shift, history.spread, history.pairs, rules.noise_floor)
-    return noise, noise.nights >= rules.calibration_nights
-
-
 def look(
     ratios: Array, history: Learned, rules: Gate, widening: Array
 ) -> tuple[Noise, NDArray[np.bool_], First]:
-    """Run the first stage: whom does the gate suspect? Queries still calibrating are not.
-
-    ``widening`` (..., queries) is the deviation that the hosts add tonight (``canary.widening``).
-    """
-    usual, calibrated = learned(history, rules)
+    """Run the first stage; ``widening`` (..., queries) is the deviation that hosts add tonight."""
+    usual = learn(history.shift, history.spread, history.pairs, rules.noise_floor)
+    calibrated = usual.nights >= rules.calibration_nights
     noise = usual.tonight(ratios).widened(widening)
     first = first_stage(ratios, noise, rules)
     return noise, calibrated, First(first.shift, first.noise, first.side * calibrated)
@@ -250,14 +195,10 @@ def decide(ratios: Array, history: Learned, fresh: Fresh, rules: Gate, widening:
     confirmed[second.picked] = first.side[second.picked] * second.confirmed
     known = np.where(calibrated, first.shift, np.nan)
     own = np.where(np.isnan(known), np.nan, first.noise)
-    shift = clipped_mean(known, own, confirmed != 0)
+    shift = mean_shift(np.clip(known, -SUITE_CLIP * own, SUITE_CLIP * own), confirmed != 0)
     deviation = suite_noise(own, history.suite)
     return Decision(
-        noise,
-        calibrated,
-        first,
-        second,
-        confirmed,
+        *(noise, calibrated, first, second, confirmed),
         advance(history.drift, known, first.noise, rules),
         shift,
         deviation,

@@ -1,14 +1,15 @@
 """Finds out whether a verdict has any ground, and gives figures to queries without a noise.
 
-The canary, a fixed workload that is not Spark, tells how much the host can be trusted tonight
-(research/regression-gates.md section 4, point 4). Three grades: steady; unsteady (clocks other than
-CPU time get no verdict); and broken, where nothing of the night does.
+The canary, a fixed workload that is not Spark, tells how far the host can be trusted tonight
+(research/regression-gates.md section 4, point 4). And a query that waits for its broker says
+nothing of its build: it has no verdict unless a consumer that does nothing else reads the same
+topic several times as fast (``source_headroom`` of the gate).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from statistics import median
@@ -18,9 +19,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from nexmark.config import Gate
-from nexmark.model import MIN_PAIRS, Value, metric_of
+from nexmark.model import MIN_PAIRS, READ_RATE, SOURCE_RATE, Value, metric_of
 from nexmark.verdict.decision import POWER
-from nexmark.verdict.headroom import source_bound
 from nexmark.verdict.location import EFFICIENCY, hodges_lehmann, interval, spread
 from nexmark.verdict.measured_night import (
     Canary,
@@ -35,13 +35,13 @@ LEVELS = ("steal", "psi", "load", "throttl", "mhz", "freq")
 """A canary metric that starts so is a level of the host, which may be 0; all others are timings."""
 
 WAITING = ("fsync", "wall_")
-"""A canary timing that starts so is mostly waiting, for a disk or a turn: it may be far apart on a
-host whose CPU is as fast as ever. It says nothing against CPU time, nor how fast the host is."""
+"""A canary timing that starts so is mostly waiting, for a disk or a turn: it says nothing against
+CPU time, nor how fast the host is."""
 
 MEMORY = "cpu_memory"
-"""A canary timing that starts so is of bandwidth, which a host shares with its neighbours: between
-two runs at rest it moves by several times what computing moves by (``nexmark bench canary``), so it
-has a bound of its own."""
+"""A canary timing that starts so is of bandwidth, which a host shares: between two runs at rest it
+moves by several times what computing moves by (``nexmark bench canary``), so it has its own
+bound."""
 
 
 class Steadiness(IntEnum):
@@ -49,7 +49,9 @@ class Steadiness(IntEnum):
 
     STEADY = 0
     UNSTEADY = 1
+    """Clocks other than CPU time get no verdict."""
     BROKEN = 2
+    """Nothing of the night gets one."""
 
 
 @dataclass(frozen=True)
@@ -61,19 +63,11 @@ class Grade:
     apart: float = 0.0
     """By how much the canary was further apart than usual: a log ratio, 0 for a steady host."""
 
-    def withholds(self, metric: str) -> bool:
-        """Tell whether a metric gets no verdict."""
-        if self.steadiness is Steadiness.UNSTEADY:
-            return metric_of(metric).waits
-        return self.steadiness is Steadiness.BROKEN
 
-
-def grade(canaries: Iterable[Canary], rules: Gate) -> Grade:
+def grade(canaries: Sequence[Canary], rules: Gate) -> Grade:
     """Return the worst grade of any reading; steady when there is none to say otherwise."""
-    grades = [_grade(canary, rules) for canary in canaries]
-    return max(
-        grades, key=lambda one: (one.steadiness, one.apart), default=Grade(Steadiness.STEADY)
-    )
+    grades = (_grade(canary, rules) for canary in canaries)
+    return max(grades, key=lambda x: (x.steadiness, x.apart), default=Grade(Steadiness.STEADY))
 
 
 def is_level(metric: str) -> bool:
@@ -88,7 +82,7 @@ def _grade(canary: Canary, rules: Gate) -> Grade:
         return _grade_level(name, values, rules.canary_limits.get(canary.metric))
     for value in values:
         if not possible(value):
-            return Grade(Steadiness.BROKEN, f"{name}: {value} is no measurement")
+            return Grade(Steadiness.BROKEN, f"{name}: {value} is not a measurement")
     if not canary.before or not canary.after:
         return Grade(Steadiness.STEADY)
     ratio = abs(math.log(median(canary.after) / median(canary.before)))
@@ -110,7 +104,7 @@ def _grade(canary: Canary, rules: Gate) -> Grade:
 def _grade_level(name: str, values: Sequence[float], limit: float | None) -> Grade:
     for value in values:
         if not (math.isfinite(value) and value >= 0):
-            return Grade(Steadiness.BROKEN, f"{name}: {value} is no measurement")
+            return Grade(Steadiness.BROKEN, f"{name}: {value} is not a measurement")
         if limit is not None and value > limit:
             return Grade(Steadiness.UNSTEADY, f"{name}: {value:g}, above the limit of {limit:g}")
     return Grade(Steadiness.STEADY)
@@ -132,22 +126,13 @@ class Grounds:
     def blank(self, query: str, metric: str, value: Value, reason: str) -> QueryVerdict:
         """Return a verdict without numbers."""
         return QueryVerdict(
-            night=self.night.name,
-            query=query,
-            metric=metric,
-            value=value,
-            reason=reason,
-            mode=self.rules.mode,
-            gate_version=self.rules.version,
+            *(self.night.name, query, metric, value, reason, self.rules.mode, self.rules.version),
             decides=metric == self.rules.metric,
             baseline=self.night.baseline.get(query, ""),
         )
 
     def without(self, measured: Measured, value: Value, reason: str) -> QueryVerdict:
-        """Return a verdict where there is no ground for one, with the numbers there are.
-
-        The gate learns nothing from such a night.
-        """
+        """Return a verdict where there is no ground for one, with the numbers there are."""
         numbers = one_night_numbers(measured)
         shown = {name: numbers[name] for name in ("ratio", "lo", "hi", "mde") if name in numbers}
         verdict = self.blank(measured.query, measured.metric, value, reason)
@@ -159,7 +144,8 @@ class Grounds:
         if query in self.night.invalid:
             return Value.INVALID, self.night.invalid[query]
         host = self.grade(query)
-        if host.withholds(measured.metric):
+        unsteady = host.steadiness is Steadiness.UNSTEADY and metric_of(measured.metric).waits
+        if unsteady or host.steadiness is Steadiness.BROKEN:
             return Value.INVALID, host.reason
         if query in self.night.missing and _whole(measured.pairs) < MIN_PAIRS:
             return Value.MISSING, self.night.missing[query]
@@ -169,27 +155,18 @@ class Grounds:
         return found
 
     def with_gaps(self, verdict: QueryVerdict, measured: Measured | None) -> QueryVerdict:
-        """Return the verdict; if pairs are incomplete, its reason names the missing repetitions.
-
-        An application that crashes in some of its repetitions is a finding by itself.
-        """
-        gaps = self._gaps(measured) if measured else []
-        if not measured or not gaps:
+        """Return the verdict; if pairs are incomplete, its reason names the missing repetitions."""
+        if measured is None:
             return verdict
-        whole, asked = _whole(measured.pairs), self._asked(measured)
+        pairs, asked = measured.pairs, max(self.night.asked or 0, len(measured.pairs))
+        gaps = [f"{pair.gap} {pair.number}" for pair in pairs if not pair.complete]
+        gaps += [f"{asked - len(pairs)} whole"] if asked > len(pairs) else []
+        if not gaps:
+            return verdict
         why = self.night.missing.get(measured.query, "")
-        why = f" ({why})" if why else ""
-        missing = f"missing: {', '.join(gaps)}{why}"
-        return replace(verdict, reason=f"{whole} of {asked} pairs: {verdict.reason}; {missing}")
-
-    def _gaps(self, measured: Measured) -> list[str]:
-        """Return the gaps in the first pairs: missing arms of a pair by name, and missing pairs."""
-        gaps = [f"{pair.gap} {pair.number}" for pair in measured.pairs if not pair.complete]
-        absent = self._asked(measured) - len(measured.pairs)
-        return [*gaps, f"{absent} whole"] if absent > 0 else gaps
-
-    def _asked(self, measured: Measured) -> int:
-        return max(self.night.asked or 0, len(measured.pairs))
+        missing = f"missing: {', '.join(gaps)}" + (f" ({why})" if why else "")
+        reason = f"{_whole(pairs)} of {asked} pairs: {verdict.reason}; {missing}"
+        return replace(verdict, reason=reason)
 
     def grade(self, query: str) -> Grade:
         """Return the grade of the host while a query ran."""
@@ -202,9 +179,8 @@ class Grounds:
     def widening(self, query: str) -> float:
         """Return the deviation (log) that an unsteady host adds to a query's ratio tonight.
 
-        A host that is by ``apart`` faster in some runs than in others, at random, moves the ratio
-        of a pair by 0.7 of it and the estimate of five pairs by a third; one that changes steadily,
-        or once, by less, since both arms are measured in turns.
+        A host that is by ``apart`` faster in some runs than in others, at random, moves the
+        estimate of five pairs by a third of it.
         """
         return self.rules.canary_widening * self.grade(query).apart
 
@@ -216,7 +192,7 @@ class Grounds:
         for pair in pairs:
             for arm, value in pair.arms:
                 if value is not None and not possible(value):
-                    return Value.INVALID, f"pair {pair.number}: {arm}: {value} is no measurement"
+                    return Value.INVALID, f"pair {pair.number}: {arm}: {value} is not a measurement"
         candidates = sum(pair.candidate is not None for pair in pairs)
         if candidates and not any(pair.baseline is not None for pair in pairs):
             return Value.CALIBRATING, "no baseline was measured"
@@ -237,9 +213,8 @@ def _whole(pairs: tuple[Pair, ...]) -> int:
 def one_night_numbers(measured: Measured) -> dict[str, Any]:
     """Return ratio, lo, hi, mde, shift and spread from the complete pairs of one night alone.
 
-    Returns nothing if there are fewer than ``MIN_PAIRS``. The interval is the exact interval of the
-    Hodges-Lehmann estimate (93.75 % for five pairs). ``mde`` is the smallest slowdown that a
-    one-sided t test at 99 % can find.
+    {} for fewer than ``MIN_PAIRS``. The interval is the exact one of the Hodges-Lehmann estimate
+    (93.75 % for five pairs), ``mde`` the smallest slowdown that a one-sided t test at 99 % finds.
     """
     ratios = np.asarray([pair.ratio for pair in measured.pairs])
     ratios = ratios[~np.isnan(ratios)]
@@ -257,3 +232,21 @@ def one_night_numbers(measured: Measured) -> dict[str, Any]:
         "shift": shift,
         "spread": wide,
     }
+
+
+def source_bound(measured: Sequence[Measured], rules: Gate) -> dict[str, str]:
+    """Return by query why its figures may be the source's; of the faster arm."""
+    rates = {(one.query, one.metric): one.medians(fresh=False, whole=False) for one in measured}
+    found = {}
+    for query in dict.fromkeys(one.query for one in measured):
+        alone, read = (
+            [rate for rate in rates.get((query, metric), ()) if rate is not None]
+            for metric in (SOURCE_RATE, READ_RATE)
+        )
+        if alone and read and min(alone) < rules.source_headroom * max(read):
+            found[query] = (
+                f"a consumer alone reads {min(alone):,.0f} records per second, the query "
+                f"{max(read):,.0f}: {min(alone) / max(read):.1f} times, less than "
+                f"{rules.source_headroom:g}; the figures may be the source's"
+            )
+    return found

@@ -1,11 +1,9 @@
-"""Where a handful of log ratios lies and how far they spread, robustly.
+"""Where a handful of log ratios, ln(candidate / baseline) of a pair, lies and how far they spread.
 
-Arrays of shape (..., n), NaN where a pair is not there; results of shape (...). A log ratio is
-ln(candidate / baseline) of one pair, without unit: 0.0953 is 10 % slower.
-
-Sources: Hodges and Lehmann, "Estimates of location based on rank tests" (1963), for the estimate;
-Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods" (2014), 3.3 for its interval;
-David, "Gini's mean difference rediscovered" (1968), for the spread.
+Arrays of shape (..., n), NaN where a pair is not there; results of shape (...). Sources: Hodges and
+Lehmann, "Estimates of location based on rank tests" (1963), for the estimate; Hollander, Wolfe and
+Chicken, "Nonparametric Statistical Methods" (2014), 3.3 for its interval; David, "Gini's mean
+difference rediscovered" (1968), for the spread.
 """
 
 from __future__ import annotations
@@ -24,10 +22,7 @@ EFFICIENCY = 1.08
 
 
 def nan_median(values: Array) -> Array:
-    """Return the median over the last axis of what is not NaN; NaN where there is nothing.
-
-    The same as ``numpy.nanmedian``, but fast on many short rows and silent.
-    """
+    """Return ``numpy.nanmedian`` over the last axis, but fast on many short rows and silent."""
     if values.shape[-1] == 0:
         return np.full(values.shape[:-1], np.nan)
     ordered = np.sort(values, axis=-1)
@@ -35,21 +30,19 @@ def nan_median(values: Array) -> Array:
     low = np.maximum((count - 1) // 2, 0)[..., None]
     high = np.minimum(count // 2, values.shape[-1] - 1)[..., None]
     low_values = np.take_along_axis(ordered, low, axis=-1)
-    middle: Array = (low_values + np.take_along_axis(ordered, high, axis=-1))[..., 0] / 2
-    return middle
+    return (low_values + np.take_along_axis(ordered, high, axis=-1))[..., 0] / 2
 
 
 def count_of(ratios: Array) -> Array:
     """Return how many values are there."""
-    count: Array = np.sum(~np.isnan(ratios), axis=-1, dtype=np.float64)
-    return count
+    result: Array = np.sum(~np.isnan(ratios), axis=-1, dtype=np.float64)
+    return result
 
 
 def walsh_averages(ratios: Array) -> Array:
     """Return the means of all pairs of values, each with itself too: (..., n * (n + 1) / 2)."""
     i, j = np.triu_indices(ratios.shape[-1])
-    averages: Array = (ratios[..., i] + ratios[..., j]) / 2
-    return averages
+    return (ratios[..., i] + ratios[..., j]) / 2
 
 
 def hodges_lehmann(ratios: Array) -> Array:
@@ -86,19 +79,16 @@ def _signed_rank_tail(n: int) -> tuple[float, ...]:
 
 @cache
 def depth(n: int, confidence: float) -> int:
-    """Return how many Walsh averages lie outside the interval on each side.
-
-    The most that keep the ``confidence``; 0 where n is too small for it (n = 5 has 93.75 % at the
-    most), and the interval is then the range of the values.
-    """
+    """Return how many Walsh averages lie outside the interval on each side; 0 for too few."""
     outside = (1 - confidence) / 2
     return sum(probability <= outside for probability in _signed_rank_tail(n)[:-1])
 
 
 def interval(ratios: Array, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the exact (signed-rank) confidence interval of one Hodges-Lehmann estimate.
+    """Return the exact (signed-rank) confidence interval of the estimate of one row.
 
-    ``ratios`` is one row; (NaN, NaN) when it is empty.
+    (NaN, NaN) for none; where there are too few values for the confidence (five have 93.75 % at
+    the most) it is their range.
     """
     known = ratios[~np.isnan(ratios)]
     if known.size == 0:
@@ -109,10 +99,10 @@ def interval(ratios: Array, confidence: float = 0.95) -> tuple[float, float]:
 
 
 def agree(ratios: Array, side: Array, level: float = 0.1) -> NDArray[np.bool_]:
-    """Tell whether the values by themselves lie on a side (+1 above 0, -1 below).
+    """Tell whether the values by themselves lie on a side (+1 above 0, -1 below; shape (...)).
 
-    The one-sided exact signed-rank test at ``level``; ``side`` has shape (...). It knows nothing
-    of learned noise: a query that is wild tonight only does not pass on one half of its pairs.
+    The one-sided exact signed-rank test at ``level``: a query that is wild tonight only does not
+    pass on one half of its pairs.
     """
     averages = walsh_averages(ratios)
     count = np.sum(~np.isnan(ratios), axis=-1)

@@ -5,19 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from typing import TypeGuard
 
-from nexmark.model import Arm, QueryKey, Value, is_red
+from nexmark.model import Arm, QueryKey, Value, is_red, median_of
 
 
-def possible(value: float | None) -> bool:
+def possible(value: float | None) -> TypeGuard[float]:
     """Tell whether a number can be a measurement: finite and above zero."""
     return value is not None and math.isfinite(value) and value > 0
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
 
 
 @dataclass(frozen=True)
@@ -46,21 +41,17 @@ class Pair:
     @property
     def ratio(self) -> float:
         """ln(candidate / baseline); NaN unless both can be measurements."""
-        if self.candidate is None or self.baseline is None:
-            return math.nan
-        if not (possible(self.candidate) and possible(self.baseline)):
-            return math.nan
-        return math.log(self.candidate) - math.log(self.baseline)
+        if possible(self.candidate) and possible(self.baseline):
+            return math.log(self.candidate) - math.log(self.baseline)
+        return math.nan
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One metric of one query in one night; the lower the better.
+    """One metric of one query in one night: its first and its fresh pairs.
 
-    ``pairs`` are the first pairs, ``fresh`` the pairs of the confirmation, which are read only when
-    the gate suspects the query. ``basis`` is the part of the run that the figures cover, where
-    there is a choice (the steady state, the whole application); figures of different bases are
-    never compared.
+    The ``fresh`` pairs are read only when the gate suspects the query. ``basis`` is the part of the
+    run that the figures cover, where there is a choice.
     """
 
     query: str
@@ -69,23 +60,16 @@ class Measured:
     fresh: tuple[Pair, ...] = ()
     basis: str = ""
 
-    def medians(self, fresh: bool) -> tuple[float | None, float | None]:
-        """Return the medians of both arms over the fresh pairs, or over the first ones.
-
-        Of the complete pairs, where there are some.
-        """
+    def medians(self, fresh: bool, whole: bool = True) -> tuple[float | None, float | None]:
+        """Return both arms' medians over fresh or first pairs, if ``whole`` of complete ones."""
         pairs = self.fresh if fresh else self.pairs
-        whole = [pair for pair in pairs if pair.complete] or pairs
-        return _median(x.candidate for x in whole), _median(x.baseline for x in whole)
+        used = [pair for pair in pairs if pair.complete or not whole] or pairs
+        return median_of(x.candidate for x in used), median_of(x.baseline for x in used)
 
 
 @dataclass(frozen=True)
 class Canary:
-    """Readings of one canary metric of one host, before and after a group of queries.
-
-    ``group`` is "" for the whole night. Timings are compared before with after; levels (steal,
-    PSI, load, ...) with the limits of the gate.
-    """
+    """Readings of one canary metric of one host, before and after a group ("": the whole night)."""
 
     metric: str
     before: tuple[float, ...]
@@ -119,11 +103,10 @@ def canaries_of(readings: Iterable[tuple[str, str, str, str, float]]) -> tuple[C
 class MeasuredNight:
     """All that the gate may know of a night.
 
-    ``expected`` names the queries that have to be there, ``asked`` how many pairs of each the night
-    had to measure (None: as many as there are). ``invalid`` has a reason for queries whose result
-    is not proven right, ``missing`` for queries with a repetition that did not run. ``baseline``
-    has the accepted build by query: when it changes, drift and location are reset. ``groups`` has
-    the canary group of a query. ``teaches``: whether later nights learn from this one.
+    ``expected`` names the queries that have to be there, ``asked`` how many pairs of each (None: as
+    many as there are). ``invalid`` has a reason for queries whose result is not proven right,
+    ``missing`` for queries with a repetition that did not run. ``baseline`` has the accepted build,
+    ``groups`` the canary group of a query. ``teaches``: whether later nights learn from this one.
     """
 
     name: str
@@ -142,12 +125,11 @@ class MeasuredNight:
 class QueryVerdict:
     """The verdict on one metric of one query in one night.
 
-    ``ratio`` (candidate / baseline) has the 95 % interval ``lo``, ``hi``. For a suspect that was
-    measured again, all three come from the fresh pairs, which were not chosen for being extreme.
-    ``mde`` is the smallest slowdown this night could have seen, as a fraction (0.07 is 7 %).
-    ``decides`` tells whether the verdict may turn the night red. Later nights learn from the rest:
-    ``shift`` and ``spread`` of the first ``pairs`` (log), their ``noise``, and the sums of the
-    drift.
+    ``ratio`` (candidate / baseline) with its 95 % interval ``lo``, ``hi``; of a confirmed suspect
+    from the fresh pairs, which were not chosen for being extreme. ``mde`` is the smallest slowdown
+    this night could have seen (0.07 is 7 %). ``decides``: it may turn the night red. Later nights
+    learn from ``shift`` and ``spread`` of the first ``pairs`` (log), their ``noise``, and the sums
+    of the drift.
     """
 
     night: str

@@ -8,24 +8,41 @@ section 6; the arithmetic is in ``decision`` and below it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from nexmark.config import Gate
-from nexmark.model import Value, metric_of
-from nexmark.verdict import paired_verdicts as paired
-from nexmark.verdict.eligibility import Grounds
-from nexmark.verdict.learning import Earlier, Past
-from nexmark.verdict.measured_night import Measured, MeasuredNight, QueryVerdict
+from nexmark.model import SUITE, Value, metric_of
+from nexmark.verdict.decision import (
+    SEEN,
+    Decision,
+    decide,
+    drift_side,
+    look,
+    mean_shift,
+    smallest_seen,
+)
+from nexmark.verdict.eligibility import Grounds, one_night_numbers
+from nexmark.verdict.location import Array, count_of
+from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair, QueryVerdict
+from nexmark.verdict.noise import Earlier, Learned, Past
+from nexmark.verdict.order import MIN_FRESH_PAIRS, clearing_pairs, fresh_pairs
 
 
 def suspects(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[str]:
-    """Return the queries whose change has to be confirmed by fresh pairs, as the night has them.
-
-    Each needs ``fresh_pairs`` of them.
-    """
+    """Return the queries whose change has to be confirmed, each by ``fresh_pairs`` of them."""
     grounds = Grounds(night, rules)
     fit = [one for one in _of_metric(night, rules.metric) if grounds.objection(one) is None]
-    return paired.suspects(fit, grounds, Past(earlier, rules.metric, rules.mode)) if fit else []
+    if not fit:
+        return []
+    history = _history(fit, grounds, Past(earlier, rules.metric, rules.mode))
+    ratios = log_ratios([one.pairs for one in fit])
+    _, _, first = look(ratios, history, rules, _widening(fit, grounds))
+    return [one.query for one, side in zip(fit, first.side, strict=True) if side]
 
 
 def judge_night(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[QueryVerdict]:
@@ -40,9 +57,8 @@ def judge_night(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[Que
     places = {query: place for place, query in enumerate(_all_queries(night))}
     verdicts.sort(key=lambda verdict: places.get(verdict.query, len(places)))
     deciding = list(verdicts)
-    for metric in sorted({one.metric for one in night.measured} - {rules.metric}):
-        if not metric_of(metric).judged:
-            continue
+    informing = {one.metric for one in night.measured if metric_of(one.metric).judged}
+    for metric in sorted(informing - {rules.metric}):
         verdicts += _judge(metric, grounds, earlier, deciding)
     return verdicts
 
@@ -78,9 +94,9 @@ def _judge(
         return verdicts
     past = Past(earlier, metric, grounds.rules.mode)
     if metric == grounds.rules.metric:
-        found = paired.judge_deciding(fit, grounds, past)
+        found = judge_deciding(fit, grounds, past)
     else:
-        found = paired.judge_informing(fit, grounds, past, deciding)
+        found = judge_informing(fit, grounds, past, deciding)
     by_query = {one.query: one for one in fit}
     return verdicts + [grounds.with_gaps(x, by_query.get(x.query)) for x in found]
 
@@ -100,3 +116,230 @@ def _absent(grounds: Grounds, judged: set[str]) -> list[QueryVerdict]:
 def _all_queries(night: MeasuredNight) -> list[str]:
     measured = (one.query for one in night.measured)
     return list(dict.fromkeys((*night.expected, *measured, *night.invalid, *night.missing)))
+
+
+WIDTH = 1.96
+"""Half the width of a 95 % interval, in noise units."""
+
+
+def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> list[QueryVerdict]:
+    """Judge the metric that decides: two stages per query, slow drift, and the suite."""
+    rules = grounds.rules
+    ratios = log_ratios([one.pairs for one in fit])
+
+    decision = decide(
+        ratios,
+        _history(fit, grounds, past),
+        lambda picked: log_ratios([fit[index].fresh for index in picked[0]]),
+        rules,
+        _widening(fit, grounds),
+    )
+    drifts = drift_side(decision.drift, rules)
+    looked_into = _second_stages(decision)
+    verdicts = []
+    for index, verdict in enumerate(_measured(fit, ratios, decision, grounds)):
+        if decision.calibrated[index]:
+            drift = _said_of_drift(verdict, float(drifts[index]))
+            second = looked_into.get(index)
+            asked = fresh_pairs(max(verdict.pairs, grounds.night.asked or 0), rules)
+            verdict = (
+                _quiet(verdict, drift) if second is None else _loud(verdict, second, drift, asked)
+            )
+            verdict = _said_of_host(verdict, grounds)
+        verdicts.append(verdict)
+    return verdicts + _judge_suite(decision, grounds)
+
+
+def judge_informing(
+    fit: Sequence[Measured], grounds: Grounds, past: Past, deciding: Sequence[QueryVerdict]
+) -> list[QueryVerdict]:
+    """Judge a metric that informs: on the first pairs only, WATCH at the most."""
+    rules = grounds.rules
+    ratios = log_ratios([one.pairs for one in fit])
+    history = _history(fit, grounds, past)
+    noise, calibrated, first = look(ratios, history, rules, np.zeros(len(fit)))
+    needed = np.maximum(rules.inform_z * first.noise, np.log1p(rules.inform_change))
+    values = {verdict.query: verdict.value for verdict in deciding}
+    verdicts = []
+    for index, one in enumerate(fit):
+        verdict = _with_numbers(one, ratios[index], grounds)
+        if calibrated[index]:
+            shift, deviation = float(first.shift[index]), float(first.noise[index])
+            mde = math.expm1(float(needed[index]) + SEEN * deviation)
+            verdict = replace(verdict, noise=deviation, mde=mde, **_around(shift, deviation))
+            beyond = abs(shift) > float(needed[index])
+            verdict = _informed(verdict, beyond, values.get(one.query))
+        else:
+            verdict = _calibrating(verdict, int(noise.nights[index]), rules)
+        verdicts.append(verdict)
+    return verdicts
+
+
+def log_ratios(rows: Sequence[Sequence[Pair]]) -> Array:
+    """Return the log ratios of rows of pairs, (rows, most pairs), NaN where there are fewer."""
+    width = max((len(row) for row in rows), default=0)
+    padded = [[pair.ratio for pair in row] + [math.nan] * (width - len(row)) for row in rows]
+    return np.asarray(padded, dtype=np.float64).reshape(len(rows), width)
+
+
+@dataclass(frozen=True)
+class _Second:
+    """The second stage of one suspect; ``side`` is 0 where it did not confirm."""
+
+    count: int
+    shift: float
+    noise: float
+    side: float
+
+
+def _second_stages(decision: Decision) -> dict[int, _Second]:
+    second = decision.second
+    sides = decision.confirmed[second.picked]
+    columns = (second.picked[0], second.count.astype(int), second.shift, second.noise, sides)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return {index: _Second(*row) for index, *row in rows}
+
+
+def _history(fit: Sequence[Measured], grounds: Grounds, past: Past) -> Learned:
+    queries = [one.query for one in fit]
+    return past.history(queries, grounds.night.baseline, grounds.rules.history_nights)
+
+
+def _widening(fit: Sequence[Measured], grounds: Grounds) -> Array:
+    return np.asarray([grounds.widening(one.query) for one in fit], dtype=np.float64)
+
+
+def _said_of_host(verdict: QueryVerdict, grounds: Grounds) -> QueryVerdict:
+    """Return the verdict with what an unsteady host made of its noise."""
+    widening = grounds.widening(verdict.query)
+    if not widening or verdict.noise is None:
+        return verdict
+    usual = math.sqrt(max(verdict.noise**2 - widening**2, 0.0))
+    host = (
+        f"noise {usual:.1%} widened to {verdict.noise:.1%}: {grounds.grade(verdict.query).reason}"
+    )
+    return replace(verdict, reason=f"{verdict.reason}; {host}")
+
+
+def _measured(
+    fit: Sequence[Measured], ratios: Array, decision: Decision, grounds: Grounds
+) -> list[QueryVerdict]:
+    """Return verdicts with all numbers, of value OK or CALIBRATING."""
+    rules, first, drift = grounds.rules, decision.first, decision.drift
+    seen = smallest_seen(decision.noise, count_of(ratios), rules)
+    verdicts = []
+    for index, one in enumerate(fit):
+        verdict = replace(
+            _with_numbers(one, ratios[index], grounds),
+            drift_slower=float(drift.slower[index]),
+            drift_faster=float(drift.faster[index]),
+        )
+        if decision.calibrated[index]:
+            shift, noise = float(first.shift[index]), float(first.noise[index])
+            mde = float(seen[index])
+            verdict = replace(verdict, noise=noise, mde=mde, **_around(shift, noise))
+        else:
+            verdict = _calibrating(verdict, int(decision.noise.nights[index]), rules)
+        verdicts.append(verdict)
+    return verdicts
+
+
+def _with_numbers(one: Measured, ratios: Array, grounds: Grounds) -> QueryVerdict:
+    """Return a verdict with the numbers that need no history."""
+    blank = grounds.blank(one.query, one.metric, Value.OK, "")
+    return replace(blank, pairs=int(count_of(ratios)), **one_night_numbers(one))
+
+
+def _calibrating(verdict: QueryVerdict, nights: int, rules: Gate) -> QueryVerdict:
+    reason = (
+        f"{nights} of {rules.calibration_nights} nights to learn the noise from; {_size(verdict)}"
+    )
+    return replace(verdict, value=Value.CALIBRATING, reason=reason)
+
+
+def _around(shift: float, noise: float) -> dict[str, Any]:
+    """Return ratio, lo and hi of a log shift with its 95 % interval."""
+    low, high = shift - WIDTH * noise, shift + WIDTH * noise
+    return {"ratio": math.exp(shift), "lo": math.exp(low), "hi": math.exp(high)}
+
+
+def _size(verdict: QueryVerdict) -> str:
+    if verdict.ratio is None or verdict.lo is None or verdict.hi is None:
+        return "no ratio"
+    return f"ratio {verdict.ratio:.3f} ({verdict.lo:.3f} to {verdict.hi:.3f})"
+
+
+def _said_of_drift(verdict: QueryVerdict, side: float) -> str:
+    if side == 0:
+        return ""
+    way, total = ("slower", verdict.drift_slower) if side > 0 else ("faster", verdict.drift_faster)
+    return f"drifting {way} over the last nights (CUSUM {total:.1f})"
+
+
+def _quiet(verdict: QueryVerdict, drift: str) -> QueryVerdict:
+    if drift:
+        return replace(verdict, value=Value.WATCH, reason=f"{drift}; tonight {_size(verdict)}")
+    return replace(verdict, reason=f"{_size(verdict)}, {verdict.mde or 0:.1%} could be seen")
+
+
+def _loud(verdict: QueryVerdict, second: _Second, drift: str, asked: int) -> QueryVerdict:
+    """Return the verdict on a suspect; ``asked`` is how many fresh pairs it was to have."""
+    first = _size(verdict)
+    way = "slower" if (verdict.shift or 0) > 0 else "faster"
+    verdict = replace(verdict, fresh_pairs=second.count)
+    if second.count < MIN_FRESH_PAIRS:
+        reason = (
+            f"{way}? {first}; {second.count} of {asked} fresh pairs: not confirmed, not cleared"
+        )
+        return replace(verdict, value=Value.SUSPECT, reason=reason)
+    verdict = replace(verdict, **_around(second.shift, second.noise))
+    of = f" of {asked}" if second.count < asked else ""
+    found = f"{_size(verdict)} in {second.count}{of} fresh pairs, after {first}"
+    if second.side > 0:
+        return replace(verdict, value=Value.REGRESSION, reason=f"slower: {found}")
+    if second.side < 0:
+        return replace(verdict, value=Value.FASTER, reason=f"faster: {found}")
+    if second.count < (needed := clearing_pairs(asked)):
+        reason = f"{way}? {found}: {needed} fresh pairs are needed to clear it"
+        return replace(verdict, value=Value.SUSPECT, reason=reason)
+    if drift:
+        return replace(verdict, value=Value.WATCH, reason=f"{drift}; tonight not {way}: {found}")
+    return replace(verdict, value=Value.UNCONFIRMED, reason=f"not {way}: {found}")
+
+
+def _informed(verdict: QueryVerdict, beyond: bool, deciding: Value | None) -> QueryVerdict:
+    """Return the verdict on a metric that informs."""
+    if not beyond:
+        return _quiet(verdict, "")
+    shift = verdict.shift or 0.0
+    way = f"{'more' if shift > 0 else 'less'}: {_size(verdict)}"
+    if not metric_of(verdict.metric).worse(shift):
+        return replace(verdict, value=Value.FASTER, reason=way)
+    waits = deciding in (Value.OK, Value.UNCONFIRMED, Value.FASTER)
+    cause = ", CPU time is not: it waits for something" if waits else ""
+    return replace(verdict, value=Value.WATCH, reason=f"{way}{cause}")
+
+
+def _judge_suite(decision: Decision, grounds: Grounds) -> list[QueryVerdict]:
+    """Return the verdict on the suite, none when too few queries are calibrated."""
+    rules = grounds.rules
+    count = int(np.sum(decision.calibrated))
+    if count < rules.suite_queries:
+        return []
+    shift, noise = float(decision.suite_shift), float(decision.suite_noise)
+    known = np.where(decision.calibrated, decision.first.shift, np.nan)
+    ratio = float(mean_shift(known, decision.confirmed != 0))
+    verdict = replace(
+        grounds.blank(SUITE, rules.metric, Value.OK, ""),
+        **_around(ratio, noise),
+        mde=math.expm1((rules.suite_z + SEEN) * noise),
+        shift=shift,
+        noise=noise,
+        pairs=count,
+    )
+    if float(decision.suite_side) == 0:
+        return [replace(verdict, reason=f"geometric mean of {count} queries: {_size(verdict)}")]
+    slower = float(decision.suite_side) > 0
+    reason = f"the geometric mean of {count} queries is {'slower' if slower else 'faster'}"
+    value = Value.REGRESSION if slower else Value.FASTER
+    return [replace(verdict, value=value, reason=f"{reason}: {_size(verdict)}")]

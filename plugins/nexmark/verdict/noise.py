@@ -6,17 +6,22 @@ known badly per query, so half of it is taken from the suite). Arrays have the s
 (..., queries, nights); research/regression-gates.md section 6, "Statistic".
 
 A shift is relative to the accepted build, so it jumps where another build is accepted. Such a jump
-is no noise: each stretch of nights with one baseline is taken about its own level.
+is no noise: each stretch of nights with one baseline is taken about its own level. Nights without
+ground for a verdict teach nothing, nor do confirmed changes; what was only suspected stays in.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nexmark.model import CONFIRMED, SUITE
 from nexmark.verdict.location import EFFICIENCY, Array, nan_median, spread
+from nexmark.verdict.measured_night import QueryVerdict
 
 NORMAL = 1.4826
 """Standard deviation of a normal variable / its median absolute deviation."""
@@ -48,16 +53,14 @@ class Noise:
     def of(self, pairs: Array) -> Array:
         """Return the standard deviation of the Hodges-Lehmann estimate of ``pairs`` pairs."""
         deviation = np.sqrt(self.nightly**2 + EFFICIENCY * self.pair**2 / pairs)
-        result: Array = np.maximum(deviation, self.floor)
-        return result
+        return np.maximum(deviation, self.floor)
 
     def of_both(self, pairs: Array, fresh: Array) -> Array:
         """Return the standard deviation of the mean, by pairs, of two stages of one night."""
         total = pairs + fresh
         share = (pairs**2 + fresh**2) / total**2
         deviation = np.sqrt(share * self.nightly**2 + EFFICIENCY * self.pair**2 / total)
-        result: Array = np.maximum(deviation, self.floor)
-        return result
+        return np.maximum(deviation, self.floor)
 
     def widened(self, deviation: Array) -> Noise:
         """Return the noise of a night in which the hosts add this deviation to each query."""
@@ -124,12 +127,109 @@ def about_own_level(shifts: Array, stretches: NDArray[np.int_]) -> Array:
 
 
 def suite_shifts(shifts: Array) -> Array:
-    """Return the suite's shift of each night, (..., nights): the mean of shifts about own levels.
-
-    NaN where less than ``SHARE`` of the queries has one.
-    """
+    """Return the suite's shift of each night; NaN if less than ``SHARE`` of the queries has one."""
     count = np.sum(~np.isnan(shifts), axis=-2)
     total = np.nansum(shifts, axis=-2)
     enough = count >= np.maximum(SHARE * shifts.shape[-2], 1)
-    result: Array = np.where(enough, total / np.maximum(count, 1), np.nan)
-    return result
+    return np.where(enough, total / np.maximum(count, 1), np.nan)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The sums upwards (slower) and downwards (faster), in noise units."""
+
+    slower: Array
+    faster: Array
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Earlier nights, oldest first: (..., queries, nights), NaN where there is nothing to learn.
+
+    Of the first pairs of each; ``suite`` has shape (..., nights), ``drift`` is after the last one.
+    """
+
+    shift: Array
+    spread: Array
+    pairs: Array
+    suite: Array
+    drift: Drift
+
+
+Earlier = Sequence[Sequence[QueryVerdict]]
+"""The verdicts of earlier nights, oldest first."""
+
+
+class Past:
+    """Earlier verdicts on one metric in one mode, by query and oldest first."""
+
+    def __init__(self, earlier: Earlier, metric: str, mode: str) -> None:
+        """Keep what was measured; verdicts without numbers teach nothing."""
+        self._rows: dict[str, list[QueryVerdict]] = {}
+        self._suite_changed: set[str] = set()
+        for night in earlier:
+            for row in night:
+                if row.metric != metric or row.mode != mode:
+                    continue
+                if row.query == SUITE and _changed(row):
+                    self._suite_changed.add(row.night)
+                if row.shift is not None and row.query != SUITE:
+                    self._rows.setdefault(row.query, []).append(row)
+        names = dict.fromkeys(night[0].night for night in earlier if night)
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def history(self, queries: Sequence[str], baseline: Mapping[str, str], nights: int) -> Learned:
+        """Return the last ``nights`` nights of each query, (queries, nights), NaN in front."""
+        series = [
+            [row for row in self._rows.get(query, ()) if not _changed(row)][-nights:]
+            for query in queries
+        ]
+        slower, faster = zip(
+            *(self._drift(query, baseline.get(query, "")) for query in queries), strict=True
+        )
+        shifts = [_about_own_level(rows) for rows in series]
+        return Learned(
+            _table(shifts, nights),
+            _table([[row.spread for row in rows] for rows in series], nights),
+            _table([[row.pairs for row in rows] for rows in series], nights),
+            self._suite(series, shifts, nights),
+            Drift(np.asarray(slower), np.asarray(faster)),
+        )
+
+    def _suite(
+        self,
+        series: Sequence[Sequence[QueryVerdict]],
+        shifts: Sequence[Sequence[float]],
+        nights: int,
+    ) -> Array:
+        """Return the last shifts of the suite, but for nights in which it had itself changed."""
+        table = np.full((len(series), len(self._places)), np.nan)
+        for place, (rows, values) in enumerate(zip(series, shifts, strict=True)):
+            for row, value in zip(rows, values, strict=True):
+                if row.night not in self._suite_changed:
+                    table[place, self._places[row.night]] = value
+        found = [float(value) for value in suite_shifts(table) if not np.isnan(value)]
+        return np.ravel(_table([found[-nights:]], nights))
+
+    def _drift(self, query: str, baseline: str) -> tuple[float, float]:
+        """Return the sums after the last night; 0 where another build was accepted since."""
+        rows = self._rows.get(query, [])
+        if not rows or rows[-1].baseline != baseline:
+            return 0.0, 0.0
+        return rows[-1].drift_slower, rows[-1].drift_faster
+
+
+def _changed(verdict: QueryVerdict) -> bool:
+    return verdict.decides and verdict.value in CONFIRMED
+
+
+def _about_own_level(rows: Sequence[QueryVerdict]) -> list[float]:
+    shifts = np.asarray([row.shift for row in rows], dtype=np.float64)
+    _, stretches = np.unique([row.baseline for row in rows], return_inverse=True)
+    return [float(value) for value in about_own_level(shifts, stretches)]
+
+
+def _table(rows: Sequence[Sequence[float | None]], width: int) -> Array:
+    """Return rows of numbers as an array, aligned at the end."""
+    padded: list[Any] = [[None] * (width - len(row)) + [*row] for row in rows]
+    return np.asarray(padded, dtype=np.float64)

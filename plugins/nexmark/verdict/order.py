@@ -1,8 +1,7 @@
-"""How many pairs, and in which order: decided so that no build has the better hours.
+"""How many pairs, and in which order, so that no build has the better hours.
 
-Research/regression-gates.md section 6, "Design": queries in another order every night, arms in
-turns, and the two queries of the self-test another each night. All of it follows from a seed that
-is stored, so that a night can be run again as it was.
+All follows from a stored seed, so that a night can be run again as it was
+(research/regression-gates.md section 6, "Design").
 """
 
 from __future__ import annotations
@@ -34,11 +33,7 @@ def clearing_pairs(asked: int) -> int:
 
 
 def query_order(queries: Sequence[Query], seed: int) -> list[Query]:
-    """Return the queries shuffled; the same for the same queries, in the same order, and seed.
-
-    It is ``random.Random(seed).shuffle``: Python's Mersenne Twister seeded with the number, whose
-    shuffle has been the same since Python 3.2, though that is no promise of Python.
-    """
+    """Return the queries shuffled by ``random.Random(seed)``, the same for the same seed."""
     shuffled = list(queries)
     random.Random(seed).shuffle(shuffled)
     return shuffled
@@ -47,14 +42,11 @@ def query_order(queries: Sequence[Query], seed: int) -> list[Query]:
 def arm_order(pairs: int, arms: Sequence[str], seed: str) -> list[tuple[int, str]]:
     """Return (pair, arm) in the order of running; pairs count from 1.
 
-    Two arms, in blocks of two pairs: A B B A or B A A B, so that in each of them either arm has the
-    outer or the inner places, and a host that slowly changes favours neither. More arms: each pair
-    begins with the next arm, and once all have begun the same again backwards, so that over a block
-    of twice as many pairs as arms every arm is in every place twice and as often before as behind
-    any other.
-
-    Which arm begins a block is drawn from the seed: in blocks that are all alike, one arm would
-    meet every load of the host that comes as often as a block, like a job of every minute.
+    Two arms, in blocks of two pairs: A B B A or B A A B, so that a host that slowly changes favours
+    neither. More arms: each pair begins with the next arm, and once all have begun the same again
+    backwards, so that over a block every arm is in every place twice and as often before as behind
+    any other. Which arm begins a block is drawn from the seed: a load that comes as often as a
+    block, like a job of every minute, would always meet one arm.
     ValueError: fewer than 0 pairs, no arm, or an arm twice.
     """
     if pairs < 0:
@@ -84,9 +76,8 @@ def _turn(place: int, arms: Sequence[str]) -> list[str]:
 def self_test_queries(queries: Sequence[Query], night_number: int) -> tuple[Query, Query]:
     """Return the queries for the A/A pairs and for the seeded slowdown of a night.
 
-    The A/A query moves on by one every night. The other is as far from it as the number of rounds
-    so far says, so that in time every two queries meet: (n - 1) * n nights. They are different
-    where there are two; a single query is both. ValueError for none.
+    The first moves on by one every night, the other is as far from it as the number of rounds so
+    far says, so that in time every two meet. A single query is both. ValueError for none.
     """
     count = len(queries)
     if count == 0:

@@ -1,13 +1,13 @@
 """How often the nightly self-test of the gate was right: false alarms and recall, with intervals.
 
 Every night one query has an A/A pair set, which must be silent, and one a seeded slowdown, which
-must fire (research/regression-gates.md section 4, item 6). The interval is Wilson's (E. B. Wilson,
-"Probable inference, the law of succession, and statistical inference", 1927): it is right near 0
-and 1 too, where these rates are.
+must fire (research/regression-gates.md section 4, item 6). The interval is Wilson's (1927), which
+is right near 0 and 1 too.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -31,11 +31,7 @@ class Test(StrEnum):
 
 
 def alarmed(value: Value) -> bool | None:
-    """Tell whether the gate alarmed on a self-test, by its verdict: REGRESSION and nothing else.
-
-    A SUSPECT of a seeded slowdown is a miss: it was not found. None where there is no verdict, as
-    in a night that is INVALID: that test is not counted.
-    """
+    """Tell whether a self-test alarmed: REGRESSION alone, not SUSPECT; None without a verdict."""
     if value in (Value.CALIBRATING, Value.INVALID, Value.MISSING, Value.SOURCE_BOUND):
         return None
     return value is Value.REGRESSION
@@ -62,10 +58,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Rates:
-    """The rates of a number of nights: alarms of A/A pairs, slowdowns found; ``words`` of both.
-
-    ``version``: which version of the gate was tested, where it is known.
-    """
+    """The rates of alarms of A/A pairs and of slowdowns found, by this ``version`` of the gate."""
 
     false_alarms: Rate
     recall: Rate
@@ -88,8 +81,11 @@ class Rates:
 
 def rates(results: Iterable[Result], version: int | None = None) -> Rates:
     """Return the rates of results; ``version``: which version of the gate was tested."""
-    rows = list(results)
-    return Rates(_of(rows, Test.AA), _of(rows, Test.SLOWDOWN), version)
+    counts = Counter((x.test, x.alarmed) for x in results)
+    alarms, found = (
+        rate(counts[test, True] + counts[test, False], counts[test, True]) for test in Test
+    )
+    return Rates(alarms, found, version)
 
 
 def rate(count: int, hits: int) -> Rate:
@@ -100,11 +96,6 @@ def rate(count: int, hits: int) -> Rate:
         return Rate(0, 0)
     interval = binomtest(hits, count).proportion_ci(CONFIDENCE, method="wilson")
     return Rate(count, hits, hits / count, float(interval.low), float(interval.high))
-
-
-def _of(rows: Iterable[Result], test: Test) -> Rate:
-    alarmed = [row.alarmed for row in rows if row.test is test and row.alarmed is not None]
-    return rate(len(alarmed), sum(alarmed))
 
 
 def _percent(share: float | None) -> str:

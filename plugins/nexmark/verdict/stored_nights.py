@@ -1,15 +1,11 @@
 """Nights as CSV: the replay contract of DESIGN ("Verdict replay"), text in and text out.
 
-Columns: night, query, stage (1|2), pair, arm (candidate|baseline), order, metric, value. Rows may
-have any order. Rows of the query ``canary`` are readings of the host. Their stage, pair, order and
-arm (before|after too) may be empty, and give their order in time. Optional columns: asked (the
-pairs to measure), queries (the queries to run, with spaces between), baseline (the accepted build
-of the query), basis (the part of the run that the figures cover), teaches (0 in every row of a
-night from which later nights learn nothing, else 1 or empty), and host and group of a canary. Other
-columns are ignored.
-
-A text that is not such a table is an error, which names the line. A number that cannot be a
-measurement (NaN, 0, below 0) is a fact of its night, which the gate judges.
+Rows may have any order. Rows of the query ``canary`` are readings of the host; their stage, pair,
+order and arm (before|after too) may be empty, and give their order in time. Optional columns: asked
+(the pairs to measure), queries (to run, with spaces between), baseline (the accepted build), basis,
+teaches (0 in every row of a night that teaches nothing, else 1 or empty), host and group of a
+canary. Other columns are ignored. A text that is not such a table is an error with its line; a
+number that cannot be a measurement (NaN, 0, below 0) is a fact, which the gate judges.
 """
 
 from __future__ import annotations
@@ -19,8 +15,9 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from nexmark.model import ARMS, CANARY, JUDGED, SUITE
+from nexmark.model import ARMS, CANARY, JUDGED, SUITE, grouped
 from nexmark.verdict.measured_night import (
     Canary,
     Measured,
@@ -33,7 +30,9 @@ from nexmark.verdict.measured_night import (
 COLUMNS = ("night", "query", "stage", "pair", "arm", "order", "metric", "value")
 OUT = ("night", "query", "metric", "verdict", "ratio", "lo", "hi", "mde", "gate_version")
 OPTIONAL = ("asked", "queries", "baseline", "basis", "teaches", "host", "group")
+STAGES, NO_STAGE = {"1": 1, "2": 2}, {"": 0, "0": 0}
 TEACHES = {"": True, "1": True, "0": False}
+Known = TypeVar("Known")
 CANARY_ARMS = ("", "before", "after", *ARMS)
 REMEMBERED = 7
 """A query that ran in at least one of the last nights is expected; this is their number."""
@@ -74,14 +73,12 @@ class _Row:
 
 
 def read_nights(lines: Iterable[str]) -> list[MeasuredNight]:
-    """Return the nights of a CSV in order; MalformedError if the text is not such a table.
+    """Return the nights of a CSV; MalformedError if the text is not such a table.
 
-    If the names differ only in numbers (dates, run numbers), the numbers give the order; otherwise
-    the first row of each night does.
+    In the order of the numbers in their names (dates, runs) if they differ in these only, else of
+    their first rows.
     """
-    nights: dict[str, list[_Row]] = {}
-    for row in _rows(lines):
-        nights.setdefault(row.night, []).append(row)
+    nights = grouped(_rows(lines), lambda row: row.night)
     if not nights:
         raise MalformedError(1, "there are no rows; nothing can be judged")
     made = [_night(name, nights[name]) for name in _in_order(list(nights))]
@@ -144,42 +141,32 @@ def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
     if text["query"] == SUITE:
         raise MalformedError(line, f"query {SUITE!r}: the name is the gate's own; rename the query")
     canary = text["query"] == CANARY
-    arms = CANARY_ARMS if canary else ARMS
-    if text["arm"] not in arms:
-        known = " or ".join(arm for arm in arms if arm)
-        raise MalformedError(line, f"arm {text['arm']!r} is not known; it is {known}")
+    arms = {str(arm): str(arm) for arm in (CANARY_ARMS if canary else ARMS)}
     return _Row(
         line,
         text["night"],
         text["query"],
-        _stage(text["stage"], line, canary),
+        _one_of("stage", text["stage"], line, STAGES | (NO_STAGE if canary else {}), "1 or 2"),
         _whole("pair", text["pair"], line, canary),
-        text["arm"],
-        _order(text["order"]),
+        _one_of("arm", text["arm"], line, arms, " or ".join(filter(None, arms))),
+        # The place in time as far as it is a number; only canaries need it.
+        float(text["order"]) if re.fullmatch(r"[0-9]{1,15}([.][0-9]+)?", text["order"]) else 0.0,
         text["metric"],
         _value(text["value"], line),
         _whole("asked", text.get("asked", ""), line, may_be_empty=True),
         tuple(text.get("queries", "").split()),
         text.get("baseline", ""),
         text.get("basis", ""),
-        _teaches(text.get("teaches", ""), line),
+        _one_of("teaches", text.get("teaches", ""), line, TEACHES, "0, 1 or empty"),
         text.get("host"),
         text.get("group", ""),
     )
 
 
-def _stage(text: str, line: int, canary: bool) -> int:
-    if text in ("1", "2"):
-        return int(text)
-    if canary and text in ("", "0"):
-        return 0
-    raise MalformedError(line, f"stage {text!r} is not known; it is 1 or 2")
-
-
-def _teaches(text: str, line: int) -> bool:
-    if text not in TEACHES:
-        raise MalformedError(line, f"teaches {text!r} is not known; it is 0, 1 or empty")
-    return TEACHES[text]
+def _one_of(column: str, text: str, line: int, values: Mapping[str, Known], known: str) -> Known:
+    if text not in values:
+        raise MalformedError(line, f"{column} {text!r} is not known; it is {known}")
+    return values[text]
 
 
 def _whole(column: str, text: str, line: int, may_be_empty: bool) -> int:
@@ -188,11 +175,6 @@ def _whole(column: str, text: str, line: int, may_be_empty: bool) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text):
         raise MalformedError(line, f"{column} {text!r} is not a whole number")
     return int(text)
-
-
-def _order(text: str) -> float:
-    """Return the place in time as far as it is a number; only canaries need it."""
-    return float(text) if re.fullmatch(r"[0-9]{1,15}([.][0-9]+)?", text) else 0.0
 
 
 def _value(text: str, line: int) -> float:
@@ -232,26 +214,24 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def _night(name: str, rows: Sequence[_Row]) -> MeasuredNight:
-    series: dict[tuple[str, str], list[_Row]] = {}
-    for row in rows:
-        if row.query != CANARY:
-            series.setdefault((row.query, row.metric), []).append(row)
+    figures, readings = ([x for x in rows if (x.query == CANARY) == canary] for canary in (0, 1))
+    series = grouped(figures, lambda row: (row.query, row.metric))
     measured = []
     for query, metric in sorted(series, key=lambda key: (_natural(key[0]), key[1])):
         own = series[query, metric]
         stages = [[(x.pair, x.arm, x.value) for x in own if x.stage == stage] for stage in JUDGED]
-        first, fresh = (pairs_of(figures, ARMS) for figures in stages)
+        first, fresh = (pairs_of(stage, ARMS) for stage in stages)
         measured.append(Measured(query, metric, first, fresh, own[-1].basis))
     of_hosts = canaries_of(
         (x.metric, x.host or "", x.group, x.arm, x.value)
-        for x in sorted((row for row in rows if row.of_host), key=_moment)
+        for x in sorted((row for row in readings if row.of_host), key=_moment)
     )
     groups = {canary.group for canary in of_hosts}
     expected = tuple(dict.fromkeys(query for row in rows for query in row.queries))
     return MeasuredNight(
         name,
         tuple(measured),
-        (*_canaries([row for row in rows if not row.of_host]), *of_hosts),
+        (*_canaries([row for row in readings if not row.of_host]), *of_hosts),
         expected=expected,
         asked=max(row.asked for row in rows) or None,
         baseline={row.query: row.baseline for row in rows if row.baseline},
@@ -262,20 +242,14 @@ def _night(name: str, rows: Sequence[_Row]) -> MeasuredNight:
 
 def _canaries(rows: Sequence[_Row]) -> Iterator[Canary]:
     """Return each canary metric twice: the night's first half and second, and pair by pair."""
-    metrics: dict[str, list[_Row]] = {}
-    for row in rows:
-        if row.query == CANARY:
-            metrics.setdefault(row.metric, []).append(row)
-    for metric, unordered in metrics.items():
+    for metric, unordered in grouped(rows, lambda row: row.metric).items():
         ordered = sorted(unordered, key=_moment)
         values = [row.value for row in ordered]
         half = len(values) // 2
         rest = values[half:] if half == 0 else values[-half:]
         yield Canary(metric, tuple(values[:half]), tuple(rest))
-        groups: dict[tuple[int, int], list[float]] = {}
-        for row in ordered:
-            groups.setdefault((row.stage, row.pair), []).append(row.value)
-        ends = [(group[0], group[-1]) for group in groups.values() if len(group) > 1]
+        groups = grouped(ordered, lambda row: (row.stage, row.pair)).values()
+        ends = [(own[0].value, own[-1].value) for own in groups if len(own) > 1]
         if len(groups) > 1 and ends:
             yield Canary(metric, tuple(x for x, _ in ends), tuple(x for _, x in ends))
 

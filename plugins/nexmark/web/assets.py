@@ -19,13 +19,11 @@ from starlette.responses import Response
 from nexmark.config import paths
 from nexmark.errors import NexmarkError
 
+LIBRARY = "vega.js"
 TYPES = {
     "page.css": "text/css; charset=utf-8",
-    "page.js": "text/javascript; charset=utf-8",
-    "charts.js": "text/javascript; charset=utf-8",
-    "vega.js": "text/javascript; charset=utf-8",
+    **dict.fromkeys(("page.js", "charts.js", LIBRARY), "text/javascript; charset=utf-8"),
 }
-LIBRARY = "vega.js"
 VEGA_LITE = "6.4"
 _BUNDLE = (
     "import sys, vl_convert; "

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nexmark.attribution.attribute import attribute
-from nexmark.attribution.explained import ChangeKind, CostChange
-from nexmark.attribution.sentences import words
+from nexmark.attribution.explained import ChangeKind, CostChange, words
 from nexmark.model import Value
 from tests.unit.attribution.observed_builder import PLAN, arm, explained, plan
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.bisect.builds import read_builds, short
+from nexmark.bisect.search import read_builds, short
 from nexmark.errors import NexmarkError
 
 DIGEST = "a" * 128

@@ -111,7 +111,7 @@ def test_nobody_there_is_one_line() -> None:
 
 def test_url_and_token_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(TOKEN, raising=False)
-    with pytest.raises(NexmarkError, match="'localhost:8080' is no URL; give it like http://"):
+    with pytest.raises(NexmarkError, match="'localhost:8080' is not a URL; give it like http://"):
         running_airflow("localhost:8080")
     with pytest.raises(
         NexmarkError, match=f"{TOKEN} is not set; get a token by POST http://x/auth"

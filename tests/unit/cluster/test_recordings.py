@@ -102,7 +102,7 @@ def test_an_executor_that_left_none_is_reported(sizes: dict[str, int], told: str
 
 @pytest.mark.parametrize("application", ["", "../app-1", "app-*", "app 1", "a/b"])
 def test_what_is_no_application_id_reaches_no_pattern(application: str) -> None:
-    with pytest.raises(ClusterError, match="is no application id"):
+    with pytest.raises(ClusterError, match="is not an application id"):
         pattern_of("/work", application)
 
 

@@ -279,7 +279,7 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
             "{pypi: 4.3.0}",
             "{tarball: ftp://x/s.tgz, sha512: " + "a" * 128 + "}",
             "build.tarball",
-            "is no URL of http, https, file; give one, or a path",
+            "is not a URL of http, https, file; give one, or a path",
         ),
         (
             "engines.yaml",

@@ -50,7 +50,7 @@ def test_an_error_names_the_place_once(conf: Path) -> None:
         ("notifications:\n  - notifier: SmtpNotifier", 2, "import path of a class"),
         ("notifications:\n  - notifier: no.such.Notifier", 2, "cannot be imported: No module"),
         ("notifications:\n  - notifier: json.JSONNone", 2, "cannot be imported"),
-        ("notifications:\n  - notifier: json.JSONDecoder", 2, "is no Airflow notifier"),
+        ("notifications:\n  - notifier: json.JSONDecoder", 2, "is not an Airflow notifier"),
         (
             f"notifications:\n  - notifier: {SMTP}\n    kwargs: {{too: x}}",
             2,

@@ -37,7 +37,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_the_command_says_so_at_once(environment: dict[str, str], date: str) -> None:
     command = [sys.executable, "-m", "nexmark.cli", "run", "--engine", ENGINE, "--date", date]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
-    no_date = "nexmark run: Invalid value: --date: '2026-11-31' is no date; write it like"
+    no_date = "nexmark run: Invalid value: --date: '2026-11-31' is not a date; write it like"
     expected = {
         "2026-11-03": (0, "no build for 2026-11-03: "),
         "2026-11-31": (2, no_date),

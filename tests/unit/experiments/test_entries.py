@@ -160,7 +160,7 @@ def test_new_leaves_the_file_as_it_was_where_the_name_cannot_be(
     [
         ((), "give the name of one experiment, or --all"),
         (("json", "--all"), "give the name of one experiment, or --all"),
-        (("jsn",), "'jsn' is no experiment; did you mean 'json'?"),
+        (("jsn",), "'jsn' is not an experiment; did you mean 'json'?"),
         (("json", "heap"), "'heap': one experiment at a time, or --all"),
         (("new",), "new: no name is given"),
         (("json", "--sizes", "9"), "'9' is not a whole number from 100 to"),

@@ -84,7 +84,7 @@ def test_rounds_that_others_disturbed_are_not_the_timing() -> None:
 def test_nothing_is_left_in_the_directory(
     supported: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not supported:  # as on NFS: the flag is no directory that can be opened for writing
+    if not supported:  # as on NFS: the flag is not a directory that can be opened for writing
         monkeypatch.setattr(canary.os, "O_TMPFILE", 0)
     with canary._nameless(str(tmp_path)) as descriptor:
         os.write(descriptor, b"text")

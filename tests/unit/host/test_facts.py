@@ -64,7 +64,7 @@ def test_a_directory_that_is_to_be_made_is_where_its_parent_is(tmp_path: Path) -
     to_be, below = run(facts, {**QUICK, "directories": paths})["directories"].values()
     assert to_be["writable"]
     assert to_be["free_bytes"] > 0
-    assert below["problem"] == f"{tmp_path}/file is no directory"
+    assert below["problem"] == f"{tmp_path}/file is not a directory"
 
 
 def test_a_port_that_is_taken_and_by_whom(server: socket.socket) -> None:

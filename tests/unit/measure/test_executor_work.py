@@ -44,8 +44,14 @@ def test_an_executor_has_the_tasks_it_ran(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("line", [TASK[:90], TASK.replace('"Stage ID":3,', "")])
-def test_a_damaged_log_is_an_error_of_one_line(tmp_path: Path, line: str) -> None:
-    with pytest.raises(EventLogError, match="an event cannot be read: ") as raised:
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (TASK[:90], "cut off in mid-line"),
+        (TASK.replace('"Stage ID":3,', ""), "an event is not as Spark 3.5 to 4.3 writes it: "),
+    ],
+)
+def test_a_damaged_log_is_an_error_of_one_line(tmp_path: Path, line: str, said: str) -> None:
+    with pytest.raises(EventLogError, match=said) as raised:
         read_executor_work(log(tmp_path, ADDED, line), APP)
     assert "\n" not in str(raised.value)

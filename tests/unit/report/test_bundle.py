@@ -171,7 +171,7 @@ class TestBundle:
     ) -> None:
         assert main(["verify", str(tmp_path)]) == 1
         error = capsys.readouterr().err
-        assert "is no evidence bundle" in error
+        assert "is not an evidence bundle" in error
         assert error.count("\n") == 1
 
     def test_checksums_that_lead_out_of_the_bundle_are_refused(
@@ -181,4 +181,4 @@ class TestBundle:
         sums.chmod(0o644)
         sums.write_text(f"{'0' * 64}  ../../etc/passwd\n")
         assert main(["verify", str(bundle.directory)]) == 1
-        assert "SHA256SUMS:1: is no line of checksums" in capsys.readouterr().err
+        assert "SHA256SUMS:1: is not a line of checksums" in capsys.readouterr().err

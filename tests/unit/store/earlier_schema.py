@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from nexmark.store import schema
+from nexmark.store import connecting
 from nexmark.store.migrations import CHANGES
 
 REVISIONS = ("0001", *CHANGES)
@@ -20,4 +20,4 @@ def make(connection: Connection, revision: str) -> None:
             connection.exec_driver_sql(statement)
     connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
     connection.exec_driver_sql("INSERT INTO alembic_version VALUES ('0001')")
-    schema.upgrade(connection, revision)
+    connecting.upgrade(connection, revision)

@@ -11,7 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy.exc import SQLAlchemyError
 
-from nexmark.store import Store, StoreError, open_store, schema
+from nexmark.store import Store, StoreError, connecting, open_store
 from nexmark.store.connecting import connect, make_file
 from nexmark.store.table_base import Base
 from tests.unit.store import earlier_schema
@@ -56,7 +56,7 @@ def test_a_new_database_is_what_the_rows_say(store: Store, database: str) -> Non
 
 
 def test_the_package_knows_its_newest_migration() -> None:
-    assert earlier_schema.REVISIONS[-1] == schema.SCHEMA
+    assert earlier_schema.REVISIONS[-1] == connecting.SCHEMA
 
 
 def test_what_was_recorded_is_there_after_a_restart(url: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.model import Value
-from nexmark.store import NightRecord, Store, StoreError, schema
+from nexmark.store import NightRecord, Store, StoreError, connecting
 from nexmark.store.connecting import connect, make_file
 from nexmark.store.query_history import trail
 from nexmark.verdict.__main__ import main as replay
@@ -153,7 +153,7 @@ def test_nights_of_before_teach_unless_they_were_trials(url: str) -> None:
             connection.exec_driver_sql(ROW.format(dag, conf).replace("%", "%%"))
         connection.commit()
     engine.dispose()
-    with Store(schema.open_engine(url)) as store:
+    with Store(connecting.open_engine(url)) as store:
         assert [night.dag_id for night in store.nights() if night.teaches] == [
             "nexmark_spark_4_3_0"
         ]

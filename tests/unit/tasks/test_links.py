@@ -16,7 +16,7 @@ from nexmark.dag.graph import build_nightly_dag
 from nexmark.dag.links import LINKS, MeasurementLink, SparkHistoryLink, publish_event_log
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.model import Arm
-from nexmark.store.writing import shape
+from nexmark.store.store import shape
 
 DAG_ID, RUN_ID = "nexmark_spark_4_3_0", "manual__2026-11-21T07:02:22.257654+00:00"
 NIGHT = f"/nexmark/night/{DAG_ID}/manual__2026-11-21T07%3A02%3A22.257654%2B00%3A00"

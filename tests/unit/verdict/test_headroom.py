@@ -10,7 +10,7 @@ from nexmark.config import Gate
 from nexmark.model import READ_RATE, SOURCE_RATE, Value
 from nexmark.verdict import judge
 from nexmark.verdict.bounds import BoundsArm, BoundsRepetition
-from nexmark.verdict.headroom import source_bound
+from nexmark.verdict.eligibility import source_bound
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
 from nexmark.verdict.nightly import judge_night, suspects
 from nexmark.verdict.stored_nights import read_nights

@@ -20,10 +20,10 @@ from bench.gate import (
 from bench.simulated_nights import QUERIES as SIMULATED
 from bench.simulated_nights import World
 from nexmark.model import SUITE
-from nexmark.verdict.decision import Drift, Learned, decide
+from nexmark.verdict.decision import decide
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
 from nexmark.verdict.nightly import judge_night, replay
-from nexmark.verdict.noise import about_own_level, suite_shifts
+from nexmark.verdict.noise import Drift, Learned, about_own_level, suite_shifts
 from tests.unit.verdict.gate_builder import CPU, rules
 
 

@@ -116,7 +116,7 @@ def _tail(host: Host, path: str) -> list[str]:
 def pattern_of(worker: Path | str, application: str) -> str:
     """The directory of an application's recordings, below the directory of a worker."""
     if not re.fullmatch(r"[A-Za-z0-9_-]+", application):
-        raise ClusterError(f"{application!r} is no application id, so it has no recordings")
+        raise ClusterError(f"{application!r} is not an application id, so it has no recordings")
     return f"{worker}/{application}/*/{RECORDING}"
 
 
