@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from nexmark.cli.app import main
 from nexmark.compatibility.plans import carried_confs, in_words, overruled
+from nexmark.engines import Build
 from nexmark_jobs.host.processes import owned
 
 FROM = ("--from", "pypi:4.3.0")
@@ -45,6 +48,7 @@ OFFSETS = """v1
         ((*FROM, "--tps", "x"), "'x' is not a whole number from 1 to"),
         ((*FROM, "--to-conf", "a"), "'a' is not KEY=VALUE"),
         ((*FROM, "--out", "/no/where"), "--out: /no/where is there, or its directory is not"),
+        ((*FROM, "--corpus", "/no/where"), "--corpus: /no/where is there, or its directory is not"),
     ],
 )
 def test_bad_arguments(
@@ -103,3 +107,16 @@ def test_nothing_is_left_when_it_is_interrupted(number: signal.Signals, tmp_path
     assert process.wait(60) == 130
     assert owned(mark) == []
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.spark
+def test_a_corpus_keeps_what_a_query_can_go_on_from(
+    tmp_path: Path, engine_build: Callable[[str], Build]
+) -> None:
+    corpus, build = tmp_path / "corpus", f"directory:{engine_build('spark-4.3.0').spark_home}"
+    arguments = ["--from", build, "--query", "q11", "--events", "400", "--corpus", str(corpus)]
+    assert main(["compat", *arguments]) == 0
+    told = json.loads((corpus / "corpus.json").read_text())
+    ((name, state),) = told["queries"].items()
+    assert (state, told["spark"]) == ("done", "4.3.0")
+    assert "spark.sql.shuffle.partitions" in carried_confs(corpus / name / "kept" / "checkpoint")

@@ -48,6 +48,9 @@ def compat(
     plans_only: Annotated[
         bool, typer.Option("--plans-only", help="Compare the plans; run nothing.")
     ] = False,
+    corpus: Annotated[
+        Path | None, typer.Option(help="A new directory: leave the checkpoints of --from in it.")
+    ] = None,
     out: Out = None,
 ) -> int:
     """Go on from checkpoints of one Spark build with another one, and back; 0 if all survives.
@@ -63,6 +66,7 @@ def compat(
         check_plans,
         is_red,
         matrix,
+        write_corpus,
     )
     from nexmark.engines import BuildError
     from nexmark_jobs.ending import UsageError
@@ -70,6 +74,7 @@ def compat(
     from nexmark_jobs.host.leases import write_whole
 
     check_new(out)
+    check_new(corpus, "--corpus")
     try:
         if not (first or "").strip():
             raise typer.BadParameter(f"--from: none is given; give a build {BUILD}")
@@ -82,6 +87,10 @@ def compat(
     except (BuildError, UsageError) as error:
         on_stderr(f"nexmark compat: {error}")
         return 2
+    if corpus is not None:
+        missing = write_corpus(sides[0], cases, chosen, on_stderr, corpus)
+        print(f"{corpus}: checkpoints of Spark {builds[0].version}; missing: {missing or 'none'}")
+        return 1 if missing else 0
     title = " to ".join(f"Spark {x.build.version} ({x.build.id})" for x in sides)
     print(f"{title}: {events:,} events, {tps:,} per second, seed {seed}\n", flush=True)
     run = check_plans if plans_only else check

@@ -71,10 +71,12 @@ def confs_of(texts: Sequence[str] | None) -> dict[str, str]:
     return dict(text.split("=", 1) for text in texts or ())
 
 
-def check_new(out: Path | None) -> None:
+def check_new(out: Path | None, option: str = "--out") -> None:
     """Refuse a file that is there, and one without a directory."""
     if out is not None and (out.exists() or not out.parent.is_dir()):
-        raise typer.BadParameter(f"--out: {out} is there, or its directory is not; name a new file")
+        raise typer.BadParameter(
+            f"{option}: {out} is there, or its directory is not; name a new one"
+        )
 
 
 def known_query(query: str) -> None:

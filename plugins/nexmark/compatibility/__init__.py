@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nexmark.compatibility.application import Application, ApplicationError, Half
-from nexmark.compatibility.check import check, check_plans, compared
+from nexmark.compatibility.check import check, check_plans, compared, write_corpus
 from nexmark.compatibility.classes import (
     RED,
     Case,
@@ -42,4 +42,5 @@ __all__ = [
     "is_red",
     "matrix",
     "release",
+    "write_corpus",
 ]

@@ -9,6 +9,7 @@ Steps of the same build that follow each other are one Spark application.
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from nexmark.compatibility.application import Application, Half
 from nexmark.compatibility.classes import Case, Compatibility, Ending, Input, Restart, Side
 from nexmark.compatibility.plans import PlanDifference, QueryPlan, carried_confs, compare, overruled
 from nexmark.interrupts import undisturbed
+from nexmark_jobs.host.leases import write_whole
 
 Say = Callable[[str], None]
 Records = Mapping[str, Mapping[str, Any]]
@@ -126,6 +128,33 @@ def check(
             for way in forward
             if records[way.ids[0]]["state"] != _LEFT_OUT
         ]
+
+
+def write_corpus(
+    side: Side, cases: Sequence[Case], events: Input, say: Say, directory: Path
+) -> list[str]:
+    """Leave the checkpoints of a side's first halves in a new directory; returns what is missing.
+
+    <directory>/<query>-<formulation>/kept   the checkpoint, and which input it is of
+    <directory>/corpus.json                  the build, the events, what became of each query
+
+    Raises:
+        ApplicationError: Spark does not start.
+    """
+    with _work_directory() as work:
+        ways = [_Way("forward", x, (side, side), (x.first, x.first), work) for x in cases]
+        for way in ways:
+            way.begun.mkdir(parents=True)
+        halves = [way.half(0, events, only_stateful=True) for way in ways]
+        records = _run([(side, halves)], work, None, events, say)
+        told = {way.begun.name: records[way.ids[0]]["state"] for way in ways}
+        for way in ways:
+            if told[way.begun.name] == "done":
+                shutil.copytree(way.begun, directory / way.begun.name)
+        about = {"build": side.build.id, "spark": side.build.version, "confs": dict(side.confs)}
+        about |= {"input": events.run_arguments, "queries": told}
+        write_whole(directory / "corpus.json", json.dumps(about, indent=1) + "\n")
+    return [name for name, state in told.items() if state == "failed"]
 
 
 def check_plans(
