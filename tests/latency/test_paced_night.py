@@ -42,6 +42,7 @@ def test_both_arms_are_sent_events_and_their_latencies_are_compared(
     trigger: str, query: str, site: Site, engine_build: Callable[[str], Build]
 ) -> None:
     content = {"workloads": {"tiny": PACED | {"trigger": trigger}}}
+    site.gate(pairs=3, self_test=0)
     (site.conf / "workloads.yaml").write_text(yaml.safe_dump(content))
     home = engine_build(ENGINE).spark_home
     done = site.night("--queries", query, "--against", f"directory:{home}")
