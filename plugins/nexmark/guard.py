@@ -10,8 +10,6 @@ that the command had claimed. Processes of your own Airflow have no command: the
 the ones that are left.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

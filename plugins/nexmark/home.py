@@ -4,8 +4,6 @@ The umask is left alone: what hosts share has to be readable there. Everything e
 home, which nobody else can enter.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -4,8 +4,6 @@ A Spark conf that is a secret is replaced by a keyed fingerprint when a night is
 compared, stored and shown knows no more. The key is a file of the home.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

@@ -1,7 +1,5 @@
 """From the pairs of a query to why it changed: its sort, its confs, its plan, its parts."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

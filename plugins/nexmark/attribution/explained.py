@@ -1,7 +1,5 @@
 """The repetitions that a change is explained by, and the explanation: as data, and in one line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -4,8 +4,6 @@ Operators are aligned by their names in the order of the printed plan, the longe
 first; stages follow their operators. The other parts have the same names in both arms.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

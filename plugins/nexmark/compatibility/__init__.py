@@ -1,7 +1,5 @@
 """Does a running job survive the upgrade? Checkpoints of one Spark build under another one."""
 
-from __future__ import annotations
-
 from nexmark.compatibility.application import Application, ApplicationError, Half
 from nexmark.compatibility.check import check, check_plans, compared, write_corpus
 from nexmark.compatibility.classes import (

@@ -1,7 +1,5 @@
 """One Spark application of a build that runs halves of queries; see `nexmark_jobs.run_halves`."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -7,8 +7,6 @@ first side     goes on with those
 Steps of the same build that follow each other are one Spark application.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile

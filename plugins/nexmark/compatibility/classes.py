@@ -1,7 +1,5 @@
 """The cases of a check (builds, queries, an input), the classes of the results, the table."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """Runs a build on damaged checkpoints: it refuses, goes on rightly, or answers wrongly."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Spark builds: their sources, their checks and their identity."""
 
-from __future__ import annotations
-
 from nexmark.engines.build import (
     Build,
     BuildError,

@@ -6,8 +6,6 @@
 <cache>/directories/<key>.json    manifest of a build that is used in place
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -3,8 +3,6 @@
 Importing this package is cheap; DuckDB and Great Expectations are imported when they are used.
 """
 
-from __future__ import annotations
-
 from nexmark.expectations.contract import ExpectationsError
 from nexmark.expectations.suites import ValidationOutcome, validate, validate_boundary
 

@@ -4,8 +4,6 @@ Types are named as DuckDB names them. A timestamp is an instant in UTC; whether 
 with or without a zone does not matter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

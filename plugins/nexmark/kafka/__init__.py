@@ -1,7 +1,5 @@
 """Kafka beside a cluster: a broker of our own, its jars, topics and their filling."""
 
-from __future__ import annotations
-
 from nexmark.errors import NexmarkError
 
 

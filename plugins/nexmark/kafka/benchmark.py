@@ -5,8 +5,6 @@ cheap machines)", 2014: three brokers, 6 partitions, records of 100 bytes. Rates
 machine; the ratios between the tests are what carries over, so these are printed beside the text's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import statistics
 import uuid

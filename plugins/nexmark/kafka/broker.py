@@ -10,8 +10,6 @@ Every broker is a controller as well. Broker N has its files in `<directory>/bro
 As elsewhere, processes are found by their mark (`nexmark_jobs.host.processes`), not by pid files.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import shutil

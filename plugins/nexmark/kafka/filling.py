@@ -4,8 +4,6 @@ So a query that reads R events per batch, R a multiple of P, reads the batches o
 Spark takes the same number of records from every partition (`research/kafka-rtm.md`, 4).
 """
 
-from __future__ import annotations
-
 import gzip
 import time
 import zlib

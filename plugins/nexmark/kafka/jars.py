@@ -8,8 +8,6 @@ fetches them from Maven Central, as `spark-submit --packages` does; it is one of
     <home>/kafka/ivy/           Ivy's own cache
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Kafka's own performance tools, run as processes of their own; what they print, as figures."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import os

@@ -1,7 +1,5 @@
 """The topics of a Kafka cluster: made, described, removed."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping

@@ -13,8 +13,6 @@ whole life of one between two readings. Nothing is lost, and nothing is counted 
 - A process whose parent did not wait for it counts with its last reading.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The files of a Spark event log, as lines: one file or rolling ones, plain or zstd."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

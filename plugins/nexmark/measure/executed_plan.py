@@ -1,7 +1,5 @@
 """A physical plan from the event log: its operators in order, cut into stages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

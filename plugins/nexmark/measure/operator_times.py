@@ -20,8 +20,6 @@ come out. CPU time outside of task threads (garbage collection, the JIT compiler
 start-up, Python workers) is a part of its own, found by subtraction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

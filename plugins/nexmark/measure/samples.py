@@ -1,7 +1,5 @@
 """Read the samples a host's CPU sampler wrote (format 1 of ``nexmark_jobs/cpu_sampler.py``)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -209,8 +209,8 @@ def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None
 def recovery_figures(directory: Path) -> dict[str, float]:
     """The metrics of the repetition in `directory`; none if it was not killed.
 
-    Where an engine does not report how long stores were loaded, it is what the first commit after
-    a kill took longer than a regular one.
+    Where an engine does not report how long stores were loaded, or reports 0 as of aggregations,
+    whose stores are loaded to be read, it is what the first commit took longer than a regular one.
 
     Raises:
         NexmarkError: Its table is wrong.
@@ -225,10 +225,9 @@ def recovery_figures(directory: Path) -> dict[str, float]:
         commit[line["batch"]] = commit.get(line["batch"], 0.0) + line["commit_s"]
     regular = told["regular_gap_s"] or 0.0
     restores = [
-        kill["load_s"]
-        if kill["load_s"] is not None or kill["first_commit_s"] is None
-        else max(0.0, kill["first_commit_s"] - regular)
+        kill["load_s"] or max(0.0, kill["first_commit_s"] - regular)
         for kill in told["kills"]
+        if kill["load_s"] or kill["first_commit_s"] is not None
     ]
     found = {
         RESTORE: median_of(restores),

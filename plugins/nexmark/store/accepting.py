@@ -3,8 +3,6 @@
 Others read what a person writes, so it has no hidden characters.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta

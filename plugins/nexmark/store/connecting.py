@@ -3,8 +3,6 @@
 On both, transactions that write wait for each other.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sqlite3

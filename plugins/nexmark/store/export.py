@@ -6,8 +6,6 @@ more pair whose value is nan, so that the replay finds it INVALID too. A missing
 row. A night that taught the gate nothing has 0 in the column ``teaches``.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -6,8 +6,6 @@ does a candidate that does not go on from the checkpoints of the baseline, or ba
 that did not run leaves its place empty, with the reason.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Nights are the runs of ``dags``, the DAGs whose runs the reader may see; verdict
 version of the gate that judged a night.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

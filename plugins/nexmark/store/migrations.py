@@ -4,8 +4,6 @@ Each change runs within the transaction of the connection. ``alembic_version`` h
 last one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import sqlalchemy as sa

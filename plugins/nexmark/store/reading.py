@@ -1,7 +1,5 @@
 """Reads runs, repetitions, verdicts and baselines from the results database."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager

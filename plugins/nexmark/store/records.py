@@ -1,7 +1,5 @@
 """The records that tasks of a night hand to the store."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Errors of the results database, in one line that never shows a password."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The base of all tables of the results database: names, types, moments in UTC."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Verdicts as rows of the store, and rows as verdicts again."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, fields
 from typing import Any

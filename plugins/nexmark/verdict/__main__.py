@@ -3,8 +3,6 @@
 Prints the verdicts as CSV, the nights in order, each judged with only the earlier ones as history.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import os

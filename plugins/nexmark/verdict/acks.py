@@ -5,8 +5,6 @@ wrong or missing result is acked for its own build only: no size makes it right
 (research/regression-gates.md section 6, "Triage states").
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -11,8 +11,6 @@ estimated from all pairs so far. One change is looked for: where a slowdown came
 the search does not end, so the caller bounds the number of measurements.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ state where every repetition of both sides has it, else the whole application. A
 incomplete query is not green, however fast the others were.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -16,8 +16,6 @@ both sides do not simply go on at one level. What no link leads to (another work
 was never held against the one before) begins a series of its own.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -11,8 +11,6 @@ so that the simulation runs many suites at once through the code that judges a n
 (slower), -1 (faster) and 0. Only the suspicion may be set apart for the two sides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -6,8 +6,6 @@ nothing of its build: it has no verdict unless a consumer that does nothing else
 topic several times as fast (``source_headroom`` of the gate).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

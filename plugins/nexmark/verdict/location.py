@@ -6,8 +6,6 @@ Chicken, "Nonparametric Statistical Methods" (2014), 3.3 for its interval; David
 difference rediscovered" (1968), for the spread.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """The gate's input and its verdicts, as data classes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ query only where the first ones made it a suspect. How it decides: research/regr
 section 6; the arithmetic is in ``decision`` and below it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ All follows from a stored seed, so that a night can be run again as it was
 (research/regression-gates.md section 6, "Design").
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ must fire (research/regression-gates.md section 4, item 6). The interval is Wils
 is right near 0 and 1 too.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ canary. Other columns are ignored. A text that is not such a table is an error w
 number that cannot be a measurement (NaN, 0, below 0) is a fact, which the gate judges.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re
