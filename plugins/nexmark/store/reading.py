@@ -115,9 +115,9 @@ class Reader:
                 reasons.setdefault(row.query, "its result was not verified")
         return reasons
 
-    def missing(self, run: str) -> dict[str, str]:
+    def missing(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, str]:
         """Return why there is no measurement where a first repetition failed, by query."""
-        wanted = (Arm.CANDIDATE, Stage.FIRST, Status.FAILED)
+        wanted = (arm, Stage.FIRST, Status.FAILED)
         failed = [x for x in self.repetitions(run) if (x.arm, x.stage, x.status) == wanted]
         return {x.query: f"repetition {x.number}: {x.reason}" for x in reversed(failed)}
 
