@@ -1,6 +1,7 @@
 """Starts a Spark session in a directory of its own, and ends streaming queries."""
 
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -8,12 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 _POLL_S = 0.05
 _MAX_STOP_S = 10
+_NEWEST_JOBS = 5
+_ONE_AT_A_TIME = threading.Lock()
 
 
 @contextmanager
@@ -112,19 +116,25 @@ def work_directory(spark: SparkSession, label: str) -> Iterator[WorkDirectory]:
 def stop(spark: SparkSession, running: StreamingQuery) -> None:
     """Stop a query, without stack traces of the batch it interrupts, and wait for its tasks.
 
-    At most 10 seconds.
+    At most 10 seconds. Other queries of the application go on.
     """
     context = spark.sparkContext
     logging = context._jvm.org.apache.logging.log4j  # type: ignore[union-attr]
-    level = logging.LogManager.getRootLogger().getLevel().toString()
-    context.setLogLevel("OFF")
-    try:
-        running.stop()
-        deadline = time.monotonic() + _MAX_STOP_S
-        tracker = context._jsc.sc().statusTracker()
-        while time.monotonic() < deadline:
-            if not any(executor.numRunningTasks() for executor in tracker.getExecutorInfos()):
-                break
-            time.sleep(_POLL_S)
-    finally:
-        context.setLogLevel(level)
+    with _ONE_AT_A_TIME:  # the level is the application's
+        level = logging.LogManager.getRootLogger().getLevel().toString()
+        context.setLogLevel("OFF")
+        try:
+            running.stop()
+            deadline = time.monotonic() + _MAX_STOP_S
+            while _has_tasks(context, str(running.runId)) and time.monotonic() < deadline:
+                time.sleep(_POLL_S)
+        finally:
+            context.setLogLevel(level)
+
+
+def _has_tasks(context: SparkContext, group: str) -> bool:
+    """Whether tasks of the newest jobs of a group are running; a query is a group."""
+    tracker = context.statusTracker()
+    jobs = map(tracker.getJobInfo, sorted(tracker.getJobIdsForGroup(group))[-_NEWEST_JOBS:])
+    stages = (tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds)
+    return any(stage.numActiveTasks for stage in stages if stage)

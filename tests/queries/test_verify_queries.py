@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from nexmark_jobs.session import stop
 from nexmark_jobs.verify_queries import main, verify
 
 pytestmark = pytest.mark.spark
@@ -50,6 +56,25 @@ def test_a_query_that_fails_is_noted_and_the_others_have_their_results(
     assert not (tmp_path / "q2.json").exists()
     assert json.loads((tmp_path / "q0.json").read_text())["output_rows"] == 920
     assert spark.conf.get("spark.sql.shuffle.partitions") == before
+
+
+def test_a_query_that_ends_does_not_wait_for_another(spark: SparkSession) -> None:
+    """Both are in one application: only a query's own tasks hold its end up."""
+    asleep = spark.range(1).selectExpr("reflect('java.lang.Thread', 'sleep', 20000L)")
+
+    def sleep() -> None:
+        with suppress(PySparkException, Py4JError):
+            asleep.collect()
+
+    other = threading.Thread(target=sleep)
+    other.start()
+    query = spark.readStream.format("rate").load().writeStream.format("noop").start()
+    query.processAllAvailable()
+    begun = time.monotonic()
+    stop(spark, query)
+    assert time.monotonic() - begun < 8
+    spark.sparkContext.cancelAllJobs()
+    other.join()
 
 
 @pytest.mark.parametrize("text", ["", "{}", '[{"query": "q0"}]'])
