@@ -14,7 +14,7 @@ from nexmark.store import Store
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.night_builder import cpu, judge, paired, record_pair, validate
 
-RESTORE = Metric("restore_s", "s", "Restore(s)", decimals=2, tabled=True)
+MADE_UP = Metric("made_up_s", "s", "Made up(s)", decimals=2, tabled=True)
 NIGHTS = 5
 NOISE = (0.998, 1.0, 1.003)
 
@@ -22,7 +22,7 @@ NOISE = (0.998, 1.0, 1.003)
 @pytest.fixture
 def metric(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Metric:
     """A metric that nothing but the registry knows."""
-    entry: Metric = getattr(request, "param", RESTORE)
+    entry: Metric = getattr(request, "param", MADE_UP)
     monkeypatch.setitem(METRICS, entry.name, entry)
     return entry
 
@@ -35,7 +35,7 @@ def record(store: Store, number: int, candidate: float) -> str:
     for pair, noise in enumerate(NOISE, 1):
         figures = {"candidate": candidate * noise, "baseline": 4.0 / noise}
         arms = {
-            arm: {"measurement": cpu(10.0 * noise, figures={RESTORE.name: value})}
+            arm: {"measurement": cpu(10.0 * noise, figures={MADE_UP.name: value})}
             for arm, value in figures.items()
         }
         record_pair(store, night.run, "q5", pair, **arms)
@@ -47,18 +47,18 @@ def judged(store: Store, ratio: float) -> QueryVerdict:
     for number in range(1, NIGHTS + 1):
         judge(store, record(store, number, 4.0))
     verdicts = judge(store, record(store, NIGHTS + 1, 4.0 * ratio))
-    (found,) = (x for x in verdicts if x.metric == RESTORE.name)
+    (found,) = (x for x in verdicts if x.metric == MADE_UP.name)
     return found
 
 
 @pytest.mark.parametrize(
     ("metric", "ratio", "value"),
     [
-        (RESTORE, 1.0, Value.OK),
-        (RESTORE, 1.5, Value.WATCH),
-        (RESTORE, 0.5, Value.FASTER),
-        (Metric("restore_s", direction=Direction.HIGHER), 1.5, Value.FASTER),
-        (Metric("restore_s", direction=Direction.HIGHER), 0.5, Value.WATCH),
+        (MADE_UP, 1.0, Value.OK),
+        (MADE_UP, 1.5, Value.WATCH),
+        (MADE_UP, 0.5, Value.FASTER),
+        (Metric("made_up_s", direction=Direction.HIGHER), 1.5, Value.FASTER),
+        (Metric("made_up_s", direction=Direction.HIGHER), 0.5, Value.WATCH),
     ],
     indirect=["metric"],
 )
@@ -92,12 +92,12 @@ def test_the_replay_csv_has_it(store: Store, metric: Metric, tmp_path: Path) -> 
 def test_the_table_has_a_column_for_it(store: Store, metric: Metric) -> None:
     judged(store, 1.5)
     table = render_table(rows_of(store, store.night(paired(NIGHTS + 1).run))).splitlines()
-    assert [cell.strip() for cell in table[1].split("|")][-3:-1] == ["Restore(s)", "Verdict"]
+    assert [cell.strip() for cell in table[1].split("|")][-3:-1] == ["Made up(s)", "Verdict"]
     assert [cell.strip() for cell in table[3].split("|")][-3:-1] == ["6.00", "OK"]
     assert len({len(line) for line in table}) == 1
 
 
 def test_no_entry_no_trace(store: Store) -> None:
     run = record(store, 1, 4.0)
-    assert RESTORE.name not in {x.metric for x in store.paired_night(run).measured}
-    assert "Restore" not in render_table(rows_of(store, store.night(run)))
+    assert MADE_UP.name not in {x.metric for x in store.paired_night(run).measured}
+    assert "Made up" not in render_table(rows_of(store, store.night(run)))

@@ -116,9 +116,9 @@ def test_wrong_arguments_are_refused() -> None:
         Bisection(("a", "b", "a"), SIZE, 0.01)
     with pytest.raises(ValueError, match="not 0"):
         Bisection(BUILDS, 0.0, 0.01)
-    with pytest.raises(ValueError, match="no measurement"):
+    with pytest.raises(ValueError, match="not a measurement"):
         search().observe("b01", math.nan, 0.01)
-    with pytest.raises(ValueError, match="no measurement"):
+    with pytest.raises(ValueError, match="not a measurement"):
         search().observe("b01", 0.0, 0.0)
     with pytest.raises(KeyError):
         search().observe("b99", 0.0, 0.01)
