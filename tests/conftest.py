@@ -46,6 +46,11 @@ class _ByRoom(LoadScopeScheduling):
         return directory if directory in _TOGETHER else file
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest directory comes first: at the end the other processes would wait for it."""
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/story/"))
+
+
 @pytest.hookimpl(optionalhook=True)  # `-p no:xdist` is a way to run them, too
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _ByRoom:
     return _ByRoom(config, log)

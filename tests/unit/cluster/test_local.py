@@ -231,13 +231,14 @@ def test_of_two_that_start_at_once_one_is_up_and_the_other_says_who_has_the_port
     spark = release(Path(pyspark.__file__).parent)
     other = twin(cluster, tmp_path / "other")
     both_found_them_free = threading.Barrier(2)
-    start_master = LocalCluster._start_master
+    start_daemon = LocalCluster._start_daemon
 
-    def together(self: LocalCluster, *arguments: object) -> Process:
-        both_found_them_free.wait(30)
-        return start_master(self, *arguments)  # type: ignore[arg-type]
+    def together(self: LocalCluster, name: str, *arguments: object) -> Process:
+        if name == "master.Master":
+            both_found_them_free.wait(30)
+        return start_daemon(self, name, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(LocalCluster, "_start_master", together)
+    monkeypatch.setattr(LocalCluster, "_start_daemon", together)
 
     def outcome(one: LocalCluster) -> str:
         try:
