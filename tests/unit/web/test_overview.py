@@ -40,7 +40,7 @@ def verdict(number: int, bad: bool, build: str = "b1", **changes: Any) -> Judged
     at = STARTED + timedelta(days=number)
     value = "REGRESSION" if bad else "OK"
     made = Judged(
-        f"d/{number}", "d", at, ("e", "w", "c"), build, "q5", value, 1.1 if bad else 1.0, bad, None
+        f"d/{number}", "d", at, "e", "w", "c", build, "q5", value, 1.1 if bad else 1.0, bad, None
     )
     return made._replace(**changes)
 
