@@ -14,6 +14,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,14 +120,14 @@ class _Submitted:
         return self.returncode
 
     def kill(self) -> None:
-        """Until the thread has ended: spark-submit becomes the driver, and starts Python."""
+        """Until nothing runs: spark-submit becomes the driver, and starts Python."""
         from nexmark.recovery.launcher import with_word
 
-        while self._thread.is_alive():
-            for process in with_word(self._mark, str(self._result)):
+        while (left := with_word(self._mark, str(self._result))) or self._thread.is_alive():
+            for process in left:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process.pid, signal.SIGKILL)
-            self._thread.join(_POLL_S)
+            time.sleep(_POLL_S)
 
 
 @dataclass(frozen=True)
