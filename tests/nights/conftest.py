@@ -28,8 +28,7 @@ def site(
     directory = tmp_path_factory.mktemp("nights")
     home = directory / "home"
     home.mkdir(mode=0o755)
-    # So rarely that the steady state is too short on a slow machine, too: arms compare only then.
-    made = make_site(home, directory / "conf", engine_build(ENGINE), sampling_interval_s=0.5)
+    made = make_site(home, directory / "conf", engine_build(ENGINE))
     profile = made.conf / "spark" / "quick.conf"
     profile.write_text(profile.read_text() + f"spark.my.token {MARKER.decode()}-profile\n")
     yield made

@@ -138,9 +138,12 @@ def attribute(
     """Return the explanation of a change from the repetitions of both arms; None without a pair.
 
     Two repetitions are a pair if they have the same stage and number. ``stated`` is the ratio that
-    the gate gave with its ``verdict``; both override the ratio and the verdict of the pairs.
+    the gate gave with its ``verdict``; both override the ratio and the verdict of the pairs. If no
+    pair is on one basis, only a stated ratio is explained, by confs and plans.
     """
-    pairs, mixed = _pairs(candidate, baseline)
+    every = _pairs(candidate, baseline)
+    alike = _on_one_basis(every)
+    pairs = alike or (every if stated else [])
     if not pairs:
         return None
     ours, theirs = (list(x) for x in zip(*pairs, strict=True))
@@ -151,12 +154,18 @@ def attribute(
     wall = ratio_of([x.wall_s for x in ours], [x.wall_s for x in theirs])
     plans = _plan(ours), _plan(theirs)
     change = plan_change(*plans)
-    compared = comparable(pairs)
+    compared = comparable(alike)
     count = len(pairs)
     sides = cpu_side(cpu, verdict, count), wall_side(wall, wall_verdict, count)
     parts, waits = rank(compared, changed=sides[0] != 0)
     used = compared or pairs
-    left_out = [f"{mixed} pairs were left out: not both were measured on {ours[0].basis}"]
+    basis = " against ".join(dict.fromkeys((ours[0].basis, theirs[0].basis)))
+    if mixed := len(every) - len(pairs):
+        notes = [f"{mixed} pairs were left out: not both were measured on {basis}"]
+    elif alike:
+        notes = []
+    else:
+        notes = [f"operators cannot be compared: measured {basis}"]
     return Attribution(
         query=query,
         kind=kind_of(*sides, change.changed),
@@ -164,7 +173,7 @@ def attribute(
         wall=wall,
         candidate=mean(x.cpu_s_per_mevent for x, _ in used),
         baseline=mean(x.cpu_s_per_mevent for _, x in used),
-        basis=ours[0].basis,
+        basis=basis,
         pairs=len(used),
         paired=paired,
         confs=conf_differences(ours, theirs),
@@ -172,8 +181,8 @@ def attribute(
         parts=parts,
         waits=waits,
         notes=(
-            *(left_out if mixed else ()),
-            *_unread(pairs, compared),
+            *notes,
+            *_unread(alike, compared),
             *_unlike(ours[0], theirs[0], plans, change),
         ),
     )
@@ -181,16 +190,16 @@ def attribute(
 
 def _pairs(
     candidate: Iterable[Observed], baseline: Iterable[Observed]
-) -> tuple[list[tuple[Observed, Observed]], int]:
-    """Return the pairs on the most frequent basis, and the number of pairs on another."""
+) -> list[tuple[Observed, Observed]]:
     theirs = {(x.stage, x.number): x for x in baseline}
-    pairs = [(x, theirs[key]) for x in candidate if (key := (x.stage, x.number)) in theirs]
-    same = [pair for pair in pairs if pair[0].basis == pair[1].basis]
-    if not same:
-        return [], len(pairs)
-    ((basis, _),) = Counter(x.basis for x, _ in same).most_common(1)
-    kept = [pair for pair in same if pair[0].basis == basis]
-    return kept, len(pairs) - len(kept)
+    return [(x, theirs[key]) for x in candidate if (key := (x.stage, x.number)) in theirs]
+
+
+def _on_one_basis(pairs: Pairs) -> list[tuple[Observed, Observed]]:
+    """Return the pairs whose repetitions both have the most frequent basis."""
+    bases = Counter(ours.basis for ours, theirs in pairs if ours.basis == theirs.basis)
+    usual = max(bases, key=lambda basis: bases[basis], default=None)
+    return [pair for pair in pairs if {x.basis for x in pair} == {usual}]
 
 
 def _plan(arm: Iterable[Observed]) -> Plan | None:

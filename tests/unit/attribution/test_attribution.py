@@ -171,6 +171,17 @@ class TestPairs:
         assert attribute("q5", arm(), []) is None
         assert attribute("q5", arm(basis="application"), arm()) is None
 
+    def test_arms_on_two_bases_are_explained_by_confs_and_plans_if_the_gate_compared_them(
+        self,
+    ) -> None:
+        ours = arm(basis="application", confs={"spark.sql.shuffle.partitions": "24"})
+        gate = {"stated": CostChange(3.2), "verdict": Value.REGRESSION}
+        found = explained(ours, arm(), **gate)
+        assert (found.kind, found.cpu.ratio, found.parts) == (ChangeKind.SLOWER, 3.2, ())
+        assert words(found) == "conf spark.sql.shuffle.partitions 2 -> 24"
+        assert found.basis == "application against steady"
+        assert found.notes == (f"operators cannot be compared: measured {found.basis}",)
+
     def test_pairs_on_two_bases_are_left_out_and_told(self) -> None:
         mixed = [*arm()[:5], arm(basis="application")[5]]
         found = explained(mixed, arm())
