@@ -21,10 +21,19 @@ from pydantic import BaseModel
 
 from nexmark.cli.app import app
 from nexmark.cli.machine import BENCHES
-from nexmark.config import load, load_experiments, paths
+from nexmark.config import (
+    BuildSource,
+    Engine,
+    Gate,
+    Size,
+    Snapshots,
+    Workload,
+    load,
+    load_experiments,
+    paths,
+)
 from nexmark.config.clusters import EmbeddedCluster, Machine, SshCluster
 from nexmark.config.experiment_models import Experiment, ExperimentArm, Notification, ReportedGain
-from nexmark.config.models import BuildSource, Engine, Gate, Size, Snapshots, Workload
 
 ROOT = paths.repository()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -13,6 +13,7 @@ from nexmark.config.clusters import (
 )
 from nexmark.config.experiment_models import Experiment, ExperimentArm
 from nexmark.config.fields import KNOWN_QUERIES, STANDARD_QUERIES, SparkConf
+from nexmark.config.gate_rules import Gate, Mode
 from nexmark.config.load import load, load_experiments, profile_path
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
@@ -22,14 +23,10 @@ from nexmark.config.models import (
     BuildSource,
     Config,
     Engine,
-    Gate,
-    Mode,
-    Size,
     Snapshots,
-    Span,
-    Workload,
     pick,
 )
+from nexmark.config.workload_models import Size, Span, Workload
 from nexmark.errors import ConfigError, suggest
 
 __all__ = [

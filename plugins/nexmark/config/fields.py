@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from nexmark.errors import KeyedError
+from nexmark.errors import KeyedError, suggest
 from nexmark_jobs.redaction import is_secret, without_secrets
 
 _OPTIONS = re.compile(
@@ -272,3 +272,12 @@ _VARIANTS: dict[str, tuple[str, ...]] = {"q14": ("q14_python_udf",)}
 KNOWN_QUERIES: tuple[str, ...] = tuple(
     name for query in STANDARD_QUERIES for name in (query, *_VARIANTS.get(query, ()))
 )
+
+
+def _query(value: object) -> object:
+    if value not in KNOWN_QUERIES:
+        raise ValueError(f"unknown query {value!r}; {suggest(value, KNOWN_QUERIES)}")
+    return value
+
+
+QueryName: TypeAlias = Annotated[str, BeforeValidator(_query)]

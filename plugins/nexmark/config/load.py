@@ -12,6 +12,7 @@ from nexmark.config.clusters import KINDS, AnyCluster
 from nexmark.config.document import Document, Key, read, read_text
 from nexmark.config.experiment_models import Experiment, load_notifications
 from nexmark.config.fields import check_conf
+from nexmark.config.gate_rules import Gate
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
     BUILD_DAG_ID,
@@ -19,9 +20,8 @@ from nexmark.config.models import (
     SIGNOFF_DAG_ID,
     Config,
     Engine,
-    Gate,
-    Workload,
 )
+from nexmark.config.workload_models import Workload
 from nexmark.errors import KeyedError, suggest
 
 _KEYS = ("rate", "seconds", "warm_up", "trigger")

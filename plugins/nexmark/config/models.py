@@ -1,47 +1,29 @@
-"""The typed, frozen objects that the files of `include/conf` become."""
+"""The engines of `include/conf/engines.yaml` with their builds, and the whole configuration."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from nexmark.config.clusters import AnyCluster
 from nexmark.config.fields import (
-    KNOWN_QUERIES,
-    STANDARD_QUERIES,
     Model,
-    Positive,
     Schedule,
     SparkConf,
     Tarball,
     check_tarball,
-    known_mode,
     no_secret_in_address,
 )
-from nexmark.errors import KeyedError, NexmarkError, suggest
+from nexmark.config.gate_rules import Gate
+from nexmark.config.workload_models import Workload
+from nexmark.errors import NexmarkError, suggest
 from nexmark.model import ARMS
-from nexmark_jobs.knobs import (
-    BASE_TIME_MS,
-    BOUNDS,
-    MAX_EVENTS,
-    OWN_ARGUMENTS,
-    KnobError,
-    check_knob,
-    check_span,
-    knobs,
-)
 
 _T = TypeVar("_T")
-
-
-def _query(value: object) -> object:
-    if value not in KNOWN_QUERIES:
-        raise ValueError(f"unknown query {value!r}; {suggest(value, KNOWN_QUERIES)}")
-    return value
 
 
 #: The DAG that tests any build; an engine's DAG is named after the engine.
@@ -51,18 +33,6 @@ ACCEPT_DAG_ID = "nexmark_accept"
 SIGNOFF_DAG_ID = "nexmark_signoff"
 #: The DAG that measures an experiment.
 EXPERIMENT_DAG_ID = "nexmark_experiment"
-
-QueryName: TypeAlias = Annotated[str, BeforeValidator(_query)]
-Mode: TypeAlias = Literal["bounds", "paired"]
-KnownMode: TypeAlias = Annotated[Mode, BeforeValidator(known_mode)]
-Ratio: TypeAlias = Annotated[float, Field(gt=1, le=100, allow_inf_nan=False)]
-Change: TypeAlias = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
-Farther: TypeAlias = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
-Deviations: TypeAlias = Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)]
-
-
-PacedMetric: TypeAlias = Literal["latency_ms_p50", "latency_ms_p99"]
-RecoveryMetric: TypeAlias = Literal["restore_s", "commit_ms_p50", "interruption_s"]
 
 
 class BuildSource(Model):
@@ -145,232 +115,6 @@ class Engine(Model):
     def dag_id(self) -> str:
         """The id of this engine's DAG, e.g. `nexmark_spark_4_3_0`."""
         return "nexmark_" + re.sub(r"[^a-z0-9]", "_", self.name)
-
-
-def _known_knobs(values: Mapping[str, int]) -> Mapping[str, int]:
-    for name, value in values.items():
-        if name in OWN_ARGUMENTS:
-            raise KeyedError((name,), f"{name} has a key of its own, above; write it there")
-        if name not in knobs():
-            raise KeyedError((name,), f"unknown knob {name!r}; {suggest(name, knobs())}")
-        try:
-            check_knob(name, value)
-        except KnobError as error:
-            raise KeyedError((name,), f"{error.problem}; correct the value") from None
-    return values
-
-
-class Size(Model):
-    """How many events, at which spacing in event time, in which batches."""
-
-    events: Positive
-    tps: Annotated[int, Field(gt=0, le=BOUNDS["tps"][1])]
-    rows_per_batch: Annotated[int, Field(gt=0, le=MAX_EVENTS)]
-
-
-class Span(Model):
-    """How many events, at which spacing in event time."""
-
-    events: Annotated[int, Field(ge=200, le=MAX_EVENTS)] = 20_000
-    tps: Annotated[int, Field(gt=0, le=BOUNDS["tps"][1])] = 200
-
-
-class Recovery(Model):
-    """The process to kill in each timed repetition, and the place of its checkpoint.
-
-    Attributes:
-        kill: the driver, or an executor.
-        at, times: the first kill comes after this part of the batches, the others are spread over
-            the rest.
-        checkpoint: the disk, or the stand-in for remote storage (`latency_ms`, `mb_per_s`).
-        state, changelog: the state store; whether RocksDB uploads changes in place of snapshots.
-        pace_s: a batch is due so long after the one before; 0: at once.
-    """
-
-    kill: Literal["driver", "executor"] = "driver"
-    at: Annotated[float, Field(ge=0, le=0.9)] = 0.5
-    times: Annotated[int, Field(ge=1, le=10)] = 1
-    checkpoint: Literal["local", "remote"] = "local"
-    latency_ms: Annotated[int, Field(ge=0, le=60_000)] = 20
-    mb_per_s: Annotated[int, Field(ge=1, le=100_000)] = 20
-    state: Literal["rocksdb", "hdfs"] = "rocksdb"
-    changelog: bool = False
-    pace_s: Annotated[float, Field(ge=0, le=600)] = 0
-
-    @model_validator(mode="after")
-    def _only_rocksdb_has_changelogs(self) -> Recovery:
-        if self.changelog and self.state != "rocksdb":
-            raise KeyedError(("changelog",), "only RocksDB has changelogs; write state: rocksdb")
-        return self
-
-
-class Workload(Size):
-    """The input of one timed repetition, and the work around it.
-
-    With the source `kafka` a night writes the events to topics of `partitions` partitions first.
-    With `compatibility` its nights check whether running queries survive the upgrade.
-    Of the kind `paced`, events are sent at `rate` per second while the query runs, for `warm_up`
-    and then for `seconds` seconds; the other sizes follow from these.
-    Of the kind `recovery`, each timed repetition is killed and started again, by `recovery`.
-    """
-
-    kind: Literal["bounded", "paced", "recovery"] = "bounded"
-    rate: Annotated[int, Field(gt=0, le=100_000)] | None = None
-    seconds: Annotated[int, Field(ge=5, le=3600)] | None = None
-    warm_up: Annotated[int, Field(ge=1, le=600)] | None = None
-    trigger: Literal["micro-batch", "real-time"] | None = None
-    recovery: Recovery | None = None
-
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
-    source: Literal["datagen", "kafka"] = "datagen"
-    partitions: Annotated[int, Field(gt=0, le=64)] | None = None
-    verify: Size
-    compatibility: Span | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
-    repetitions: Annotated[int, Field(gt=0, le=100)] = 5
-    warmup_batches: Annotated[int, Field(ge=0)] = 2
-    queries: Annotated[tuple[QueryName, ...], Field(min_length=1)] = STANDARD_QUERIES
-    sampling_interval_s: Annotated[float, Field(ge=0.1, le=60)] = 1.0
-    conf_profile: str = "default"
-    generator: Annotated[Mapping[str, int], AfterValidator(_known_knobs)] = Field(
-        default_factory=dict
-    )
-
-    @property
-    def is_paced(self) -> bool:
-        """Whether events are sent at a rate while the query runs."""
-        return self.kind == "paced"
-
-    @property
-    def recovered(self) -> Recovery:
-        """The process to kill; only of the kind `recovery`."""
-        assert self.recovery is not None
-        return self.recovery
-
-    @model_validator(mode="after")
-    def _checks(self) -> Workload:
-        base = self.generator.get("base_time_ms", BASE_TIME_MS)
-        first = self.generator.get("first_event_number", 0)
-        for keys, size in (((), self), (("verify",), self.verify)):
-            try:
-                check_span(size.events, size.tps, base, first)
-            except KnobError as error:
-                raise KeyedError((*keys, error.name), error.problem) from None
-        if twice := sorted(name for name in self.queries if self.queries.count(name) > 1):
-            raise ValueError(f"query {twice[0]!r} is listed twice; list it once")
-        if self.recovery and not self.verifies_the_timed_input:
-            raise KeyedError(
-                ("verify",), "has to have the events of the repetitions; leave it as is"
-            )
-        batches = -(-self.events // self.rows_per_batch)
-        if self.warmup_batches >= batches:
-            raise ValueError(
-                f"warmup_batches is {self.warmup_batches} of {batches} batches, which leaves no "
-                "steady state; lower it or rows_per_batch"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _batches_fill_partitions(self) -> Workload:
-        if (self.source == "kafka") != (self.partitions is not None):
-            raise KeyedError(
-                ("partitions",), "partitions belongs to source: kafka; give both, or neither"
-            )
-        filled: list[tuple[tuple[str, ...], Size]] = [(("verify",), self.verify)]
-        for keys, size in filled if self.is_paced else [((), self), *filled]:
-            for name in ("events", "rows_per_batch"):
-                if self.partitions and getattr(size, name) % self.partitions:
-                    raise KeyedError(
-                        (*keys, name),
-                        f"{name} is no multiple of partitions ({self.partitions}), so that batches "
-                        "would differ from run to run; make it one",
-                    )
-        return self
-
-    @property
-    def verifies_the_timed_input(self) -> bool:
-        """Whether the verification run reads the very events of the timed repetitions."""
-        return (self.events, self.tps) == (self.verify.events, self.verify.tps)
-
-
-class Gate(Model):
-    """When a measurement counts as a regression; `include/conf/gate.yaml` explains every key.
-
-    `max_ratio` (new / baseline) is the bound of the comparison with the accepted run; the rest is
-    the gate on pairs. Changes are fractions: 0.03 is 3 %.
-    """
-
-    version: Annotated[int, Field(ge=1)]
-    metric: Literal["cpu_s_per_mevent"] | PacedMetric | RecoveryMetric
-    paced_metric: PacedMetric = "latency_ms_p50"
-    recovery_metric: RecoveryMetric = "restore_s"
-    max_ratio: Ratio
-    workloads: Mapping[str, Ratio] = Field(default_factory=dict)
-    queries: Mapping[QueryName, Ratio] = Field(default_factory=dict)
-
-    mode: KnownMode = "paired"
-    modes: Mapping[str, KnownMode] = Field(default_factory=dict)
-    order_seed: Annotated[int, Field(ge=0, lt=2**31)] | None = 1
-    canary: Annotated[int, Field(ge=0, le=20)] = 3
-    self_test: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] = 0.2
-    pairs: Annotated[int, Field(ge=3, le=100)] = 5
-    confirmation: Annotated[int, Field(ge=1, le=10)] = 2
-    flame_graphs: bool = True
-    calibration_nights: Annotated[int, Field(ge=3, le=60)] = 10
-    history_nights: Annotated[int, Field(ge=10, le=1000)] = 60
-    noise_floor: Change = 0.004
-    suspect_z: Deviations = 1.4
-    suspect_faster_z: Deviations = 2.4
-    suspect_change: Change = 0.02
-    confirm_z: Deviations = 2.0
-    confirm_change: Change = 0.03
-    together_z: Deviations = 3.2
-    suite_z: Deviations = 2.4
-    suite_queries: Annotated[int, Field(ge=5)] = 8
-    inform_z: Deviations = 3.5
-    inform_change: Change = 0.03
-    source_headroom: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 3.0
-    drift_allowance: Deviations = 0.5
-    drift_bound: Deviations = 5.0
-    canary_unsteady: Change = 0.05
-    canary_memory_unsteady: Change = 0.50
-    canary_waiting_unsteady: Change = 0.10
-    canary_widening: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.33
-    canary_bound: Farther = 0.50
-    canary_memory_bound: Farther = 3.0
-    canary_limits: Mapping[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(
-        default_factory=lambda: {"steal_percent": 5.0}
-    )
-
-    @model_validator(mode="after")
-    def _checks(self) -> Gate:
-        if self.calibration_nights > self.history_nights:
-            raise ValueError(
-                f"calibration_nights is {self.calibration_nights}, more than the history keeps; "
-                "lower it, or raise history_nights"
-            )
-        for name in ("canary", "canary_memory"):
-            unsteady, bound = getattr(self, f"{name}_unsteady"), getattr(self, f"{name}_bound")
-            if unsteady > bound:
-                raise ValueError(f"{name}_unsteady is {unsteady:g}, above {name}_bound; lower it")
-        return self
-
-    @property
-    def remembered(self) -> int:
-        """How many earlier nights a verdict is made with: some are no ground to learn from."""
-        return self.history_nights * 5 // 4
-
-    def mode_of(self, workload: str) -> Mode:
-        """How a night of `workload` is judged."""
-        return self.modes.get(workload, self.mode)
-
-    def metric_of(self, kind: str) -> str:
-        """The metric that decides in workloads of a kind."""
-        return {"paced": self.paced_metric, "recovery": self.recovery_metric}.get(kind, self.metric)
-
-    def bound(self, query: str, workload: str) -> float:
-        """The bound for `query`: its own, else the workload's, else the default."""
-        return self.queries.get(query, self.workloads.get(workload, self.max_ratio))
 
 
 def pick(section: str, name: str, known: Mapping[str, _T]) -> _T:

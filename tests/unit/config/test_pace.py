@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from nexmark.config import ConfigError, Workload, load, paths
-from nexmark.config.models import Recovery
+from nexmark.config.workload_models import Recovery
 
 PACED = {
     **{"kind": "paced", "source": "kafka", "partitions": 2, "rate": 500},

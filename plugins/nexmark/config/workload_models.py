@@ -1,0 +1,167 @@
+"""The workloads of `include/conf/workloads.yaml`: their sizes, kinds and kills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from nexmark.config.fields import STANDARD_QUERIES, Model, Positive, QueryName
+from nexmark.errors import KeyedError, suggest
+from nexmark_jobs.knobs import (
+    BASE_TIME_MS,
+    BOUNDS,
+    MAX_EVENTS,
+    OWN_ARGUMENTS,
+    KnobError,
+    check_knob,
+    check_span,
+    knobs,
+)
+
+
+def _known_knobs(values: Mapping[str, int]) -> Mapping[str, int]:
+    for name, value in values.items():
+        if name in OWN_ARGUMENTS:
+            raise KeyedError((name,), f"{name} has a key of its own, above; write it there")
+        if name not in knobs():
+            raise KeyedError((name,), f"unknown knob {name!r}; {suggest(name, knobs())}")
+        try:
+            check_knob(name, value)
+        except KnobError as error:
+            raise KeyedError((name,), f"{error.problem}; correct the value") from None
+    return values
+
+
+class Size(Model):
+    """How many events, at which spacing in event time, in which batches."""
+
+    events: Positive
+    tps: Annotated[int, Field(gt=0, le=BOUNDS["tps"][1])]
+    rows_per_batch: Annotated[int, Field(gt=0, le=MAX_EVENTS)]
+
+
+class Span(Model):
+    """How many events, at which spacing in event time."""
+
+    events: Annotated[int, Field(ge=200, le=MAX_EVENTS)] = 20_000
+    tps: Annotated[int, Field(gt=0, le=BOUNDS["tps"][1])] = 200
+
+
+class Recovery(Model):
+    """The process to kill in each timed repetition, and the place of its checkpoint.
+
+    Attributes:
+        kill: the driver, or an executor.
+        at, times: the first kill comes after this part of the batches, the others are spread over
+            the rest.
+        checkpoint: the disk, or the stand-in for remote storage (`latency_ms`, `mb_per_s`).
+        state, changelog: the state store; whether RocksDB uploads changes in place of snapshots.
+        pace_s: a batch is due so long after the one before; 0: at once.
+    """
+
+    kill: Literal["driver", "executor"] = "driver"
+    at: Annotated[float, Field(ge=0, le=0.9)] = 0.5
+    times: Annotated[int, Field(ge=1, le=10)] = 1
+    checkpoint: Literal["local", "remote"] = "local"
+    latency_ms: Annotated[int, Field(ge=0, le=60_000)] = 20
+    mb_per_s: Annotated[int, Field(ge=1, le=100_000)] = 20
+    state: Literal["rocksdb", "hdfs"] = "rocksdb"
+    changelog: bool = False
+    pace_s: Annotated[float, Field(ge=0, le=600)] = 0
+
+    @model_validator(mode="after")
+    def _only_rocksdb_has_changelogs(self) -> Recovery:
+        if self.changelog and self.state != "rocksdb":
+            raise KeyedError(("changelog",), "only RocksDB has changelogs; write state: rocksdb")
+        return self
+
+
+class Workload(Size):
+    """The input of one timed repetition, and the work around it.
+
+    With the source `kafka` a night writes the events to topics of `partitions` partitions first.
+    With `compatibility` its nights check whether running queries survive the upgrade.
+    Of the kind `paced`, events are sent at `rate` per second while the query runs, for `warm_up`
+    and then for `seconds` seconds; the other sizes follow from these.
+    Of the kind `recovery`, each timed repetition is killed and started again, by `recovery`.
+    """
+
+    kind: Literal["bounded", "paced", "recovery"] = "bounded"
+    rate: Annotated[int, Field(gt=0, le=100_000)] | None = None
+    seconds: Annotated[int, Field(ge=5, le=3600)] | None = None
+    warm_up: Annotated[int, Field(ge=1, le=600)] | None = None
+    trigger: Literal["micro-batch", "real-time"] | None = None
+    recovery: Recovery | None = None
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+    source: Literal["datagen", "kafka"] = "datagen"
+    partitions: Annotated[int, Field(gt=0, le=64)] | None = None
+    verify: Size
+    compatibility: Span | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    repetitions: Annotated[int, Field(gt=0, le=100)] = 5
+    warmup_batches: Annotated[int, Field(ge=0)] = 2
+    queries: Annotated[tuple[QueryName, ...], Field(min_length=1)] = STANDARD_QUERIES
+    sampling_interval_s: Annotated[float, Field(ge=0.1, le=60)] = 1.0
+    conf_profile: str = "default"
+    generator: Annotated[Mapping[str, int], AfterValidator(_known_knobs)] = Field(
+        default_factory=dict
+    )
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether events are sent at a rate while the query runs."""
+        return self.kind == "paced"
+
+    @property
+    def recovered(self) -> Recovery:
+        """The process to kill; only of the kind `recovery`."""
+        assert self.recovery is not None
+        return self.recovery
+
+    @model_validator(mode="after")
+    def _checks(self) -> Workload:
+        base = self.generator.get("base_time_ms", BASE_TIME_MS)
+        first = self.generator.get("first_event_number", 0)
+        for keys, size in (((), self), (("verify",), self.verify)):
+            try:
+                check_span(size.events, size.tps, base, first)
+            except KnobError as error:
+                raise KeyedError((*keys, error.name), error.problem) from None
+        if twice := sorted(name for name in self.queries if self.queries.count(name) > 1):
+            raise ValueError(f"query {twice[0]!r} is listed twice; list it once")
+        if self.recovery and not self.verifies_the_timed_input:
+            raise KeyedError(
+                ("verify",), "has to have the events of the repetitions; leave it as is"
+            )
+        batches = -(-self.events // self.rows_per_batch)
+        if self.warmup_batches >= batches:
+            raise ValueError(
+                f"warmup_batches is {self.warmup_batches} of {batches} batches, which leaves no "
+                "steady state; lower it or rows_per_batch"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _batches_fill_partitions(self) -> Workload:
+        if (self.source == "kafka") != (self.partitions is not None):
+            raise KeyedError(
+                ("partitions",), "partitions belongs to source: kafka; give both, or neither"
+            )
+        filled: list[tuple[tuple[str, ...], Size]] = [(("verify",), self.verify)]
+        for keys, size in filled if self.is_paced else [((), self), *filled]:
+            for name in ("events", "rows_per_batch"):
+                if self.partitions and getattr(size, name) % self.partitions:
+                    raise KeyedError(
+                        (*keys, name),
+                        f"{name} is no multiple of partitions ({self.partitions}), so that batches "
+                        "would differ from run to run; make it one",
+                    )
+        return self
+
+    @property
+    def verifies_the_timed_input(self) -> bool:
+        """Whether the verification run reads the very events of the timed repetitions."""
+        return (self.events, self.tps) == (self.verify.events, self.verify.tps)
