@@ -13,6 +13,7 @@ import pytest
 
 from nexmark.report.rendering import part
 from tests.site import DAG_ID
+from tests.unit.web.pages import EVERYWHERE
 from tests.web.conftest import Ui, log_in
 
 if TYPE_CHECKING:
@@ -20,20 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-PATHS = (
-    *(
-        "/",
-        "/newest",
-        "/nights",
-        "/builds",
-        "/compare",
-        "/signoffs",
-        "/experiments",
-        "/gate",
-        "/acks",
-    ),
-    "/assets/page.css",
-)
+PATHS = (*EVERYWHERE, "/assets/page.css")
 
 
 def status(ui: Ui, path: str, token: str = "", **headers: str) -> tuple[int, str]:

@@ -7,36 +7,20 @@ from nexmark.evidence.query_evidence import query_evidence
 from nexmark.model import COMMIT, CPU, RESTORE, Value
 from nexmark.report.charts import time_charts
 from nexmark.report.table import report_text
-from nexmark.store import BuildRecord, Store
-from nexmark.verdict.nightly import judge_night
-from tests.unit.store.night_builder import RULES, cpu, paired, record_pair, validate
-
-GATE = RULES.model_copy(update={"metric": RESTORE, "calibration_nights": 3})
-BASELINE = BuildRecord("sha-429", "4.2.9", "pypi:4.2.1")
+from nexmark.store import Store
+from tests.unit.store.night_builder import cpu, record_of_metric
 
 
 def record(store: Store, number: int, ratio: float = 1.0) -> str:
     """A night whose candidate restores `ratio` times as long, and uses no more CPU time."""
-    night = paired(
-        number, queries=("q0",), gate_spec=GATE.model_dump(mode="json"), baseline_builds=[BASELINE]
-    )
-    store.record_night(night)
-    validate(store, night.run, ("q0",))
-    for stage, count in ((1, 3), (2, 6)):
-        for pair in range(1, count + 1):
-            noise = 1 + 0.01 * (pair % 3 - 1)
-            arms = {
-                arm: {
-                    "measurement": cpu(10.0, figures={RESTORE: 2.0 * by, COMMIT: 300.0}),
-                    "result": {"batches": [batch(0, None), batch(1, round(2000 * by))]},
-                }
-                for arm, by in (("candidate", ratio * noise), ("baseline", 1.0))
-            }
-            record_pair(store, night.run, "q0", pair, stage=stage, **arms)
-    store.record_verdicts(
-        night.run, judge_night(store.paired_night(night.run), store.earlier(night.run, 60), GATE)
-    )
-    return night.run
+
+    def repetition(by: float) -> dict[str, object]:
+        return {
+            "measurement": cpu(10.0, figures={RESTORE: 2.0 * by, COMMIT: 300.0}),
+            "result": {"batches": [batch(0, None), batch(1, round(2000 * by))]},
+        }
+
+    return record_of_metric(store, number, RESTORE, ratio, repetition)
 
 
 def batch(number: int, restore_ms: int | None) -> dict[str, object]:

@@ -12,14 +12,8 @@ from nexmark.model import P50, P99, Value
 from nexmark.report.charts import query_charts
 from nexmark.report.evidence_files import night_html
 from nexmark.report.table import report_text
-from nexmark.store import BuildRecord, Store
-from nexmark.verdict.nightly import judge_night
-from tests.unit.store.night_builder import RULES, cpu, paired, record_pair, validate
-
-GATE = RULES.model_copy(update={"metric": P50, "calibration_nights": 3})
-
-
-BASELINE = BuildRecord("sha-429", "4.2.9", "pypi:4.2.1")
+from nexmark.store import Store
+from tests.unit.store.night_builder import cpu, paired, record_of_metric, record_pair
 
 
 def histogram(milliseconds: int, events: int = 1000) -> str:
@@ -31,29 +25,12 @@ def histogram(milliseconds: int, events: int = 1000) -> str:
 
 def record(store: Store, number: int, ratio: float = 1.0) -> str:
     """A night whose candidate takes `ratio` times as long, and no more CPU time."""
-    night = paired(
-        number, queries=("q0",), gate_spec=GATE.model_dump(mode="json"), baseline_builds=[BASELINE]
-    )
-    store.record_night(night)
-    validate(store, night.run, ("q0",))
-    for stage, count in ((1, 3), (2, 6)):
-        for pair in range(1, count + 1):
-            noise = 1 + 0.01 * (pair % 3 - 1)
-            arms = {
-                arm: {
-                    "measurement": cpu(
-                        10.0,
-                        figures={P50: 20.0 * by, P99: 50.0 * by},
-                        latency=histogram(round(20 * by)),
-                    )
-                }
-                for arm, by in (("candidate", ratio * noise), ("baseline", 1.0))
-            }
-            record_pair(store, night.run, "q0", pair, stage=stage, **arms)
-    store.record_verdicts(
-        night.run, judge_night(store.paired_night(night.run), store.earlier(night.run, 60), GATE)
-    )
-    return night.run
+
+    def repetition(by: float) -> dict[str, object]:
+        figures = {P50: 20.0 * by, P99: 50.0 * by}
+        return {"measurement": cpu(10.0, figures=figures, latency=histogram(round(20 * by)))}
+
+    return record_of_metric(store, number, P50, ratio, repetition)
 
 
 def test_a_delay_is_a_regression_of_the_latency_and_is_shown_as_such(store: Store) -> None:

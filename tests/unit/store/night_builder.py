@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +11,14 @@ import numpy as np
 from nexmark.config import Gate
 from nexmark.config.load import load_gate
 from nexmark.model import Stage
-from nexmark.store import CanaryRecord, NightRecord, RepetitionRecord, Store, ValidationRecord
+from nexmark.store import (
+    BuildRecord,
+    CanaryRecord,
+    NightRecord,
+    RepetitionRecord,
+    Store,
+    ValidationRecord,
+)
 from nexmark.verdict.measured_night import QueryVerdict
 from nexmark.verdict.nightly import judge_night, suspects
 from tests.unit.store.store_builder import STARTED, measurement, night
@@ -83,6 +90,28 @@ def record_night(
                     candidate=10.0 * ratio * noise,
                     baseline=10.0,
                 )
+    return record.run
+
+
+def record_of_metric(
+    store: Store,
+    number: int,
+    metric: str,
+    ratio: float,
+    repetition: Callable[[float], Mapping[str, Any]],
+) -> str:
+    """Record and judge a night of q0 by a metric; ``repetition`` has the fields for a ratio."""
+    rules = RULES.model_copy(update={"metric": metric, "calibration_nights": 3})
+    spec, other = rules.model_dump(mode="json"), BuildRecord("sha-429", "4.2.9", "pypi:4.2.1")
+    record = paired(number, queries=("q0",), gate_spec=spec, baseline_builds=[other])
+    store.record_night(record)
+    validate(store, record.run, ("q0",))
+    for stage, count in ((Stage.FIRST, 3), (Stage.FRESH, 6)):
+        for pair in range(1, count + 1):
+            noisy = ratio * (1 + 0.01 * (pair % 3 - 1))
+            arms = {"candidate": repetition(noisy), "baseline": repetition(1.0)}
+            record_pair(store, record.run, "q0", pair, stage=stage, **arms)
+    judge(store, record.run, rules)
     return record.run
 
 

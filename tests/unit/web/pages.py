@@ -6,6 +6,12 @@ from fastapi.testclient import TestClient
 
 from nexmark.report.rendering import part
 
+EVERYWHERE = (
+    *("/", "/newest", "/nights", "/builds", "/compare", "/signoffs", "/experiments"),
+    *("/gate", "/kafka", "/acks"),
+)
+"""The pages of the menu, and the newest night."""
+
 
 def at(run: str, *more: str) -> str:
     dag, _, run_id = run.partition("/")

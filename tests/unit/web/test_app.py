@@ -28,22 +28,10 @@ from tests.unit.store.store_builder import DAG, night
 from tests.unit.store.store_builder import record as record_by_bounds
 from tests.unit.web import web_nights
 from tests.unit.web.conftest import TestDoor
-from tests.unit.web.pages import at, shown
+from tests.unit.web.pages import EVERYWHERE, at, shown
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
-EVERYWHERE = (
-    "/",
-    "/newest",
-    "/nights",
-    "/builds",
-    "/compare",
-    "/signoffs",
-    "/experiments",
-    "/gate",
-    "/kafka",
-    "/acks",
-)
 ATTACK = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>{{ 7*7 }}"
 
 

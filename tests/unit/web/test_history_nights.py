@@ -8,21 +8,9 @@ from fastapi.testclient import TestClient
 from nexmark.store import Store
 from tests.unit.store.history_nights import SLOWER, record_history
 from tests.unit.web import web_nights
-from tests.unit.web.pages import at, shown
+from tests.unit.web.pages import EVERYWHERE, at, shown
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-
-EVERYWHERE = (
-    "/",
-    "/newest",
-    "/nights",
-    "/builds",
-    "/compare",
-    "/signoffs",
-    "/experiments",
-    "/gate",
-    "/acks",
-)
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside nights of pairs"])
