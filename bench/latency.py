@@ -7,7 +7,8 @@ the median. Their order is a night's.
 A comparison is what a night does with a query: as many first pairs as gate.yaml says, and fresh
 ones if they make it a suspect, judged by the gate, which has learned the noise from the other
 comparisons. Comparisons draw their pairs from all rounds; which run of an A/A pair is called the
-candidate is drawn, too. So they share runs, but are hardly correlated. An alarm is a REGRESSION.
+candidate is drawn, too. They share runs, the less the more --rounds there are. An alarm is a
+REGRESSION.
 
 Prints noise, smallest visible change and the bars; exit code 1 when one is missed. With --figures
 every run is kept in a file, and the same command continues where it stopped.
@@ -220,7 +221,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     pairs = gate.pairs + fresh_pairs(gate.pairs, gate)
     engines = load().engines
     parser = Parser(prog="bench.latency", description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--query", choices=tuple(MATCHINGS), default="q17")
+    parser.add_argument("--query", choices=tuple(MATCHINGS), default="q0")
     parser.add_argument("--trigger", choices=("micro-batch", "real-time"), default="micro-batch")
     parser.add_argument("--rate", type=whole(10, 100_000), default=1_000, help="events per second")
     parser.add_argument("--seconds", type=whole(2, 3600), default=8, help="of each run")
