@@ -35,7 +35,7 @@ def compat(
         str | None, typer.Option("--to", help="The build they are to go on with (default: --from).")
     ] = None,
     query: Annotated[
-        str | None, text_option("One query, also of experiments (default: all with state).")
+        str | None, text_option("One, also of an experiment (default: all with state).")
     ] = None,
     formulation: Annotated[str | None, text_option("Of --query: on both sides.")] = None,
     against: Annotated[str | None, text_option("Instead of it, on the side of --to.")] = None,
