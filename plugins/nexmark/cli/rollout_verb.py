@@ -52,9 +52,11 @@ def rollout(
     from nexmark.rollout.beginning import rollout_of
     from nexmark.rollout.rolling import resumed, table, write_page
 
-    given = {"candidate_conf": confs_of(conf), "build": build, "against": against, "stages": stages}
-    given |= {"engine": engine, "workload": workload, "cluster": cluster, "name": name}
-    given |= {"repetitions": repetitions, "resume": resume, "accept": accept}
+    given = {
+        **{"candidate_conf": confs_of(conf), "build": build, "against": against, "stages": stages},
+        **{"engine": engine, "workload": workload, "cluster": cluster, "name": name},
+        **{"repetitions": repetitions, "resume": resume, "accept": accept},
+    }
     try:
         found = rollout_of(RolloutParams.of(given), load())
     except NexmarkError as error:
