@@ -109,7 +109,7 @@ class NightParams(BaseModel):
 
 
 class RolloutParams(NightParams):
-    """The params of a rollout: those of its nights, and what is the rollout's own."""
+    """The params of a rollout, beside the params that it shares with its nights."""
 
     stages: str | None = Field(
         None, max_length=2000, description="Queries by stage: 'q0,q1; q2-q8; all'."
