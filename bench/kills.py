@@ -64,10 +64,8 @@ class Case:
 
 def cases(engines: Sequence[str], seeds: int) -> list[Case]:
     """All cases, shuffled, so that a part of them has some of each kind."""
-    found = [
-        Case(*words, seed)
-        for *words, seed in product(QUERIES, engines, STATES, KILLS, range(1, seeds + 1))
-    ]
+    kinds = product(QUERIES, engines, STATES, KILLS)
+    found = [Case(*kind, seed) for kind in kinds for seed in range(1, seeds + 1)]
     random.Random("kills").shuffle(found)
     return found
 
