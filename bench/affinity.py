@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from bench.arguments import whole
@@ -54,6 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; 0, 2 for a wrong argument."""
     parser = options_parser("affinity", __doc__)
     parser.add_argument("--rounds", type=whole(1, 100), default=5)
+    parser.add_argument("--figures", type=Path, help="a file for every run, or with some")
     given = parser.parse_args(argv)
     batches = -(-given.events // given.rows_per_batch)
     of = f"affinity of {given.query} {given.events}/{given.rows_per_batch} {given.engine}"

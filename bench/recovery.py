@@ -112,7 +112,6 @@ def options_parser(prog: str, text: str | None) -> Parser:
     parser.add_argument("--events", type=whole(1_000, 10**9), default=20_000)
     parser.add_argument("--rows-per-batch", type=whole(100, 10**8), default=4_000)
     parser.add_argument("--engine", choices=engines, default=engines[0])
-    parser.add_argument("--figures", type=Path, help="a file for every run, or with some")
     return parser
 
 
@@ -125,6 +124,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=whole(pairs, 1000), default=pairs)
     parser.add_argument("--latency-ms", type=whole(1, 1000), default=20)
     parser.add_argument("--slower", type=float, default=2.0, help="times the latency")
+    parser.add_argument("--figures", type=Path, help="a file for every run, or with some")
     given = parser.parse_args(argv)
     storage = RemoteStorage(given.latency_ms, 20)
     options = RecoveryOptions(
