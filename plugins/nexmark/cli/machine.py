@@ -25,6 +25,9 @@ BENCHES = {
     "flight-recorder": "CPU time of the JDK's flight recorder",
     "gate": "what the gate finds and how often it is wrong",
     "latency": "whether the gate sees rows that come later, and is silent where nothing changed",
+    "recovery": "whether the gate sees slower restores, and is silent where nothing changed",
+    "kills": "whether queries are right after 200 killed runs",
+    "affinity": "whether tasks find their state nearby after an executor or a worker is lost",
     "kafka-source": "events per CPU-second from Kafka, beside the generator",
     "detection": "real regressions on real Spark, and what the gate says",
     "bisection": "how often bisection names the right build, and its cost",
@@ -73,9 +76,13 @@ def check(
 
 
 @cluster.command()
-def up() -> None:
+def up(
+    kafka: Annotated[bool, typer.Option("--kafka", help="and a broker on each")] = False,
+) -> None:
     """Start three hosts to test with, as namespaces of this machine (root)."""
     _test_hosts("up")
+    if kafka:
+        print(f"Kafka is ready at {_test_hosts('up', 'testbed.kafka', print)}")
     status()
 
 
@@ -91,17 +98,17 @@ def status() -> None:
     print("\n".join(_test_hosts("status")))
 
 
-def _test_hosts(function: str) -> Any:
+def _test_hosts(function: str, module: str = "testbed", *arguments: Any) -> Any:
     from nexmark.config import SshCluster, load, paths
 
-    testbed = _of_a_clone("testbed")
+    testbed = _of_a_clone(module)
     config = load().clusters.get(_TEST_CLUSTER)
     if not isinstance(config, SshCluster):
         raise NexmarkError(
             f"{paths.conf_dir()}/clusters.yaml has no cluster {_TEST_CLUSTER} of kind ssh; "
             "take the one this package came with"
         )
-    return getattr(testbed, function)(config, paths.home())
+    return getattr(testbed, function)(config, paths.home(), *arguments)
 
 
 def bench(

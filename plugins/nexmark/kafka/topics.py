@@ -2,11 +2,11 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._metadata import TopicMetadata
 from confluent_kafka.cimpl import NewTopic
@@ -54,6 +54,19 @@ class KafkaCluster:
             raise self._refused("no answer", error) from None
         return [self._topic(name, found[name]) for name in sorted(found) if name[:2] != "__"]
 
+    def problem(self) -> str:
+        """Return why topics cannot be made here, or ''; nothing is made."""
+        probe = NewTopic("nexmark-preflight", 1, -1)
+        admin = self._admin()  # a client that is gone cannot answer
+        try:
+            admin.create_topics([probe], validate_only=True)[probe.topic].result()
+        except KafkaException as error:
+            return (
+                f"kafka {self.servers}: no topic can be made: {error.args[0].str()}; it has to "
+                "answer this machine, and to let the user of the connection make topics"
+            )
+        return ""
+
     def create(
         self,
         name: str,
@@ -81,6 +94,21 @@ class KafkaCluster:
         consumer = Consumer({**self.client(), "group.id": "nexmark"})
         try:
             return [self._range(consumer, TopicPartition(name, each)) for each in range(partitions)]
+        finally:
+            consumer.close()
+
+    def records(self, name: str) -> Iterator[Message]:
+        """The records of the first partition, in their order; KafkaError if some do not come."""
+        ((begin, end),) = self.offsets(name, 1)
+        consumer, found = Consumer({**self.client(), "group.id": "nexmark"}), 0
+        try:
+            consumer.assign([TopicPartition(name, 0, begin)])
+            while found < end - begin:
+                records = consumer.consume(5_000, timeout=10)
+                if not records:
+                    raise KafkaError(f"kafka: {name} has {end - begin} records, got {found}")
+                found += len(records)
+                yield from records
         finally:
             consumer.close()
 
