@@ -1,7 +1,5 @@
 """A private Airflow under `.nexmark`: its environment, database, pool and running components."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Airflow by its REST API: the server of our own, and one elsewhere that is asked for nights."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """Runs in Airflow, by its REST API: runs of a backfill, and runs that nobody works on."""
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

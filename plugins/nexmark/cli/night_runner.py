@@ -5,8 +5,6 @@ Runs an engine's DAG through `airflow dags test` with a private Airflow (below
 process of the night is left: after kill -9 its guardian ends them (`nexmark.guard`).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -7,8 +7,6 @@ A backfill is created in Airflow and waited for. Where `nexmark ui` runs, its sc
 work and goes on with it when this is interrupted; else Airflow is started until it is done.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The figures of a Kafka benchmark: a query from Kafka may wait for the brokers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
