@@ -187,7 +187,9 @@ def report(
     db: Database = None,
 ) -> None:
     """Print the table of a recorded run again."""
-    from nexmark.report import make_report, report_text, write_report
+    from nexmark.evidence.night_evidence import make_report
+    from nexmark.report.evidence_files import write_report
+    from nexmark.report.table import report_text
 
     with opened(db) as store:
         try:
@@ -248,8 +250,8 @@ def validate(
     ] = None,
 ) -> int:
     """Check the output of one query job against the reference; 0 if it is right."""
-    from nexmark.expectations import ExpectationsError
-    from nexmark.expectations import validate as checked
+    from nexmark.expectations.contract import ExpectationsError
+    from nexmark.expectations.suites import validate as checked
 
     docs = None if data_docs is None else str(data_docs)
     try:

@@ -35,7 +35,7 @@ from nexmark.evidence.pairs import (
 )
 from nexmark.evidence.rows import ArmLatency, latencies_of
 from nexmark.expectations.checks import reference_sql
-from nexmark.flames import Flames, flames_of
+from nexmark.flames.flame_files import Flames, flames_of
 from nexmark.model import ARMS, CPU, SUITE, Metric, metric_of
 from nexmark.store import Store, history
 from nexmark.store.query_history import LevelChange, RatioPoint, lasting_changes, trail

@@ -34,7 +34,7 @@ from nexmark.config import paths
 from nexmark.engines import parse_source
 from nexmark.model import P50, WITHOUT_SIZE, Arm, median_of
 from nexmark.night.plan import Night
-from nexmark.verdict import Verdict
+from nexmark.verdict.bounds import Verdict
 from nexmark_jobs.real_time import later_confs
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.engines import Build
-from nexmark.expectations import validate
+from nexmark.expectations.suites import validate
 from nexmark.recovery.checkpoint_files import commits, size
 from nexmark.recovery.kill_plan import kill_plan
 from nexmark.recovery.launcher import CLUSTER, Launcher, last_words

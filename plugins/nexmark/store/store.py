@@ -52,7 +52,7 @@ from nexmark.store.table_rows import (
     WithdrawalRow,
 )
 from nexmark.store.verdict_rows import columns_of
-from nexmark.verdict import Verdict
+from nexmark.verdict.bounds import Verdict
 from nexmark.verdict.measured_night import QueryVerdict
 
 #: How often and how finely something is measured, and how it is reached, does not change it.

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from nexmark.model import Mode, Value, of_newest_gate
 from nexmark.store.table_rows import NightRow, VerdictRow, comparable
-from nexmark.verdict import Verdict
+from nexmark.verdict.bounds import Verdict
 from nexmark.verdict.measured_night import MeasuredNight, QueryVerdict
 
 _OTHERWISE_NAMED = {"night": "night_id", "baseline": "baseline_build"}

@@ -40,7 +40,7 @@ from nexmark.tasks import current_night, failing, results
 if TYPE_CHECKING:
     from nexmark.evidence.night_evidence import Report
     from nexmark.store import Store
-    from nexmark.verdict import Verdict
+    from nexmark.verdict.bounds import Verdict
     from nexmark.verdict.measured_night import QueryVerdict
 
 
@@ -115,7 +115,7 @@ def _record(night: Night, store: Store, verdicts: Sequence[Verdict | QueryVerdic
 
 def _judge_by_bounds(night: Night, store: Store) -> list[Verdict]:
     """Compare the medians with the accepted run's medians."""
-    from nexmark.verdict import judge as judge_queries
+    from nexmark.verdict.bounds import judge as judge_queries
     from nexmark.verdict.eligibility import source_bound
 
     place = (night.engine.name, night.workload.name, night.cluster.name)
@@ -165,8 +165,8 @@ def report() -> dict[str, Any]:
     Returns what notifiers and the sign-off tell of the night: `text`, the `lines` that matter, the
     `alarms` by the build they began with, whether it is `red`, and the `directory`.
     """
-    from nexmark.report import report_text, write_report
-    from nexmark.report.evidence_files import write_evidence
+    from nexmark.report.evidence_files import write_evidence, write_report
+    from nexmark.report.table import report_text
     from nexmark.secrets import without_secrets
 
     night = current_night()

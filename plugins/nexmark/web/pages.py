@@ -19,7 +19,7 @@ from nexmark.evidence.night_evidence import SORTS, night_evidence
 from nexmark.evidence.night_list import nights_page, overview
 from nexmark.evidence.query_evidence import alarm_file, query_evidence
 from nexmark.evidence.signoffs import evidence_file, signoff_page, signoffs_of
-from nexmark.flames import flames_of
+from nexmark.flames.flame_files import flames_of
 from nexmark.report.charts import query_charts, time_charts, verdicts_chart
 from nexmark.report.rendering import part
 from nexmark.report.table import report_text

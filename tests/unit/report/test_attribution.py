@@ -14,11 +14,11 @@ from store_builder import measurement, night
 
 from nexmark.attribution.explained import ChangeKind
 from nexmark.evidence.explaining import attribution_of, changed_plans
+from nexmark.evidence.night_evidence import make_report
 from nexmark.measure.operator_times import repetition_parts
 from nexmark.model import Arm, Value
-from nexmark.report import make_report
 from nexmark.store import RepetitionRecord, Store, ValidationRecord
-from nexmark.verdict import Verdict
+from nexmark.verdict.bounds import Verdict
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.report.rendered import collect
 

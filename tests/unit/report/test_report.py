@@ -12,10 +12,12 @@ from store_builder import measurement, night, record, repetition
 
 from nexmark.cli.app import main
 from nexmark.config import BUILD_DAG_ID
+from nexmark.evidence.night_evidence import Report, make_report
 from nexmark.model import Stage, Value
-from nexmark.report import Report, make_report, report_text, write_report
+from nexmark.report.evidence_files import write_report
+from nexmark.report.table import report_text
 from nexmark.store import Store, StoreError, ValidationRecord
-from nexmark.verdict import Verdict, judge
+from nexmark.verdict.bounds import Verdict, judge
 from tests.unit.store.night_builder import RULES, paired, record_night, record_pair
 from tests.unit.store.night_builder import judge as judge_paired
 

@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from nexmark.model import Value
 from nexmark.store import Store, StoreError
 from nexmark.store.connecting import connect
-from nexmark.verdict import Verdict
+from nexmark.verdict.bounds import Verdict
 from tests.unit.store.store_builder import measurement, night, record, repetition
 
 PLACE = ("spark-4.3.0", "smoke", "local")

@@ -10,7 +10,7 @@ import pytest
 from nexmark.cli.app import main
 from nexmark.model import Value
 from nexmark.store import Store
-from nexmark.verdict import Verdict
+from nexmark.verdict.bounds import Verdict
 from tests.unit.store.store_builder import night, record
 
 RUN = night().run

@@ -11,7 +11,7 @@ from nexmark.measure.measurement import Measurement
 from nexmark.model import Value
 from nexmark.store import BuildRecord, RepetitionRecord, Store, StoreError, ValidationRecord
 from nexmark.store.table_rows import RepetitionRow
-from nexmark.verdict import Verdict
+from nexmark.verdict.bounds import Verdict
 from tests.unit.store.store_builder import measurement, night, record, repetition, series
 
 RUN = night().run

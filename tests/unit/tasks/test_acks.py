@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from nexmark.evidence.night_evidence import make_report
 from nexmark.evidence.summary import failed
 from nexmark.model import Value
 from nexmark.night.accepted import covered
-from nexmark.report import make_report, report_text
+from nexmark.report.table import report_text
 from nexmark.store import BuildRecord, Store, open_store
-from nexmark.verdict import Verdict
+from nexmark.verdict.bounds import Verdict
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.store_builder import night, record
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nexmark.model import Value
-from nexmark.verdict import BoundsArm, BoundsRepetition, Verdict, judge
+from nexmark.verdict.bounds import BoundsArm, BoundsRepetition, Verdict, judge
 
 
 @dataclass(frozen=True)
