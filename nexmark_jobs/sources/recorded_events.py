@@ -148,7 +148,7 @@ def _check_event(event: Any) -> bool:
         value = entity.get(field)
         if value is None:
             raise ValueError(f"the {name} lacks '{field}'")
-        if not _IS[kind_of_field](value):
+        if not IS_A[kind_of_field](value):
             raise ValueError(f"{field} of the {name} is {_shown(value)}, not a {kind_of_field}")
     return number is not None
 
@@ -172,7 +172,8 @@ def _is_timestamp(value: Any) -> bool:
     return False
 
 
-_IS: dict[str, Callable[[Any], bool]] = {
+IS_A: dict[str, Callable[[Any], bool]] = {
     **{"bigint": _is_bigint, "timestamp": _is_timestamp},
     "string": lambda value: isinstance(value, str),
 }
+"""By the type of a field, whether a value of JSON is of it."""

@@ -5,7 +5,7 @@ One thing can be done here: accept the figures of a query, or take that back.
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Form, HTTPException
 from starlette.responses import FileResponse, RedirectResponse, Response
@@ -25,6 +25,7 @@ from nexmark.report.rendering import part
 from nexmark.report.table import report_text
 from nexmark.store import history
 from nexmark.store.accepting import parse_expiry
+from nexmark.store.table_rows import NightRow
 from nexmark.web.visit import Visit, Visiting
 
 ALONE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
@@ -57,36 +58,43 @@ def first(visit: Visiting) -> Response:
 
 
 @router.get("/newest")
-def newest(visit: Visiting) -> Response:
-    """Show the newest night."""
-    return _night_or_empty(visit, history.nights(visit.store, visit.dags, 1))
-
-
 @router.get("/dag/{dag}")
-def of_dag(visit: Visiting, dag: str) -> Response:
-    """Show the newest night of a DAG."""
-    return _night_or_empty(visit, history.nights(visit.store, visit.dags & {dag}, 1), dag)
-
-
 @router.get("/dag/{dag}/task/{task}")
-def of_task(visit: Visiting, dag: str, task: str) -> Response:
-    """Lead from a task to its query in the newest night of the DAG."""
-    found = history.nights(visit.store, visit.dags & {dag}, 1)
+def newest(visit: Visiting, dag: str = "", task: str = "", sort: str = "") -> Response:
+    """Show the newest night, of all or of a DAG, or lead from a task to its query in it."""
+    found = history.nights(visit.store, visit.dags & {dag} if dag else visit.dags, 1)
     if not found:
-        return _night_or_empty(visit, found, dag)
-    return _to_task(visit, dag, found[0].run_id, task)
+        return visit.page("empty.html", "night", dag=dag, others=len(visit.dags))
+    show, last = (of_task, task) if task else (night, sort)
+    return show(visit, found[0].dag_id, found[0].run_id, last)
 
 
 @router.get("/night/{dag}/{run}")
 def night(visit: Visiting, dag: str, run: str, sort: str = "") -> Response:
     """Show a night."""
-    return _night(visit, dag, run, sort)
+    night = visit.night(dag, run)
+    page = night_evidence(visit.store, night, deep=False)
+    sort = sort if sort in SORTS else "attention"
+    return visit.page(
+        "night.html",
+        "night",
+        page=page,
+        sort=sort,
+        lines=sorted(page.lines, key=SORTS[sort]),
+        text=report_text(page.report),
+        evidence=alarm_file(night) is not None,
+    )
 
 
 @router.get("/night/{dag}/{run}/task/{task}")
-def of_task_instance(visit: Visiting, dag: str, run: str, task: str) -> Response:
+def of_task(visit: Visiting, dag: str, run: str, task: str) -> Response:
     """Lead from a task of a run to its query."""
-    return _to_task(visit, dag, run, task)
+    query = query_of(task)
+    if query is None:
+        visit.night(dag, run)
+        return _to(visit, _address(dag, run))
+    _night_of(visit, dag, run, query)
+    return _to(visit, _address(dag, run, query))
 
 
 @router.get("/nights")
@@ -98,9 +106,7 @@ def nights(visit: Visiting, page: int = 1) -> Response:
 @router.get("/night/{dag}/{run}/query/{query}")
 def query(visit: Visiting, dag: str, run: str, query: str, done: str = "") -> Response:
     """Show a query of a night."""
-    night = visit.night(dag, run)
-    if query not in night.queries:
-        raise HTTPException(404, f"{query!r} was not among the queries of {night.id}")
+    night = _night_of(visit, dag, run, query)
     page = query_evidence(visit.store, night, query)
     return visit.page(
         "query.html",
@@ -125,16 +131,11 @@ def flames(visit: Visiting, dag: str, run: str, query: str, name: str) -> Respon
 
 
 @router.get("/night/{dag}/{run}/evidence")
-def night_file(visit: Visiting, dag: str, run: str) -> Response:
-    """Return the evidence of a night as it was written."""
-    return _file(alarm_file(visit.night(dag, run)), f"evidence of {dag}/{run}")
-
-
 @router.get("/night/{dag}/{run}/query/{query}/evidence")
-def query_file(visit: Visiting, dag: str, run: str, query: str) -> Response:
-    """Return the evidence of an alarm as it was written."""
-    found = alarm_file(visit.night(dag, run), query)
-    return _file(found, f"evidence of {query!r} in {dag}/{run}: it did not alarm")
+def night_file(visit: Visiting, dag: str, run: str, query: str = "") -> Response:
+    """Return the evidence of a night, or of an alarm in it, as it was written."""
+    what = f"{query!r} in {dag}/{run}: it did not alarm" if query else f"{dag}/{run}"
+    return _file(alarm_file(visit.night(dag, run), query), f"evidence of {what}")
 
 
 @router.get("/builds")
@@ -215,38 +216,12 @@ def query_of(task: str) -> str | None:
     return group if group in KNOWN_QUERIES else None
 
 
-def _night(visit: Visit, dag: str, run: str, sort: str) -> Response:
+def _night_of(visit: Visit, dag: str, run: str, query: str) -> NightRow:
+    """Return a night with a query that the visitor may see; 404 for any other."""
     night = visit.night(dag, run)
-    page = night_evidence(visit.store, night, deep=False)
-    sort = sort if sort in SORTS else "attention"
-    return visit.page(
-        "night.html",
-        "night",
-        page=page,
-        sort=sort,
-        lines=sorted(page.lines, key=SORTS[sort]),
-        text=report_text(page.report),
-        evidence=alarm_file(night) is not None,
-    )
-
-
-def _night_or_empty(visit: Visit, found: Any, dag: str = "") -> Response:
-    if found:
-        sort = visit.request.query_params.get("sort", "")
-        return _night(visit, found[0].dag_id, found[0].run_id, sort)
-    return visit.page("empty.html", "night", dag=dag, others=len(visit.dags))
-
-
-def _to_task(visit: Visit, dag: str, run: str, task: str) -> Response:
-    night = visit.night(dag, run)
-    query = query_of(task)
-    root = visit.request.scope.get("root_path", "")
-    address = f"{root}/night/{part(night.dag_id)}/{part(night.run_id)}"
-    if query is None:
-        return RedirectResponse(address, 303)
     if query not in night.queries:
-        raise HTTPException(404, f"{query} was not among the queries of {night.id}")
-    return RedirectResponse(f"{address}/query/{part(query)}", 303)
+        raise HTTPException(404, f"{query!r} was not among the queries of {night.id}")
+    return night
 
 
 def _file(path: Path | None, what: str, policy: str = ALONE, kind: str = "text/html") -> Response:
@@ -281,15 +256,12 @@ def accept(
 ) -> Response:
     """Accept the figures of a query in a night, in the name of the visitor."""
     _check(visit, token)
-    night = visit.night(dag, run)
-    if query not in night.queries:
-        raise HTTPException(404, f"{query!r} was not among the queries of {night.id}")
+    night = _night_of(visit, dag, run, query)
     until = parse_expiry(expires, datetime.now(UTC))
     visit.store.accept(
         night.id, visit.name, reason, [query], expires=until, link=link.strip() or None
     )
-    place = f"/night/{part(dag)}/{part(run)}/query/{part(query)}?done=accepted#acks"
-    return _to(visit, place)
+    return _to(visit, f"{_address(dag, run, query)}?done=accepted#acks")
 
 
 @router.post("/acks/{number}/withdraw")
@@ -309,6 +281,10 @@ def _check(visit: Visit, token: str) -> None:
         raise HTTPException(
             403, f"to accept takes the permission to trigger the DAG {ACCEPT_DAG_ID}"
         )
+
+
+def _address(dag: str, run: str, query: str = "") -> str:
+    return f"/night/{part(dag)}/{part(run)}" + (f"/query/{part(query)}" if query else "")
 
 
 def _to(visit: Visit, place: str) -> Response:
