@@ -33,27 +33,38 @@ def locked(
 ) -> Iterator[None]:
     """Lock `path` for one process at a time; any end of the process unlocks it.
 
-    `waiting` is called once if another process has it. TimeoutError if others have it for `wait_s`
-    seconds; OSError if the file cannot be written.
+    The holder may remove the file. `waiting` is called once if another process has it. TimeoutError
+    if others have it for `wait_s` seconds; OSError if the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + wait_s
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(descriptor, path):
                 break
-            except BlockingIOError:
-                if waiting:
-                    waiting()
-                waiting = None
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"{path} is locked by another process") from None
-                time.sleep(_POLL_S)
+        except BlockingIOError:
+            if waiting:
+                waiting()
+            waiting = None
+            if time.monotonic() > deadline:
+                os.close(descriptor)
+                raise TimeoutError(f"{path} is locked by another process") from None
+            time.sleep(_POLL_S)
+        os.close(descriptor)
+    try:
         yield
     finally:
         os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether a file is still the one at `path`: the last lock holder may have removed it."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -28,11 +28,9 @@ def close_abandoned(config: Config, api: AirflowApi) -> None:
     A scheduler would go on with them, so this is for a time when there is none.
     """
     clusters = [open_cluster(cluster, paths.home()) for cluster in config.clusters.values()]
-    live = {night.run_id for night in _living(cluster.holder() for cluster in clusters)}
+    live = {night.run_id for night in _living(x.holder() for x in clusters)}
     # Commands may have begun a run that has not claimed its cluster yet.
-    beginning = {
-        night.dag_id for night in _living(cluster.at_the_prompt.holder() for cluster in clusters)
-    }
+    beginning = {night.dag_id for night in _living(x.at_the_prompt.holder() for x in clusters)}
     for dag_id, run_id in list(abandoned(api, live)):
         if dag_id in beginning:
             continue
@@ -178,9 +176,8 @@ def is_paused(api: AirflowApi, dag_id: str) -> bool:
     except ApiError as error:
         if error.status != NOT_FOUND:
             raise
-        raise NexmarkError(
-            f"{dag_id}: Airflow does not know this DAG; see its import errors"
-        ) from None
+        problem = f"{dag_id}: Airflow does not know this DAG; see its import errors"
+        raise NexmarkError(problem) from None
 
 
 @contextlib.contextmanager

@@ -235,12 +235,8 @@ def _telling(part: PartChange) -> str:
     for metric in part.metrics:
         if not (metric.name == "tasks" or metric.name.endswith("[s]")) or part.kind == "outside":
             continue
-        ratio = metric.ratio
-        if (
-            ratio is not None
-            and abs(ratio - 1) > _TELLING
-            and (ratio > 1) == (part.contribution > 0)
-        ):
+        ratio = 1.0 if metric.ratio is None else metric.ratio
+        if abs(ratio - 1) > _TELLING and (ratio > 1) == (part.contribution > 0):
             by = f"x {ratio:.1f}" if ratio >= 2 else f"{ratio - 1:+.0%}"
             return f"{metric.name.removesuffix(' [s]')} {by}"
     return ""

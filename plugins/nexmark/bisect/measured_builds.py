@@ -1,11 +1,9 @@
 """Measuring builds by nights of `nexmark_build`, and finding those that were measured before."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nexmark.bisect.search import Unmeasurable
 from nexmark.config import BUILD_DAG_ID, Config, paths
@@ -14,12 +12,10 @@ from nexmark.errors import NexmarkError
 from nexmark.model import MIN_PAIRS
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
+from nexmark.store import Store, open_store
+from nexmark.store.table_rows import NightRow
 from nexmark.terminal import INTERRUPTED, say
-
-if TYPE_CHECKING:
-    from nexmark.store import Store
-    from nexmark.store.table_rows import NightRow
-    from nexmark.verdict.bisection import Pairs
+from nexmark.verdict.bisection import Pairs
 
 
 @dataclass(frozen=True)
@@ -38,16 +34,12 @@ class MeasuredBuilds:
 
     def known(self, builds: Sequence[str]) -> list[Pairs]:
         """The pairs of such nights that are recorded, the oldest first."""
-        from nexmark.store import open_store
-
         with open_store(paths.database_url()) as store:
             found = [self._pairs(store, build, row) for build, row in self._recorded(store, builds)]
         return [pairs for pairs in found if not isinstance(pairs, str)]
 
     def measure(self, build: str) -> Pairs:
         """Run a night of `build`; Unmeasurable where the build is at fault."""
-        from nexmark.store import open_store
-
         self.fetch(build)
         with open_store(paths.database_url()) as store:
             before = {row.id for row in store.nights()}
@@ -105,8 +97,6 @@ class MeasuredBuilds:
 
     def _pairs(self, store: Store, build: str, row: NightRow) -> Pairs | str:
         """The pairs of a night, or why there are none."""
-        from nexmark.verdict.bisection import Pairs
-
         (query,) = row.queries
         night = store.paired_night(row.id)
         reason = night.invalid.get(query) or night.missing.get(query)

@@ -76,7 +76,9 @@ def compare_builds(
     """Return two builds side by side: as pairs where one was the baseline of the other."""
     ours = history.nights(store, dags, NIGHTS, build=new.id)
     theirs = history.nights(store, dags, NIGHTS, build=old.id)
-    alike = _alike(ours, theirs)
+    place = attrgetter("workload", "cluster", "shape")  # nights there and of that input are alike
+    one, other = grouped(ours, place), grouped(theirs, place)
+    alike = {night.id for x in one.keys() & other.keys() for night in (*one[x], *other[x])}
     rows = history.compared(store, [night.id for night in ours], CPU)
     others = history.compared(store, [night.id for night in theirs], CPU)
     lines = compare(_of(rows, alike), _of(others, alike), rows, others, new.id, old.id)
@@ -129,13 +131,6 @@ def _compared(
         return Compared(query, ours, theirs, ratio, lo, hi, True, len(direct))
     ratio_of_medians = ours / theirs if ours and theirs else None
     return Compared(query, ours, theirs, ratio_of_medians, None, None, False, 0)
-
-
-def _alike(ours: Iterable[Any], theirs: Iterable[Any]) -> set[str]:
-    """Return the nights of either build that were measured on the same place and input."""
-    place = attrgetter("workload", "cluster", "shape")
-    one, other = grouped(ours, place), grouped(theirs, place)
-    return {night.id for x in one.keys() & other.keys() for night in (*one[x], *other[x])}
 
 
 def _of(rows: Iterable[Any], nights: set[str]) -> list[Any]:

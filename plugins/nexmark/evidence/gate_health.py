@@ -13,7 +13,7 @@ from nexmark.model import CPU, Value, grouped, median_of
 from nexmark.store import Store, history
 from nexmark.store.history import Tally
 from nexmark.store.table_rows import CanaryRow, NightRow, SelfTestRow
-from nexmark.verdict.rates import Rates, Result, Test, alarmed, rates
+from nexmark.verdict.rates import Rates, Test, alarmed, rates
 
 NIGHTS = 60
 """That the smallest change is the median of."""
@@ -79,7 +79,7 @@ def self_tests(
     if version is None:
         version = store.newest_tested(engine, dags)
     rows = store.self_tests(engine, TESTS, version=version, dags=dags)
-    results = (Result(Test(x.kind), alarmed(Value(x.value))) for x in rows)
+    results = ((Test(x.kind), alarmed(Value(x.value))) for x in rows)
     return SelfTests(version, tuple(rows), rates(results, version))
 
 

@@ -7,22 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nexmark.attribution.explained import Attribution
+from nexmark.evidence import gate_health
 from nexmark.evidence.alarms import Acknowledged, acks_for, alarm_lines
 from nexmark.evidence.explaining import attribution_lines, attributions, confs_by_arm, reproduce
-from nexmark.evidence.gate_health import (
-    CanaryMedian,
-    NightHost,
-    SelfTests,
-    canary_of,
-    host_facts,
-    hosts_of,
-    self_tests_of,
-)
 from nexmark.evidence.night_list import GREEN, NOT_JUDGED, RED, Look, look
 from nexmark.evidence.pairs import STAGES, Arms, arms_of
 from nexmark.evidence.rows import Row, rows_of, suite_of
 from nexmark.evidence.signoffs import SignOffDecision
-from nexmark.evidence.summary import Upgrades, failed, health, summary, upgrades_of
+from nexmark.evidence.summary import Upgrades, failed, health, summary
 from nexmark.model import CPU, METRICS, SUITE, WALL, Metric, grouped, metric_of
 from nexmark.store import Store, history
 from nexmark.store.accepting import confs_of_candidate
@@ -103,7 +95,7 @@ class CommonEvidence:
     builds: tuple[BuildRole, ...]
     host_names: tuple[str, ...]
     host_facts: Mapping[str, Mapping[str, Any]]
-    canary: tuple[CanaryMedian, ...]
+    canary: tuple[gate_health.CanaryMedian, ...]
     confs: Mapping[str, Mapping[str, Any]]
     acks: tuple[Acknowledged, ...]
     before: str | None
@@ -133,8 +125,8 @@ class NightEvidence(CommonEvidence):
     health: tuple[str, ...]
     lines: tuple[QueryLine, ...]
     suite: VerdictRow | None
-    hosts: tuple[NightHost, ...]
-    self_tests: SelfTests
+    hosts: tuple[gate_health.NightHost, ...]
+    self_tests: gate_health.SelfTests
     reproduce: Mapping[str, str]
     attributions: Mapping[str, Attribution]
 
@@ -183,11 +175,13 @@ SORTS: Mapping[str, Callable[[QueryLine], tuple[Any, ...]]] = {
 def make_report(store: Store, run: str) -> Report:
     """Return the report of a run; StoreError when the run is not known."""
     night = store.find_run(run)
-    return _report(store, night, rows_of(store, night), self_tests_of(store, night))
+    return _report(store, night, rows_of(store, night), gate_health.self_tests_of(store, night))
 
 
-def _report(store: Store, night: NightRow, rows: Sequence[Row], tests: SelfTests) -> Report:
-    suite, upgrades = suite_of(store, night), upgrades_of(store, night)
+def _report(
+    store: Store, night: NightRow, rows: Sequence[Row], tests: gate_health.SelfTests
+) -> Report:
+    suite, upgrades = suite_of(store, night), Upgrades(tuple(store.compatibility(night.id)))
     what, why, after = summary(night, rows, suite, upgrades.red)
     explained = attribution_lines(store, night, rows)
     lines = (what, why, *explained, after, *health(night, rows, tests))
@@ -200,7 +194,7 @@ def night_evidence(
 ) -> NightEvidence:
     """Return what is known of a night; ``deep``: also why each of its queries changed."""
     repetitions = store.repetitions(night.id, leave_out=("batch_list",))
-    rows, tests = rows_of(store, night, repetitions), self_tests_of(store, night)
+    rows, tests = rows_of(store, night, repetitions), gate_health.self_tests_of(store, night)
     report = _report(store, night, rows, tests)
     what, why, *explained = report.lines
     what = re.sub("^NIGHT (FAILED|OK|NOT JUDGED): ", "", what)
@@ -225,10 +219,10 @@ def night_evidence(
         builds=tuple(builds_of(store, night, verdicts)),
         verdicts=tuple(verdicts),
         validations=tuple(store.validations(night.id)),
-        hosts=tuple(hosts_of(history.hosts(store, night.id))),
+        hosts=tuple(gate_health.hosts_of(history.hosts(store, night.id))),
         host_names=tuple(sorted({host for row in repetitions for host in row.hosts or ()})),
-        host_facts=host_facts(night),
-        canary=tuple(canary_of(store.canaries(night.id))),
+        host_facts=gate_health.host_facts(night),
+        canary=tuple(gate_health.canary_of(store.canaries(night.id))),
         confs=confs_by_arm(row for row in repetitions if row.stage in STAGES),
         self_tests=tests,
         acks=tuple(acks_for(store, night)),

@@ -11,7 +11,6 @@ from nexmark.config import paths
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
 from nexmark.model import Value, metric_of
-from nexmark.store import Store
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.table_rows import CompatibilityRow, NightRow, VerdictRow
 
@@ -165,10 +164,8 @@ def _next(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str
         return f"Next: see what is wrong with {wrong[0].query} in {docs}."
     if invalid:
         return f"Next: fix the cause named above, then clear {invalid[0].query}'s tasks."
-    if missing := [row for row in _with(rows, Value.MISSING) if row.red]:
-        return (
-            f"Next: read the log of {missing[0].query}'s failed task, put it right, clear the task."
-        )
+    if missing := [row.query for row in _with(rows, Value.MISSING) if row.red]:
+        return f"Next: read the log of {missing[0]}'s failed task, put it right, clear the task."
     if suspect := [row for row in rows if row.red and row.verdict == Value.SUSPECT]:
         return f"Next: read why {suspect[0].query} was not measured again, clear `confirmation`."
     if suite is not None and suite.red and not _with(rows, Value.REGRESSION):
@@ -250,18 +247,11 @@ class Upgrades:
             return ()
         counted = Counter(row.outcome for row in self.rows)
         classes = ", ".join(f"{number} {outcome}" for outcome, number in counted.most_common())
-        every = f"Running queries, from the baseline to the candidate and back: {classes}."
-        return (
-            every,
-            *(
-                f"Upgrade of {row.query}: {row.outcome} (forward {row.forward}, back "
-                f"{row.backward}; plans: {row.plans}): {shorten(row.reason, _WIDTH)}"
-                for row in self.rows
-                if row.red
-            ),
-        )
-
-
-def upgrades_of(store: Store, night: NightRow) -> Upgrades:
-    """Return what a night found of running queries."""
-    return Upgrades(tuple(store.compatibility(night.id)))
+        lines = [f"Running queries, from the baseline to the candidate and back: {classes}."]
+        lines += [
+            f"Upgrade of {row.query}: {row.outcome} (forward {row.forward}, back "
+            f"{row.backward}; plans: {row.plans}): {shorten(row.reason, _WIDTH)}"
+            for row in self.rows
+            if row.red
+        ]
+        return tuple(lines)

@@ -9,7 +9,6 @@ the reference: each check is a SELECT of the rows that break one. Both run over 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -66,7 +65,14 @@ def invariants(query: str) -> tuple[Check, ...]:
     """Return the invariants of `query`, in the order of its file; none for an experiment's."""
     if query in EXPERIMENT_CONTRACTS:
         return ()
-    return tuple(_parse(_sql("invariants", query)))
+    found = []
+    for statement in filter(None, map(str.strip, _sql("invariants", query).split(";\n"))):
+        comment, sql = re.split(r"\n(?!--)", statement, maxsplit=1)
+        header = _HEADER.fullmatch(comment.replace("\n-- ", " "))
+        if header is None:
+            raise ValueError(f"an invariant begins with '-- check NAME: RULE', not with: {comment}")
+        found.append(Check(header["name"], header["rule"], sql))
+    return tuple(found)
 
 
 def reference_sql(query: str) -> str:
@@ -88,15 +94,6 @@ def reference_select(query: str) -> str:
 def _sql(folder: str, query: str) -> str:
     file = resources.files(__package__) / folder / contract(query).sql
     return file.read_text(encoding="utf-8")
-
-
-def _parse(text: str) -> Iterator[Check]:
-    for statement in filter(None, map(str.strip, text.split(";\n"))):
-        comment, sql = re.split(r"\n(?!--)", statement, maxsplit=1)
-        header = _HEADER.fullmatch(comment.replace("\n-- ", " "))
-        if header is None:
-            raise ValueError(f"an invariant begins with '-- check NAME: RULE', not with: {comment}")
-        yield Check(header["name"], header["rule"], sql)
 
 
 def gather(events: Events, entry: Contract, output: Output) -> Evidence:
@@ -132,15 +129,11 @@ def _compare(events: Events, entry: Contract) -> tuple[int, int, int, str | None
     Rows are compared by a 64-bit hash of all their values. This is 5 times faster than grouping by
     the values, and two different rows pass as equal once in 2^64.
     """
-    connection = events.connection
+    connection, compared = events.connection, "FROM output"
     if entry.fold:
         terms = ", ".join(f"{expression} AS {name}" for name, expression in entry.fold.items())
         compared = f"SELECT {terms} FROM output GROUP BY ALL"
-    else:
-        compared = "FROM output"
-    columns = "*"
-    if entry.tie_free and not events.numbered:
-        columns = ", ".join(entry.tie_free)
+    columns = "*" if events.numbered else ", ".join(entry.tie_free) or "*"
     for side, rows in (("found", compared), ("wanted", "FROM reference")):
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE {side} AS "

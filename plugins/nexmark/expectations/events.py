@@ -13,7 +13,7 @@ import json
 import os
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +89,11 @@ def quote(text: object) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
+def listed(files: Iterable[Path]) -> str:
+    """Return files as an SQL list."""
+    return "[" + ", ".join(quote(os.fspath(file)) for file in files) + "]"
+
+
 def _event_files(path: Path) -> list[Path]:
     if not path.exists():
         raise EventsError(f"no events at {path}: write them with nexmark_jobs/dump_events.py")
@@ -107,7 +112,7 @@ def _event_files(path: Path) -> list[Path]:
 
 def _load(connection: DuckDBPyConnection, files: list[Path]) -> None:
     """Read the files into the table ``event``: n, event_type and one struct per entity."""
-    names = "[" + ", ".join(quote(os.fspath(file)) for file in files) + "]"
+    names = listed(files)
     if files[0].suffix == ".parquet":
         scan = f"read_parquet({names}, union_by_name = true)"
         present = {row[0] for row in connection.execute(f"DESCRIBE FROM {scan}").fetchall()}
@@ -124,23 +129,19 @@ def _load(connection: DuckDBPyConnection, files: list[Path]) -> None:
         f"CAST(event_type AS INTEGER) AS event_type, {', '.join(ENTITIES)} FROM {scan}"
     )
     for event_type, (entity, fields) in enumerate(ENTITIES.items()):
-        connection.execute(
-            f"CREATE TABLE {entity} AS SELECT n, "
-            + ", ".join(_field(entity, name, kind) for name, kind in fields.items())
-            + f" FROM event WHERE event_type = {event_type}"
-        )
+        columns = "n"
+        for name, kind in fields.items():
+            value = f"TRY_CAST({entity}.{name} AS {kind})"
+            if kind == "TIMESTAMP":
+                value = f"date_trunc('millisecond', {value})"
+            columns += f", {value} AS {name}"
+        where = f"event_type = {event_type}"
+        connection.execute(f"CREATE TABLE {entity} AS SELECT {columns} FROM event WHERE {where}")
 
 
 def _struct(fields: dict[str, str]) -> str:
     types = {"TIMESTAMP": "VARCHAR"}
     return "STRUCT(" + ", ".join(f"{n} {types.get(k, k)}" for n, k in fields.items()) + ")"
-
-
-def _field(entity: str, name: str, kind: str) -> str:
-    value = f"TRY_CAST({entity}.{name} AS {kind})"
-    if kind == "TIMESTAMP":
-        value = f"date_trunc('millisecond', {value})"
-    return f"{value} AS {name}"
 
 
 def _tables(connection: DuckDBPyConnection, files: list[Path]) -> tuple[int, bool]:
@@ -155,10 +156,8 @@ def _tables(connection: DuckDBPyConnection, files: list[Path]) -> tuple[int, boo
         raise EventsError(f"{where} holds no event: write some with nexmark_jobs/dump_events.py")
     faults = ["event_type is not 0, 1 or 2"] if unknown else []
     for entity, fields in ENTITIES.items():
-        nulls = _one(
-            connection,
-            "SELECT " + ", ".join(f"count(*) - count({n})" for n in fields) + f" FROM {entity}",
-        )
+        counts = ", ".join(f"count(*) - count({name})" for name in fields)
+        nulls = _one(connection, f"SELECT {counts} FROM {entity}")
         faults += [
             f"{entity}.{name} is missing or malformed in {missing} events"
             for name, missing in zip(fields, nulls, strict=True)

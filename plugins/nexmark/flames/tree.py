@@ -17,6 +17,7 @@ from typing import TypeAlias
 from nexmark.errors import NexmarkError
 from nexmark.flames.jfr import Sample, label, plain
 from nexmark.home import write_text
+from nexmark.measure.measurement import SteadyWindow
 from nexmark.model import ARMS, Arm
 
 Stack: TypeAlias = tuple[str, ...]
@@ -26,25 +27,17 @@ _DAY_S = 24 * 3600
 _LATE_S = 5.0
 
 
-@dataclass(frozen=True)
-class RecordedWindow:
-    """The part of a recording that counts; epoch seconds by the clock of the recording host."""
-
-    start: float
-    end: float
-
-
-def collapse(
-    samples: Iterable[Sample], window: RecordedWindow | None, where: str
-) -> Counter[Stack]:
+def collapse(samples: Iterable[Sample], window: SteadyWindow | None, where: str) -> Counter[Stack]:
     """The number of samples of each stack within `window`; None: the whole recording.
 
-    NexmarkError, with `where`, if the recording begins only after the window has.
+    The window is by the clock of the recording host. NexmarkError, with `where`, if the recording
+    begins only after it has.
     """
     counts: Counter[Stack] = Counter()
-    late = _DAY_S / 2
+    half = late = _DAY_S / 2
     for sample in samples:
-        after = _after(sample.second, window) if window else 0.0
+        # Seconds from the start of the window to a time of day: half a day before to half after.
+        after = (sample.second - window.start % _DAY_S + half) % _DAY_S - half if window else 0.0
         late = min(late, after)
         if sample.waits or (window and not 0 <= after <= window.end - window.start):
             continue
@@ -55,12 +48,6 @@ def collapse(
             "it was larger than it may be, or not written to its end"
         )
     return counts
-
-
-def _after(second: float, window: RecordedWindow) -> float:
-    """Seconds from the start of the window to a time of day: half a day before to half after."""
-    half = _DAY_S / 2
-    return (second - window.start % _DAY_S + half) % _DAY_S - half
 
 
 def write_stacks(path: Path, counts: Mapping[Stack, int]) -> None:

@@ -26,6 +26,7 @@ from nexmark.evidence.night_list import legend, look
 from nexmark.report.vega_lite import Chart
 from nexmark.secrets import without_any_secret, without_secrets
 from nexmark.store.table_base import Base
+from nexmark.verdict.measured_night import possible
 
 WIDTH, HEIGHT = 180, 20
 MARGIN = 6
@@ -76,7 +77,7 @@ class Bar:
 
 def scale_of(ratios: Iterable[float | None]) -> Scale:
     """Return a common log scale for these ratios, capped at ``MOST``."""
-    logs = [abs(math.log(x)) for x in ratios if x is not None and x > 0 and math.isfinite(x)]
+    logs = [abs(math.log(x)) for x in ratios if possible(x)]
     return Scale(min(MOST, max([LEAST, *logs]) * 1.05))
 
 
@@ -88,10 +89,10 @@ def bar(
     mde: float | None = None,
 ) -> Bar | None:
     """Return the drawing of a ratio; None for none."""
-    if not _possible(ratio) or ratio is None:
+    if not possible(ratio):
         return None
-    low = lo if lo is not None and _possible(lo) else ratio
-    high = hi if hi is not None and _possible(hi) else ratio
+    low = lo if possible(lo) else ratio
+    high = hi if possible(hi) else ratio
     seen = 1 + mde if mde is not None and mde > 0 else 1.0
     words = f"ratio {ratio:.3f}"
     if lo is not None and hi is not None:
@@ -109,10 +110,6 @@ def bar(
         cut_right=high > end,
         words=words,
     )
-
-
-def _possible(value: float | None) -> bool:
-    return value is not None and math.isfinite(value) and value > 0
 
 
 NONE = "–"

@@ -135,15 +135,15 @@ def _judge_by_bounds(night: Night, store: Store) -> list[Verdict]:
 def _judge_by_gate(night: Night, store: Store) -> None:
     """Judge the pairs of the night, and the gate itself by the pairs of its self-test."""
     from nexmark.store import SelfTestRecord
-    from nexmark.verdict.eligibility import Grounds
+    from nexmark.verdict.eligibility import grade
     from nexmark.verdict.nightly import judge_night
 
     gate = night.gate
     earlier = store.earlier(night.name, gate.remembered)
     measured = store.paired_night(night.name)
     _record(night, store, judge_night(measured, earlier, gate))
-    grade = Grounds(measured, gate).worst_grade()
-    store.record_grade(night.name, grade.steadiness.name.lower(), grade.reason)
+    hosts = grade(measured.canary, gate)
+    store.record_grade(night.name, hosts.steadiness.name.lower(), hosts.reason)
     for arm, query in night.self_test.items():
         tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
         judged = judge_night(tested, earlier, gate)

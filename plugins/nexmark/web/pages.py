@@ -152,9 +152,8 @@ def compare(visit: Visiting, new: str = "", old: str = "") -> Response:
     if new and old:
         for build in (new, old):
             if build not in {line.build.id for line in lines}:
-                raise HTTPException(
-                    404, f"there is no build {build!r} here; the list of builds has all"
-                )
+                what = f"there is no build {build!r} here; the list of builds has all"
+                raise HTTPException(404, what)
         both = visit.store.build(new), visit.store.build(old)
         page = compare_builds(visit.store, visit.dags, *both)
     return visit.page("compare.html", "compare", lines=lines, page=page)
@@ -170,16 +169,15 @@ def signoffs(visit: Visiting) -> Response:
 @router.get("/signoff/{dag}/{run}")
 def signoff(visit: Visiting, dag: str, run: str) -> Response:
     """Show a sign-off."""
-    page = signoff_page(visit.store, visit.night(dag, run))
-    return visit.page("signoff.html", "signoffs", page=page)
+    one, bundles = signoff_page(visit.store, visit.night(dag, run))
+    return visit.page("signoff.html", "signoffs", one=one, bundles=bundles)
 
 
 @router.get("/signoff/{dag}/{run}/evidence/{bundle}")
 def signoff_file(visit: Visiting, dag: str, run: str, bundle: str) -> Response:
     """Return the evidence of a sign-off as it was written."""
-    return _file(
-        evidence_file(visit.night(dag, run), bundle), f"evidence {bundle!r} of {dag}/{run}"
-    )
+    found = evidence_file(visit.night(dag, run), bundle)
+    return _file(found, f"evidence {bundle!r} of {dag}/{run}")
 
 
 @router.get("/experiments")
