@@ -114,13 +114,9 @@ def create(
     api: AirflowApi, dag_id: str, days: tuple[date, date], conf: Mapping[str, Any], reprocess: str
 ) -> Backfill:
     """Create a backfill, one night at a time; ApiError if it cannot be."""
-    body = {
-        "dag_id": dag_id,
-        "from_date": f"{days[0]}T00:00:00Z",
-        "to_date": f"{days[1]}T23:59:59Z",
-        "max_active_runs": 1,
-        "dag_run_conf": dict(conf),
-    }
+    first, last = _ends(days)
+    body = {"dag_id": dag_id, "max_active_runs": 1, "dag_run_conf": dict(conf)}
+    body |= {"from_date": first, "to_date": last}
     scheduled = _moments(api, {**body, "reprocess_behavior": "completed"})
     planned = _moments(api, {**body, "reprocess_behavior": reprocess})
     before = _runs(api, dag_id, days)
@@ -221,6 +217,10 @@ def table(rows: Sequence[Outcome]) -> str:
     return columns(("date", "build", "state", "verdicts"), texts)
 
 
+def _ends(days: tuple[date, date]) -> tuple[str, str]:
+    return f"{days[0]}T00:00:00Z", f"{days[1]}T23:59:59Z"
+
+
 def _moments(api: AirflowApi, body: Mapping[str, Any]) -> set[datetime]:
     """The logical dates that a backfill would have runs of."""
     found = api.ask("backfills/dry_run", body)["backfills"]
@@ -229,12 +229,9 @@ def _moments(api: AirflowApi, body: Mapping[str, Any]) -> set[datetime]:
 
 def _runs(api: AirflowApi, dag_id: str, days: tuple[date, date]) -> dict[datetime, dict[str, Any]]:
     """The runs of a DAG that have a logical date within `days`, by it."""
-    found = api.every(
-        f"dags/{quote(dag_id)}/dagRuns",
-        "dag_runs",
-        logical_date_gte=f"{days[0]}T00:00:00Z",
-        logical_date_lte=f"{days[1]}T23:59:59Z",
-    )
+    first, last = _ends(days)
+    within = {"logical_date_gte": first, "logical_date_lte": last}
+    found = api.every(f"dags/{quote(dag_id)}/dagRuns", "dag_runs", **within)
     return {datetime.fromisoformat(run["logical_date"]): run for run in found}
 
 

@@ -164,12 +164,11 @@ class CanaryMedian:
 
 def canary_of(rows: Iterable[CanaryRow]) -> list[CanaryMedian]:
     """Return the median reading of each host and metric, before and after the queries."""
-    known = (
-        ((row.host, row.metric, row.moment), row.value) for row in rows if row.value is not None
-    )
+    known = (row for row in rows if row.value is not None)
+    readings = grouped(known, attrgetter("host", "metric", "moment"))
     return [
-        CanaryMedian(*place, median(value for _, value in own), len(own))
-        for place, own in sorted(grouped(known, lambda one: one[0]).items())
+        CanaryMedian(*place, median(row.value for row in own), len(own))
+        for place, own in sorted(readings.items())
     ]
 
 

@@ -40,7 +40,6 @@ from nexmark.tasks import current_night, failing, results
 if TYPE_CHECKING:
     from nexmark.evidence.night_evidence import Report
     from nexmark.store import Store
-    from nexmark.verdict.bounds import Verdict
     from nexmark.verdict.measured_night import QueryVerdict
 
 
@@ -102,7 +101,7 @@ def judge() -> None:
             _judge_by_gate(night, store)
 
 
-def _record(night: Night, store: Store, verdicts: Sequence[Verdict | QueryVerdict]) -> None:
+def _record(night: Night, store: Store, verdicts: Sequence[QueryVerdict]) -> None:
     """Record verdicts, the red ones that are known with the acceptance that covers them."""
     known = covered(store, night.name, verdicts)
     store.record_verdicts(night.name, verdicts, covered=known)
@@ -113,7 +112,7 @@ def _record(night: Night, store: Store, verdicts: Sequence[Verdict | QueryVerdic
         say(f"{query}: known, accepted by {row.who}{until} (acceptance {number}): {row.reason}")
 
 
-def _judge_by_bounds(night: Night, store: Store) -> list[Verdict]:
+def _judge_by_bounds(night: Night, store: Store) -> list[QueryVerdict]:
     """Compare the medians with the accepted run's medians."""
     from nexmark.verdict.bounds import judge as judge_queries
     from nexmark.verdict.eligibility import source_bound

@@ -81,14 +81,13 @@ def _judge(
     metric: str, grounds: Grounds, earlier: Earlier, deciding: Sequence[QueryVerdict]
 ) -> list[QueryVerdict]:
     """Judge one metric; ``deciding`` has the verdicts on the one that decides, if that is past."""
-    measured = _of_metric(grounds.night, metric)
-    objections = {one.query: grounds.objection(one) for one in measured}
-    verdicts = [
-        grounds.without(one, *objection)
-        for one in measured
-        if (objection := objections[one.query]) is not None
-    ]
-    fit = [one for one in measured if objections[one.query] is None]
+    verdicts, fit = [], []
+    for one in _of_metric(grounds.night, metric):
+        objection = grounds.objection(one)
+        if objection is None:
+            fit.append(one)
+        else:
+            verdicts.append(grounds.without(one, *objection))
     if not fit:
         return verdicts
     past = Past(earlier, metric, grounds.rules.mode)
