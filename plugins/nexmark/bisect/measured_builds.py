@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,10 +74,12 @@ class MeasuredBuilds:
         wanted = {build: self.plan(build) for build in builds}
         found = []
         for row in reversed(store.nights()):
-            if row.dag_id == BUILD_DAG_ID:
-                plan = _plan_of(row)
-                build = str(plan.candidate) if plan else ""
-                if plan and build in wanted and _measured(plan) == _measured(wanted[build]):
+            if row.dag_id != BUILD_DAG_ID:
+                continue
+            with suppress(NexmarkError, ValueError):  # its directory is gone, or of another version
+                plan = Night.read(row.dag_id, row.run_id)
+                build = str(plan.candidate)
+                if build in wanted and _measured(plan) == _measured(wanted[build]):
                     found.append((build, row))
         good = self.params["against"]
         return [
@@ -109,13 +112,6 @@ class MeasuredBuilds:
                 if len(ratios) >= MIN_PAIRS:
                     return Pairs(build, ratios)
         return f"fewer than {MIN_PAIRS} pairs were measured"
-
-
-def _plan_of(row: NightRow) -> Night | None:
-    try:
-        return Night.read(row.dag_id, row.run_id)
-    except (NexmarkError, ValueError):
-        return None  # its directory was removed, or is of another version
 
 
 def _measured(night: Night) -> tuple[Any, ...]:

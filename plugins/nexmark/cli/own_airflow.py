@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from types import FrameType
 from typing import IO, Any, NoReturn
 
 from nexmark.airflow_site import airflow_home, backfills
@@ -45,30 +44,22 @@ _API_SERVER = "api-server"
 Creator = Callable[[AirflowApi], backfills.Backfill]
 
 
-class _Stopped(Exception):
-    """A signal asked to end."""
-
-
 def serve(port: int) -> int:
     """Run `nexmark ui` until interrupted; 0, or NexmarkError when a component ends by itself."""
-
-    def stop(number: int, frame: FrameType | None) -> NoReturn:
-        raise _Stopped
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where it was started in the background
+        signal.signal(number, signal.default_int_handler)
     try:
         airflow_home.check_port(port, "nexmark ui --port PORT")
         config = load()
         environment = airflow_home.airflow_environment(config, port)
         with guarded(environment):
             _serve(config, environment, port)
-    except _Stopped:
+    except KeyboardInterrupt:
         return 0
 
 
 def _serve(config: Config, environment: Mapping[str, str], port: int) -> NoReturn:
-    """Run the components until _Stopped, or NexmarkError when one of them ends; ends them all."""
+    """Run the components until interrupted, or NexmarkError when one ends; ends them all."""
     components: dict[str, Process] = {}
     logs = paths.home() / "logs"
     try:
@@ -86,9 +77,8 @@ def _serve(config: Config, environment: Mapping[str, str], port: int) -> NoRetur
             airflow_home.check_alive(components, logs)
             time.sleep(_POLL_S)
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
-        left = end(components.values(), grace_s=airflow_home.GRACE_S)
+        with undisturbed():
+            left = end(components.values(), grace_s=airflow_home.GRACE_S)
         if left:
             print(f"did not end: {left}", file=sys.stderr)
 

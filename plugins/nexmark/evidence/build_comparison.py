@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from statistics import median
+from statistics import fmean, median
 from typing import Any, TypeAlias
 
 from nexmark.evidence.night_list import NightLine, lines_of
@@ -83,15 +83,8 @@ def compare_builds(
     others = history.compared(store, [night.id for night in theirs], CPU)
     lines = compare(_of(rows, alike), _of(others, alike), rows, others, new.id, old.id)
     logs = [math.log(line.ratio) for line in lines if line.ratio]
-    return BuildComparison(
-        new,
-        old,
-        tuple(lines),
-        sum(line.paired for line in lines),
-        math.exp(sum(logs) / len(logs)) if logs else None,
-        len(ours),
-        len(theirs),
-    )
+    mean, paired = math.exp(fmean(logs)) if logs else None, sum(line.paired for line in lines)
+    return BuildComparison(new, old, tuple(lines), paired, mean, len(ours), len(theirs))
 
 
 def compare(

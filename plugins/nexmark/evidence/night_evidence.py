@@ -1,6 +1,7 @@
 """All that the verdict on a night rests on: is it green, why, what next; then a line per query."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -238,24 +239,22 @@ def lines_of(
 ) -> list[QueryLine]:
     """Return a line per query, in the order of the rows."""
     walls = {row.query: row for row in verdicts if row.metric == WALL}
-    return [
-        _line(place, row, arms.get(row.query, Arms()), walls.get(row.query))
-        for place, row in enumerate(rows)
-    ]
-
-
-def _line(place: int, row: Row, arms: Arms, wall: VerdictRow | None) -> QueryLine:
-    state = arms.ratio("state_bytes_max")
-    return QueryLine(
-        row=row,
-        look=look(row.verdict, known=row.acceptance is not None),
-        wall=wall.ratio if wall and wall.ratio else arms.ratio(WALL),
-        wall_look=look(wall.value) if wall and wall.value in ("WATCH", "FASTER") else None,
-        plan=arms.plan,
-        state_bytes=arms.median("state_bytes_max"),
-        state=state if state is not None and abs(state - 1) >= NOTABLE else None,
-        place=place,
-    )
+    lines = []
+    for place, row in enumerate(rows):
+        own, wall = arms.get(row.query, Arms()), walls.get(row.query)
+        state = own.ratio("state_bytes_max")
+        line = QueryLine(
+            row=row,
+            look=look(row.verdict, known=row.acceptance is not None),
+            wall=wall.ratio if wall and wall.ratio else own.ratio(WALL),
+            wall_look=look(wall.value) if wall and wall.value in ("WATCH", "FASTER") else None,
+            plan=own.plan,
+            state_bytes=own.median("state_bytes_max"),
+            state=state if state is not None and abs(state - 1) >= NOTABLE else None,
+            place=place,
+        )
+        lines.append(line)
+    return lines
 
 
 def builds_of(store: Store, night: NightRow, verdicts: Iterable[VerdictRow]) -> list[BuildRole]:
@@ -267,25 +266,20 @@ def builds_of(store: Store, night: NightRow, verdicts: Iterable[VerdictRow]) -> 
         if row.baseline_run and row.decides:
             build = store.night(row.baseline_run).build_id
             compared.setdefault((build, row.baseline_run), []).append(row.query)
-    roles: list[tuple[str, str, Sequence[str], str | None]] = [
-        ("candidate", night.build_id, night.queries, None),
-        *(("baseline", build, own, run) for (build, run), own in compared.items()),
-    ]
-    known = {x.id: (x.version, x.source) for x in store.builds({build for _, build, *_ in roles})}
-    return [
-        BuildRole(role, build, *known.get(build, ("", "")), tuple(own), run)
-        for role, build, own, run in roles
-    ]
+    rows = store.builds({night.build_id, *(build for build, _ in compared)})
+    known = defaultdict(lambda: ("", ""), {x.id: (x.version, x.source) for x in rows})
+    build = night.build_id
+    roles = [BuildRole("candidate", build, *known[build], tuple(night.queries))]
+    for (build, run), own in compared.items():
+        roles.append(BuildRole("baseline", build, *known[build], tuple(own), run))
+    return roles
 
 
 def _accepted_arms(store: Store, verdicts: Iterable[VerdictRow]) -> dict[str, list[RepetitionRow]]:
     """Return the rows of the accepted runs that queries are compared with by bounds."""
     compared = [row for row in verdicts if row.baseline_run and row.decides and row.query != SUITE]
-    repetitions = (
-        repetition
-        for run, own in grouped(compared, lambda row: row.baseline_run).items()
-        for repetition in store.repetitions(
-            str(run), {row.query for row in own}, leave_out=("batch_list", "confs")
-        )
-    )
-    return grouped(repetitions, lambda repetition: repetition.query)
+    rows: list[RepetitionRow] = []
+    for run, own in grouped(compared, lambda row: row.baseline_run).items():
+        queries = {row.query for row in own}
+        rows += store.repetitions(str(run), queries, leave_out=("batch_list", "confs"))
+    return grouped(rows, lambda row: row.query)

@@ -159,13 +159,9 @@ def source_of(query: str) -> QuerySource | None:
     if not found:
         return None
     text = found[0].read_text(encoding="utf-8")
-    first = text.strip('"').partition("\n")[0].rstrip('".')
-    return QuerySource(
-        reference_sql(query),
-        text,
-        f"nexmark_jobs/queries/{found[0].name}",
-        first.removeprefix(query).strip(),
-    )
+    title = text.strip('"').partition("\n")[0].rstrip('".').removeprefix(query).strip()
+    place = f"nexmark_jobs/queries/{found[0].name}"
+    return QuerySource(reference_sql(query), text, place, title)
 
 
 def alarm_file(night: NightRow, query: str = "") -> Path | None:

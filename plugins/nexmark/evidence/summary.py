@@ -1,10 +1,9 @@
 """The three lines that matter below the table: what happened, why, and what to do; and upgrades."""
 
-import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import geometric_mean, median
 from textwrap import shorten
 
 from nexmark.config import paths
@@ -18,12 +17,8 @@ NAMED = 8
 REASONS = 3
 GROSS = 1.1
 """Told also while the gate is calibrating."""
-NAMED_ALL = frozenset(
-    {
-        *(Value.INVALID, Value.MISSING, Value.REGRESSION, Value.SUSPECT, Value.WATCH),
-        *(Value.FASTER, Value.SOURCE_BOUND),
-    }
-)
+COUNTED = frozenset({Value.UNCONFIRMED, Value.OK, Value.CALIBRATING})
+"""Their queries are not named."""
 WIDTH = 120
 SAID = {
     Value.INVALID: "invalid",
@@ -118,17 +113,16 @@ def _what(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str
         if value == Value.CALIBRATING and (learning := [row for row in found if row.ratio]):
             parts.append(f"{len(learning)} compared, no verdict yet")
             found = [row for row in found if not row.ratio]
-        if found and value in NAMED_ALL:
-            parts.append(f"{len(found)} {words} ({_names(found)})")
-        elif found:
-            parts.append(f"{len(found)} {words}")
+        if found:
+            named = "" if value in COUNTED else f" ({_names(found)})"
+            parts.append(f"{len(found)} {words}{named}")
     if fewer := _on_fewer_pairs(night, rows):
         parts.append(f"{len(fewer)} with repetitions that failed ({_names(fewer)})")
     ratios = [row.ratio for row in rows if row.ratio]
     if suite is not None:
         parts.append(f"suite {suite.value}, {suite.reason}")
     elif ratios:
-        mean = math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
+        mean = geometric_mean(ratios)
         metric = metric_of(next(row.metric for row in rows if row.ratio))
         what = "CPU" if metric.bases else metric.heading
         parts.append(f"{what} {mean:.3f} of the baseline (geometric mean of {len(ratios)})")

@@ -92,17 +92,12 @@ def judge(
     suite.name = name
     suite = context.suites.add(suite)
     asset = context.data_sources.add_pandas("output").add_dataframe_asset(name)
-    definition = context.validation_definitions.add(
-        gx.ValidationDefinition(
-            name=name, data=asset.add_batch_definition_whole_dataframe("evidence"), suite=suite
-        )
-    )
+    batch = asset.add_batch_definition_whole_dataframe("evidence")
+    definition = gx.ValidationDefinition(name=name, data=batch, suite=suite)
+    definitions = [context.validation_definitions.add(definition)]
+    actions = [gx.checkpoint.UpdateDataDocsAction(name="docs")] if data_docs_dir else []
     checkpoint = context.checkpoints.add(
-        gx.Checkpoint(
-            name=name,
-            validation_definitions=[definition],
-            actions=[gx.checkpoint.UpdateDataDocsAction(name="docs")] if data_docs_dir else [],
-        )
+        gx.Checkpoint(name=name, validation_definitions=definitions, actions=actions)
     )
     row = {
         "rows": evidence.rows,

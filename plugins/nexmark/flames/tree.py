@@ -170,11 +170,19 @@ class MethodChange:
         )
 
 
-def largest_changes(compared: Comparison, count: int = TOP) -> list[MethodChange]:
-    """The `count` methods whose own CPU time changed most, real changes before chance."""
+def largest_changes(compared: Comparison) -> list[MethodChange]:
+    """The `TOP` methods whose own CPU time changed most, real changes before chance."""
     own: defaultdict[str, Counter[str]] = defaultdict(Counter)
     total: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    _sum(compared.root, own, total, frozenset())
+
+    def add(node: FrameNode, callers: frozenset[str]) -> None:
+        for child in node.children.values():
+            own[child.name].update(child.own)
+            if child.name not in callers:  # in a recursion the outermost call has the total
+                total[child.name].update(child.samples)
+            add(child, callers | {child.name})
+
+    add(compared.root, frozenset())
     changes = []
     for name, samples in own.items():
         if any(samples[arm] for arm in ARMS):
@@ -182,18 +190,4 @@ def largest_changes(compared: Comparison, count: int = TOP) -> list[MethodChange
             sizes = compared.change(samples), compared.noise(samples), compared.change(total[name])
             changes.append(MethodChange(name, label(name), old, new, *sizes))
     changes.sort(key=lambda each: (not each.certain, -abs(each.change), each.frame))
-    return changes[:count]
-
-
-def _sum(
-    node: FrameNode,
-    own: Mapping[str, Counter[str]],
-    total: Mapping[str, Counter[str]],
-    callers: frozenset[str],
-) -> None:
-    """Add up by method; in a recursion the outermost call has the total."""
-    for child in node.children.values():
-        own[child.name].update(child.own)
-        if child.name not in callers:
-            total[child.name].update(child.samples)
-        _sum(child, own, total, callers | {child.name})
+    return changes[:TOP]

@@ -173,14 +173,12 @@ def history_chart(
         for point, seen, at in rows
         if point.ratio is not None
     ]
-    dated = [{"night": _stamp(x.first.started), "label": change_label(x)} for x in changes]
+    levels = [(x.first.started, f"{x.change.before:.3f} → {x.change.after:.3f}") for x in changes]
+    dated = [{"night": _stamp(at), "label": f"{moment(at)[:10]}: {x}"} for at, x in levels]
+    rows_of_acks = [x.row for x in acks if x.row.accepted >= points[0].started]
     known = [
-        {
-            "night": _stamp(x.row.accepted),
-            "label": f"{moment(x.row.accepted)[:10]} by {x.row.who}: {x.row.reason}",
-        }
-        for x in acks
-        if x.row.accepted >= points[0].started
+        {"night": _stamp(at := x.accepted), "label": f"{moment(at)[:10]} by {x.who}: {x.reason}"}
+        for x in rows_of_acks
     ]
     axis = {"format": "%b %-d", "tickCount": {"interval": "day"} if len(data) < 9 else 8}
     time = vega.field("night:T", title=None, scale={"type": "utc"}, axis=axis)
@@ -199,12 +197,6 @@ def history_chart(
             for x, seen, _ in rows[::-1]
         ),
     )
-
-
-def change_label(found: LevelChange) -> str:
-    """Return the day of the change and both levels."""
-    change = found.change
-    return f"{moment(found.first.started)[:10]}: {change.before:.3f} → {change.after:.3f}"
 
 
 def cpu_chart(host: str, curves: Sequence[CpuCurve]) -> Chart:

@@ -79,8 +79,10 @@ def read_nights(lines: Iterable[str]) -> list[MeasuredNight]:
     nights = grouped(_rows(lines), lambda row: row.night)
     if not nights:
         raise MalformedError(1, "there are no rows; nothing can be judged")
-    made: list[MeasuredNight] = []
-    for name in _in_order(list(nights)):
+    names, made = list(nights), list[MeasuredNight]()
+    if len({re.sub("[0-9]+", "#", name) for name in names}) == 1:
+        names.sort(key=lambda name: [int(digits) for digits in re.findall("[0-9]+", name)])
+    for name in names:
         night = _night(name, nights[name])
         if not night.expected:
             lately = {one.query for before in made[-REMEMBERED:] for one in before.measured}
@@ -194,12 +196,6 @@ def _only_once(row: _Row, seen: dict[tuple[object, ...], int]) -> None:
             f"twice in night {row.night} (first on line {first}); remove one"
         )
         raise MalformedError(row.line, problem)
-
-
-def _in_order(names: list[str]) -> list[str]:
-    if len({re.sub("[0-9]+", "#", name) for name in names}) != 1:
-        return names
-    return sorted(names, key=lambda name: [int(digits) for digits in re.findall("[0-9]+", name)])
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -12,7 +12,6 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 
 from nexmark.config import ACCEPT_DAG_ID, KNOWN_QUERIES
 from nexmark.evidence.alarms import acks_of
-from nexmark.evidence.broker_figures import broker_figures
 from nexmark.evidence.build_comparison import build_lines, compare_builds
 from nexmark.evidence.gate_health import gate_health
 from nexmark.evidence.night_evidence import SORTS, night_evidence
@@ -205,7 +204,7 @@ def gate(visit: Visiting) -> Response:
 @router.get("/kafka")
 def kafka(visit: Visiting) -> Response:
     """Show what the brokers can do."""
-    return visit.page("kafka.html", "kafka", found=broker_figures(visit.store))
+    return visit.page("kafka.html", "kafka", found=visit.store.broker_benches())
 
 
 def query_of(task: str) -> str | None:
