@@ -104,7 +104,8 @@ def _remove(cluster: SshCluster, home: Path) -> None:
         system.run("umount", "--lazy", cluster.shared)
     with contextlib.suppress(OSError):
         Path(cluster.shared).rmdir()  # unless it has files of somebody else
-    remove_connections(home / CONNECTIONS, [host.connection for host in cluster.hosts.values()])
+    names = [host.connection for host in cluster.hosts.values()]
+    remove_connections(home / CONNECTIONS, [*names, *filter(None, [cluster.kafka])])
     shutil.rmtree(home / "testbed", ignore_errors=True)
 
 

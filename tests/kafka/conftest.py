@@ -16,6 +16,7 @@ from nexmark.kafka import broker as brokers
 from nexmark.kafka.filling import Filled
 from nexmark.kafka.filling import fill as fill_topic
 from nexmark.kafka.topics import KafkaCluster
+from nexmark_jobs.host.ports import LOOPBACK
 from nexmark_jobs.host.processes import marked, owner_mark
 
 COMMAND = Path(sys.executable).with_name("nexmark")
@@ -31,7 +32,7 @@ class BrokerOfTests:
 
     @property
     def servers(self) -> str:
-        return brokers.servers(self.count, self.port)
+        return brokers.servers(brokers.brokers_at((LOOPBACK,) * self.count, self.port))
 
     @property
     def up(self) -> tuple[str, ...]:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from nexmark.config import paths
 from nexmark.engines import Build
 from tests.conftest import engines
 from tests.engines.test_results import FULL, NEWEST, run_queries
 from tests.kafka.conftest import BrokerOfTests, fill
-from tests.kafka.test_source import source, with_connector
+from tests.kafka.test_source import generated, source, with_connector
 
 __all__ = ["with_connector"]
 
@@ -36,13 +33,7 @@ def test_batches_and_digests_are_the_generators(
     tmp_path: Path,
 ) -> None:
     timeline = ("--events", str(EVENTS), "--tps", "1000", "--seed", "1")
-    dump = paths.repository() / "nexmark_jobs" / "dump_events.py"
-    subprocess.run(
-        [sys.executable, dump, *timeline, "--out", tmp_path / "events", "--format", "json"],
-        check=True,
-        capture_output=True,
-    )
-    lines = [x for f in sorted((tmp_path / "events").iterdir()) for x in f.read_text().splitlines()]
+    lines = generated(EVENTS, tmp_path / "events")
     fill(broker, f"generated-{engine}", lines, PARTITIONS)
     sources = {
         "kafka": source(broker, f"generated-{engine}", BATCH),

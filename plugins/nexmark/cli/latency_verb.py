@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nexmark.cli.shared_options import (
+    Conf,
     Engine,
     Out,
     build_of,
     check_new,
+    confs_of,
     number_option,
     text_option,
     whole,
@@ -44,6 +46,7 @@ def latency(
     seconds: Annotated[int, number_option(5, 3600, "S")] = 30,
     warm_up: Annotated[int, number_option(0, 600, "S", "Not counted.")] = 10,
     engine: Engine = None,
+    conf: Conf = None,
     out: Out = None,
 ) -> int:
     """Measure the latency of queries from Kafka to Kafka, at fixed rates of events.
@@ -75,7 +78,7 @@ def latency(
             runs = PacedRuns(build, jars, kafka, environment, work, say)
             for each, how in product(queries, triggers):
                 for at in rates:
-                    found.append(runs.run(each, how, at, seconds, warm_up))
+                    found.append(runs.run(each, how, at, seconds, warm_up, confs_of(conf)))
                     say(_line(found[-1]))
                     if until_behind and not found[-1].keeps_up:
                         break

@@ -71,9 +71,13 @@ def check(
 
 
 @cluster.command()
-def up() -> None:
+def up(
+    kafka: Annotated[bool, typer.Option("--kafka", help="and a broker on each")] = False,
+) -> None:
     """Start three hosts to test with, as namespaces of this machine (root)."""
     _test_hosts("up")
+    if kafka:
+        print(f"Kafka is ready at {_test_hosts('up', 'testbed.kafka', print)}")
     status()
 
 
@@ -89,17 +93,17 @@ def status() -> None:
     print("\n".join(_test_hosts("status")))
 
 
-def _test_hosts(function: str) -> Any:
+def _test_hosts(function: str, module: str = "testbed", *arguments: Any) -> Any:
     from nexmark.config import SshCluster, load, paths
 
-    testbed = _of_a_clone("testbed")
+    testbed = _of_a_clone(module)
     config = load().clusters.get(_TEST_CLUSTER)
     if not isinstance(config, SshCluster):
         raise NexmarkError(
             f"{paths.conf_dir()}/clusters.yaml has no cluster {_TEST_CLUSTER} of kind ssh; "
             "take the one this package came with"
         )
-    return getattr(testbed, function)(config, paths.home())
+    return getattr(testbed, function)(config, paths.home(), *arguments)
 
 
 def bench(

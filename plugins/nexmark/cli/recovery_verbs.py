@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from nexmark.cli.shared_options import (
+    Conf,
     Engine,
     Out,
     Seed,
     build_of,
     check_new,
-    confs,
     confs_of,
     known_query,
     number_option,
@@ -46,15 +46,6 @@ Latency = Annotated[
 ]
 Bandwidth = Annotated[
     int | None, number_option(1, 100_000, "MB", f"Of remote storage (default: {_MB_PER_S}).")
-]
-Conf = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--conf",
-        callback=confs,
-        metavar="NAME=VALUE",
-        help="A Spark conf of the query. Repeat for more.",
-    ),
 ]
 
 

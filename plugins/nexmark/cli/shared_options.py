@@ -138,6 +138,7 @@ EngineCluster = Annotated[str | None, text_option("Of clusters.yaml (default: th
 Mode = Annotated[Literal["bounds", "paired"] | None, typer.Option(help=help_of("mode"))]
 Repetitions = Annotated[int | None, number_option(1, 100, help=help_of("repetitions"))]
 CandidateConf = Annotated[list[str] | None, confs_option(help_of("candidate_conf"))]
+Conf = Annotated[list[str] | None, confs_option("A Spark conf of the query.")]
 Compatibility = Annotated[
     bool | None, typer.Option("--compatibility/--no-compatibility", help=help_of("compatibility"))
 ]

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,11 +90,16 @@ appender.file.strategy.max=3
 
 @dataclass(frozen=True)
 class Broker:
-    """One of `count` brokers, numbered from 1, whose ports begin at `first_port`."""
+    """One of the brokers at `addresses`, numbered from 1; their ports begin at `first_port`."""
 
     number: int
-    count: int
+    addresses: tuple[str, ...]
     first_port: int
+
+    @property
+    def address(self) -> str:
+        """Its host."""
+        return self.addresses[self.number - 1]
 
     @property
     def port(self) -> int:
@@ -102,21 +107,45 @@ class Broker:
         return self.first_port + 2 * (self.number - 1)
 
     def settings(self, directory: Path) -> str:
-        """Its `server.properties`."""
+        """Its `server.properties`; on its host its files are in `directory`."""
         voters = (
-            f"{each.number}@{LOOPBACK}:{each.port + 1}"
-            for each in brokers_of(self.count, self.first_port)
+            f"{each.number}@{each.address}:{each.port + 1}"
+            for each in brokers_at(self.addresses, self.first_port)
         )
         return _SERVER.format(
             number=self.number,
             voters=",".join(voters),
-            host=LOOPBACK,
+            host=self.address,
             port=self.port,
             controller_port=self.port + 1,
             directory=directory,
-            count=self.count,
-            in_sync=min(2, self.count),
+            count=len(self.addresses),
+            in_sync=min(2, len(self.addresses)),
         )
+
+    def write(self, files: Path, directory: Path) -> None:
+        """Write its configuration to `files`, which is `directory` on its host."""
+        files.mkdir(parents=True, exist_ok=True)
+        (files / "server.properties").write_text(self.settings(directory))
+        (files / "log4j2.properties").write_text(_LOG4J.format(directory=directory))
+
+    def formatting(self, directory: Path, class_path: str, common: str) -> list[str]:
+        """The command that makes its storage; `common` is the id of the cluster."""
+        return [
+            *(str(java_program("java")), "-Xmx128m", "-cp", class_path, _log_option(directory)),
+            *("kafka.tools.StorageTool", "format", "--cluster-id", common),
+            *("--config", str(directory / "server.properties")),
+        ]
+
+    def command(self, directory: Path, class_path: str) -> list[str]:
+        """The command that runs it."""
+        heap = _HEAP_MB[len(self.addresses)]
+        return [
+            *(str(java_program("java")), f"-Xms{heap}m", f"-Xmx{heap}m"),
+            *("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:MaxDirectMemorySize=256m"),
+            *("-XX:+ExitOnOutOfMemoryError", _log_option(directory), f"{_NUMBER}{self.number}"),
+            *("-cp", class_path, "kafka.Kafka", str(directory / "server.properties")),
+        ]
 
 
 @dataclass(frozen=True)
@@ -131,14 +160,23 @@ class BrokerStatus:
     log: Path
 
 
-def brokers_of(count: int, port: int) -> list[Broker]:
-    """The brokers of this machine from `port` on."""
-    return [Broker(number, count, port) for number in range(1, count + 1)]
+def brokers_at(addresses: tuple[str, ...], port: int) -> list[Broker]:
+    """A broker at each address, from `port` on."""
+    return [Broker(number, addresses, port) for number, _ in enumerate(addresses, 1)]
 
 
-def servers(count: int, port: int) -> str:
+def servers(brokers: Iterable[Broker]) -> str:
     """Their bootstrap servers."""
-    return ",".join(f"{LOOPBACK}:{broker.port}" for broker in brokers_of(count, port))
+    return ",".join(f"{broker.address}:{broker.port}" for broker in brokers)
+
+
+def cluster_id(stored: Iterable[Path]) -> str:
+    """The id in the `meta.properties` that brokers have stored, or a new one, as Kafka makes it."""
+    for file in stored:
+        for line in file.read_text().splitlines():
+            if line.startswith("cluster.id="):
+                return line.partition("=")[2]
+    return base64.urlsafe_b64encode(b"n" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
 
 
 @dataclass(frozen=True)
@@ -156,7 +194,7 @@ class LocalBrokers:
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         with locked(self.directory / "up.lock", _LOCK_TIMEOUT_S):
-            brokers = brokers_of(count, port)
+            brokers = brokers_at((LOOPBACK,) * count, port)
             self._check_others(brokers)
             running = self._processes()
             if len(running) < count:
@@ -167,7 +205,7 @@ class LocalBrokers:
                 except BaseException:
                     self._end()
                     raise
-        return servers(count, port)
+        return servers(brokers)
 
     def down(self) -> list[str]:
         """End all brokers and remove their storage; returns a line for each process it ended."""
@@ -188,7 +226,8 @@ class LocalBrokers:
     def problems(self, count: int, port: int) -> list[str]:
         """Return the reasons why brokers cannot start here, a line each."""
         running = self._processes()
-        wanted = [each for each in brokers_of(count, port) if each.number not in running]
+        brokers = brokers_at((LOOPBACK,) * count, port)
+        wanted = [each for each in brokers if each.number not in running]
         try:
             _check_machine(self.directory, wanted)
         except KafkaError as error:
@@ -233,14 +272,14 @@ class LocalBrokers:
     def _start(
         self, brokers: list[Broker], running: Mapping[int, Process], class_path: str
     ) -> None:
-        cluster_id = self._cluster_id()
+        common = cluster_id(self.directory.glob("broker-*/data/meta.properties"))
         started = {}
         for broker in brokers:
             if broker.number not in running:
-                self._prepare(broker, cluster_id, class_path)
+                self._prepare(broker, common, class_path)
                 started[broker] = self._start_one(broker, class_path)
         deadline = time.monotonic() + _READY_S
-        kafka = KafkaCluster(servers(len(brokers), brokers[0].first_port), time_out_s=2)
+        kafka = KafkaCluster(servers(brokers), time_out_s=2)
         while kafka.brokers() != {broker.number for broker in brokers}:
             for broker, process in started.items():
                 if not process.alive:
@@ -254,19 +293,13 @@ class LocalBrokers:
                 )
             time.sleep(_POLL_S)
 
-    def _prepare(self, broker: Broker, cluster_id: str, class_path: str) -> None:
+    def _prepare(self, broker: Broker, common: str, class_path: str) -> None:
         """Write a broker's configuration, and make its storage unless it has one."""
         files = self._files(broker)
-        files.mkdir(parents=True, exist_ok=True)
-        (files / "server.properties").write_text(broker.settings(files))
-        (files / "log4j2.properties").write_text(_LOG4J.format(directory=files))
+        broker.write(files, files)
         if (files / "data" / "meta.properties").exists():
             return
-        command = [
-            *(str(java_program("java")), "-Xmx128m", "-cp", class_path, _log_option(files)),
-            *("kafka.tools.StorageTool", "format", "--cluster-id", cluster_id),
-            *("--config", str(files / "server.properties")),
-        ]
+        command = broker.formatting(files, class_path, common)
         run = subprocess.run(command, capture_output=True, text=True, timeout=_FORMAT_TIMEOUT_S)
         if run.returncode != 0:
             said = " ".join((run.stderr or run.stdout).split())[-300:]
@@ -274,13 +307,8 @@ class LocalBrokers:
 
     def _start_one(self, broker: Broker, class_path: str) -> Process:
         """Start the process of a broker; it is not ready yet."""
-        files, heap = self._files(broker), _HEAP_MB[broker.count]
-        command = [
-            *(str(java_program("java")), f"-Xms{heap}m", f"-Xmx{heap}m"),
-            *("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:MaxDirectMemorySize=256m"),
-            *("-XX:+ExitOnOutOfMemoryError", _log_option(files), f"{_NUMBER}{broker.number}"),
-            *("-cp", class_path, "kafka.Kafka", str(files / "server.properties")),
-        ]
+        files = self._files(broker)
+        command = broker.command(files, class_path)
         return start_detached(command, os.environ, self.mark, files / "console.log")
 
     def _last_words(self, broker: Broker) -> str:
@@ -291,14 +319,6 @@ class LocalBrokers:
             if said := [line.strip() for line in lines if line.strip()][-3:]:
                 return f"its last words: {' | '.join(said)}; see {path}"
         return f"nothing was logged in {files}"
-
-    def _cluster_id(self) -> str:
-        """The id of the stored cluster, or a new one: a UUID in base64, as Kafka writes it."""
-        for stored in self.directory.glob("broker-*/data/meta.properties"):
-            for line in stored.read_text().splitlines():
-                if line.startswith("cluster.id="):
-                    return line.partition("=")[2]
-        return base64.urlsafe_b64encode(b"n" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
 
     def _end(self) -> list[str]:
         answer = processes.main({"do": "end", "mark": self.mark, "grace_s": _GRACE_S})
@@ -361,7 +381,7 @@ def _read(file: Path, count: int) -> Broker:
     settings = dict(line.split("=", 1) for line in file.read_text().splitlines())
     number = int(settings["node.id"])
     port = int(settings["advertised.listeners"].rsplit(":", 1)[1])
-    return Broker(number, count, port - 2 * (number - 1))
+    return Broker(number, (LOOPBACK,) * count, port - 2 * (number - 1))
 
 
 def _cpu_s(process: Process) -> float:

@@ -54,6 +54,19 @@ class KafkaCluster:
             raise self._refused("no answer", error) from None
         return [self._topic(name, found[name]) for name in sorted(found) if name[:2] != "__"]
 
+    def problem(self) -> str:
+        """Return why topics cannot be made here, or ''; nothing is made."""
+        probe = NewTopic("nexmark-preflight", 1, -1)
+        admin = self._admin()  # a client that is gone cannot answer
+        try:
+            admin.create_topics([probe], validate_only=True)[probe.topic].result()
+        except KafkaException as error:
+            return (
+                f"kafka {self.servers}: no topic can be made: {error.args[0].str()}; it has to "
+                "answer this machine, and to let the user of the connection make topics"
+            )
+        return ""
+
     def create(
         self,
         name: str,

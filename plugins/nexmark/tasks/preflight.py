@@ -22,6 +22,7 @@ from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.planning import find_problems, java_of, make_night, with_snapshot
 from nexmark.secrets import load_key, shown_confs
+from nexmark.tasks.sampling import kafka_problem
 
 
 def preflight(engine: str = "") -> None:
@@ -47,6 +48,7 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
         problems = [*filter(None, map(connection_problem, clusters)), *find_problems(night)]
         if isinstance(night.cluster, SshCluster):
             problems += night.spark_cluster.problems(say, java_of(night))
+            problems += filter(None, [kafka_problem(night)])
     except MissingBuild as error:
         say(f"{error}; the night is skipped")
         raise AirflowSkipException(str(error)) from None

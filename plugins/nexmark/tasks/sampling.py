@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from nexmark.cluster import ClusterError
 from nexmark.cluster.base import SAMPLER_MAX_SECONDS
@@ -135,6 +135,15 @@ def _stop_here(night: Night, query: str) -> None:
         return
     if process and process in owned(night.spark_cluster.mark):  # not a stranger with an old pid
         end([process], grace_s=_STOP_GRACE_S)
+
+
+def kafka_problem(night: Night) -> str:
+    """Return why the night cannot have its topics in the Kafka of its connection, or ''."""
+    try:
+        kafka = _kafka_of(night)
+    except (NexmarkError, AirflowNotFoundException) as error:
+        return str(error)
+    return "" if kafka is None else kafka.problem()
 
 
 def fill_topics(night: Night, deployments: Deployments) -> None:
