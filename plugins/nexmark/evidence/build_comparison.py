@@ -23,14 +23,6 @@ _Interval: TypeAlias = tuple[float, float | None, float | None]
 
 
 @dataclass(frozen=True)
-class BuildLine:
-    """A build, and its last night."""
-
-    build: Any
-    last: NightLine | None
-
-
-@dataclass(frozen=True)
 class Compared:
     """One query on two builds.
 
@@ -61,13 +53,13 @@ class BuildComparison:
     old_nights: int
 
 
-def build_lines(store: Store, dags: Collection[str]) -> list[BuildLine]:
-    """Return the builds, the one that was tested last first."""
+def build_lines(store: Store, dags: Collection[str]) -> list[tuple[Any, NightLine | None]]:
+    """Return the builds, each with its last night; the one that was tested last first."""
     builds = history.builds(store, dags)[:SHOWN]
     nights = history.nights(store, dags, 2 * SHOWN)
     newest = {night.build_id: night for night in reversed(nights)}
     lines = {line.night.build_id: line for line in lines_of(store, list(newest.values()))}
-    return [BuildLine(build, lines.get(build.id)) for build in builds]
+    return [(build, lines.get(build.id)) for build in builds]
 
 
 def compare_builds(

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 
 from nexmark.model import Value, grouped
 from nexmark.store import Store, history
@@ -161,12 +161,8 @@ class EngineLine:
     red: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class MapColumn:
-    """A night in the map, with how each query looks."""
-
-    night: Any
-    cells: Mapping[str, Look]
+MapColumn: TypeAlias = tuple[Any, Mapping[str, Look]]
+"""A night in the map, with how each query looks."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +199,7 @@ def overview(store: Store, dags: Collection[str]) -> Overview:
     columns = tuple(_columns(store, engine, nights, shown) for engine in engines)
     # All queries, in the order of the night that has the most.
     own = [column for _, newest_last in columns for column in newest_last]
-    asked = [list(x.night.queries) for x in own] + [list(x.cells) for x in own]
+    asked = [list(night.queries) for night, _ in own] + [list(cells) for _, cells in own]
     queries = dict.fromkeys(query for each in sorted(asked, key=len)[::-1] for query in each)
     listed, more = tuple(issues[:LISTED]), max(0, len(issues) - LISTED)
     return Overview(tuple(engines), tuple(queries), columns, listed, more, len(every))
@@ -268,4 +264,4 @@ def _columns(
     cells: dict[str, dict[str, Look]] = {night.id: {} for night in own}
     for one in history.judged(store, own):
         cells[one.night][one.query] = look(one.value, known=one.acceptance is not None)
-    return newest.engine, tuple(MapColumn(night, cells[night.id]) for night in own)
+    return newest.engine, tuple((night, cells[night.id]) for night in own)

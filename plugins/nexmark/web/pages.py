@@ -150,7 +150,7 @@ def compare(visit: Visiting, new: str = "", old: str = "") -> Response:
     page = None
     if new and old:
         for build in (new, old):
-            if build not in {line.build.id for line in lines}:
+            if build not in {known.id for known, _ in lines}:
                 what = f"there is no build {build!r} here; the list of builds has all"
                 raise HTTPException(404, what)
         both = visit.store.build(new), visit.store.build(old)
