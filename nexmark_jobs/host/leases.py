@@ -39,32 +39,21 @@ def locked(
     path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + wait_s
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_at(descriptor, path):
-                break
-        except BlockingIOError:
-            if waiting:
-                waiting()
-            waiting = None
-            if time.monotonic() > deadline:
-                os.close(descriptor)
-                raise TimeoutError(f"{path} is locked by another process") from None
-            time.sleep(_POLL_S)
-        os.close(descriptor)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether a file is still the one at `path`: the last lock holder may have removed it."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
+        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if waiting:
+                    waiting()
+                waiting = None
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{path} is locked by another process") from None
+            else:
+                if os.fstat(file.fileno()).st_nlink:  # the last holder has not removed it
+                    yield
+                    return
+                continue
+        time.sleep(_POLL_S)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -32,7 +32,6 @@ FIELDS: dict[str, dict[str, str]] = {
 """Fields of each entity with their types, in the order of the schema."""
 
 _JSON = re.compile(r".*\.(json|jsonl|ndjson)(\.gz)?")
-_PARQUET = re.compile(r".*\.parquet")
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d{1,9})?")
 _MAX_BIGINT = 2**63 - 1
 _MAX_SHOWN = 80
@@ -89,7 +88,7 @@ def open_recording(directory: Path) -> Recording:
 def _suffix(file: Path) -> str | None:
     if _JSON.fullmatch(file.name):
         return "json"
-    return "parquet" if _PARQUET.fullmatch(file.name) else None
+    return "parquet" if file.suffix == ".parquet" else None
 
 
 def _check(file: Path) -> tuple[int, bool]:
