@@ -43,9 +43,9 @@ def evidence(query: str, finding: str | None) -> Evidence:
         compared_rows=3,
         missing_rows=0,
         unexpected_rows=0,
-        schema_finding=finding,
-        difference_finding=finding,
-        invariant_findings={check.name: finding for check in invariants(query)},
+        findings=dict.fromkeys(
+            ("schema", "difference", *(check.name for check in invariants(query))), finding
+        ),
     )
 
 

@@ -39,8 +39,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The findings on one output: each a sentence about a problem, with example rows, or None.
+    """The ``findings`` on one output: each a sentence about a problem, with example rows, or None.
 
+    They are named schema, difference, and as the invariants.
     ``compared_rows`` counts the output's rows after folding (q12), ``missing_rows`` the rows that
     only the reference has, ``unexpected_rows`` those that only the output has; duplicates count
     each time. If the columns differ from the contract, the output is not ``comparable``: these two
@@ -56,9 +57,7 @@ class Evidence:
     compared_rows: int
     missing_rows: int | None
     unexpected_rows: int | None
-    schema_finding: str | None
-    difference_finding: str | None
-    invariant_findings: dict[str, str | None]
+    findings: dict[str, str | None]
 
 
 def invariants(query: str) -> tuple[Check, ...]:
@@ -102,11 +101,11 @@ def gather(events: Events, entry: Contract, output: Output) -> Evidence:
     connection.execute(f"CREATE OR REPLACE TEMP TABLE reference AS {reference_select(entry.query)}")
     reference_rows = _count(connection, "reference")
     compared_rows, missing, unexpected = output.rows, None, None
-    difference: str | None = _NOT_COMPARABLE
-    findings: dict[str, str | None] = {c.name: _NOT_COMPARABLE for c in invariants(entry.query)}
+    rules = {check.name: check.sql for check in invariants(entry.query)}
+    found: dict[str, str | None] = dict.fromkeys(("difference", *rules), _NOT_COMPARABLE)
     if output.readable:
-        findings = {c.name: _finding(connection, c.sql) for c in invariants(entry.query)}
-        compared_rows, missing, unexpected, difference = _compare(events, entry)
+        found = {name: _finding(connection, sql) for name, sql in rules.items()}
+        compared_rows, missing, unexpected, found["difference"] = _compare(events, entry)
     return Evidence(
         query=entry.query,
         events=events.count,
@@ -117,9 +116,7 @@ def gather(events: Events, entry: Contract, output: Output) -> Evidence:
         compared_rows=compared_rows,
         missing_rows=missing,
         unexpected_rows=unexpected,
-        schema_finding=_schema_finding(entry.columns, output.columns),
-        difference_finding=difference,
-        invariant_findings=findings,
+        findings={"schema": _schema_finding(entry.columns, output.columns), **found},
     )
 
 

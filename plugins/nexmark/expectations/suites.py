@@ -99,14 +99,8 @@ def judge(
     checkpoint = context.checkpoints.add(
         gx.Checkpoint(name=name, validation_definitions=definitions, actions=actions)
     )
-    row = {
-        "rows": evidence.rows,
-        "compared_rows": evidence.compared_rows,
-        "reference_rows": evidence.reference_rows,
-        "schema": evidence.schema_finding,
-        "difference": evidence.difference_finding,
-        **evidence.invariant_findings,
-    }
+    counted = ("rows", "compared_rows", "reference_rows")
+    row = {name: getattr(evidence, name) for name in counted} | evidence.findings
     result = checkpoint.run(
         batch_parameters={"dataframe": pd.DataFrame([row], dtype=object)},
         run_id=gx.RunIdentifier(run_name=name),
@@ -128,11 +122,9 @@ def judge(
 def _failures(evidence: Evidence, failed: Iterable[Any]) -> Iterator[str]:
     """Return a line per failed expectation, with its finding."""
     findings = {
-        "schema": evidence.schema_finding,
         "reference_rows": f"empty over {evidence.events} events: verify with more events",
         "row_count": f"{evidence.compared_rows}, the reference has {evidence.reference_rows}",
-        "difference": evidence.difference_finding,
-        **evidence.invariant_findings,
+        **evidence.findings,
     }
     for configuration in failed:
         column = configuration.kwargs.get("column", "row_count")
