@@ -189,13 +189,13 @@ def words(attribution: Attribution) -> str:
 
 
 def _confs(attribution: Attribution) -> str:
-    found = [
-        f"{x.name} {_value(x.baseline)} -> {_value(x.candidate)}" for x in attribution.confs[:NAMED]
-    ]
-    more = len(attribution.confs) - NAMED
-    if more > 0:
-        found.append(f"and {more} more")
-    return f"conf {', '.join(found)}" if found else ""
+    every = [f"{x.name} {_value(x.baseline)} -> {_value(x.candidate)}" for x in attribution.confs]
+    return f"conf {_few(every)}" if every else ""
+
+
+def _few(names: list[str]) -> str:
+    more = [f"and {len(names) - NAMED} more"] if len(names) > NAMED else []
+    return ", ".join([*names[:NAMED], *more])
 
 
 def _value(value: str | None) -> str:
@@ -206,11 +206,8 @@ def _value(value: str | None) -> str:
 
 def _plan(attribution: Attribution) -> str:
     plan = attribution.plan
-    if not plan.changed:
-        return ""
     signs = [f"+{name}" for name in plan.added] + [f"-{name}" for name in plan.removed]
-    more = [f"and {len(signs) - NAMED} more"] if len(signs) > NAMED else []
-    return f"plan {', '.join([*signs[:NAMED], *more])}"
+    return f"plan {_few(signs)}" if plan.changed else ""
 
 
 def _parts(attribution: Attribution) -> str:

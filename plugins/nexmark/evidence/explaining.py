@@ -99,8 +99,8 @@ def attribution_of(
 def attributions(store: Store, night: NightRow, queries: Iterable[str]) -> dict[str, Attribution]:
     """Return the attributions of some queries of a night, by query, where there are any."""
     verdicts = store.verdicts(night.id)
-    found = {query: attribution_of(store, night.id, query, verdicts) for query in queries}
-    return {query: one for query, one in found.items() if one is not None}
+    found = ((query, attribution_of(store, night.id, query, verdicts)) for query in queries)
+    return {query: one for query, one in found if one is not None}
 
 
 def attribution_lines(store: Store, night: NightRow, rows: Sequence[Row]) -> list[str]:

@@ -82,17 +82,13 @@ class Profile:
 _Z = 2.0
 
 
-def _none() -> dict[str, int]:
-    return dict.fromkeys(ARMS, 0)
-
-
 @dataclass(slots=True)
 class FrameNode:
     """A frame below its callers: by arm, its samples, and those in which it is the innermost."""
 
     name: str
-    samples: dict[str, int] = field(default_factory=_none)
-    own: dict[str, int] = field(default_factory=_none)
+    samples: Counter[str] = field(default_factory=Counter)
+    own: Counter[str] = field(default_factory=Counter)
     children: dict[str, FrameNode] = field(default_factory=dict)
 
 
