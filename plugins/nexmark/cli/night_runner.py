@@ -55,7 +55,7 @@ def run_night(
         say(f"{error}; there is nothing to run")
         return 0
     wait_for_guardians(say)
-    problems = find_problems(night)
+    problems = list(find_problems(night))
     cluster, lease = night.spark_cluster.config.name, night.spark_cluster.holder()
     if lease and lease.holder and lease.holder.alive:
         remedy = "wait until it has ended, or end it"

@@ -170,13 +170,12 @@ def conf_differences(repetitions: Iterable[RepetitionRow]) -> list[ConfOfArms]:
     values = _values(repetitions)
     if not set(ARMS) <= values.keys():
         return []
-    keys = {key for arm in ARMS for key in values[arm]}
-    both = [(key, *(values[arm].get(key, {}) for arm in ARMS)) for key in keys]
-    found = [
-        ConfOfArms(key, _one_or_few(key, ours), _one_or_few(key, theirs), is_reserved(key))
-        for key, ours, theirs in both
-        if ours.keys() != theirs.keys()
-    ]
+    found = []
+    for key in {key for arm in ARMS for key in values[arm]}:
+        ours, theirs = (values[arm].get(key, {}) for arm in ARMS)
+        if ours.keys() != theirs.keys():
+            shown = _one_or_few(key, ours), _one_or_few(key, theirs)
+            found.append(ConfOfArms(key, *shown, is_reserved(key)))
     return sorted(found, key=lambda x: (x.set_by_harness, x.key))
 
 

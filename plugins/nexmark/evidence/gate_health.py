@@ -1,6 +1,7 @@
 """How good the measurement is: the gate's self-test and what it sees, and the hosts of a night."""
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -164,12 +165,11 @@ class CanaryMedian:
 
 def canary_of(rows: Iterable[CanaryRow]) -> list[CanaryMedian]:
     """Return the median reading of each host and metric, before and after the queries."""
-    known = (row for row in rows if row.value is not None)
-    readings = grouped(known, attrgetter("host", "metric", "moment"))
-    return [
-        CanaryMedian(*place, median(row.value for row in own), len(own))
-        for place, own in sorted(readings.items())
-    ]
+    known: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for row in rows:
+        if row.value is not None:
+            known[row.host, row.metric, row.moment].append(row.value)
+    return [CanaryMedian(*place, median(own), len(own)) for place, own in sorted(known.items())]
 
 
 def host_facts(night: NightRow) -> dict[str, Mapping[str, Any]]:

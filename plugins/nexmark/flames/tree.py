@@ -87,8 +87,8 @@ class FrameNode:
     """A frame below its callers: by arm, its samples, and those in which it is the innermost."""
 
     name: str
-    samples: Counter[str] = field(default_factory=Counter)
-    own: Counter[str] = field(default_factory=Counter)
+    samples: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ARMS, 0))
+    own: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ARMS, 0))
     children: dict[str, FrameNode] = field(default_factory=dict)
 
 

@@ -95,9 +95,9 @@ class Visit:
 
     def page(self, template: str, section: str, **content: Any) -> Response:
         """Return a page; ``section`` is the entry of the menu that it belongs to."""
+        content |= {"section": section, "visitor": self.name, "may_accept": self.may_accept}
         token = self.token if self.may_accept else None
-        own = {"section": section, "visitor": self.name, "may_accept": self.may_accept}
-        return render(self.request, template, **own, token=token, **content)
+        return render(self.request, template, **content, token=token)
 
 
 def _visit(request: Request) -> Visit:
