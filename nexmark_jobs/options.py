@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark_jobs.ending import UsageError
-from nexmark_jobs.experiments import EXPERIMENT_QUERIES
+from nexmark_jobs.experiments import query_named
 from nexmark_jobs.generator import GeneratorConfig
 from nexmark_jobs.generator.generator_options import (
     OneLineParser,
@@ -24,7 +24,7 @@ from nexmark_jobs.sources.recorded_events import Recording, open_recording
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _SERVER = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.%]+\]):(?P<port>[0-9]{1,5})")
-SINKS = ("noop", "parquet", "filesystem")
+SINKS = ("noop", "parquet", "filesystem", "kafka")
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,17 @@ SourceOptions = DatagenOptions | Recording | KafkaOptions | BoundaryOptions
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """Where the rows go: `noop`, `parquet` or `filesystem`; the latter two have a directory."""
+    """Where rows go: `noop`, `parquet` or `filesystem` with a directory, `kafka` with a topic."""
 
     kind: str
     directory: Path | None = None
+    topic: str = ""
+    servers: str = ""
 
     def __str__(self) -> str:
         """Return the sink as on the command line."""
-        return self.kind if self.directory is None else f"{self.kind}:{self.directory}"
+        place = self.directory or self.topic
+        return f"{self.kind}:{place}" if place else self.kind
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def parse(arguments: list[str]) -> Options:
     """Return the checked options; UsageError, which names the argument, for a wrong one."""
     given = _parser().parse_args(arguments)
     query = _query(given.query)
-    sink = _sink(given.sink, query)
+    sink = _sink(given, query)
     kind, _, place = given.source.partition(":")
     if kind == "files" and sink.directory and sink.directory.is_relative_to(Path(place).absolute()):
         problem = "lies in the directory of the source; give another"
@@ -147,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
         "parquet, kafka:TOPIC, what the topic holds at the start, or boundary, the events of "
         "boundary.py; the latter three ignore the arguments of the generator",
     )
-    add("--bootstrap-servers", metavar="LIST", help="of kafka:TOPIC: HOST:PORT[,HOST:PORT...]")
+    add("--bootstrap-servers", metavar="LIST", help="of each kafka:TOPIC: HOST:PORT[,HOST:PORT...]")
     add("--events", type=count("number of events"), metavar="N")
     add_generator_arguments(parser)
     add(
@@ -160,7 +163,8 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--sink",
         default="noop",
-        help="noop (default), parquet:DIR (the final table), filesystem:DIR (q10)",
+        help="noop (default), parquet:DIR (the final table), filesystem:DIR (q10), kafka:TOPIC "
+        "(rows as JSON, by Spark's own sink)",
     )
     add(
         "--boundary",
@@ -208,17 +212,18 @@ def _pace(text: str) -> float:
 
 
 def _query(name: str) -> Query:
-    found = QUERIES.get(name) or EXPERIMENT_QUERIES.get(name)
-    if found is None:
-        raise UsageError(f"--query: unknown query '{name}'; use one of {', '.join(QUERIES)}")
-    return found
+    try:
+        return query_named(name)
+    except KeyError:
+        known = ", ".join(QUERIES)
+        raise UsageError(f"--query: unknown query '{name}'; use one of {known}") from None
 
 
 def _source(given: argparse.Namespace) -> SourceOptions:
     kind, _, place = given.source.partition(":")
     if kind == "kafka" and place:
         return _kafka(given, place)
-    if given.bootstrap_servers is not None:
+    if given.bootstrap_servers is not None and not given.sink.startswith("kafka:"):
         raise UsageError("--bootstrap-servers: only --source kafka:TOPIC reads from brokers")
     if kind == "datagen" and not place:
         if given.events is None:
@@ -238,10 +243,14 @@ def _source(given: argparse.Namespace) -> SourceOptions:
 
 
 def _kafka(given: argparse.Namespace, topic: str) -> KafkaOptions:
+    _check_topic("--source", topic, given.bootstrap_servers)
+    return KafkaOptions(topic, given.bootstrap_servers, given.rows_per_batch)
+
+
+def _check_topic(option: str, topic: str, servers: str | None) -> None:
     if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
         remedy = "it has up to 249 letters, digits, . _ -"
-        raise UsageError(f"--source: '{topic}' is not a topic name; {remedy}")
-    servers = given.bootstrap_servers
+        raise UsageError(f"{option}: '{topic}' is not a topic name; {remedy}")
     if servers is None:
         raise UsageError("--bootstrap-servers: missing; give the brokers, e.g. localhost:9092")
     for server in servers.split(","):
@@ -251,17 +260,19 @@ def _kafka(given: argparse.Namespace, topic: str) -> KafkaOptions:
                 f"--bootstrap-servers: '{server}' is not HOST:PORT; give a list, e.g. "
                 "localhost:9092,localhost:9093"
             )
-    return KafkaOptions(topic, servers, given.rows_per_batch)
 
 
-def _sink(text: str, query: Query) -> SinkOptions:
-    kind, _, place = text.partition(":")
+def _sink(given: argparse.Namespace, query: Query) -> SinkOptions:
+    kind, _, place = given.sink.partition(":")
     if kind not in SINKS or (kind == "noop") != (not place):
-        remedy = "use noop, parquet:DIR or (q10) filesystem:DIR"
-        raise UsageError(f"--sink: unknown sink '{text}'; {remedy}")
+        remedy = "use noop, parquet:DIR or (q10) filesystem:DIR, kafka:TOPIC"
+        raise UsageError(f"--sink: unknown sink '{given.sink}'; {remedy}")
     if kind == "filesystem" and query.name != "q10":
         remedy = f"use noop or parquet:DIR for {query.name}"
         raise UsageError(f"--sink: filesystem is the sink of q10; {remedy}")
+    if kind == "kafka":
+        _check_topic("--sink", place, given.bootstrap_servers)
+        return SinkOptions(kind, topic=place, servers=given.bootstrap_servers)
     return SinkOptions(kind, new_directory("--sink", place) if place else None)
 
 

@@ -40,10 +40,11 @@ from nexmark_jobs.session import (
     stop,
     work_directory,
 )
-from nexmark_jobs.sinks import FilesystemSink, ParquetSink, PerBatchSink, Sink
+from nexmark_jobs.sinks import FilesystemSink, KafkaSink, ParquetSink, PerBatchSink, Sink
 from nexmark_jobs.sources.datagen import Datagen, DatagenFeed, Feed
 from nexmark_jobs.sources.event_files import open_boundary, open_files
 from nexmark_jobs.sources.kafka import Kafka, open_kafka
+from nexmark_jobs.sources.kafka_topic import Brokers
 from nexmark_jobs.sources.recorded_events import Recording
 
 _POLL_S = 0.05
@@ -130,6 +131,8 @@ def _sink(spark: SparkSession, options: Options, feed: Feed, formulation: Formul
         if directory is not None:
             raise UsageError(f"--formulation: {formulation.name} keeps no rows; use --sink noop")
         return PerBatchSink(formulation.per_batch, hashed=options.digest)
+    if options.sink.kind == "kafka":
+        return KafkaSink(Brokers(spark, options.sink.servers).options, options.sink.topic)
     if directory is None:
         return Sink()
     if options.sink.kind == "filesystem":
@@ -143,7 +146,7 @@ def _drive(
     """Start the query, follow it to its last batch or the one asked for, stop it."""
     is_whole = not isinstance(sink, PerBatchSink)
     observed = observe(frame, digest=options.digest) if is_whole else frame
-    writer = observed.writeStream
+    writer = sink.rows(observed).writeStream
     writer = sink.attach(writer.outputMode(options.query.output_mode))
     writer = writer.option("checkpointLocation", work.child("checkpoint"))
     narrator = Narrator(feed.events)

@@ -9,7 +9,7 @@ import math
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -32,6 +32,10 @@ class Sink:
     What another sink does not need to do, it leaves out.
     """
 
+    def rows(self, frame: DataFrame) -> DataFrame:
+        """The rows of the query as the sink takes them."""
+        return frame
+
     def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
         """Tell the writer of the query where its rows go."""
         return writer.format("noop")
@@ -48,6 +52,23 @@ class Sink:
 
     def discard(self) -> None:
         """Remove what is half-done, after a failure."""
+
+
+class KafkaSink(Sink):
+    """Spark's own sink: each row is a record as JSON. A replayed batch writes its rows again."""
+
+    def __init__(self, clients: Mapping[str, str], topic: str) -> None:
+        """Write to a topic of the brokers that the options `clients` name."""
+        self._options = {f"kafka.{key}": value for key, value in clients.items()}
+        self._topic = topic
+
+    def rows(self, frame: DataFrame) -> DataFrame:
+        """The rows as records."""
+        return frame.select(F.to_json(F.struct(*frame.columns)).alias("value"))
+
+    def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
+        """Tell the writer of the query where its rows go."""
+        return writer.format("kafka").options(**self._options).option("topic", self._topic)
 
 
 class Staging:

@@ -77,6 +77,8 @@ def arguments(tmp_path: Path, **changes: str | None) -> list[str]:
         ({"sink": "console"}, "--sink: unknown sink 'console'; use noop, parquet:DIR or (q10)"),
         ({"sink": "parquet"}, "--sink: unknown sink 'parquet'; use noop, parquet:DIR"),
         ({"sink": "noop:x"}, "--sink: unknown sink 'noop:x'"),
+        ({"sink": "kafka:t"}, "--bootstrap-servers: missing; give the brokers, e.g. localh"),
+        ({"sink": "kafka:a b", **BROKER}, "--sink: 'a b' is not a topic name; it has up to"),
         ({"sink": "filesystem:x"}, "--sink: filesystem is the sink of q10; use noop or parquet"),
         ({"source": "boundary:x"}, "--source: unknown source 'boundary:x'; use datagen, files:DIR"),
         ({"boundary": "x"}, "--boundary: the sink noop keeps no rows; use it with --sink parq"),
@@ -130,6 +132,11 @@ def test_a_topic_and_its_brokers(tmp_path: Path) -> None:
     servers = "a.b-c:9092,10.0.0.1:1,[::1]:65535"
     given = arguments(tmp_path, source="kafka:a.b_c-1", bootstrap_servers=servers, events=None)
     assert parse(given).source == KafkaOptions("a.b_c-1", servers, rows_per_batch=25_000)
+
+
+def test_a_topic_for_the_rows(tmp_path: Path) -> None:
+    sink = parse(arguments(tmp_path, sink="kafka:rows", **BROKER)).sink
+    assert (str(sink), sink.servers) == ("kafka:rows", BROKER["bootstrap_servers"])
 
 
 def test_knobs_reach_the_generator(tmp_path: Path) -> None:

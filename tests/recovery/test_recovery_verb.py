@@ -110,7 +110,7 @@ def test_a_query_that_is_killed_five_times_is_right(
 @pytest.mark.long
 @pytest.mark.parametrize("engine", ["spark-4.3.0", "spark-3.5.9"])
 @pytest.mark.parametrize("state", [("rocksdb",), ("rocksdb", "--changelog"), ("hdfs",)])
-@pytest.mark.parametrize("kill", ["executor", "both"])
+@pytest.mark.parametrize("kill", ["executor", "worker", "both"])
 def test_a_query_that_loses_executors_is_right(
     tmp_path: Path, kill: str, state: tuple[str, ...], engine: str
 ) -> None:

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from pathlib import Path
 
 import pytest
 
-from bench.latency import ARMS, Asked, Runs, report
+from bench.latency import Asked, rounds_of
+from bench.rounds import ARMS, Rounds
 from nexmark.config.load import load_gate
 from nexmark.errors import NexmarkError
 from nexmark.model import P50, P99, Arm
+from nexmark.recovery.kept_runs import KeptRuns
 from nexmark_jobs.real_time import later_confs
 
 ROUNDS = 15
 
 
-def asked(file: Path, later: float = 0.2) -> Asked:
-    return Asked("q17", "micro-batch", 1000, 6, 6, ROUNDS, later, file)
+def asked(later: float = 0.2) -> Asked:
+    return Asked("q17", "micro-batch", 1000, 6, 6, ROUNDS, later)
 
 
-def runs(file: Path, rise: float) -> Runs:
+def rounds(file: Path, rise: float) -> Rounds:
     """Rounds with a noise of 4 % in each run."""
     drawn = random.Random(1)
-    found = Runs(asked(file))
+    found = rounds_of(asked(), file)
     for number in range(1, ROUNDS + 1):
         for arm in ARMS:
             size = (1 + rise if arm == Arm.SLOWED else 1) * math.exp(drawn.gauss(0, 0.04))
-            found.found[number, arm] = {P50: 400 * size, P99: 900 * size}
+            found.runs.found[number, arm] = {P50: 400 * size, P99: 900 * size}
     return found
 
 
@@ -37,7 +38,9 @@ def runs(file: Path, rise: float) -> Runs:
 def test_a_seeded_delay_is_found_and_none_is_not(
     rise: float, code: int, found: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert report(runs(tmp_path / "none", rise), load_gate()) == code
+    gate = load_gate()
+    made = rounds(tmp_path / "none", rise)
+    assert made.report(gate, gate.paced_metric, "rows later") == code
     alarms, seeded = capsys.readouterr().out.splitlines()[-2:]
     assert alarms.split()[:2] == ["met", "alarms"]
     assert seeded.split()[0] == found
@@ -51,11 +54,20 @@ def test_rows_come_later_by_the_part_that_is_asked_for() -> None:
     assert later_confs("q0", "real-time", 1, 0.2) == {}
 
 
-def test_runs_of_another_measurement_are_refused(tmp_path: Path) -> None:
+def test_a_metric_by_which_nothing_may_be_found_is_a_bar(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert rounds(tmp_path / "none", 0.2).report(load_gate(), P50, "later", quiet=(P99,)) == 1
+    assert "MISSED  of the slowed arm, red by latency_ms_p99" in capsys.readouterr().out
+
+
+def test_runs_are_kept_and_those_of_another_measurement_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "runs.jsonl"
-    known = Runs(asked(file))
-    file.write_text(json.dumps({"of": known._of(), "round": 1, "arm": "control", P50: 1}) + "\n")
-    known.read()
-    assert known.found[1, "control"][P50] == 1
+    rounds_of(asked(), file).runs.keep(1, "control", {P50: 1})
+    again = rounds_of(asked(), file)
+    assert again.runs.found[1, "control"][P50] == 1
+    left = list(again.missing("latency"))
+    assert len(left) == 3 * ROUNDS - 1
+    assert (1, "control") not in left
     with pytest.raises(NexmarkError, match=r"20% later, not of .* 50% later; name another file"):
-        Runs(asked(file, later=0.5)).read()
+        KeptRuns(str(asked(later=0.5)), file)

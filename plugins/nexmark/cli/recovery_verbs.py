@@ -64,8 +64,11 @@ def recovery(
         bool, typer.Option("--changelog", help="RocksDB uploads changes, not snapshots.")
     ] = False,
     kill: Annotated[
-        Literal["driver", "executor", "both"],
-        typer.Option(help="SIGKILL to the driver, to one of two executors, or to all three."),
+        Literal["driver", "executor", "worker", "both"],
+        typer.Option(
+            help="SIGKILL to the driver, to one of two executors, to a worker with its executor, "
+            "or to the driver and both executors."
+        ),
     ] = "driver",
     checkpoint: Annotated[
         Literal["local", "remote"], typer.Option(help="The disk, or a stand-in for remote storage.")
@@ -81,6 +84,10 @@ def recovery(
     ] = None,
     pace: Annotated[int, number_option(0, 3600, "S", "A batch is due every S seconds.")] = 0,
     conf: Conf = None,
+    bootstrap_servers: Annotated[
+        str | None,
+        text_option("Of Kafka: rows go to a new topic there, by Spark's own sink.", metavar="LIST"),
+    ] = None,
     engine: Engine = None,
 ) -> int:
     """Kill a query at random moments, restart it from its checkpoint, and compare its result.
@@ -95,15 +102,18 @@ def recovery(
         raise typer.BadParameter(f"--out: {out} is not an empty directory; name a new one")
     if changelog and state != "rocksdb":
         raise typer.BadParameter("--changelog: only RocksDB has it; leave out --state hdfs")
+    if pace and bootstrap_servers:
+        raise typer.BadParameter("--pace: only rows in parquet wait; leave one of the two out")
     remote = _remote(checkpoint, latency_ms, mb_per_s, remote_fault, seed)
     rows = rows_per_batch or max(1, events // _BATCHES)
     options = RecoveryOptions(
         *(query, kills, events, tps, seed, rows, state, changelog, kill, remote),
         pace_s=pace,
         conf=confs_of(conf),
+        servers=bootstrap_servers,
     )
     name, build = build_of(engine, on_stderr)
-    with _marked_processes(f"recovery {out.absolute()}") as mark:
+    with marked_processes(f"recovery {out.absolute()}") as mark:
         told = recover(build, options, out.absolute(), mark, on_stderr)
     print(json.dumps({"engine": name, **told}, indent=1))
     if not told["right"]:
@@ -175,6 +185,12 @@ def recovery_sizes(
     conf: Conf = None,
     engine: Engine = None,
     out: Out = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Keeps states and restarts: after Ctrl-C the same command goes on."
+        ),
+    ] = None,
 ) -> int:
     """Grow the state of a query, restart it at each size, and print what a restart costs.
 
@@ -191,8 +207,8 @@ def recovery_sizes(
     name, build = build_of(engine, on_stderr)
     remote = _storage(latency_ms, mb_per_s, seed)
     growth = Growth(query, tps, seed, rows_per_batch, repetitions, remote, confs_of(conf))
-    with _marked_processes(f"recovery-sizes {query}") as mark:
-        found = list(restarts(build, growth, sizes, mark, on_stderr))
+    with marked_processes(f"recovery-sizes {query}") as mark:
+        found = list(restarts(build, growth, sizes, mark, on_stderr, keep))
     costs = ("restore s", "interruption s", "commit s")
     print(columns(("state", "checkpoint", "MB", *costs), cells(found)))
     fits = ("restore s/MB", "restore s", "interruption s/MB", "interruption s")
@@ -254,8 +270,8 @@ def _sizes(text: str) -> list[int]:
 
 
 @contextmanager
-def _marked_processes(what: str) -> Iterator[Mapping[str, str]]:
-    """The variable that marks the processes of a verb; they end with the context."""
+def marked_processes(what: str) -> Iterator[Mapping[str, str]]:
+    """The variable that marks the processes of a command; they end with the context."""
     from nexmark.config import paths
 
     mark = owner_mark(paths.home(), what)

@@ -60,6 +60,7 @@ class ExperimentArm(Model):
     rows_per_batch: Rows | None = None
     memory: Memory | None = None
     build: BuildSource | None = None
+    checkpoint: Literal["local", "remote"] = "local"
 
     @model_validator(mode="after")
     def _no_secret(self) -> ExperimentArm:

@@ -53,7 +53,7 @@ class Recovery(Model):
     """The process to kill in each timed repetition, and the place of its checkpoint.
 
     Attributes:
-        kill: the driver, or an executor.
+        kill: the driver, an executor, or a worker with its executors.
         at, times: the first kill comes after this part of the batches, the others are spread over
             the rest.
         checkpoint: the disk, or the stand-in for remote storage (`latency_ms`, `mb_per_s`).
@@ -61,7 +61,7 @@ class Recovery(Model):
         pace_s: a batch is due so long after the one before; 0: at once.
     """
 
-    kill: Literal["driver", "executor"] = "driver"
+    kill: Literal["driver", "executor", "worker"] = "driver"
     at: Annotated[float, Field(ge=0, le=0.9)] = 0.5
     times: Annotated[int, Field(ge=1, le=10)] = 1
     checkpoint: Literal["local", "remote"] = "local"

@@ -27,8 +27,10 @@ from nexmark.measure.operator_times import repetition_parts
 from nexmark.measure.result_file import parse_result
 from nexmark.measure.samples import read_samples
 from nexmark.model import Basis
+from nexmark.recovery.remote_storage import RemoteStorage
 
 _MIN_INTERVALS = 2
+_CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 _NOT_TIMED = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}  # starts faster
 
 
@@ -135,12 +137,16 @@ class Trial:
             arguments += [*self.generated, "--rows-per-batch", str(rows)]
         else:
             arguments += ["--source", f"files:{self.dumped(kind, rows)}"]
-        partitions = {"spark.sql.shuffle.partitions": str(self.experiment.shuffle_partitions)}
+        confs = {"spark.sql.shuffle.partitions": str(self.experiment.shuffle_partitions)}
+        if one.checkpoint == "remote":
+            storage = RemoteStorage(seed=self.experiment.seed)
+            confs |= storage.confs(self.builds[arm], None)
+            confs[_CHECKPOINTS] = storage.url(self.applications.work / "remote")
         return self.applications.run(
             self.builds[arm],
             "run_query.py",
             [*arguments, "--result", str(self.applications.work / name / RESULT)],
-            confs=partitions | ({} if sampled else _NOT_TIMED) | dict(one.conf),
+            confs=confs | ({} if sampled else _NOT_TIMED) | dict(one.conf),
             memory=one.memory or self.experiment.memory,
             name=name,
             sampled=sampled,

@@ -2,11 +2,11 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._metadata import TopicMetadata
 from confluent_kafka.cimpl import NewTopic
@@ -94,6 +94,21 @@ class KafkaCluster:
         consumer = Consumer({**self.client(), "group.id": "nexmark"})
         try:
             return [self._range(consumer, TopicPartition(name, each)) for each in range(partitions)]
+        finally:
+            consumer.close()
+
+    def records(self, name: str) -> Iterator[Message]:
+        """The records of the first partition, in their order; KafkaError if some do not come."""
+        ((begin, end),) = self.offsets(name, 1)
+        consumer, found = Consumer({**self.client(), "group.id": "nexmark"}), 0
+        try:
+            consumer.assign([TopicPartition(name, 0, begin)])
+            while found < end - begin:
+                records = consumer.consume(5_000, timeout=10)
+                if not records:
+                    raise KafkaError(f"kafka: {name} has {end - begin} records, got {found}")
+                found += len(records)
+                yield from records
         finally:
             consumer.close()
 

@@ -7,10 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from confluent_kafka import Consumer, TopicPartition
-
 from nexmark.errors import NexmarkError
-from nexmark.kafka import KafkaError
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.latency.figures import LatencyFigures, figures
 from nexmark.latency.matching import MATCHINGS, OutputRecord
@@ -127,24 +124,10 @@ class Measuring:
 
     def _output(self, sink: str) -> list[OutputRecord]:
         """All records of the output, in their order."""
-        ((begin, end),) = self.kafka.offsets(sink, 1)
-        consumer = Consumer({**self.kafka.client(), "group.id": "nexmark"})
-        found: list[OutputRecord] = []
-        try:
-            consumer.assign([TopicPartition(sink, 0, begin)])
-            while len(found) < end - begin:
-                records = consumer.consume(5_000, timeout=10)
-                if not records:
-                    raise KafkaError(f"kafka: {sink} has {end - begin} records, got {len(found)}")
-                for record in records:
-                    value = record.value()
-                    assert isinstance(value, bytes)
-                    key = record.key()
-                    found.append(
-                        OutputRecord.of(
-                            record.timestamp()[1], key if isinstance(key, bytes) else None, value
-                        )
-                    )
-        finally:
-            consumer.close()
+        found = []
+        for record in self.kafka.records(sink):
+            value, key = record.value(), record.key()
+            assert isinstance(value, bytes)
+            at = record.timestamp()[1]
+            found.append(OutputRecord.of(at, key if isinstance(key, bytes) else None, value))
         return found

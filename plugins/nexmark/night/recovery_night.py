@@ -90,13 +90,10 @@ def problems(night: Night) -> list[str]:
 
 def kills_of(night: Night) -> list[Kill]:
     """The kills of a repetition, the same in each: half-way between two commits."""
-    from nexmark.recovery.kill_plan import Kill
+    from nexmark.recovery.kill_plan import spread_kills
 
     asked, workload = night.workload.recovered, night.workload
-    batches = -(-workload.events // workload.rows_per_batch)
-    step = (1 - asked.at) / asked.times
-    after = (round(batches * (asked.at + step * number)) - 1 for number in range(asked.times))
-    return [Kill(min(batch, batches - 2), 0.5, "any") for batch in after]
+    return spread_kills(-(-workload.events // workload.rows_per_batch), asked.at, asked.times)
 
 
 class _Submitted:
@@ -156,10 +153,10 @@ class _Submitter:
     def log(self, result: Path) -> Path:
         return result.with_suffix(".log")
 
-    def executors(self) -> list[Process]:
-        from nexmark.recovery.launcher import EXECUTOR, with_word
+    def processes(self, word: str) -> list[Process]:
+        from nexmark.recovery.launcher import with_word
 
-        return with_word(self.mark, EXECUTOR)
+        return with_word(self.mark, word)
 
 
 def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None:
@@ -210,9 +207,6 @@ def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None
 def recovery_figures(directory: Path) -> dict[str, float]:
     """The metrics of the repetition in `directory`; none if it was not killed.
 
-    Where an engine does not report how long stores were loaded, or reports 0 as of aggregations,
-    whose stores are loaded to be read, it is what the first commit took longer than a regular one.
-
     Raises:
         NexmarkError: Its table is wrong.
     """
@@ -221,6 +215,15 @@ def recovery_figures(directory: Path) -> dict[str, float]:
         return {}
     if told["failures"]:
         raise NexmarkError(f"after a kill: {' | '.join(told['failures'])}")
+    return figures_of(told)
+
+
+def figures_of(told: Mapping[str, Any]) -> dict[str, float]:
+    """The metrics of a query whose kills and commits cost what `splits_of` has told.
+
+    Where an engine does not report how long stores were loaded, or reports 0 as of aggregations,
+    whose stores are loaded to be read, it is what the first commit took longer than a regular one.
+    """
     commit: dict[int, float] = {}
     for line in told["commit"]:
         commit[line["batch"]] = commit.get(line["batch"], 0.0) + line["commit_s"]

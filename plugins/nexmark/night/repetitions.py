@@ -286,7 +286,7 @@ def measured(night: Night, result: RunResult, series: Sequence[CpuSeries]) -> Me
         executors=night.cluster.executors,
         warmup_batches=night.workload.warmup_batches,
         min_intervals=MIN_INTERVALS,
-        killed=bool(night.workload.recovery and night.workload.recovery.kill == "executor"),
+        killed=bool(night.workload.recovery and night.workload.recovery.kill != "driver"),
     )
 
 

@@ -32,6 +32,13 @@ class Kill:
         return self.aim in ("restart", "restore")
 
 
+def spread_kills(batches: int, at: float, times: int) -> list[Kill]:
+    """`times` kills, each half-way between two commits: the first after the part `at` of a run."""
+    step = (1 - at) / times
+    after = (round(batches * (at + step * number)) - 1 for number in range(times))
+    return [Kill(min(batch, batches - 2), 0.5, "any") for batch in after]
+
+
 def kill_plan(kills: int, batches: int, seed: int) -> list[Kill]:
     """`kills` moments in a run of `batches` batches with events, in their order.
 

@@ -67,8 +67,8 @@ class Starter(Protocol):
     def log(self, result: Path) -> Path:
         """The last words of the process with this result file, at least."""
 
-    def executors(self) -> list[Process]:
-        """The executors that run now, in processes of their own."""
+    def processes(self, word: str) -> list[Process]:
+        """Those that run now and have the word in their command line."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ class Launcher:
         confs: their Spark confs.
         work: a directory for logs, results and all that Spark writes beside.
         mark: the variable that marks the processes.
-        master: local[2], or `CLUSTER`.
+        master: local[2], `CLUSTER`, or the URL of a standalone cluster.
+        local: where executors of a standalone cluster have their temporary files.
     """
 
     build: Build
@@ -88,6 +89,7 @@ class Launcher:
     work: Path
     mark: Mapping[str, str]
     master: str = "local[2]"
+    local: Path | None = None
 
     @contextlib.contextmanager
     def started(
@@ -102,7 +104,7 @@ class Launcher:
         `confs` are Spark confs of this process only.
         SIGKILL leaves the local directories of RocksDB behind: they are in `scratch(result)`.
         """
-        scratch = self.scratch(result)
+        scratch = result.with_suffix(".tmp")
         scratch.mkdir()
         options = f"{_JAVA_OPTIONS}{scratch}"
         given = {
@@ -133,19 +135,18 @@ class Launcher:
             process.kill()
             shutil.rmtree(scratch, ignore_errors=True)
 
-    @staticmethod
-    def scratch(result: Path) -> Path:
-        """Where the process with this result file has its temporary files."""
-        return result.with_suffix(".tmp")
+    def scratch(self, result: Path) -> Path:
+        """Where the process with this result file, or its executors, have temporary files."""
+        return self.local or result.with_suffix(".tmp")
 
     @staticmethod
     def log(result: Path) -> Path:
         """The output of the process with this result file."""
         return result.with_suffix(".log")
 
-    def executors(self) -> list[Process]:
-        """The executors that run now, in processes of their own."""
-        return with_word(self.mark[OWNER_VARIABLE], EXECUTOR)
+    def processes(self, word: str) -> list[Process]:
+        """Those that run now and have the word in their command line."""
+        return with_word(self.mark[OWNER_VARIABLE], word)
 
     def _home(self) -> Path:
         """SPARK_HOME; a cluster in the driver writes there, so it has one of links."""

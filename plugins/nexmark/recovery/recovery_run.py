@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ from typing import Any
 from nexmark.engines import Build
 from nexmark.expectations.suites import validate
 from nexmark.recovery.checkpoint_files import commits, size
-from nexmark.recovery.kill_plan import kill_plan
+from nexmark.recovery.daemons import standalone
+from nexmark.recovery.kill_plan import Kill, kill_plan
 from nexmark.recovery.launcher import CLUSTER, Launcher, last_words
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.recovery.splits import commit_splits, kill_split, regular_gap
 from nexmark.recovery.supervisor import RecoveryError, Story, Supervisor, What
+from nexmark.recovery.topic_table import row_topic, table_of
 
 _STORES = "org.apache.spark.sql.execution.streaming.state"
 _PROVIDERS = {
@@ -37,10 +40,11 @@ class RecoveryOptions:
         events, tps, seed, rows_per_batch: the generated input; the seed draws the kills, too.
         state: hdfs or rocksdb, the state store.
         changelog: whether RocksDB uploads changes, in place of snapshots.
-        kill: what a kill kills: driver, executor or both.
+        kill: what a kill kills.
         remote: the storage of the checkpoint; None is the local disk.
         pace_s: a batch is due so long after the one before; 0: at once.
         conf: more Spark confs.
+        servers: Kafka's brokers, for rows that go to a topic; left out: they go to parquet.
     """
 
     query: str
@@ -55,6 +59,7 @@ class RecoveryOptions:
     remote: RemoteStorage | None = None
     pace_s: float = 0.0
     conf: Mapping[str, str] = field(default_factory=dict)
+    servers: str | None = None
 
     @property
     def input(self) -> list[str]:
@@ -83,8 +88,16 @@ def recover(
     out: Path,
     mark: Mapping[str, str],
     say: Callable[[str], None],
+    plan: Sequence[Kill] | None = None,
+    events: Path | None = None,
 ) -> dict[str, Any]:
     """Run the query with its kills; its final table is then in `out`/result.
+
+    Args:
+        build, options, mark, say: the run.
+        out: a directory.
+        plan: its kills; left out: drawn from the seed.
+        events: its input, as parquet for the reference; left out: written for this run.
 
     Returns:
         The splits of each kill and commit, and whether the table equals the reference.
@@ -94,27 +107,40 @@ def recover(
     """
     table, checkpoint = out / "result", out / "checkpoint"
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="nexmark-recovery-", ignore_cleanup_errors=True) as new:
-        work = Path(new)
+    repeated = None
+    with ExitStack() as stack:
+        temporary = tempfile.TemporaryDirectory(
+            prefix="nexmark-recovery-", ignore_cleanup_errors=True
+        )
+        work = Path(stack.enter_context(temporary))
+        sink = ["--sink", f"parquet:{table}"]
+        if options.servers:
+            kafka, topic = stack.enter_context(row_topic(options.servers))
+            sink = ["--sink", f"kafka:{topic}", "--bootstrap-servers", options.servers]
         arguments = [
-            *("--query", options.query, *options.input, "--sink", f"parquet:{table}"),
+            *("--query", options.query, *options.input, *sink),
             *("--rows-per-batch", str(options.rows_per_batch)),
             *(("--pace", str(options.pace_s)) if options.pace_s else ()),
         ]
-        supervisor = Supervisor(
-            _launcher(build, options, work, mark),
-            arguments,
-            checkpoint,
-            options.remote.url(checkpoint) if options.remote else str(checkpoint),
-            table,
-            options.kill,
-            work / _FAULT_FILE if options.remote and options.remote.fault else None,
-            say,
-        )
         batches = -(-options.events // options.rows_per_batch)
-        story = supervisor.run(kill_plan(options.kills, batches, options.seed), options.seed)
+        with _launching(build, options, work, mark, say) as launcher:
+            supervisor = Supervisor(
+                launcher,
+                arguments,
+                checkpoint,
+                options.remote.url(checkpoint) if options.remote else str(checkpoint),
+                table,
+                options.kill,
+                work / _FAULT_FILE if options.remote and options.remote.fault else None,
+                say,
+            )
+            drawn = kill_plan(options.kills, batches, options.seed) if plan is None else plan
+            story = supervisor.run(drawn, options.seed)
+        if options.servers:
+            values = (record.value() or b"{}" for record in kafka.records(topic))
+            repeated = table_of(values, options.query, table)
         say("comparing the final table with the reference")
-        events = dumped_events(Launcher(build, {}, work, mark), options.input)
+        events = events or dumped_events(Launcher(build, {}, work, mark), options.input)
         outcome = validate(options.query, table, events)
     return {
         "query": options.query,
@@ -129,15 +155,30 @@ def recover(
         "right": outcome.success,
         "failures": list(outcome.failures),
         "rows": _rows(table),
+        "repeated_rows": repeated,
     }
 
 
-def _launcher(
-    build: Build, options: RecoveryOptions, work: Path, mark: Mapping[str, str]
-) -> Launcher:
+@contextmanager
+def _launching(
+    build: Build,
+    options: RecoveryOptions,
+    work: Path,
+    mark: Mapping[str, str],
+    say: Callable[[str], None],
+) -> Iterator[Launcher]:
     remote = options.remote.confs(build, work / _FAULT_FILE) if options.remote else {}
-    master = "local[2]" if options.kill == "driver" else CLUSTER
-    return Launcher(build, options.confs | remote, work, mark, master)
+    confs = options.confs | remote
+    if options.servers:
+        from nexmark.kafka.jars import connector
+
+        confs["spark.jars"] = ",".join(map(str, connector(build.version, say)))
+    if options.kill == "worker":
+        with standalone(build, work, mark) as (master, local):
+            yield Launcher(build, confs, work, mark, master, local)
+    else:
+        master = "local[2]" if options.kill == "driver" else CLUSTER
+        yield Launcher(build, confs, work, mark, master)
 
 
 def _as_json(remote: RemoteStorage | None) -> dict[str, Any]:

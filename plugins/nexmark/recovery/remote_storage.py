@@ -69,8 +69,8 @@ class RemoteStorage:
         fault: acts while `fault_file` of the run is there.
     """
 
-    latency_ms: float
-    mb_per_s: float
+    latency_ms: float = 20
+    mb_per_s: float = 20
     seed: int = 1
     fault: Fault | None = None
 

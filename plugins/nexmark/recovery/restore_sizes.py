@@ -1,28 +1,31 @@
 """Restore against the size of the state: grows a query's state, and restarts it at each size.
 
-The query grows once, with snapshots on the local disk. At each size its checkpoint is copied, and
-every restart goes on with a fresh copy, so all see the same state. For changelogs, the query first
-goes on from the copy with changelogs for `DELTAS` batches: a restart loads the snapshot and replays
-these.
+The query grows once, with snapshots on the local disk. At each size every restart goes on with a
+fresh copy of its checkpoint, so all see the same state. For changelogs, the query first goes on
+from a copy with changelogs for `DELTAS` batches: a restart loads the snapshot and replays these.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from nexmark.engines import Build
 from nexmark.recovery.checkpoint_files import commits, gaps
+from nexmark.recovery.kept_runs import KeptRuns
 from nexmark.recovery.launcher import Launcher, last_words, progress
 from nexmark.recovery.recovery_run import state_confs
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.recovery.splits import restore_s, sst_bytes, state_rows
 from nexmark.recovery.supervisor import RecoveryError
+from nexmark_jobs.host.leases import write_whole
 
 DELTAS = 5
 MODES = ("snapshot", "changelog")
@@ -90,30 +93,39 @@ def restarts(
     sizes_mb: list[int],
     mark: Mapping[str, str],
     say: Callable[[str], None],
+    keep: Path | None = None,
 ) -> Iterator[Restarted]:
     """Restart the query at each size, with snapshots and changelogs, locally and remotely.
 
+    `keep`, a directory, has the states and the restarts: a call that was interrupted goes on there.
+
     Raises:
         RecoveryError: The query failed, or its state does not grow.
+        NexmarkError: `keep` has restarts of something else.
     """
     with tempfile.TemporaryDirectory(prefix="nexmark-sizes-", ignore_cleanup_errors=True) as new:
-        runs = _Runs(build, growth, Path(new), mark)
-        grown = Path(new) / "snapshot"
+        runs, kept = _Runs(build, growth, Path(new), mark), keep or Path(new)
+        kept.mkdir(exist_ok=True)
+        known = KeptRuns(f"{growth} on {build.id}", kept / "restarts.jsonl")
+        numbers = range(1, growth.repetitions + 1)
+        before: Path | None = None
         for size in sizes_mb:
-            state_mb, rows = runs.grow(grown, size)
-            say(f"{size} MB: the state has {state_mb:.0f} MB in {rows:,} rows")
-            changed = Path(new) / "changelog"
-            shutil.copytree(grown, changed)
-            more = runs.with_changelogs(changed)
-            found = {"snapshot": (grown, state_mb), "changelog": (changed, state_mb * more / rows)}
-            for repetition in range(growth.repetitions):
-                for mode, (checkpoint, megabytes) in found.items():
-                    for place in ("local", "remote"):
-                        restarted = runs.restart(checkpoint, mode, place, megabytes)
-                        away = f"away for {restarted.interruption_s:.1f} s"
-                        say(f"{size} MB, repetition {repetition + 1}: {mode}, {place}: {away}")
-                        yield restarted
-            shutil.rmtree(changed)
+            snapshot = kept / f"{size}-snapshot"
+            cells = list(product(numbers, MODES, ("local", "remote")))
+            names = [(number, f"{size} MB {mode} {place}") for number, mode, place in cells]
+            if not all(name in known.found for name in names):
+                sizes = runs.grown(kept, size, before)
+                say(f"{size} MB: the state has {sizes['snapshot']:.0f} MB")
+            for name, (_, mode, place) in zip(names, cells, strict=True):
+                if name not in known.found:
+                    restarted = runs.restart(kept / f"{size}-{mode}", mode, place, sizes[mode])
+                    known.keep(*name, asdict(restarted))
+                    away = f"away for {restarted.interruption_s:.1f} s"
+                    say(f"{name[1]}, repetition {name[0]}: {away}")
+                told = known.found[name]
+                yield Restarted(**{each.name: told[each.name] for each in fields(Restarted)})
+            shutil.rmtree(kept / f"{size}-changelog", ignore_errors=True)
+            before = snapshot if snapshot.is_dir() else before
 
 
 @dataclass
@@ -125,6 +137,25 @@ class _Runs:
     work: Path
     mark: Mapping[str, str]
     number: int = 0
+
+    def grown(self, kept: Path, size: int, before: Path | None) -> dict[str, float]:
+        """Make the states of a size, `before` grown further; returns their MB by mode.
+
+        What an interrupted call has made is taken.
+        """
+        ends = (".json", "-snapshot", "-changelog")
+        done, snapshot, changed = (kept / f"{size}{end}" for end in ends)
+        if not done.exists():
+            if before is not None and not snapshot.exists():
+                before.rename(snapshot)
+            state_mb, rows = self.grow(snapshot, size)
+            shutil.rmtree(changed, ignore_errors=True)
+            shutil.copytree(snapshot, changed)
+            more = self.with_changelogs(changed)
+            sizes = {"snapshot": state_mb, "changelog": state_mb * more / rows}
+            write_whole(done, json.dumps(sizes))
+        found: dict[str, float] = json.loads(done.read_text())
+        return found
 
     def grow(self, checkpoint: Path, size_mb: int) -> tuple[float, int]:
         """Run until the SSTs have this size; returns their size and the number of rows."""

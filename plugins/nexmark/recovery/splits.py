@@ -24,6 +24,7 @@ _PARTS = {
     "file_sync_s": ("rocksdbCommitFileSyncLatencyMs",),
     "zip_s": ("rocksdbSaveZipFilesLatencyMs",),
 }
+_LOADED = "rocksdbNumLoadedFromDfs"
 _COUNTS = {
     "uploaded_bytes": "rocksdbBytesCopied",
     "files_copied": "rocksdbFilesCopied",
@@ -95,7 +96,7 @@ def kill_split(
         "load_s": restore_s(first),
         "replay_s": None if replay is None else replay / _MS,
         "first_commit_s": round(min(after) - began, 3) if after else None,
-        "stores_loaded_from_checkpoint": _sum(first, "rocksdbNumLoadedFromDfs"),
+        "stores_loaded_from_checkpoint": _sum(first, _LOADED),
     }
 
 
@@ -110,6 +111,7 @@ def commit_splits(progress: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
             **{name: _metric(operator, metric) for name, metric in _COUNTS.items()},
             "state_rows": operator["numRowsTotal"],
             "state_bytes": operator["memoryUsedBytes"],
+            **{"stores": _stores(operator), "stores_loaded": _metric(operator, _LOADED)},
         }
         for batch in progress
         for operator in batch.get("stateOperators", [])
@@ -151,6 +153,15 @@ def catch_up(kill: float, commits: Mapping[int, float], pace_s: float) -> float 
     bound = statistics.median(before) + pace_s / 2
     ends = [at for batch, at in commits.items() if at > kill and late[batch] < bound]
     return round(min(ends) - kill, 3) if ends else None
+
+
+def _stores(operator: Mapping[str, Any]) -> int | None:
+    """How many stores the metrics are of: of a join with several in a partition, one of two."""
+    found, partitions = operator.get("numStateStoreInstances"), operator.get("numShufflePartitions")
+    if found is None or partitions is None:
+        return None
+    several = operator["operatorName"] == "symmetricHashJoin" and found > partitions
+    return int(found) // (2 if several else 1)
 
 
 def _less(away: float | None, regular: float | None) -> float | None:

@@ -14,14 +14,17 @@ from typing import Any, Literal
 
 from nexmark.errors import NexmarkError
 from nexmark.recovery.checkpoint_files import commits, local_stores, moment, size
+from nexmark.recovery.daemons import WORKER, replace_worker
 from nexmark.recovery.kill_plan import Kill
-from nexmark.recovery.launcher import Running, Starter, last_words, progress
+from nexmark.recovery.launcher import EXECUTOR, Running, Starter, last_words, progress
 from nexmark.recovery.remote_storage import SEED_CONF
 from nexmark.recovery.splits import KillRecord
 from nexmark.recovery.trigger import Trigger
 from nexmark_jobs.ending import error_class
 
-What = Literal["driver", "executor", "both"]
+What = Literal["driver", "executor", "worker", "both"]
+_REPLACED = {"executor": EXECUTOR, "worker": WORKER}
+"""What the driver outlives, by a word of its command line."""
 
 _POLL_S = 0.02
 _RUN_S = 3600.0
@@ -127,7 +130,7 @@ class Supervisor:
                 left.pop(0)
                 trigger = None
                 what, batch = moment(self._spark(), committed, scratch, since)
-                again = at if self.what != "executor" else None
+                again = None if self.what in _REPLACED else at
                 attempt = len(story.attempts) + (again is not None)
                 behind = sum(size(store) for store in local_stores(scratch))
                 story.killed.append(KillRecord(at, again, batch, what, self.what, attempt, behind))
@@ -142,15 +145,19 @@ class Supervisor:
         return True
 
     def _kill(self, process: Running, draws: random.Random) -> bool:
-        """Kill; returns False if there is no executor that could be killed."""
-        if self.what != "executor":
+        """Kill; returns False if there is no such process."""
+        if self.what not in _REPLACED:
             process.kill()
             return True
-        executors = self.launcher.executors()
-        if not executors:
+        found = self.launcher.processes(_REPLACED[self.what])
+        if not found:
             return False
+        lost = draws.choice(found)
         with contextlib.suppress(ProcessLookupError):
-            os.kill(draws.choice(executors).pid, signal.SIGKILL)
+            if self.what == "worker":
+                replace_worker(lost)
+            else:
+                os.kill(lost.pid, signal.SIGKILL)
         return True
 
     def _break_storage(self) -> None:
@@ -160,7 +167,7 @@ class Supervisor:
 
     def _note_end(self, code: int | None, result: Path, story: Story) -> None:
         reason = last_words(self.launcher.log(result))
-        expected = self.fault_file is not None or (self.what == "executor" and story.killed)
+        expected = self.fault_file is not None or (self.what in _REPLACED and story.killed)
         if code == _WRONG_ARGUMENTS or not expected or len(story.ends) >= _MOST_ENDS:
             raise RecoveryError(f"recovery: {reason}")
         end = {

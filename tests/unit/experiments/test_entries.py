@@ -15,6 +15,7 @@ from nexmark.config.experiment_models import EXPERIMENT_QUERY_NAMES
 from nexmark.expectations.contract import EXPERIMENT_CONTRACTS
 from nexmark.experiments.experiment_run import check_arms, trial_order, trials_of
 from nexmark.experiments.local_applications import ExperimentError
+from nexmark.recovery import remote_storage
 from nexmark_jobs.experiments import EXPERIMENT_QUERIES
 from nexmark_jobs.queries import QUERIES
 
@@ -121,7 +122,7 @@ def test_queries_contracts_and_names_of_experiments_agree() -> None:
 
 
 def test_every_arm_has_every_place_as_often() -> None:
-    for name, pairs in (("long-window", 4), ("multi-input", 6)):
+    for name, pairs in (("redundant-shuffle", 4), ("multi-input", 6)):
         one = load_experiments()[name]
         trial = next(iter(trials_of(one, builds("4.3.0", one.arms), cast(Any, None))))
         order = trial_order(trial, pairs)
@@ -130,6 +131,24 @@ def test_every_arm_has_every_place_as_often() -> None:
             places[arm].append(number)
         assert {len(x) for x in places.values()} == {pairs}
         assert len({sum(x) for x in places.values()}) == 1, order
+
+
+def test_an_arm_with_a_remote_checkpoint_differs_from_its_twin_by_the_storage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_storage, "compiled", lambda build: Path("/classes"))
+    asked: list[dict[str, str]] = []
+    fake = SimpleNamespace(work=tmp_path, run=lambda *args, confs, **rest: asked.append(confs))
+    one = load_experiments()["remote-state"]
+    trial = next(iter(trials_of(one, builds("4.3.0", one.arms), cast(Any, fake))))
+    for arm in one.arms:
+        trial._submit(arm, arm, "noop", sampled=True)
+    for local, remote in zip(asked[::2], asked[1::2], strict=True):
+        assert local.items() <= remote.items()
+        more = remote.keys() - local.keys()
+        assert "spark.sql.streaming.checkpointLocation" in more
+        assert remote["spark.hadoop.fs.slow.latency.ms"] == "20"
+    assert len({tuple(sorted(confs.items())) for confs in asked}) == len(one.arms)
 
 
 def test_new_adds_an_entry_that_loads_and_can_be_run(

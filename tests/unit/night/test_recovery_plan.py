@@ -59,6 +59,7 @@ def test_every_repetition_is_verified_so_there_are_no_more_events_to_verify() ->
 def test_queries_and_clusters_that_cannot_be_measured_are_named() -> None:
     (said,) = recovery_night.problems(planned(queries="q10,q20"))
     assert said.startswith("queries: the result of q10 cannot be compared after a kill")
+    assert recovery_night.problems(changed(kill="worker")) == []
     there = planned(cluster="nexmark")
     (said,) = recovery_night.problems(there)
     assert said.startswith("workload recovery: on hosts only the driver can be killed")

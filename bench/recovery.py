@@ -1,0 +1,158 @@
+"""What the shipped gate makes of recovery: `nexmark bench recovery`.
+
+Runs one query, killed half-way between two commits, in rounds of three: the baseline, the control
+(the same once more), and the slowed arm, whose remote storage has a longer latency. `bench.rounds`
+draws comparisons from the rounds. CPU is of all processes of a run. Prints noise, smallest visible
+change and the bars: no alarm between equal arms, the slowed one found by its restore and not by
+its CPU. Exit code 1 when one is missed. With --figures every run is kept in a file, and the same
+command continues where it stopped.
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench.arguments import Parser, whole
+from bench.rounds import Rounds
+from nexmark.cli.recovery_verbs import marked_processes
+from nexmark.config import load, paths
+from nexmark.config.load import load_gate
+from nexmark.engines import Build, resolve
+from nexmark.errors import NexmarkError
+from nexmark.model import COMMIT, CPU, INTERRUPTION, RESTORE, Arm
+from nexmark.night.recovery_night import figures_of
+from nexmark.recovery.kept_runs import KeptRuns
+from nexmark.recovery.kill_plan import Kill, spread_kills
+from nexmark.recovery.launcher import Launcher
+from nexmark.recovery.recovery_run import RecoveryOptions, dumped_events, recover
+from nexmark.recovery.remote_storage import RemoteStorage
+from nexmark.terminal import say
+from nexmark.verdict.order import fresh_pairs
+from nexmark_jobs.host.processes import OWNER_VARIABLE, owned
+
+METRICS = (RESTORE, COMMIT, INTERRUPTION, CPU)
+
+
+@dataclass(frozen=True)
+class KilledQueries:
+    """Runs queries with kills, below `work`; `mark` is of their processes."""
+
+    work: Path
+    mark: Mapping[str, str]
+
+    def run(
+        self, build: Build, options: RecoveryOptions, plan: Sequence[Kill] | None = None
+    ) -> dict[str, Any]:
+        """Run once; returns what `recover` tells, with the CPU time of its processes."""
+        events, out = self._events(build, options), self.work / "out"
+        before = _cpu_s()
+        try:
+            told = recover(build, options, out, self.mark, say, plan, events)
+        finally:
+            shutil.rmtree(out, ignore_errors=True)
+        return told | {CPU: (_cpu_s() - before) * 1e6 / options.events}
+
+    def left(self) -> list[str]:
+        """What the runs have left: processes, and files that are not the input."""
+        processes = [process.command for process in owned(self.mark[OWNER_VARIABLE])]
+        files = [each.name for each in self.work.iterdir() if not each.name.startswith("input ")]
+        return processes + files
+
+    def _events(self, build: Build, options: RecoveryOptions) -> Path:
+        """The input for the reference, written once."""
+        place = self.work / " ".join(["input", *options.input])
+        if not (place / "done").exists():
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir()
+            dumped_events(Launcher(build, {}, place, self.mark), options.input)
+            (place / "done").touch()
+        return place / "events"
+
+
+@contextmanager
+def killed_queries(what: str) -> Iterator[KilledQueries]:
+    """Runs that leave nothing behind; all temporary files of this process are theirs."""
+    with (
+        tempfile.TemporaryDirectory(prefix="nexmark-kills-", ignore_cleanup_errors=True) as work,
+        marked_processes(f"bench {what} {work}") as mark,
+    ):
+        usual, tempfile.tempdir = tempfile.tempdir, work
+        try:
+            yield KilledQueries(Path(work), mark)
+        finally:
+            tempfile.tempdir = usual
+
+
+def build_of(engine: str) -> Build:
+    """The build of an engine."""
+    return resolve(load().engines[engine].build, paths.builds_dir(), say=say)
+
+
+def right(told: Mapping[str, Any], kills: int) -> Mapping[str, Any]:
+    """The same; NexmarkError if the table is wrong, or the query was not killed so often."""
+    if not told["right"] or len(told["kills"]) < kills:
+        wrong = told["failures"] or [f"reached its end after {len(told['kills'])} kills"]
+        raise NexmarkError(f"{told['query']}: {'; '.join(wrong)}")
+    return told
+
+
+def options_parser(prog: str, text: str | None) -> Parser:
+    """A parser with the options that benchmarks of recovery share."""
+    engines = tuple(load().engines)
+    parser = Parser(prog=f"bench.{prog}", description=(text or "").split("\n", 1)[0])
+    parser.add_argument("--query", default="q20")
+    parser.add_argument("--events", type=whole(1_000, 10**9), default=20_000)
+    parser.add_argument("--rows-per-batch", type=whole(100, 10**8), default=4_000)
+    parser.add_argument("--engine", choices=engines, default=engines[0])
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; 0, 1 when a bar is missed, 2 for a wrong argument."""
+    gate = load_gate()
+    pairs = gate.pairs + fresh_pairs(gate.pairs, gate)
+    parser = options_parser("recovery", __doc__)
+    parser.add_argument("--kill", choices=("driver", "executor", "worker"), default="driver")
+    parser.add_argument("--rounds", type=whole(pairs, 1000), default=pairs)
+    parser.add_argument("--latency-ms", type=whole(1, 1000), default=20)
+    parser.add_argument("--slower", type=float, default=2.0, help="times the latency")
+    parser.add_argument("--figures", type=Path, help="a file for every run, or with some")
+    given = parser.parse_args(argv)
+    storage = RemoteStorage(given.latency_ms, 20)
+    options = RecoveryOptions(
+        *(given.query, 1, given.events, 1_000, 1, given.rows_per_batch, "rocksdb", False),
+        *(given.kill, storage),
+    )
+    slow = replace(options, remote=replace(storage, latency_ms=given.slower * storage.latency_ms))
+    plan = spread_kills(-(-given.events // given.rows_per_batch), 0.5, 1)
+    of = f"{given.query} {given.events}/{given.rows_per_batch} {given.engine}, "
+    of += f"{given.kill} killed, {given.latency_ms} ms, {given.slower:g} times slower"
+    with killed_queries("recovery") as queries:
+        kept = KeptRuns(of, given.figures or queries.work / "input runs.jsonl")
+        rounds = Rounds(kept, given.query, given.rounds, METRICS)
+        for number, arm in rounds.missing("recovery"):
+            told = queries.run(build_of(given.engine), slow if arm == Arm.SLOWED else options, plan)
+            figures = figures_of(right(told, 1)) | {CPU: told[CPU]}
+            kept.keep(number, arm, figures)
+            say(f"round {number} {arm}: {', '.join(f'{k} {v:.2f}' for k, v in figures.items())}")
+    print(f"\n{of}; {given.rounds} rounds")
+    slowed = f"latency times {given.slower:g}"
+    return rounds.report(gate, gate.recovery_metric, slowed, quiet=[CPU])
+
+
+def _cpu_s() -> float:
+    """User and system time of the ended children of this process."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    sys.exit(main())
