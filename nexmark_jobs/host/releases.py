@@ -269,7 +269,7 @@ def _part(root: Path, name: str) -> Path:
 
 
 def _hashed(file: IO[bytes], copy: BinaryIO | None = None) -> str:
-    """The SHA-256 of what is left of a file, of which a `copy` is written."""
+    """The SHA-256 of what is left of a file; a `copy` gets the same bytes."""
     hashed = hashlib.sha256()
     while data := file.read(_CHUNK):
         hashed.update(data)
