@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark_jobs.ending import UsageError
-from nexmark_jobs.experiments import EXPERIMENT_QUERIES
+from nexmark_jobs.experiments import query_named
 from nexmark_jobs.generator import GeneratorConfig
 from nexmark_jobs.generator.generator_options import (
     OneLineParser,
@@ -206,10 +206,11 @@ def _pace(text: str) -> float:
 
 
 def _query(name: str) -> Query:
-    found = QUERIES.get(name) or EXPERIMENT_QUERIES.get(name)
-    if found is None:
-        raise UsageError(f"--query: unknown query '{name}'; use one of {', '.join(QUERIES)}")
-    return found
+    try:
+        return query_named(name)
+    except KeyError:
+        known = ", ".join(QUERIES)
+        raise UsageError(f"--query: unknown query '{name}'; use one of {known}") from None
 
 
 def _check_formulation(query: Query, name: str | None) -> None:

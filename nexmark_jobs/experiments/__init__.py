@@ -11,9 +11,9 @@ from nexmark_jobs.experiments import (
     long_window,
     reused_view,
 )
-from nexmark_jobs.queries.formulation import Query
+from nexmark_jobs.queries import QUERIES, Query
 
-__all__ = ["EXPERIMENT_QUERIES"]
+__all__ = ["EXPERIMENT_QUERIES", "query_named"]
 
 EXPERIMENT_QUERIES: dict[str, Query] = {
     query.name: query
@@ -28,3 +28,8 @@ EXPERIMENT_QUERIES: dict[str, Query] = {
     )
 }
 """Every query of the experiments by its name."""
+
+
+def query_named(name: str) -> Query:
+    """A query of the nights or of the experiments; KeyError for an unknown name."""
+    return QUERIES[name] if name in QUERIES else EXPERIMENT_QUERIES[name]

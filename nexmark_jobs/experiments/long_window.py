@@ -5,6 +5,8 @@ FROM HOP(bid, dateTime, slide 1 minute, size 1 hour)
 GROUP BY auction % 100, window_start, window_end
 """
 
+from typing import Any
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -25,16 +27,88 @@ def windows(streams: Streams) -> DataFrame:
 
 def panes(streams: Streams) -> DataFrame:
     """Aggregate panes of a minute first; each pane, not each bid, becomes sixty rows."""
-    per_pane = (
-        _slots(streams)
-        .groupBy(F.window("dateTime", SLIDE), "slot")
-        .agg(F.count(F.lit(1)).alias("bids"), F.sum("price").alias("total"))
-    )
     return _named(
-        per_pane.groupBy(F.window(F.window_time("window"), SIZE, SLIDE), "slot").agg(
-            F.sum("bids").alias("bids"), F.sum("total").alias("total")
-        )
+        _panes(streams)
+        .groupBy(F.window(F.window_time("window"), SIZE, SLIDE), "slot")
+        .agg(F.sum("bids").alias("bids"), F.sum("total").alias("total"))
     )
+
+
+def retraction(streams: Streams) -> DataFrame:
+    """Keep the sums of the hour: add each pane once, take it away once when it is an hour old.
+
+    The sums are state of our own, in Python, which needs pandas, PyArrow and RocksDB.
+    """
+    ends = F.unix_millis("window.end")
+    given = _panes(streams).select(
+        "slot", ends.alias("ended"), "bids", "total", F.window_time("window").alias("at")
+    )
+    slid = given.groupBy("slot").transformWithState(
+        _retraction(),
+        outputStructType="slot bigint, ended bigint, bids bigint, total bigint",
+        outputMode="Append",
+        timeMode="EventTime",
+    )
+    end = F.timestamp_millis("ended")
+    window = F.struct((end - F.expr(f"INTERVAL {SIZE}")).alias("start"), end.alias("end"))
+    return _named(slid.withColumn("window", window))
+
+
+def _retraction() -> Any:
+    """The sums of a slot; nested, so that workers need no package of ours."""
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+    hour, minute = 3_600_000, 60_000
+    kept = "ended bigint, bids bigint, total bigint, panes array<array<bigint>>"
+
+    class Retraction(StatefulProcessor):
+        def init(self, handle: Any) -> None:
+            self._handle, self._sums = handle, handle.getValueState("sums", kept)
+
+        def close(self) -> None:
+            pass
+
+        def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:
+            """Keep the panes until the watermark is beyond them."""
+            ended, bids, total, panes = self._read()
+            panes |= {row.ended: (row.bids, row.total) for row in rows}
+            self._keep(ended, bids, total, panes)
+            return iter(())
+
+        def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Any:
+            """Put out the windows that the watermark has closed."""
+            from pyspark.sql import Row
+
+            until = timerValues.getCurrentWatermarkInMs()
+            ended, bids, total, panes = self._read()
+            while panes and (end := ended + minute if bids else min(panes)) <= until:
+                ended, more = end, panes.get(end, (0, 0))
+                bids, total = bids + more[0], total + more[1]
+                yield Row(slot=key[0], ended=ended, bids=bids, total=total)
+                gone = panes.pop(ended - hour + minute, (0, 0))
+                bids, total = bids - gone[0], total - gone[1]
+            self._keep(ended, bids, total, panes)
+
+        def _read(self) -> Any:
+            if not self._sums.exists():
+                return 0, 0, 0, {}
+            ended, bids, total, panes = self._sums.get()
+            return ended, bids, total, {end: (count, price) for end, count, price in panes}
+
+        def _keep(self, ended: int, bids: int, total: int, panes: Any) -> None:
+            if not panes:
+                self._sums.clear()
+                return
+            self._handle.registerTimer(ended + minute if bids else min(panes))
+            self._sums.update((ended, bids, total, [[end, *pane] for end, pane in panes.items()]))
+
+    return Retraction()
+
+
+def _panes(streams: Streams) -> DataFrame:
+    """Count the bids of each minute."""
+    per_pane = _slots(streams).groupBy(F.window("dateTime", SLIDE), "slot")
+    return per_pane.agg(F.count(F.lit(1)).alias("bids"), F.sum("price").alias("total"))
 
 
 def _slots(streams: Streams) -> DataFrame:
@@ -55,6 +129,10 @@ def _named(counted: DataFrame) -> DataFrame:
 QUERY = Query(
     "long_window",
     ("slot", "window_start", "window_end", "bids", "total"),
-    (Formulation("windows", windows), Formulation("panes", panes)),
+    (
+        Formulation("windows", windows),
+        Formulation("panes", panes),
+        Formulation("retraction", retraction, min_spark=(4, 1)),
+    ),
     needs_end_of_input=True,
 )

@@ -79,8 +79,8 @@ def short(task_id: str) -> str:
 
 def test_every_engine_has_its_dag_and_none_is_broken(bag: DagBag) -> None:
     assert bag.import_errors == {}
-    others = ["nexmark_accept", "nexmark_build", "nexmark_experiment", "nexmark_signoff"]
-    assert sorted(bag.dags) == sorted([*NIGHTLY, *others])
+    others = ("accept", "build", "experiment", "rollout", "signoff")
+    assert sorted(bag.dags) == sorted([*NIGHTLY, *(f"nexmark_{name}" for name in others)])
     assert "nexmark_spark_4_3_0" in NIGHTLY
 
 
@@ -304,6 +304,38 @@ class TestSignOff:
             assert name in str(signoff.doc_md)
 
 
+class TestRollout:
+    @pytest.fixture
+    def dag(self, bag: DagBag) -> DAG:
+        return bag.dags["nexmark_rollout"]
+
+    def test_a_run_is_a_night_that_its_stage_decides(self, dag: DAG, bag: DagBag) -> None:
+        night = set(bag.dags[NIGHTLY[0]].task_ids)
+        assert set(dag.task_ids) - night == {"stage", "next_stage"}
+        assert night - set(dag.task_ids) == {"verdict"}
+        assert {task.task_id for task in dag.leaves} == {"next_stage", "stop_cluster"}
+        assert "report" in dag.get_task("stop_cluster").upstream_task_ids
+
+    def test_only_a_green_stage_is_followed_by_the_next(self, dag: DAG) -> None:
+        stage, following = dag.get_task("stage"), dag.get_task("next_stage")
+        assert stage.upstream_task_ids == {"report"}
+        assert following.upstream_task_ids == {"stage"}
+        assert (stage.trigger_rule, following.trigger_rule) == ("all_success", "all_success")
+        assert (stage.retries, dag.max_active_runs) == (0, 1)
+
+    def test_a_new_one_and_one_to_resume_are_both_allowed(self, dag: DAG) -> None:
+        from airflow.sdk.exceptions import ParamValidationError
+
+        dag.params.validate()
+        for name, wrong in (("workload", "no-such"), ("repetitions", 0), ("stages", 3)):
+            with pytest.raises(ParamValidationError):
+                dag.params.get_param(name).resolve(wrong)
+
+    def test_the_documentation_tells_of_its_own_tasks_and_params(self, dag: DAG) -> None:
+        for name in ("stage", "next_stage", *dag.params):
+            assert f"`{name}`" in str(dag.doc_md), name
+
+
 class TestExperiment:
     @pytest.fixture
     def dag(self, bag: DagBag) -> DAG:
@@ -358,6 +390,7 @@ print(json.dumps({
     before = ["deploy", "dump_events", "judge", "preflight", "reap", "report", "start_cluster"]
     assert found["nexmark_spark_4_3_0"] == [*before, "verdict"]
     assert found["nexmark_signoff"] == sorted([*before, "question", "evidence", "decision"])
+    assert found["nexmark_rollout"] == sorted([*before, "stage"])
     assert found["nexmark_accept"] == []
 
 

@@ -63,13 +63,15 @@ def dags() -> list[DAG]:
         build_experiment_dag,
         build_nightly_dag,
         build_on_demand_dag,
+        build_rollout_dag,
     )
     from nexmark.dag.signoff import build_signoff_dag
 
     config = load()
     nightly = build_nightly_dag(next(iter(config.engines.values())), config)
     others = [build_on_demand_dag(config), build_signoff_dag(config), build_accept_dag()]
-    return [nightly, *others, build_experiment_dag(config, load_experiments())]
+    experiment = build_experiment_dag(config, load_experiments())
+    return [nightly, *others, experiment, build_rollout_dag(config)]
 
 
 @cache

@@ -142,8 +142,11 @@ def test_an_airflow_of_ones_own_by_the_page(place: Path, database: Postgresql) -
     assert "postgresql+psycopg2" in state
     assert "LocalExecutor" in state
     assert "No data found" in errors, errors
-    own = ["nexmark_accept", "nexmark_build", "nexmark_experiment", "nexmark_signoff"]
-    for dag in [*own, *(engine.dag_id for engine in load().engines.values())]:
+    own = ("accept", "build", "experiment", "rollout", "signoff")
+    for dag in [
+        *(f"nexmark_{name}" for name in own),
+        *(engine.dag_id for engine in load().engines.values()),
+    ]:
         assert dag in dags, dag
     results = create_engine(database.url("nexmark").replace("postgresql:", "postgresql+psycopg:"))
     with results.connect() as rows:

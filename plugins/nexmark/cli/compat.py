@@ -34,7 +34,9 @@ def compat(
     second: Annotated[
         str | None, typer.Option("--to", help="The build they are to go on with (default: --from).")
     ] = None,
-    query: Annotated[str | None, text_option("One query (default: all with state).")] = None,
+    query: Annotated[
+        str | None, text_option("One, also of an experiment (default: all with state).")
+    ] = None,
     formulation: Annotated[str | None, text_option("Of --query: on both sides.")] = None,
     against: Annotated[str | None, text_option("Instead of it, on the side of --to.")] = None,
     formulations: Annotated[
@@ -107,6 +109,7 @@ def _queries(
     """The names of the queries; refuses unknown queries and formulations."""
     from nexmark.errors import suggest
     from nexmark_jobs.ending import UsageError
+    from nexmark_jobs.experiments import EXPERIMENT_QUERIES, query_named
     from nexmark_jobs.queries import QUERIES, add_formulations
 
     if formulation is not None and query is None:
@@ -120,8 +123,9 @@ def _queries(
             raise UsageError(f"--formulations: {error}") from None
     if query is None:
         return list(QUERIES)
-    known_query(query)
-    known = [each.name for each in QUERIES[query].formulations]
+    if query not in EXPERIMENT_QUERIES:
+        known_query(query)
+    known = [each.name for each in query_named(query).formulations]
     for option, name in (("--formulation", formulation), ("--against", against)):
         if name is not None and name not in known:
             raise typer.BadParameter(

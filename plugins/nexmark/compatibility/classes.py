@@ -45,14 +45,14 @@ def cases_of(
     against: str | None = None,
 ) -> list[Case]:
     """Each query with the formulation asked for, or the best one that both builds can run."""
-    from nexmark_jobs.queries import QUERIES
+    from nexmark_jobs.experiments import query_named
 
     cases = []
     for name in queries:
         older = min(builds, key=release)
         first = builds[0].version if against else older.version
-        one = QUERIES[name].formulation(first, formulation).name
-        other = QUERIES[name].formulation(builds[1].version, against).name if against else one
+        one = query_named(name).formulation(first, formulation).name
+        other = query_named(name).formulation(builds[1].version, against).name if against else one
         cases.append(Case(name, one, other))
     return cases
 

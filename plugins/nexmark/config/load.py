@@ -17,6 +17,7 @@ from nexmark.config.models import (
     ACCEPT_DAG_ID,
     BUILD_DAG_ID,
     EXPERIMENT_DAG_ID,
+    ROLLOUT_DAG_ID,
     SIGNOFF_DAG_ID,
     Config,
     Engine,
@@ -75,6 +76,7 @@ def _of_recovery(given: Mapping[str, Any]) -> dict[str, Any]:
 _RESERVED = {
     **{BUILD_DAG_ID: "a build on demand", ACCEPT_DAG_ID: "accept a run"},
     **{SIGNOFF_DAG_ID: "sign a release off", EXPERIMENT_DAG_ID: "measure an experiment"},
+    ROLLOUT_DAG_ID: "roll a conf or a build out",
 }
 
 

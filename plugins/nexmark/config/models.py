@@ -33,6 +33,8 @@ ACCEPT_DAG_ID = "nexmark_accept"
 SIGNOFF_DAG_ID = "nexmark_signoff"
 #: The DAG that measures an experiment.
 EXPERIMENT_DAG_ID = "nexmark_experiment"
+#: The DAG of a rollout: a run of it is a stage.
+ROLLOUT_DAG_ID = "nexmark_rollout"
 
 
 class BuildSource(Model):

@@ -122,6 +122,22 @@ def experiment_params(config: Config, experiments: Iterable[str]) -> dict[str, P
     }
 
 
+def rollout_params(config: Config) -> dict[str, Param]:
+    """The params of `nexmark_rollout`: of a new rollout, or of one to resume."""
+    said = {
+        "build": f"Of the new arm: {BUILD}; empty: the old one.",
+        "against": "Of the old arm, written the same way; empty: the engine's.",
+    }
+    return {
+        **{name: _param(name) for name in ("stages", "candidate_conf", "repetitions")},
+        **{name: _param(name, description=text) for name, text in said.items()},
+        "engine": _one_of("engine", config.engines, config.newest.name),
+        "workload": _of_engine("workload", config.workloads),
+        "cluster": _of_engine("cluster", config.clusters),
+        **{name: _param(name) for name in ("name", "resume", "accept")},
+    }
+
+
 def accept_params() -> dict[str, Param]:
     """The params of `nexmark_accept`; run and reason have no default, they must be given."""
     until = "a day (2027-01-31, UTC) or a number of days (30d); empty: without end."

@@ -6,6 +6,7 @@
     q:  plan >> verify >> expectations >> start_samplers >> repetition (mapped) >> stop_samplers
         >> record
     confirmation:  suspects >> start_samplers >> fresh (mapped) >> stop_samplers >> record >> flames
+    nexmark_rollout:  the night of a stage, with >> stage >> next_stage for the verdict
     nexmark_experiment:  steps >> measure (mapped: a fresh application each) >> table
 
 `start_cluster` and `dump_events` are setups of the teardown `stop_cluster`: if one fails, nothing
@@ -27,6 +28,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import DAG, TaskGroup, XComArg, task
 from airflow.sdk.definitions.mappedoperator import OperatorPartial
 from airflow.sdk.definitions.param import ParamsDict
@@ -36,6 +38,7 @@ from nexmark.config import (
     ACCEPT_DAG_ID,
     BUILD_DAG_ID,
     EXPERIMENT_DAG_ID,
+    ROLLOUT_DAG_ID,
     Config,
     Engine,
     Experiment,
@@ -45,12 +48,13 @@ from nexmark.dag.dag_params import (
     experiment_params,
     nightly_params,
     on_demand_params,
+    rollout_params,
 )
 from nexmark.dag.notifying import notifiers, notify
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.night.night_progress import tell_failure, tell_retry
 from nexmark.night.run_directory import CONFIRMATION, run_order
-from nexmark.tasks import experiment_steps, judging, query, sampling, upgrading
+from nexmark.tasks import experiment_steps, judging, query, rollout_steps, sampling, upgrading
 from nexmark.tasks import infrastructure as clusters
 from nexmark.tasks.preflight import preflight
 from nexmark.tasks.query import record
@@ -239,6 +243,30 @@ def _submit_each(task_id: str, minutes: int) -> OperatorPartial:
     return NexmarkSubmitOperator.partial(
         task_id=task_id, execution_timeout=timedelta(minutes=minutes), **_IN_TURN, **_SUBMIT_OPTIONS
     )
+
+
+def build_rollout_dag(config: Config) -> DAG:
+    """The DAG of a rollout: a run is the night of a stage, and a green one triggers the next."""
+    with dag_of(
+        ROLLOUT_DAG_ID,
+        "Nexmark: roll a conf or a build out",
+        "Give a conf or a build to queries stage by stage, up to the first red one",
+        text_of("rollout"),
+        "rollout",
+    ) as dag:
+        check = task_of("preflight", 10, pool=POOL)(rollout_steps.rollout_preflight)()
+        report, stop = wire_night(check, run_order(config.gate))
+        stage = task_of("stage", 15)(rollout_steps.judge_stage)()
+        following = TriggerDagRunOperator.partial(
+            task_id="next_stage",
+            trigger_dag_id=ROLLOUT_DAG_ID,
+            execution_timeout=timedelta(minutes=5),
+        )
+        report >> stop
+        report >> stage >> following.expand(conf=stage)
+    notify(dag, notifiers())
+    dag.params = ParamsDict(rollout_params(config))
+    return dag
 
 
 def build_experiment_dag(config: Config, experiments: dict[str, Experiment]) -> DAG:

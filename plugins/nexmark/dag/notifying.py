@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: Where a red night ends; a DAG has some of them.
 ENDS = (
     *("preflight", "reap", "deploy", "start_cluster", "dump_events", "judge", "report", "verdict"),
-    *("question", "evidence", "decision"),
+    *("question", "evidence", "decision", "stage"),
 )
 
 

@@ -14,8 +14,8 @@ from nexmark.experiments.gains import Crossing, TrialResult, crossings, trial_re
 from nexmark.experiments.local_applications import RESULT, ExperimentError, LocalApplications
 from nexmark.verdict.order import arm_order
 from nexmark_jobs.ending import UsageError
-from nexmark_jobs.experiments import EXPERIMENT_QUERIES
-from nexmark_jobs.queries import QUERIES, Query
+from nexmark_jobs.experiments import query_named
+from nexmark_jobs.queries import Query
 
 Say = Callable[[str], None]
 
@@ -110,11 +110,6 @@ def judge(trial: Trial, runs: list[ArmRun], problems: Mapping[str, str], say: Sa
         comparable=query.deterministic,
         reference=reference,
     )
-
-
-def query_named(name: str) -> Query:
-    """A query of the nights or of the experiments."""
-    return QUERIES[name] if name in QUERIES else EXPERIMENT_QUERIES[name]
 
 
 def check_arms(experiment: Experiment, builds: Mapping[str, Build]) -> None:

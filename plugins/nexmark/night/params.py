@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -95,7 +95,7 @@ class NightParams(BaseModel):
     )
 
     @classmethod
-    def of(cls, params: Mapping[str, Any]) -> NightParams:
+    def of(cls, params: Mapping[str, Any]) -> Self:
         """Return the params of a mapping, as Airflow has them; NexmarkError for a bad one."""
         try:
             return cls.model_validate(
@@ -108,9 +108,24 @@ class NightParams(BaseModel):
             raise NexmarkError(f"{name}: {value!r}: {text}; correct it") from None
 
 
+class RolloutParams(NightParams):
+    """The params of a rollout, beside the params that it shares with its nights."""
+
+    stages: str | None = Field(
+        None, max_length=2000, description="Queries by stage: 'q0,q1; q2-q8; all'."
+    )
+    name: str | None = Field(None, max_length=100, description="To resume it by; empty: the time.")
+    resume: str | None = Field(
+        None, max_length=100, description="Go on with the rollout of that name."
+    )
+    accept: str | None = Field(
+        None, max_length=2000, description="With resume: why the red stage is fine."
+    )
+
+
 def schema_of(name: str) -> dict[str, Any]:
     """Return the JSON schema of a param as a form wants it: one list of types, "null" first."""
-    schema = dict(NightParams.model_json_schema()["properties"][name])
+    schema = dict(RolloutParams.model_json_schema()["properties"][name])
     schema.pop("default", None)
     types: list[str] = []
     for option in schema.pop("anyOf", ()):
@@ -123,4 +138,4 @@ def schema_of(name: str) -> dict[str, Any]:
 
 def help_of(name: str) -> str:
     """Return what an option of a command says about a param."""
-    return str(NightParams.model_fields[name].description)
+    return str(RolloutParams.model_fields[name].description)

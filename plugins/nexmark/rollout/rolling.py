@@ -84,7 +84,7 @@ def resumed(rollout: Rollout, store: Store, who: str, reason: str | None) -> Rol
     stage = rollout.stopped
     if stage is None:
         if reason is not None:
-            raise NexmarkError(f"--accept: rollout {rollout.name} is not stopped; leave it out")
+            raise NexmarkError(f"accept: rollout {rollout.name} is not stopped; leave it out")
         return rollout
     said = _said(stage, store, who, reason)
     if not said:

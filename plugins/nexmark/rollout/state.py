@@ -124,7 +124,7 @@ class Rollout(Model):
         except FileNotFoundError:
             known = sorted(each.stem for each in path.parent.glob("*.json"))
             names = f"there are: {', '.join(known)}" if known else "there is none yet"
-            raise NexmarkError(f"--resume: no rollout {name!r}; {names}") from None
+            raise NexmarkError(f"resume: no rollout {name!r}; {names}") from None
         except ValidationError as errors:
             error = errors.errors(include_url=False)[0]
             place = ".".join(map(str, error["loc"]))
@@ -153,7 +153,7 @@ def parse_stages(text: str, known: Sequence[str]) -> tuple[tuple[str, ...], ...]
         queries = [query for word in stage.split(",") for query in _named(word.strip(), known)]
         if stage.strip() == _ALL:
             queries = [query for query in known if query not in before]
-        where = f"--stages: stage {number}"
+        where = f"stages: stage {number}"
         if not queries:
             raise NexmarkError(f"{where}: {stage.strip()!r} has no query left; leave it out")
         if twice := [query for query in queries if query in before or queries.count(query) > 1]:
@@ -169,12 +169,10 @@ def _named(word: str, known: Sequence[str]) -> Iterator[str]:
     first, dash, last = (part.strip() for part in word.partition("-"))
     for name in (first, last) if dash else (first,):
         if name not in known:
-            raise NexmarkError(
-                f"--stages: no query {name!r} in the workload; {suggest(name, known)}"
-            )
+            raise NexmarkError(f"stages: no query {name!r} in the workload; {suggest(name, known)}")
     if not dash:
         yield first
         return
     if known.index(last) < known.index(first):
-        raise NexmarkError(f"--stages: {word!r} goes backwards; write {last}-{first}")
+        raise NexmarkError(f"stages: {word!r} goes backwards; write {last}-{first}")
     yield from known[known.index(first) : known.index(last) + 1]

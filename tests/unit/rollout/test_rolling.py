@@ -168,7 +168,7 @@ def test_what_was_interrupted_goes_on_where_it_was() -> None:
     assert [stage.state for stage in again.stages] == ["green", "waiting"]
     with opened() as store:
         assert resumed(again, store, "ada", None) == again
-        with pytest.raises(NexmarkError, match="--accept: rollout slow is not stopped"):
+        with pytest.raises(NexmarkError, match="accept: rollout slow is not stopped"):
             resumed(again, store, "ada", "why")
 
 
@@ -183,17 +183,17 @@ BEGIN = ("--conf", "spark.sql.shuffle.partitions=16", "--stages", "q0")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "nothing to roll out: give --conf KEY=VALUE or --build BUILD"),
-        (BEGIN[:2], "--stages: none are given; write them like 'q0,q1; q2-q8; all'"),
-        ((*BEGIN[:3], "q55"), "--stages: no query 'q55' in the workload; did you mean 'q5'?"),
+        ((), "nothing to roll out: give confs or a build"),
+        (BEGIN[:2], "stages: none are given; write them like 'q0,q1; q2-q8; all'"),
+        ((*BEGIN[:3], "q55"), "stages: no query 'q55' in the workload; did you mean 'q5'?"),
         ((*BEGIN, "--conf", "a"), "'a' is not KEY=VALUE"),
         ((*BEGIN, "--name", "../x"), "write a name with letters, digits, ., _ and -"),
         ((*BEGIN, "--build", "4.3.0"), "build '4.3.0': not known; write pypi:4.3.0"),
         (("--build", "pypi:4.3.0", "--stages", "q0"), "is the old arm as well; give another"),
         ((*BEGIN, "--repetitions", "2"), "2 are too few for a verdict in mode paired"),
-        ((*BEGIN, "--accept", "x"), "--accept: needs --resume NAME"),
-        (("--resume", "none"), "--resume: no rollout 'none'; there is none yet"),
-        (("--resume", "none", *BEGIN), "a rollout keeps its first options; give no other"),
+        ((*BEGIN, "--accept", "x"), "accept: needs resume, the name of a rollout"),
+        (("--resume", "none"), "resume: no rollout 'none'; there is none yet"),
+        (("--resume", "none", *BEGIN), "a rollout keeps its first params; give no other"),
         (("--conf", "spark.x.password=1", "--stages", "q0"), "spark.x.password is a secret"),
     ],
 )

@@ -1,0 +1,94 @@
+"""The steps of a rollout that a night lacks: which stage this run measures, and what follows.
+
+    preflight >> (a night) >> report >> stage >> next_stage
+
+A run of `nexmark_rollout` is the night of one stage; a green one triggers the next. The run
+directory keeps the rollout's name, so that any of its tasks can be cleared.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow.sdk import get_current_context
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from nexmark.config import load, paths
+from nexmark.errors import NexmarkError
+from nexmark.home import write_text
+from nexmark.night.night_progress import say
+from nexmark.night.params import RolloutParams
+from nexmark.tasks import current_night, failing, results
+from nexmark.tasks.preflight import prepare_night
+
+if TYPE_CHECKING:
+    from nexmark.rollout.state import Rollout
+
+_NAME = "rollout.txt"
+
+
+def rollout_preflight() -> None:
+    """Begin a rollout, or resume one; then the preflight of the night of its next stage."""
+    with failing(NexmarkError, AirflowFailException):
+        rollout = _of_this_run()
+    if (place := rollout.next) is None:
+        raise AirflowSkipException(f"rollout {rollout.name}: all stages have it")
+    queries = ",".join(rollout.stages[place].queries)
+    say(f"rollout {rollout.name}: stage {place + 1} of {len(rollout.stages)}: {queries}")
+    prepare_night(rollout.engine, {**rollout.params, "queries": queries})
+
+
+def _of_this_run() -> Rollout:
+    """The rollout of this run, by its params where its name is not kept yet."""
+    from nexmark.rollout.beginning import rollout_of
+    from nexmark.rollout.state import Rollout
+
+    kept = _kept()
+    if kept.exists():
+        return _resumed(Rollout.read(kept.read_text()), None)
+    asked = RolloutParams.of(get_current_context()["params"])
+    rollout = rollout_of(asked, load())
+    if asked.resume is not None:
+        rollout = _resumed(rollout, asked.accept)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    write_text(kept, rollout.name)
+    return rollout
+
+
+def _resumed(rollout: Rollout, reason: str | None) -> Rollout:
+    """The rollout with its red stage accepted; NexmarkError where nobody has."""
+    from nexmark.rollout.rolling import resumed
+
+    who = get_current_context()["dag_run"].triggering_user_name or "Airflow"
+    with results() as store:
+        return resumed(rollout, store, who, reason)
+
+
+def _kept() -> Path:
+    run = get_current_context()["dag_run"]
+    return paths.run_dir(run.dag_id, run.run_id) / _NAME
+
+
+def judge_stage() -> list[dict[str, str]]:
+    """Judge the stage by its night, and show the rollout; red if the stage is.
+
+    Returns:
+        The params of the run of the next stage; empty after the last.
+    """
+    from nexmark.rollout.rolling import judged, remedy, stopped_by, table, way_back, write_page
+    from nexmark.rollout.state import Rollout
+
+    night = current_night()
+    rollout = Rollout.read(_kept().read_text())
+    nights = [stage.night for stage in rollout.stages]
+    place = nights.index(night.name) if night.name in nights else rollout.next
+    assert place is not None
+    with results() as store:
+        rollout = rollout.with_stage(place, judged(store, rollout.stages[place], night.name))
+    say(table(rollout))
+    say(f"page: {write_page(rollout)}")
+    if rollout.stopped is not None:
+        told = (stopped_by(rollout), way_back(rollout), remedy(rollout))
+        raise AirflowFailException("; ".join(told))
+    return [] if rollout.next is None else [{"resume": rollout.name}]
