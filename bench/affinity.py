@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     batches = -(-given.events // given.rows_per_batch)
     of = f"affinity of {given.query} {given.events}/{given.rows_per_batch} {given.engine}"
     with killed_queries("affinity") as queries:
-        kept = KeptRuns(of, given.figures or queries.work / "input runs.jsonl")
+        kept = KeptRuns(of, given.figures or queries.work / "input.jsonl")
         for number, kill, setting in product(range(1, given.rounds + 1), KILLS, SETTINGS):
             arm = f"{kill} {setting}"
             if (number, arm) in kept.found:

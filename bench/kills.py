@@ -72,6 +72,7 @@ def cases(engines: Sequence[str], seeds: int) -> list[Case]:
 
 def ended(queries: KilledQueries, build: Build, options: RecoveryOptions) -> dict[str, Any]:
     """Run a case; returns what it came to."""
+    queries.events(build, options)  # a failure here is none of the query
     try:
         told = queries.run(build, options)
     except NexmarkError as error:
@@ -128,7 +129,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with killed_queries("kills") as queries:
         servers = given.bootstrap_servers
         of = f"{given.kills} kills in {_EVENTS} events" + (" to Kafka" if servers else "")
-        kept = KeptRuns(of, given.figures or queries.work / "input runs.jsonl")
+        kept = KeptRuns(of, given.figures or queries.work / "input.jsonl")
         left = [
             case
             for case in cases(given.engines, given.seeds)

@@ -52,7 +52,7 @@ class KilledQueries:
         self, build: Build, options: RecoveryOptions, plan: Sequence[Kill] | None = None
     ) -> dict[str, Any]:
         """Run once; returns what `recover` tells, with the CPU time of its processes."""
-        events, out = self._events(build, options), self.work / "out"
+        events, out = self.events(build, options), self.work / "out"
         before = _cpu_s()
         try:
             told = recover(build, options, out, self.mark, say, plan, events)
@@ -63,12 +63,12 @@ class KilledQueries:
     def left(self) -> list[str]:
         """What the runs have left: processes, and files that are not the input."""
         processes = [process.command for process in owned(self.mark[OWNER_VARIABLE])]
-        files = [each.name for each in self.work.iterdir() if not each.name.startswith("input ")]
+        files = [each.name for each in self.work.iterdir() if not each.name.startswith("input")]
         return processes + files
 
-    def _events(self, build: Build, options: RecoveryOptions) -> Path:
+    def events(self, build: Build, options: RecoveryOptions) -> Path:
         """The input for the reference, written once."""
-        place = self.work / " ".join(["input", *options.input])
+        place = self.work / "".join(["input", *options.input])
         if not (place / "done").exists():
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir()
@@ -136,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     of = f"{given.query} {given.events}/{given.rows_per_batch} {given.engine}, "
     of += f"{given.kill} killed, {given.latency_ms} ms, {given.slower:g} times slower"
     with killed_queries("recovery") as queries:
-        kept = KeptRuns(of, given.figures or queries.work / "input runs.jsonl")
+        kept = KeptRuns(of, given.figures or queries.work / "input.jsonl")
         rounds = Rounds(kept, given.query, given.rounds, METRICS)
         for number, arm in rounds.missing("recovery"):
             told = queries.run(build_of(given.engine), slow if arm == Arm.SLOWED else options, plan)

@@ -111,7 +111,10 @@ def parse(arguments: list[str]) -> Options:
     given = _parser().parse_args(arguments)
     query = _query(given.query)
     sink = _sink(given, query)
-    _check_apart(given.source, sink)
+    kind, _, place = given.source.partition(":")
+    if kind == "files" and sink.directory and sink.directory.is_relative_to(Path(place).absolute()):
+        problem = "lies in the directory of the source; give another"
+        raise UsageError(f"--sink: {sink.directory} {problem}")
     options = Options(
         query=query,
         source=_source(given),
@@ -123,7 +126,10 @@ def parse(arguments: list[str]) -> Options:
         boundary=_boundary(given.boundary, sink),
         checkpoint=_checkpoint(given),
     )
-    _check_formulation(query, given.formulation)
+    names = [formulation.name for formulation in query.formulations]
+    if given.formulation not in (None, *names):  # one that needs a newer Spark is refused later
+        what = f"{query.name} has no '{given.formulation}'; use one of {', '.join(names)}"
+        raise UsageError(f"--formulation: {what}")
     return options
 
 
@@ -213,15 +219,6 @@ def _query(name: str) -> Query:
         raise UsageError(f"--query: unknown query '{name}'; use one of {known}") from None
 
 
-def _check_formulation(query: Query, name: str | None) -> None:
-    """Reject an unknown name; a later check rejects one that needs a newer Spark version."""
-    names = [formulation.name for formulation in query.formulations]
-    if name is not None and name not in names:
-        raise UsageError(
-            f"--formulation: {query.name} has no '{name}'; use one of {', '.join(names)}"
-        )
-
-
 def _source(given: argparse.Namespace) -> SourceOptions:
     kind, _, place = given.source.partition(":")
     if kind == "kafka" and place:
@@ -229,20 +226,20 @@ def _source(given: argparse.Namespace) -> SourceOptions:
     if given.bootstrap_servers is not None and not given.sink.startswith("kafka:"):
         raise UsageError("--bootstrap-servers: only --source kafka:TOPIC reads from brokers")
     if kind == "datagen" and not place:
-        return _datagen(given)
+        if given.events is None:
+            raise UsageError("--events: missing; say how many to generate, e.g. --events 100000")
+        config = generator_config(given.seed, given.tps, given.generator, given.events)
+        return DatagenOptions(given.events, given.rows_per_batch, config)
     if kind == "boundary" and not place:
         return BoundaryOptions()
     if kind == "files" and place:
         directory = Path(place)
         if not directory.is_dir():
-            raise UsageError(
-                f"--source: {directory} is not a directory; give the one that holds the events"
-            )
+            remedy = "give the one that holds the events"
+            raise UsageError(f"--source: {directory} is not a directory; {remedy}")
         return open_recording(directory.resolve())
-    raise UsageError(
-        f"--source: unknown source '{given.source}'; use datagen, files:DIR, kafka:TOPIC or "
-        "boundary"
-    )
+    known = "datagen, files:DIR, kafka:TOPIC or boundary"
+    raise UsageError(f"--source: unknown source '{given.source}'; use {known}")
 
 
 def _kafka(given: argparse.Namespace, topic: str) -> KafkaOptions:
@@ -252,9 +249,8 @@ def _kafka(given: argparse.Namespace, topic: str) -> KafkaOptions:
 
 def _check_topic(option: str, topic: str, servers: str | None) -> None:
     if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
-        raise UsageError(
-            f"{option}: '{topic}' is not a topic name; it has up to 249 letters, digits, . _ -"
-        )
+        remedy = "it has up to 249 letters, digits, . _ -"
+        raise UsageError(f"{option}: '{topic}' is not a topic name; {remedy}")
     if servers is None:
         raise UsageError("--bootstrap-servers: missing; give the brokers, e.g. localhost:9092")
     for server in servers.split(","):
@@ -266,31 +262,18 @@ def _check_topic(option: str, topic: str, servers: str | None) -> None:
             )
 
 
-def _datagen(given: argparse.Namespace) -> DatagenOptions:
-    if given.events is None:
-        raise UsageError("--events: missing; say how many to generate, e.g. --events 100000")
-    config = generator_config(given.seed, given.tps, given.generator, given.events)
-    return DatagenOptions(given.events, given.rows_per_batch, config)
-
-
 def _sink(given: argparse.Namespace, query: Query) -> SinkOptions:
-    text, servers = given.sink, given.bootstrap_servers
-    kind, _, place = text.partition(":")
+    kind, _, place = given.sink.partition(":")
     if kind not in SINKS or (kind == "noop") != (not place):
-        raise UsageError(
-            f"--sink: unknown sink '{text}'; use noop, parquet:DIR or (q10) filesystem:DIR, "
-            "kafka:TOPIC"
-        )
+        remedy = "use noop, parquet:DIR or (q10) filesystem:DIR, kafka:TOPIC"
+        raise UsageError(f"--sink: unknown sink '{given.sink}'; {remedy}")
     if kind == "filesystem" and query.name != "q10":
-        raise UsageError(
-            f"--sink: filesystem is the sink of q10; use noop or parquet:DIR for {query.name}"
-        )
-    if kind == "noop":
-        return SinkOptions(kind)
+        remedy = f"use noop or parquet:DIR for {query.name}"
+        raise UsageError(f"--sink: filesystem is the sink of q10; {remedy}")
     if kind == "kafka":
-        _check_topic("--sink", place, servers)
-        return SinkOptions(kind, topic=place, servers=servers)
-    return SinkOptions(kind, new_directory("--sink", place))
+        _check_topic("--sink", place, given.bootstrap_servers)
+        return SinkOptions(kind, topic=place, servers=given.bootstrap_servers)
+    return SinkOptions(kind, new_directory("--sink", place) if place else None)
 
 
 def _boundary(text: str | None, sink: SinkOptions) -> Path | None:
@@ -317,20 +300,13 @@ def _checkpoint(given: argparse.Namespace) -> CheckpointOptions | None:
         raise UsageError("--checkpoint: only a run of generated events can go on; drop --source")
     if given.sink.startswith("filesystem:"):
         raise UsageError("--checkpoint: the sink filesystem cannot go on; use parquet:DIR")
-    if given.stop_after_batch is not None and not given.sink.startswith("parquet:"):
-        raise UsageError("--stop-after-batch: only the sink parquet:DIR stops at a batch")
-    if given.pace is not None and not given.sink.startswith("parquet:"):
-        raise UsageError("--pace: only the sink parquet:DIR waits for a batch to be due")
+    if not given.sink.startswith("parquet:"):
+        if given.stop_after_batch is not None:
+            raise UsageError("--stop-after-batch: only the sink parquet:DIR stops at a batch")
+        if given.pace is not None:
+            raise UsageError("--pace: only the sink parquet:DIR waits for a batch to be due")
     directory = given.checkpoint.rstrip("/")
     return CheckpointOptions(directory, given.stop_after_batch, given.pace or 0.0)
-
-
-def _check_apart(source: str, sink: SinkOptions) -> None:
-    kind, _, place = source.partition(":")
-    if kind == "files" and sink.directory and sink.directory.is_relative_to(Path(place).absolute()):
-        raise UsageError(
-            f"--sink: {sink.directory} lies in the directory of the source; give another"
-        )
 
 
 def _result(text: str) -> Path:

@@ -62,8 +62,10 @@ def from_text(explained: str) -> Fingerprint:
         depth = len(matched["tree"]) // _TREE_STEP
         operator = matched["operator"]
         names.append(_name(operator))
-        text.append("  " * depth + _normalised(operator))
         skeleton.append("  " * depth + skeleton_line(operator))
+        for pattern, replacement in _VOLATILE:
+            operator = pattern.sub(replacement, operator)
+        text.append("  " * depth + operator.rstrip())
     joined = "\n".join(skeleton)
     return Fingerprint(
         text="\n".join(text),
@@ -86,9 +88,3 @@ def skeleton_line(operator: str) -> str:
 
 def _name(operator: str) -> str:
     return re.split(r"[ (\[]", operator, maxsplit=1)[0]
-
-
-def _normalised(operator: str) -> str:
-    for pattern, replacement in _VOLATILE:
-        operator = pattern.sub(replacement, operator)
-    return operator.rstrip()

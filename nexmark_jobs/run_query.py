@@ -191,17 +191,13 @@ def _news(running: StreamingQuery, seen: int) -> list[dict[str, Any]]:
             return news
     if not active:
         failure = running._jsq.exception()
-        if failure.isDefined():
-            raise QueryFailedError(_causes(failure.get()))
-        raise JobError("it ended early")
+        if not failure.isDefined():
+            raise JobError("it ended early")
+        error, causes = failure.get(), []
+        while (error := error.getCause()) is not None:
+            causes.append(error.toString())
+        raise QueryFailedError("\n".join(causes))
     return []
-
-
-def _causes(error: Any) -> str:
-    causes = []
-    while (error := error.getCause()) is not None:
-        causes.append(error.toString())
-    return "\n".join(causes)
 
 
 def complete(spark: SparkSession, options: Options, *, quiet: bool = False) -> None:

@@ -43,8 +43,8 @@ class WorkDirectory:
 
     def make(self, name: str) -> str:
         """Create a directory in the directory; returns its path."""
-        path = self._jvm_path(self.child(name))
-        self._file_system(path).mkdirs(path)
+        path, files = self._at(self.child(name))
+        files.mkdirs(path)
         return self.child(name)
 
     def write(self, name: str, text: str, age_s: int = 0) -> None:
@@ -52,9 +52,8 @@ class WorkDirectory:
 
         Where a file system keeps no given times, files are in the order in which they are written.
         """
-        target = self._jvm_path(self.child(name))
-        hidden = self._jvm_path(f"{target.getParent()}/.{target.getName()}.tmp")
-        files = self._file_system(target)
+        target, files = self._at(self.child(name))
+        hidden, _ = self._at(f"{target.getParent()}/.{target.getName()}.tmp")
         stream = files.create(hidden)
         stream.write(bytearray(text.encode()))
         stream.close()
@@ -64,8 +63,7 @@ class WorkDirectory:
 
     def read(self, name: str) -> str | None:
         """The text of a file in the directory; None if it is not there."""
-        path = self._jvm_path(self.child(name))
-        files = self._file_system(path)
+        path, files = self._at(self.child(name))
         if not files.exists(path):
             return None
         stream = files.open(path)
@@ -76,16 +74,15 @@ class WorkDirectory:
 
     def remove(self) -> None:
         """Delete the directory and all below it."""
-        path = self._jvm_path(self.path)
-        self._file_system(path).delete(path, True)
+        path, files = self._at(self.path)
+        files.delete(path, True)
 
-    def _jvm_path(self, path: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(path)
-
-    def _file_system(self, path: Any) -> Any:
+    def _at(self, name: str) -> tuple[Any, Any]:
+        """A path of the JVM, and its file system."""
         jsc = self.spark.sparkContext._jsc
         assert jsc is not None
-        return path.getFileSystem(jsc.hadoopConfiguration())
+        path = self._jvm.org.apache.hadoop.fs.Path(name)
+        return path, path.getFileSystem(jsc.hadoopConfiguration())
 
     @property
     def _jvm(self) -> Any:

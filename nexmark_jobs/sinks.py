@@ -204,21 +204,19 @@ class ParquetSink(Sink):
         schema = self._schema.add(_BATCH, LongType())
         kept = self._spark.read.schema(schema).parquet(f"file:{self._batches}")
         kept = kept.where(F.col(_BATCH) <= min(last_batch, self._last_batch))
+        columns, key = self._query.columns, self._query.key
+        if key:  # of the rows with a key, the one of the latest batch
+            row = F.max_by(F.struct(*columns), _BATCH).alias(_ROW)
+            table = kept.groupBy(*key).agg(row).select(f"{_ROW}.*")
+        else:
+            table = kept.select(*columns)
         target = self._staging.path / _TABLE
-        self._fold(kept).write.mode("overwrite").parquet(f"file:{target}")
+        table.write.mode("overwrite").parquet(f"file:{target}")
         self._staging.publish(_TABLE)
 
     def discard(self) -> None:
         """Remove what is half-done, after a failure."""
         self._staging.discard()
-
-    def _fold(self, kept: DataFrame) -> DataFrame:
-        """Return all rows, or, with a key, the row of the latest batch for each key."""
-        columns, key = self._query.columns, self._query.key
-        if not key:
-            return kept.select(*columns)
-        last = kept.groupBy(*key).agg(F.max_by(F.struct(*columns), _BATCH).alias(_ROW))
-        return last.select(f"{_ROW}.*")
 
 
 PARTITION_COLUMNS = ("dt", "hm")

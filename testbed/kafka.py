@@ -1,5 +1,6 @@
 """Kafka on the hosts of the test cluster: a broker on each, every partition on all of them."""
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -31,13 +32,13 @@ def up(cluster: SshCluster, home: Path, say: Callable[[str], None]) -> str:
         raise KafkaError(f"kafka: cluster {cluster.name} has no `kafka` in clusters.yaml; add it")
     machines = list(hosts(cluster, home).values())
     brokers = brokers_at(tuple(host.address for host in machines), PORT)
-    class_path = ":".join(map(str, jars(BROKER, say)))
+    libraries = jars(BROKER, say)
     kafka = KafkaCluster(servers(brokers), time_out_s=2)
     running = kafka.brokers()
     common = cluster_id(home.glob("testbed/*/disk/kafka/data/meta.properties"))
     for host, broker in zip(machines, brokers, strict=True):
         if broker.number not in running:
-            _start(host, broker, class_path, common)
+            _start(host, broker, libraries, common)
     deadline = time.monotonic() + _READY_S
     while kafka.brokers() != {broker.number for broker in brokers}:
         if time.monotonic() > deadline:
@@ -49,10 +50,14 @@ def up(cluster: SshCluster, home: Path, say: Callable[[str], None]) -> str:
     return kafka.servers
 
 
-def _start(host: NamespaceHost, broker: Broker, class_path: str, common: str) -> None:
-    """Start a broker; it is not ready yet."""
+def _start(host: NamespaceHost, broker: Broker, libraries: list[Path], common: str) -> None:
+    """Start a broker with its own copy of the libraries; it is not ready yet."""
     files, directory = host.disk / "kafka", Path(host.root) / "kafka"
     broker.write(files, directory)
+    (files / "libs").mkdir(exist_ok=True)
+    for each in libraries:
+        shutil.copy(each, files / "libs")
+    class_path = f"{directory}/libs/*"
     if not (files / "data" / "meta.properties").exists():
         system.run(*host.enter(), *broker.formatting(directory, class_path, common))
     console = str(directory / "console.log")

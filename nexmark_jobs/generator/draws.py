@@ -96,7 +96,6 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _TEXT_COPIES = 6  # of each of 13 * 26 symbols: 26 times the special one, 12 times each letter
 _FILLER_COPIES = 7  # of 26 blocks of each sign
 _FILLER_BLOCK = 6  # characters taken from one integer by the reference, hence of one sign
-TEXT_SIZE = 13 * len(_LETTERS) * _TEXT_COPIES
 FILLER_SIZE = 2 * len(_LETTERS) * _FILLER_BLOCK * _FILLER_COPIES
 
 
@@ -123,7 +122,7 @@ class ConstantStream:
 
 
 def text_constant(seed: int, special: str) -> str:
-    """TEXT_SIZE characters: 1/13 `special`, the rest a..z in equal numbers."""
+    """13 * 26 * `_TEXT_COPIES` characters: 1/13 `special`, the rest a..z in equal numbers."""
     symbols = list(special * len(_LETTERS) + _LETTERS * 12) * _TEXT_COPIES
     return "".join(ConstantStream(seed, f"text{special}", len(symbols)).shuffle(symbols))
 

@@ -48,10 +48,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "load_average": os.getloadavg()[0],
         "free_memory_bytes": free_memory(text_of("/proc/meminfo")),
         "directories": {path: _directory(Path(path)) for path in request.get("directories", [])},
-        "ports": {
-            port: _port(int(port), address, ours)
-            for port, address in request.get("ports", {}).items()
-        },
+        "ports": {x: _port(int(x), at, ours) for x, at in request.get("ports", {}).items()},
         "boot_id": text_of("/proc/sys/kernel/random/boot_id"),
         "shared": _shared(**request["shared"]) if "shared" in request else None,
         "busy": busy(ours, request.get("busy_window_s", 0.5)),
@@ -106,11 +103,7 @@ def _java(home: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"home": home, "version": None, "problem": None}
     try:
         done = subprocess.run(
-            [str(java), "-version"],
-            capture_output=True,
-            text=True,
-            timeout=_JAVA_TIMEOUT_S,
-            check=False,
+            [str(java), "-version"], capture_output=True, text=True, timeout=_JAVA_TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
         facts["problem"] = f"{java} -version did not end within {_JAVA_TIMEOUT_S} s"

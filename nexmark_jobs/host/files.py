@@ -30,17 +30,12 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
+    pattern = request.get("find", "").lstrip("/")
+    found = Path("/").glob(pattern) if pattern else ()
     return {
         "tail": {name: _tail(Path(name), n) for name, n in request.get("tail", {}).items()},
-        "found": {path: Path(path).stat().st_size for path in sorted(_matching(request))},
+        "found": {str(path): path.stat().st_size for path in sorted(found)},
     }
-
-
-def _matching(request: dict[str, Any]) -> list[str]:
-    if "find" not in request:
-        return []
-    pattern = Path(request["find"])
-    return [str(path) for path in Path(pattern.anchor).glob(str(pattern.relative_to("/")))]
 
 
 def _tail(path: Path, count: int) -> list[str]:

@@ -33,27 +33,27 @@ def locked(
 ) -> Iterator[None]:
     """Lock `path` for one process at a time; any end of the process unlocks it.
 
-    `waiting` is called once if another process has it. TimeoutError if others have it for `wait_s`
-    seconds; OSError if the file cannot be written.
+    The holder may remove the file. `waiting` is called once if another process has it. TimeoutError
+    if others have it for `wait_s` seconds; OSError if the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + wait_s
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        while True:
+    while True:
+        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if waiting:
                     waiting()
                 waiting = None
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"{path} is locked by another process") from None
-                time.sleep(_POLL_S)
-        yield
-    finally:
-        os.close(descriptor)
+            else:
+                if os.fstat(file.fileno()).st_nlink:  # the last holder has not removed it
+                    yield
+                    return
+                continue
+        time.sleep(_POLL_S)
 
 
 def write_whole(path: Path, text: str) -> None:

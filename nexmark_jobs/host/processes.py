@@ -78,7 +78,7 @@ def identify(pid: int) -> Process | None:
 
 def owned(mark: str) -> list[Process]:
     """Every living process with `mark`, except this one and its ancestors."""
-    return sorted(process for process, found in marked(mark).items() if found == mark)
+    return with_variable(OWNER_VARIABLE, mark)
 
 
 def marked(prefix: str = "") -> dict[Process, str]:
@@ -92,9 +92,7 @@ def marked(prefix: str = "") -> dict[Process, str]:
 
 def with_variable(name: str, value: str) -> list[Process]:
     """Every living process with this variable in its environment; see `marked`."""
-    return sorted(
-        process for process, found in _with_entry(f"{name}={value}").items() if found == value
-    )
+    return sorted(x for x, found in _with_entry(f"{name}={value}").items() if found == value)
 
 
 def _with_entry(begin: str) -> dict[Process, str]:
@@ -179,18 +177,13 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     if do == "start":
         kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         environment = {**kept, **request["environment"]}
-        process = start_detached(
-            request["command"], environment, request["mark"], Path(request["log"])
-        )
+        log = Path(request["log"])
+        process = start_detached(request["command"], environment, request["mark"], log)
         return {"pid": process.pid, "start_ticks": process.start_ticks}
     if do == "owned":
         return {"processes": _described(_asked(request))}
-    if do == "end":
-        return _end_all(request)
-    raise SystemExit(f"processes: cannot {do!r}")
-
-
-def _end_all(request: dict[str, Any]) -> dict[str, Any]:
+    if do != "end":
+        raise SystemExit(f"processes: cannot {do!r}")
     ended: list[dict[str, Any]] = []
     # A process that is being ended may start another one just then: look again.
     for _ in range(_ROUNDS):

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -30,11 +29,11 @@ import select
 import shutil
 import sys
 import tarfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
+from nexmark_jobs.host.leases import locked
 from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, environment_of, identify, pids
 
 _INDEX = ".release.json"
@@ -85,10 +84,17 @@ def prune(root: Path, name: str, keep: int) -> list[str]:
     Also keeps `name` itself, and every release that a living process of ours has in its command or
     environment.
     """
+
+    def last_use(release: Path) -> float:
+        try:
+            return (release / _INDEX).stat().st_mtime
+        except OSError:
+            return 0.0
+
     kind = name.rpartition("-")[0]
     releases = root / "releases"
     found = [x for x in releases.glob(f"{kind}-*") if x.name.rpartition("-")[0] == kind]
-    found.sort(key=_last_use, reverse=True)
+    found.sort(key=last_use, reverse=True)
     removed = []
     for directory in found[keep:]:
         if directory.name != name and not _in_use(directory):
@@ -103,7 +109,7 @@ def sweep(root: Path, but: str = "") -> list[str]:
     for path in sorted((root / "incoming").glob(f"*{_PART}")):
         if path == _part(root, but):
             continue
-        with contextlib.suppress(BlockingIOError, FileNotFoundError), _lock(path, wait_s=0):
+        with contextlib.suppress(TimeoutError, FileNotFoundError), locked(path, wait_s=0):
             path.unlink()
             removed.append(str(path))
     for path in sorted((root / "releases").glob(".*")):
@@ -121,7 +127,7 @@ def _receive(request: dict[str, Any], root: Path, source: BinaryIO) -> dict[str,
         for directory in (part.parent, root / "releases"):
             directory.mkdir(parents=True, exist_ok=True)
         _see_room(root, request["bytes"] - request["offset"], request["unpacked_bytes"])
-        with _lock(part, _LOCK_S):
+        with locked(part, _LOCK_S):
             if _is_whole(root / "releases" / name, digest):  # another copy was first
                 part.unlink()
                 return {}
@@ -131,7 +137,7 @@ def _receive(request: dict[str, Any], root: Path, source: BinaryIO) -> dict[str,
                 _install(part, root / "releases" / name, digest)
             finally:
                 part.unlink()
-    except BlockingIOError:
+    except TimeoutError:
         raise SystemExit(f"another copy of {name} goes on; wait until it has ended") from None
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
@@ -205,13 +211,9 @@ def _unpack(part: Path, target: Path) -> str:
             if source is None or ".." in path.parts or Path(member.name).is_absolute():
                 raise SystemExit(f"{member.name}: only files below a release belong into it")
             path.parent.mkdir(parents=True, exist_ok=True)
-            hashed = hashlib.sha256()
             with path.open("xb") as file:
-                while data := source.read(_CHUNK):
-                    hashed.update(data)
-                    file.write(data)
+                hashes[member.name] = _hashed(source, file)
             path.chmod(member.mode & 0o755)
-            hashes[member.name] = hashed.hexdigest()
     return _digest(hashes)
 
 
@@ -249,13 +251,6 @@ def _remove(release: Path) -> None:
     shutil.rmtree(release)
 
 
-def _last_use(release: Path) -> float:
-    try:
-        return (release / _INDEX).stat().st_mtime
-    except OSError:
-        return 0.0
-
-
 def _in_use(release: Path) -> bool:
     """Whether a living process of this package has it in its command or environment."""
     wanted = str(release).encode()
@@ -273,38 +268,11 @@ def _part(root: Path, name: str) -> Path:
     return root / "incoming" / f"{name}{_PART}"
 
 
-def _hashed(file: BinaryIO) -> str:
+def _hashed(file: IO[bytes], copy: BinaryIO | None = None) -> str:
+    """The SHA-256 of what is left of a file; a `copy` gets the same bytes."""
     hashed = hashlib.sha256()
     while data := file.read(_CHUNK):
         hashed.update(data)
+        if copy:
+            copy.write(data)
     return hashed.hexdigest()
-
-
-@contextlib.contextmanager
-def _lock(path: Path, wait_s: float) -> Iterator[None]:
-    """Hold the lock on the file `path`, which is made if it is missing.
-
-    BlockingIOError if another process has it for `wait_s`.
-    """
-    deadline = time.monotonic() + wait_s
-    while True:
-        with path.open("ab") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    raise
-                time.sleep(0.2)
-                continue
-            if not _is_at(file, path):
-                continue
-            yield
-            return
-
-
-def _is_at(file: BinaryIO, path: Path) -> bool:
-    """Whether `file` is still the one at `path`: the last lock holder may have removed it."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False

@@ -50,7 +50,9 @@ class Files:
 
     @property
     def _path(self) -> str:
-        return _escaped(str(self.recording.directory))
+        """The directory, safe from being taken for a pattern."""
+        path = str(self.recording.directory)
+        return "".join(f"\\{c}" if c in _GLOB_CHARACTERS else c for c in path)
 
     def of_kind(self, kind: str) -> DataFrame:
         """The stream of the events of a kind, without a watermark."""
@@ -221,11 +223,6 @@ def _sentinel_lines() -> str:
         for place, name in enumerate(KINDS)
     )
     return "".join(json.dumps(line) + "\n" for line in lines)
-
-
-def _escaped(path: str) -> str:
-    """The path, safe from being taken for a pattern."""
-    return "".join(f"\\{c}" if c in _GLOB_CHARACTERS else c for c in path)
 
 
 _PARTS = "boundary"

@@ -32,7 +32,6 @@ FIELDS: dict[str, dict[str, str]] = {
 """Fields of each entity with their types, in the order of the schema."""
 
 _JSON = re.compile(r".*\.(json|jsonl|ndjson)(\.gz)?")
-_PARQUET = re.compile(r".*\.parquet")
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d{1,9})?")
 _MAX_BIGINT = 2**63 - 1
 _MAX_SHOWN = 80
@@ -89,7 +88,7 @@ def open_recording(directory: Path) -> Recording:
 def _suffix(file: Path) -> str | None:
     if _JSON.fullmatch(file.name):
         return "json"
-    return "parquet" if _PARQUET.fullmatch(file.name) else None
+    return "parquet" if file.suffix == ".parquet" else None
 
 
 def _check(file: Path) -> tuple[int, bool]:
@@ -148,7 +147,7 @@ def _check_event(event: Any) -> bool:
         value = entity.get(field)
         if value is None:
             raise ValueError(f"the {name} lacks '{field}'")
-        if not _IS[kind_of_field](value):
+        if not IS_A[kind_of_field](value):
             raise ValueError(f"{field} of the {name} is {_shown(value)}, not a {kind_of_field}")
     return number is not None
 
@@ -172,7 +171,8 @@ def _is_timestamp(value: Any) -> bool:
     return False
 
 
-_IS: dict[str, Callable[[Any], bool]] = {
+IS_A: dict[str, Callable[[Any], bool]] = {
     **{"bigint": _is_bigint, "timestamp": _is_timestamp},
     "string": lambda value: isinstance(value, str),
 }
+"""By the type of a field, whether a value of JSON is of it."""

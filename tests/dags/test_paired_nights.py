@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.engines import Build
-from nexmark.flames import flames_of
+from nexmark.flames.flame_files import flames_of
 from nexmark.store import Store
 from nexmark.store.table_rows import VerdictRow
 from nexmark.verdict.order import MIN_FRESH_PAIRS

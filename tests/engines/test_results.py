@@ -15,7 +15,7 @@ import pytest
 
 from nexmark.config import paths
 from nexmark.engines import Build
-from nexmark.expectations import validate
+from nexmark.expectations.suites import validate
 from nexmark_jobs import boundary
 from nexmark_jobs.queries import QUERIES
 from tests.conftest import ENGINES, engine_environment, engines

@@ -60,12 +60,7 @@ def evidence_of(events: Events, query: str, sql: str, directory: Path) -> Eviden
 
 def failed(evidence: Evidence) -> set[str]:
     """Names of what is wrong, as the suite has them."""
-    findings = {
-        "schema": evidence.schema_finding,
-        "difference": evidence.difference_finding,
-        **evidence.invariant_findings,
-    }
-    names = {name for name, finding in findings.items() if finding}
+    names = {name for name, finding in evidence.findings.items() if finding}
     if evidence.compared_rows != evidence.reference_rows:
         names.add("row_count")
     return names

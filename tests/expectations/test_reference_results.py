@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from nexmark.expectations import ExpectationsError
 from nexmark.expectations.checks import reference_select, reference_sql
-from nexmark.expectations.contract import CONTRACTS
+from nexmark.expectations.contract import CONTRACTS, ExpectationsError
 from nexmark.expectations.events import Events, open_events
 from tests.expectations.event_builders import (
     DAY,

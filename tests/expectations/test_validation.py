@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from nexmark.cli.app import main
-from nexmark.expectations import ExpectationsError, validate
 from nexmark.expectations.checks import Evidence, invariants
-from nexmark.expectations.contract import CONTRACTS
+from nexmark.expectations.contract import CONTRACTS, ExpectationsError
 from nexmark.expectations.events import Events, open_events
-from nexmark.expectations.suites import build_suite, judge
+from nexmark.expectations.suites import build_suite, judge, validate
 from tests.expectations.event_builders import RECORDED, bid, write_events
 from tests.expectations.wrong_engines import right_sql
 
@@ -44,9 +43,9 @@ def evidence(query: str, finding: str | None) -> Evidence:
         compared_rows=3,
         missing_rows=0,
         unexpected_rows=0,
-        schema_finding=finding,
-        difference_finding=finding,
-        invariant_findings={check.name: finding for check in invariants(query)},
+        findings=dict.fromkeys(
+            ("schema", "difference", *(check.name for check in invariants(query))), finding
+        ),
     )
 
 
@@ -145,7 +144,7 @@ def test_process_without_a_main_file_survives(recorded: Events, tmp_path: Path) 
     """Importing pyspark.sql.connect there ends the process with exit code 0, as if all was well."""
     output = write_output(recorded, "q2", tmp_path)
     program = (
-        "import pyspark.sql; from nexmark.expectations import validate; "
+        "import pyspark.sql; from nexmark.expectations.suites import validate; "
         f"print(validate('q2', '{output}', '{RECORDED}')); import pyspark.ml"
     )
     assert _python(program).stdout.startswith("ValidationOutcome(query='q2', success=True")

@@ -1,7 +1,5 @@
 """A private Airflow under `.nexmark`: its environment, database, pool and running components."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -9,7 +7,6 @@ import re
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping
 from importlib import metadata
@@ -47,11 +44,8 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
     Nothing of another Airflow's configuration gets in; connections that are set do, and where
     metrics go to.
     """
-    kept = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith("AIRFLOW_") or key.startswith(_KEPT)
-    }
+    given = os.environ.items()
+    kept = {x: y for x, y in given if not x.startswith("AIRFLOW_") or x.startswith(_KEPT)}
     home, address = airflow_home(), f"http://127.0.0.1:{port}"
     connections = home / CONNECTIONS
     settings = {
@@ -106,9 +100,9 @@ def prepare(environment: Mapping[str, str]) -> None:
         database = hashlib.sha256(environment[_DATABASE].encode()).hexdigest()[:8]
         done = home / f"ready-{metadata.version('apache-airflow')}-{database}"
         if not done.exists():
-            _set_up(["db", "migrate"], environment)
             pool = ["pools", "set", POOL, "1", "What uses the Spark cluster runs alone"]
-            _set_up(pool, environment)
+            for arguments in (["db", "migrate"], pool):
+                _set_up(arguments, environment)
             done.touch()
 
 
@@ -222,7 +216,7 @@ def _wait_ready(components: Mapping[str, Process], port: int, logs: Path) -> Non
         try:
             with direct.open(f"http://127.0.0.1:{port}/api/v2/version", timeout=5):
                 return
-        except (OSError, urllib.error.URLError):
+        except OSError:  # so is URLError
             pass
         if time.monotonic() > deadline:
             raise NexmarkError(

@@ -1,7 +1,5 @@
 """Airflow by its REST API: the server of our own, and one elsewhere that is asked for nights."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -11,7 +9,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from nexmark.config import BUILD_DAG_ID
 from nexmark.errors import NexmarkError
@@ -27,6 +25,7 @@ _BUSY_TRIES, _BUSY_WAIT_S = 5, 1.0
 TOKEN = "NEXMARK_AIRFLOW_TOKEN"
 #: A server that restarts is asked again for so long.
 _PATIENCE_S = 120
+Body: TypeAlias = Mapping[str, Any] | None
 
 
 class ApiError(NexmarkError):
@@ -46,9 +45,7 @@ class AirflowApi:
     token: str = field(repr=False)
     direct: bool = False
 
-    def ask(
-        self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None
-    ) -> dict[str, Any]:
+    def ask(self, path: str, body: Body = None, method: str | None = None) -> dict[str, Any]:
         """The answer to a GET of `/api/v2/<path>`, or where there is a `body` to a POST.
 
         Raises:
@@ -67,9 +64,7 @@ class AirflowApi:
             if len(answer[key]) < _PAGE:
                 return
 
-    def _send(
-        self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None
-    ) -> dict[str, Any]:
+    def _send(self, path: str, body: Body = None, method: str | None = None) -> dict[str, Any]:
         request = urllib.request.Request(
             f"{self.url}{path}",
             data=None if body is None else json.dumps(body).encode(),
@@ -95,9 +90,7 @@ class OwnAirflow(AirflowApi):
     passwords: Path = Path()
     user: str = "admin"
 
-    def ask(
-        self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None
-    ) -> dict[str, Any]:
+    def ask(self, path: str, body: Body = None, method: str | None = None) -> dict[str, Any]:
         """As of any server; a token that has expired and a database that is locked are no end."""
         for again in reversed(range(_BUSY_TRIES)):
             try:
@@ -170,9 +163,7 @@ class RunningAirflow(AirflowApi):
                 return int(state == "failed")
             deadline = time.monotonic() + _PATIENCE_S
 
-    def ask(
-        self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None
-    ) -> dict[str, Any]:
+    def ask(self, path: str, body: Body = None, method: str | None = None) -> dict[str, Any]:
         """As of any server; NexmarkError with the remedy for a bad token and a missing DAG."""
         try:
             return super().ask(path, body, method)

@@ -1,7 +1,5 @@
 """Runs in Airflow, by its REST API: runs of a backfill, and runs that nobody works on."""
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,11 +28,9 @@ def close_abandoned(config: Config, api: AirflowApi) -> None:
     A scheduler would go on with them, so this is for a time when there is none.
     """
     clusters = [open_cluster(cluster, paths.home()) for cluster in config.clusters.values()]
-    live = {night.run_id for night in _living(cluster.holder() for cluster in clusters)}
+    live = {night.run_id for night in _living(x.holder() for x in clusters)}
     # Commands may have begun a run that has not claimed its cluster yet.
-    beginning = {
-        night.dag_id for night in _living(cluster.at_the_prompt.holder() for cluster in clusters)
-    }
+    beginning = {night.dag_id for night in _living(x.at_the_prompt.holder() for x in clusters)}
     for dag_id, run_id in list(abandoned(api, live)):
         if dag_id in beginning:
             continue
@@ -118,13 +114,9 @@ def create(
     api: AirflowApi, dag_id: str, days: tuple[date, date], conf: Mapping[str, Any], reprocess: str
 ) -> Backfill:
     """Create a backfill, one night at a time; ApiError if it cannot be."""
-    body = {
-        "dag_id": dag_id,
-        "from_date": f"{days[0]}T00:00:00Z",
-        "to_date": f"{days[1]}T23:59:59Z",
-        "max_active_runs": 1,
-        "dag_run_conf": dict(conf),
-    }
+    first, last = _ends(days)
+    body = {"dag_id": dag_id, "max_active_runs": 1, "dag_run_conf": dict(conf)}
+    body |= {"from_date": first, "to_date": last}
     scheduled = _moments(api, {**body, "reprocess_behavior": "completed"})
     planned = _moments(api, {**body, "reprocess_behavior": reprocess})
     before = _runs(api, dag_id, days)
@@ -180,9 +172,8 @@ def is_paused(api: AirflowApi, dag_id: str) -> bool:
     except ApiError as error:
         if error.status != NOT_FOUND:
             raise
-        raise NexmarkError(
-            f"{dag_id}: Airflow does not know this DAG; see its import errors"
-        ) from None
+        problem = f"{dag_id}: Airflow does not know this DAG; see its import errors"
+        raise NexmarkError(problem) from None
 
 
 @contextlib.contextmanager
@@ -226,6 +217,10 @@ def table(rows: Sequence[Outcome]) -> str:
     return columns(("date", "build", "state", "verdicts"), texts)
 
 
+def _ends(days: tuple[date, date]) -> tuple[str, str]:
+    return f"{days[0]}T00:00:00Z", f"{days[1]}T23:59:59Z"
+
+
 def _moments(api: AirflowApi, body: Mapping[str, Any]) -> set[datetime]:
     """The logical dates that a backfill would have runs of."""
     found = api.ask("backfills/dry_run", body)["backfills"]
@@ -234,12 +229,9 @@ def _moments(api: AirflowApi, body: Mapping[str, Any]) -> set[datetime]:
 
 def _runs(api: AirflowApi, dag_id: str, days: tuple[date, date]) -> dict[datetime, dict[str, Any]]:
     """The runs of a DAG that have a logical date within `days`, by it."""
-    found = api.every(
-        f"dags/{quote(dag_id)}/dagRuns",
-        "dag_runs",
-        logical_date_gte=f"{days[0]}T00:00:00Z",
-        logical_date_lte=f"{days[1]}T23:59:59Z",
-    )
+    first, last = _ends(days)
+    within = {"logical_date_gte": first, "logical_date_lte": last}
+    found = api.every(f"dags/{quote(dag_id)}/dagRuns", "dag_runs", **within)
     return {datetime.fromisoformat(run["logical_date"]): run for run in found}
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence, Set
 from difflib import SequenceMatcher, unified_diff
 from statistics import mean
 
@@ -26,24 +26,22 @@ MIN_PAIRS = 5
 """With fewer pairs the interval is not 95 %: three pairs without a change agree 1 time in 4."""
 _SAME = frozenset({Value.OK, Value.UNCONFIRMED})
 _CHANGED = frozenset({Value.REGRESSION, Value.SUSPECT, Value.FASTER})
+_WALL_CHANGED = frozenset({Value.WATCH, Value.FASTER})
 
 
-def cpu_side(change: CostChange, verdict: Value | None, pairs: int) -> int:
-    """Return 1 for slower, -1 for faster, 0 for neither; a decision of the gate comes first."""
-    if verdict in _SAME:
-        return 0
-    if verdict in _CHANGED:
-        return 1 if change.ratio > 1 else -1
-    return _beyond(change, CPU_CHANGE) if pairs >= MIN_PAIRS else 0
-
-
-def wall_side(change: CostChange | None, verdict: Value | None, pairs: int) -> int:
-    """Return 1 for longer, -1 for shorter, 0 for as long; otherwise as ``cpu_side``."""
+def _side(
+    change: CostChange | None, verdict: Value | None, pairs: int, changed: Set[Value], bound: float
+) -> int:
+    """Return 1 for more, -1 for less, 0 for neither; a decision of the gate comes first."""
     if change is None or verdict in _SAME:
         return 0
-    if verdict in (Value.WATCH, Value.FASTER):
+    if verdict in changed:
         return 1 if change.ratio > 1 else -1
-    return _beyond(change, WALL_CHANGE) if pairs >= MIN_PAIRS else 0
+    if pairs < MIN_PAIRS or change.lo is None or change.hi is None:
+        return 0
+    if change.lo > 1 + bound:
+        return 1
+    return -1 if change.hi < 1 / (1 + bound) else 0
 
 
 def kind_of(cpu: int, wall: int, plan_changed: bool) -> ChangeKind:
@@ -57,14 +55,6 @@ def kind_of(cpu: int, wall: int, plan_changed: bool) -> ChangeKind:
     if plan_changed:
         return ChangeKind.PLAN_CHANGED
     return ChangeKind.WAITING_LESS if wall else ChangeKind.NOTHING
-
-
-def _beyond(change: CostChange, bound: float) -> int:
-    if change.lo is None or change.hi is None:
-        return 0
-    if change.lo > 1 + bound:
-        return 1
-    return -1 if change.hi < 1 / (1 + bound) else 0
 
 
 _OF_THE_ARM = re.compile(
@@ -93,18 +83,17 @@ def conf_differences(
 
 def _confs(arm: Iterable[Observed]) -> dict[str, set[str | None]]:
     """Return all values of each conf in an arm; None if a repetition does not set it."""
-    all_of_them = [_comparable(one.confs) for one in arm if one.confs]
+    all_of_them = [
+        {
+            name: text
+            for name, value in one.confs.items()
+            if (text := _ARCHIVE.sub("", str(value)).strip()) and not _OF_THE_ARM.fullmatch(name)
+        }
+        for one in arm
+        if one.confs
+    ]
     names = {name for confs in all_of_them for name in confs}
     return {name: {confs.get(name) for confs in all_of_them} for name in names}
-
-
-def _comparable(confs: Mapping[str, str]) -> dict[str, str]:
-    found = {}
-    for name, value in confs.items():
-        text = _ARCHIVE.sub("", str(value)).strip()
-        if text and not _OF_THE_ARM.fullmatch(name):
-            found[name] = text
-    return found
 
 
 def plan_change(candidate: Plan | None, baseline: Plan | None) -> PlanChange:
@@ -141,7 +130,8 @@ def attribute(
     the gate gave with its ``verdict``; both override the ratio and the verdict of the pairs. If no
     pair is on one basis, only a stated ratio is explained, by confs and plans.
     """
-    every = _pairs(candidate, baseline)
+    those = {(x.stage, x.number): x for x in baseline}
+    every = [(x, those[key]) for x in candidate if (key := (x.stage, x.number)) in those]
     alike = _on_one_basis(every)
     pairs = alike or (every if stated else [])
     if not pairs:
@@ -156,7 +146,10 @@ def attribute(
     change = plan_change(*plans)
     compared = comparable(alike)
     count = len(pairs)
-    sides = cpu_side(cpu, verdict, count), wall_side(wall, wall_verdict, count)
+    sides = (
+        _side(cpu, verdict, count, _CHANGED, CPU_CHANGE),
+        _side(wall, wall_verdict, count, _WALL_CHANGED, WALL_CHANGE),
+    )
     parts, waits = rank(compared, changed=sides[0] != 0)
     used = compared or pairs
     basis = " against ".join(dict.fromkeys((ours[0].basis, theirs[0].basis)))
@@ -180,19 +173,8 @@ def attribute(
         plan=change,
         parts=parts,
         waits=waits,
-        notes=(
-            *notes,
-            *_unread(alike, compared),
-            *_unlike(ours[0], theirs[0], plans, change),
-        ),
+        notes=(*notes, *_unread(alike, compared), *_unlike(ours[0], theirs[0], plans, change)),
     )
-
-
-def _pairs(
-    candidate: Iterable[Observed], baseline: Iterable[Observed]
-) -> list[tuple[Observed, Observed]]:
-    theirs = {(x.stage, x.number): x for x in baseline}
-    return [(x, theirs[key]) for x in candidate if (key := (x.stage, x.number)) in theirs]
 
 
 def _on_one_basis(pairs: Pairs) -> list[tuple[Observed, Observed]]:

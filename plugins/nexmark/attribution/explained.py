@@ -189,13 +189,13 @@ def words(attribution: Attribution) -> str:
 
 
 def _confs(attribution: Attribution) -> str:
-    found = [
-        f"{x.name} {_value(x.baseline)} -> {_value(x.candidate)}" for x in attribution.confs[:NAMED]
-    ]
-    more = len(attribution.confs) - NAMED
-    if more > 0:
-        found.append(f"and {more} more")
-    return f"conf {', '.join(found)}" if found else ""
+    every = [f"{x.name} {_value(x.baseline)} -> {_value(x.candidate)}" for x in attribution.confs]
+    return f"conf {_few(every)}" if every else ""
+
+
+def _few(names: list[str]) -> str:
+    more = [f"and {len(names) - NAMED} more"] if len(names) > NAMED else []
+    return ", ".join([*names[:NAMED], *more])
 
 
 def _value(value: str | None) -> str:
@@ -206,11 +206,8 @@ def _value(value: str | None) -> str:
 
 def _plan(attribution: Attribution) -> str:
     plan = attribution.plan
-    if not plan.changed:
-        return ""
     signs = [f"+{name}" for name in plan.added] + [f"-{name}" for name in plan.removed]
-    more = [f"and {len(signs) - NAMED} more"] if len(signs) > NAMED else []
-    return f"plan {', '.join([*signs[:NAMED], *more])}"
+    return f"plan {_few(signs)}" if plan.changed else ""
 
 
 def _parts(attribution: Attribution) -> str:
@@ -235,12 +232,8 @@ def _telling(part: PartChange) -> str:
     for metric in part.metrics:
         if not (metric.name == "tasks" or metric.name.endswith("[s]")) or part.kind == "outside":
             continue
-        ratio = metric.ratio
-        if (
-            ratio is not None
-            and abs(ratio - 1) > _TELLING
-            and (ratio > 1) == (part.contribution > 0)
-        ):
+        ratio = 1.0 if metric.ratio is None else metric.ratio
+        if abs(ratio - 1) > _TELLING and (ratio > 1) == (part.contribution > 0):
             by = f"x {ratio:.1f}" if ratio >= 2 else f"{ratio - 1:+.0%}"
             return f"{metric.name.removesuffix(' [s]')} {by}"
     return ""

@@ -202,13 +202,13 @@ def _metrics(aligned: Aligned, pairs: Pairs) -> tuple[MetricChange, ...]:
         MetricChange(name, *(median([x.get(name, 0.0) for x in arm] or [0.0]) for arm in arms))
         for name in names
     ]
-    return tuple(sorted(found, key=_by_how_much))
 
+    def by_how_much(metric: MetricChange) -> float:
+        if not metric.candidate or not metric.baseline:
+            return -math.inf if metric.candidate != metric.baseline else 0.0
+        return -abs(math.log(metric.candidate / metric.baseline))
 
-def _by_how_much(metric: MetricChange) -> float:
-    if not metric.candidate or not metric.baseline:
-        return -math.inf if metric.candidate != metric.baseline else 0.0
-    return -abs(math.log(metric.candidate / metric.baseline))
+    return tuple(sorted(found, key=by_how_much))
 
 
 def _wait(aligned: Aligned, pairs: Pairs) -> Wait:
@@ -222,8 +222,7 @@ def _wait(aligned: Aligned, pairs: Pairs) -> Wait:
 
 
 def _waited(part: Part | None) -> float:
-    if part is None:
-        return 0.0
-    if part.kind == PHASE:
-        return part.metrics.get(_SPENT, 0.0)
-    return max(part.metrics.get(_TIME, 0.0) - part.metrics.get(_CPU, 0.0), 0.0)
+    metrics = part.metrics if part else {}
+    if part and part.kind == PHASE:
+        return metrics.get(_SPENT, 0.0)
+    return max(metrics.get(_TIME, 0.0) - metrics.get(_CPU, 0.0), 0.0)

@@ -1,3 +1,1 @@
 """Which build of a sequence brought a change: nights of builds on demand, until one is named."""
-
-from __future__ import annotations

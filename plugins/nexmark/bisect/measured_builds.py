@@ -1,11 +1,10 @@
 """Measuring builds by nights of `nexmark_build`, and finding those that were measured before."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nexmark.bisect.search import Unmeasurable
 from nexmark.config import BUILD_DAG_ID, Config, paths
@@ -14,12 +13,10 @@ from nexmark.errors import NexmarkError
 from nexmark.model import MIN_PAIRS
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
+from nexmark.store import Store, open_store
+from nexmark.store.table_rows import NightRow
 from nexmark.terminal import INTERRUPTED, say
-
-if TYPE_CHECKING:
-    from nexmark.store import Store
-    from nexmark.store.table_rows import NightRow
-    from nexmark.verdict.bisection import Pairs
+from nexmark.verdict.bisection import Pairs
 
 
 @dataclass(frozen=True)
@@ -38,16 +35,12 @@ class MeasuredBuilds:
 
     def known(self, builds: Sequence[str]) -> list[Pairs]:
         """The pairs of such nights that are recorded, the oldest first."""
-        from nexmark.store import open_store
-
         with open_store(paths.database_url()) as store:
             found = [self._pairs(store, build, row) for build, row in self._recorded(store, builds)]
         return [pairs for pairs in found if not isinstance(pairs, str)]
 
     def measure(self, build: str) -> Pairs:
         """Run a night of `build`; Unmeasurable where the build is at fault."""
-        from nexmark.store import open_store
-
         self.fetch(build)
         with open_store(paths.database_url()) as store:
             before = {row.id for row in store.nights()}
@@ -81,10 +74,12 @@ class MeasuredBuilds:
         wanted = {build: self.plan(build) for build in builds}
         found = []
         for row in reversed(store.nights()):
-            if row.dag_id == BUILD_DAG_ID:
-                plan = _plan_of(row)
-                build = str(plan.candidate) if plan else ""
-                if plan and build in wanted and _measured(plan) == _measured(wanted[build]):
+            if row.dag_id != BUILD_DAG_ID:
+                continue
+            with suppress(NexmarkError, ValueError):  # its directory is gone, or of another version
+                plan = Night.read(row.dag_id, row.run_id)
+                build = str(plan.candidate)
+                if build in wanted and _measured(plan) == _measured(wanted[build]):
                     found.append((build, row))
         good = self.params["against"]
         return [
@@ -105,8 +100,6 @@ class MeasuredBuilds:
 
     def _pairs(self, store: Store, build: str, row: NightRow) -> Pairs | str:
         """The pairs of a night, or why there are none."""
-        from nexmark.verdict.bisection import Pairs
-
         (query,) = row.queries
         night = store.paired_night(row.id)
         reason = night.invalid.get(query) or night.missing.get(query)
@@ -119,13 +112,6 @@ class MeasuredBuilds:
                 if len(ratios) >= MIN_PAIRS:
                     return Pairs(build, ratios)
         return f"fewer than {MIN_PAIRS} pairs were measured"
-
-
-def _plan_of(row: NightRow) -> Night | None:
-    try:
-        return Night.read(row.dag_id, row.run_id)
-    except (NexmarkError, ValueError):
-        return None  # its directory was removed, or is of another version
 
 
 def _measured(night: Night) -> tuple[Any, ...]:

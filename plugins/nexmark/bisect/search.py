@@ -3,20 +3,15 @@
 The caller passes the function that measures: the search knows no nights, stores or Airflow.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nexmark.engines import parse_source
 from nexmark.errors import NexmarkError
-
-if TYPE_CHECKING:
-    from nexmark.verdict.bisection import Bisection, Pairs
+from nexmark.verdict.bisection import Bisection, Pairs, bisection_of, shift_of
 
 #: Below NOTHING standard deviations the bad build does not differ from the good one; from DIFFERENT
 #: on it does. Between the two the search measures it again, until it has had ENOUGH nights.
@@ -42,8 +37,6 @@ class Search:
 
     def state(self) -> Bisection:
         """Return the present probabilities; the bad build must have been measured."""
-        from nexmark.verdict.bisection import bisection_of
-
         return bisection_of(self.builds, self.nights, self.skipped, self.floor)
 
     @property
@@ -55,7 +48,7 @@ class Search:
         self,
         measure: Callable[[str], Pairs],
         most: int,
-        show: Callable[[Search, Bisection], None],
+        show: "Callable[[Search, Bisection], None]",
         say: Callable[[str], None],
     ) -> Bisection:
         """Measure until a build has 95 %, nothing more can be told, or there are `most` nights.
@@ -106,8 +99,6 @@ def percent(size: float, deviation: float) -> str:
 
 def table(search: Search, state: Bisection) -> str:
     """Every build: its nights, its ratio to the good one, how probably it is the first bad."""
-    from nexmark.verdict.bisection import shift_of
-
     names = [short(build) for build in search.builds]
     width = max(len("build"), *map(len, names))
     lines = [f"{'build':<{width}}  nights   ratio  first bad"]

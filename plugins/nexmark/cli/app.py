@@ -1,7 +1,5 @@
 """The command `nexmark`: its verbs, and how each of them ends."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Sequence

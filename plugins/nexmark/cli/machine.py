@@ -1,7 +1,5 @@
 """The verbs about this machine and its clusters: ui, cluster, bench."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from typing import Annotated, Any

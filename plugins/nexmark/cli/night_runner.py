@@ -5,8 +5,6 @@ Runs an engine's DAG through `airflow dags test` with a private Airflow (below
 process of the night is left: after kill -9 its guardian ends them (`nexmark.guard`).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -18,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from typing import IO, Any
+from typing import Any
 
 from nexmark.airflow_site.airflow_home import airflow_command, airflow_environment, prepare, ui_mark
 from nexmark.cluster import ClusterError, Lease, Process, SparkCluster, identify
@@ -57,7 +55,11 @@ def run_night(
         say(f"{error}; there is nothing to run")
         return 0
     wait_for_guardians(say)
-    problems = [*find_problems(night), *_in_use(night.spark_cluster)]
+    problems = list(find_problems(night))
+    cluster, lease = night.spark_cluster.config.name, night.spark_cluster.holder()
+    if lease and lease.holder and lease.holder.alive:
+        remedy = "wait until it has ended, or end it"
+        problems.append(f"cluster {cluster}: in use by {lease}; {remedy}")
     if owned(ui_mark()):  # its scheduler would run the tasks of this night a second time
         remedy = "trigger the DAG there, or end it and run this again"
         problems.append(f"`nexmark ui` is running; {remedy}")
@@ -94,29 +96,19 @@ def _moment(day: date | None) -> datetime:
     return moment
 
 
-def _in_use(cluster: SparkCluster) -> list[str]:
-    """Return the reason why this night cannot use `cluster` now, or nothing."""
-    other = cluster.holder()
-    if other is None or other.holder is None or not other.holder.alive:
-        return []
-    return [f"cluster {cluster.config.name}: in use by {other}; wait until it has ended, or end it"]
-
-
 def _run(
     night: Night, environment: dict[str, str], conf: Mapping[str, Any], moment: datetime
 ) -> int:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     log = paths.home() / "logs" / f"run-{stamp}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    command = airflow_command(
-        ["dags", "test", night.dag_id, moment.isoformat(), "-c", json.dumps(conf)]
-    )
+    arguments = ["dags", "test", night.dag_id, moment.isoformat(), "-c", json.dumps(conf)]
     terminal = Terminal(sys.stdout)
     with tempfile.NamedTemporaryFile("r", prefix="nexmark-") as progress:
         environment = {**environment, PROGRESS_VARIABLE: progress.name}
         with log.open("wb") as output:
             child = subprocess.Popen(
-                command,
+                airflow_command(arguments),
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -126,7 +118,9 @@ def _run(
             )
             process = identify(child.pid)
             try:
-                _follow(child, progress, terminal)
+                while child.poll() is None:
+                    terminal.show_all(progress)
+                    time.sleep(_POLL_S)
             except KeyboardInterrupt:
                 terminal.clear()
                 say("interrupted: ending the night")
@@ -144,13 +138,6 @@ def _run(
             print(problem, file=sys.stderr)
     say(f"log of the night: {log}")
     return 0 if child.returncode == 0 else 1
-
-
-def _follow(child: subprocess.Popen[bytes], progress: IO[str], terminal: Terminal) -> None:
-    while child.poll() is None:
-        terminal.show_all(progress)
-        time.sleep(_POLL_S)
-    terminal.show_all(progress)
 
 
 def _end(child: subprocess.Popen[bytes], process: Process | None, night: Night) -> None:

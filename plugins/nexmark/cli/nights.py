@@ -8,26 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nexmark.cli.shared_options import (
-    BUILD,
-    Against,
-    CandidateConf,
-    ClusterName,
-    Compatibility,
-    Engine,
-    EngineCluster,
-    EngineWorkload,
-    Mode,
-    Optional,
-    Port,
-    Queries,
-    Repetitions,
-    Workload,
-    confs_of,
-    day,
-    given,
-    number_option,
-)
+from nexmark.cli import shared_options as option
 from nexmark.errors import NexmarkError
 from nexmark.terminal import say
 
@@ -43,27 +24,27 @@ _OF_THE_NIGHT = (
 
 def run(
     context: typer.Context,
-    engine: Engine = None,
-    workload: Workload = None,
-    queries: Queries = None,
-    repetitions: Repetitions = None,
-    against: Against = None,
-    cluster: ClusterName = None,
-    mode: Mode = None,
-    candidate_conf: CandidateConf = None,
-    compatibility: Compatibility = None,
+    engine: option.Engine = None,
+    workload: option.Workload = None,
+    queries: option.Queries = None,
+    repetitions: option.Repetitions = None,
+    against: option.Against = None,
+    cluster: option.ClusterName = None,
+    mode: option.Mode = None,
+    candidate_conf: option.CandidateConf = None,
+    compatibility: option.Compatibility = None,
     candidate: Annotated[
-        str | None, typer.Option(callback=given, help=f"A build, {BUILD}.")
+        str | None, typer.Option(callback=option.given, help=f"A build, {option.BUILD}.")
     ] = None,
     date: Annotated[
-        str | None, typer.Option(callback=given, help="As 2026-11-03 (default: today).")
+        str | None, typer.Option(callback=option.given, help="As 2026-11-03 (default: today).")
     ] = None,
 ) -> int:
     """Run the night of an engine; 0 if it is green, 1 if it is red or cannot be run."""
     from nexmark.cli.night_runner import run_night
     from nexmark.config import load
 
-    moment = day("--date", date) if date else None
+    moment = option.day("--date", date) if date else None
     config = load()
     chosen = config.engine(engine)
     params = _at_the_prompt(config, context.params)
@@ -72,23 +53,23 @@ def run(
 
 def build(
     context: typer.Context,
-    build: Annotated[str, typer.Option(help=f"The build to test, {BUILD}.")] = "",
-    against: Against = None,
-    engine: Engine = None,
-    workload: Workload = None,
-    queries: Queries = None,
-    repetitions: Repetitions = None,
-    cluster: ClusterName = None,
-    mode: Mode = None,
-    candidate_conf: CandidateConf = None,
-    compatibility: Compatibility = None,
+    build: Annotated[str, typer.Option(help=f"The build to test, {option.BUILD}.")] = "",
+    against: option.Against = None,
+    engine: option.Engine = None,
+    workload: option.Workload = None,
+    queries: option.Queries = None,
+    repetitions: option.Repetitions = None,
+    cluster: option.ClusterName = None,
+    mode: option.Mode = None,
+    candidate_conf: option.CandidateConf = None,
+    compatibility: option.Compatibility = None,
 ) -> int:
     """Test any Spark build; 0 if it is as good, 1 if it is not or cannot be run."""
     from nexmark.cli.night_runner import run_night
     from nexmark.config import BUILD_DAG_ID, load
 
     if not build.strip():
-        raise typer.BadParameter(f"--build: none is given; give it {BUILD}")
+        raise typer.BadParameter(f"--build: none is given; give it {option.BUILD}")
     config = load()
     name = config.engine(engine).name
     params = {"build": build, "engine": name, **_at_the_prompt(config, context.params)}
@@ -98,7 +79,7 @@ def build(
 def _at_the_prompt(config: Config, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the params that are given; at the prompt the workload is a small one."""
     params = {name: options.get(name) for name in _OF_THE_NIGHT}
-    params["candidate_conf"] = confs_of(options["candidate_conf"])
+    params["candidate_conf"] = option.confs_of(options["candidate_conf"])
     found = {name: value for name, value in params.items() if value or value is False}
     return {"workload": "smoke", "cluster": next(iter(config.clusters)), **found}
 
@@ -106,23 +87,23 @@ def _at_the_prompt(config: Config, options: Mapping[str, Any]) -> dict[str, Any]
 def backfill(
     first: Annotated[str, typer.Option("--from", help="The first date, as 2026-11-01.")] = "",
     last: Annotated[str, typer.Option("--to", help="The last date.")] = "",
-    engine: Engine = None,
-    workload: EngineWorkload = None,
-    queries: Queries = None,
-    cluster: EngineCluster = None,
+    engine: option.Engine = None,
+    workload: option.EngineWorkload = None,
+    queries: option.Queries = None,
+    cluster: option.EngineCluster = None,
     reprocess: Annotated[
         Literal["none", "failed", "completed"],
         typer.Option(help="Dates that had a night: leave them, or run those again."),
     ] = "none",
-    port: Port = 8080,
+    port: option.Port = 8080,
 ) -> int:
     """Run the nights of past dates; 0 if all nights that have a build are green."""
     from nexmark.cli.own_airflow import run_backfill
 
-    for option, value in (("--from", first), ("--to", last)):
+    for name, value in (("--from", first), ("--to", last)):
         if not value:
-            raise typer.BadParameter(f"{option} is not given; give {option} 2026-11-03")
-    days = (day("--from", first), day("--to", last))
+            raise typer.BadParameter(f"{name} is not given; give {name} 2026-11-03")
+    days = (option.day("--from", first), option.day("--to", last))
     params = {"workload": workload, "queries": queries, "cluster": cluster}
     wanted = {name: value for name, value in params.items() if value}
     return run_backfill(engine, days, wanted, reprocess, port)
@@ -133,12 +114,14 @@ def bisect(
     bad: Annotated[str, typer.Option(help="A later build with it.")] = "",
     builds: Annotated[str, typer.Option(help="Those between, in order: a file, or a,b,c.")] = "",
     query: Annotated[str, typer.Option(help="The query that changed.")] = "",
-    engine: Engine = None,
-    workload: EngineWorkload = None,
-    cluster: EngineCluster = None,
-    repetitions: Repetitions = None,
-    measurements: Annotated[int, number_option(1, 10_000, help="The most nights to run.")] = 40,
-    airflow: Optional = None,
+    engine: option.Engine = None,
+    workload: option.EngineWorkload = None,
+    cluster: option.EngineCluster = None,
+    repetitions: option.Repetitions = None,
+    measurements: Annotated[
+        int, option.number_option(1, 10_000, help="The most nights to run.")
+    ] = 40,
+    airflow: option.Optional = None,
 ) -> int:
     """Find the build that brought a change, by nights; 0 if it is found.
 

@@ -7,8 +7,6 @@ A backfill is created in Airflow and waited for. Where `nexmark ui` runs, its sc
 work and goes on with it when this is interrupted; else Airflow is started until it is done.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -19,35 +17,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from types import FrameType
 from typing import IO, Any, NoReturn
 
-from nexmark.airflow_site.airflow_home import (
-    GRACE_S,
-    airflow_environment,
-    airflow_home,
-    bring_up,
-    check_alive,
-    check_port,
-    own_airflow,
-    prepare,
-    run_airflow,
-    ui_mark,
-)
+from nexmark.airflow_site import airflow_home, backfills
 from nexmark.airflow_site.api import AirflowApi
-from nexmark.airflow_site.backfills import (
-    Backfill,
-    DagRun,
-    close,
-    close_abandoned,
-    close_all,
-    create,
-    is_paused,
-    outcomes,
-    runs,
-    table,
-    unpaused,
-)
 from nexmark.cli.night_runner import clear_cluster
 from nexmark.cluster import open_cluster
 from nexmark.config import Config, Engine, load, paths
@@ -68,53 +41,44 @@ _POLL_S = 0.5
 _ONLY = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
 _API_SERVER = "api-server"
 
-Creator = Callable[[AirflowApi], Backfill]
-
-
-class _Stopped(Exception):
-    """A signal asked to end."""
+Creator = Callable[[AirflowApi], backfills.Backfill]
 
 
 def serve(port: int) -> int:
     """Run `nexmark ui` until interrupted; 0, or NexmarkError when a component ends by itself."""
-
-    def stop(number: int, frame: FrameType | None) -> NoReturn:
-        raise _Stopped
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where it was started in the background
+        signal.signal(number, signal.default_int_handler)
     try:
-        check_port(port, "nexmark ui --port PORT")
+        airflow_home.check_port(port, "nexmark ui --port PORT")
         config = load()
-        environment = airflow_environment(config, port)
+        environment = airflow_home.airflow_environment(config, port)
         with guarded(environment):
             _serve(config, environment, port)
-    except _Stopped:
+    except KeyboardInterrupt:
         return 0
 
 
 def _serve(config: Config, environment: Mapping[str, str], port: int) -> NoReturn:
-    """Run the components until _Stopped, or NexmarkError when one of them ends; ends them all."""
+    """Run the components until interrupted, or NexmarkError when one ends; ends them all."""
     components: dict[str, Process] = {}
     logs = paths.home() / "logs"
     try:
         say("preparing Airflow")
-        prepare(environment)
-        bring_up(components, environment, port, logs, [_API_SERVER])
-        close_abandoned(config, own_airflow(port))
-        bring_up(components, environment, port, logs)
-        passwords = json.loads((airflow_home() / "passwords.json").read_text())
+        airflow_home.prepare(environment)
+        airflow_home.bring_up(components, environment, port, logs, [_API_SERVER])
+        backfills.close_abandoned(config, airflow_home.own_airflow(port))
+        airflow_home.bring_up(components, environment, port, logs)
+        passwords = json.loads((airflow_home.airflow_home() / "passwords.json").read_text())
         for user, password in passwords.items():
             print(f"Airflow is at http://127.0.0.1:{port} (user {user}, password {password})")
         print(f"the nights: http://127.0.0.1:{port}{PREFIX}/ (or the tab Nexmark there)")
         say("Ctrl-C ends it")
         while True:
-            check_alive(components, logs)
+            airflow_home.check_alive(components, logs)
             time.sleep(_POLL_S)
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
-        left = end(components.values(), grace_s=GRACE_S)
+        with undisturbed():
+            left = end(components.values(), grace_s=airflow_home.GRACE_S)
         if left:
             print(f"did not end: {left}", file=sys.stderr)
 
@@ -130,25 +94,27 @@ def run_backfill(
     config = load()
     engine = config.engine(name)
     _check(config, engine, days, params)
-    running = bool(owned(ui_mark()))
+    running = bool(owned(airflow_home.ui_mark()))
     if not running:
-        check_port(port, "nexmark backfill --port PORT ...")
-    environment = airflow_environment(config, port)
+        airflow_home.check_port(port, "nexmark backfill --port PORT ...")
+    environment = airflow_home.airflow_environment(config, port)
     os.environ.update(environment)
     notifiers()  # ConfigError for one that cannot be had
     say("preparing Airflow")
-    prepare(environment)
-    made = run_airflow(["dags", "reserialize"], environment)
+    airflow_home.prepare(environment)
+    made = airflow_home.run_airflow(["dags", "reserialize"], environment)
     if made.returncode:
         said = (made.stdout + made.stderr).strip() or f"exit code {made.returncode}"
         raise NexmarkError(f"airflow dags reserialize: {said.splitlines()[-1]}")
-    create_it = partial(create, dag_id=engine.dag_id, days=days, conf=params, reprocess=reprocess)
+    create_it = partial(
+        backfills.create, dag_id=engine.dag_id, days=days, conf=params, reprocess=reprocess
+    )
     if running:
-        found = _run_there(own_airflow(port), engine.dag_id, create_it)
+        found = _run_there(airflow_home.own_airflow(port), engine.dag_id, create_it)
     else:
         found = _run_here(config, environment, port, engine.dag_id, create_it)
-    rows = outcomes(engine.dag_id, found)
-    say(table(rows))
+    rows = backfills.outcomes(engine.dag_id, found)
+    say(backfills.table(rows))
     return 1 if any(row.failed for row in rows) else 0
 
 
@@ -183,9 +149,9 @@ def _check(
         raise NexmarkError(f"engine {engine.name}: no build from {first} to {last}")
 
 
-def _run_there(api: AirflowApi, dag_id: str, create_it: Creator) -> list[DagRun]:
+def _run_there(api: AirflowApi, dag_id: str, create_it: Creator) -> list[backfills.DagRun]:
     """Let the scheduler that runs work on a backfill; its runs when all have ended."""
-    if is_paused(api, dag_id):
+    if backfills.is_paused(api, dag_id):
         raise NexmarkError(
             f"{dag_id} is paused: switch it on in Airflow (the last night that it missed "
             "will run too), or end `nexmark ui` and run this again"
@@ -201,7 +167,7 @@ def _run_there(api: AirflowApi, dag_id: str, create_it: Creator) -> list[DagRun]
 
 def _run_here(
     config: Config, environment: Mapping[str, str], port: int, dag_id: str, create_it: Creator
-) -> list[DagRun]:
+) -> list[backfills.DagRun]:
     """Start Airflow for a backfill; its runs when all have ended.
 
     The API server runs from before the scheduler to after it: what an earlier backfill or this one
@@ -212,27 +178,27 @@ def _run_here(
     components: dict[str, Process] = {}
     with guarded(environment):
         try:
-            bring_up(components, environment, port, logs, [_API_SERVER])
-            api = own_airflow(port)
-            close_abandoned(config, api)
-            close_all(api, [engine.dag_id for engine in config.engines.values()])
-            with unpaused(api, dag_id):
+            airflow_home.bring_up(components, environment, port, logs, [_API_SERVER])
+            api = airflow_home.own_airflow(port)
+            backfills.close_abandoned(config, api)
+            backfills.close_all(api, [engine.dag_id for engine in config.engines.values()])
+            with backfills.unpaused(api, dag_id):
                 backfill = create_it(api)
                 with (
                     _closed(config, api, backfill, components),
                     tempfile.NamedTemporaryFile("r", dir=logs, prefix="backfill-") as progress,
                 ):
                     own = {**environment, **_ONLY, PROGRESS_VARIABLE: progress.name}
-                    bring_up(components, own, port, logs)
+                    airflow_home.bring_up(components, own, port, logs)
                     return _follow(api, backfill, components, progress)
         finally:
             with undisturbed():
-                end(components.values(), grace_s=GRACE_S)
+                end(components.values(), grace_s=airflow_home.GRACE_S)
 
 
 @contextmanager
 def _closed(
-    config: Config, api: AirflowApi, backfill: Backfill, components: dict[str, Process]
+    config: Config, api: AirflowApi, backfill: backfills.Backfill, components: dict[str, Process]
 ) -> Iterator[None]:
     """Afterwards, end the scheduler, and the processes that an unfinished night has left."""
     try:
@@ -242,11 +208,14 @@ def _closed(
         raise
     finally:
         with undisturbed():
-            end([components[x] for x in components if x != _API_SERVER], grace_s=GRACE_S)
+            end(
+                [components[x] for x in components if x != _API_SERVER],
+                grace_s=airflow_home.GRACE_S,
+            )
             unfinished = True
             try:
-                unfinished = not all(run.ended for run in runs(api, backfill))
-                close(api, backfill.id, backfill.dag_id)
+                unfinished = not all(run.ended for run in backfills.runs(api, backfill))
+                backfills.close(api, backfill.id, backfill.dag_id)
             finally:
                 opened = [open_cluster(x, paths.home()) for x in config.all_clusters]
                 for cluster in opened if unfinished else ():
@@ -255,14 +224,17 @@ def _closed(
 
 
 def _follow(
-    api: AirflowApi, backfill: Backfill, components: Mapping[str, Process], progress: IO[str] | None
-) -> list[DagRun]:
+    api: AirflowApi,
+    backfill: backfills.Backfill,
+    components: Mapping[str, Process],
+    progress: IO[str] | None,
+) -> list[backfills.DagRun]:
     """Report on a backfill until all its runs have ended; return the runs."""
     told: dict[date, str] = {}
     terminal = Terminal(sys.stdout)
     while True:
-        check_alive(components, paths.home() / "logs")
-        found = runs(api, backfill)
+        airflow_home.check_alive(components, paths.home() / "logs")
+        found = backfills.runs(api, backfill)
         terminal.show_all(progress or ())
         for run in found:
             if told.get(run.day, "queued") != run.state and not run.left_out:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
@@ -29,9 +30,10 @@ _SURE = 0.999
 _SERIES = ("night", "build", "against", "ratio", "95 % interval", "pairs", "verdict")
 _ACCEPTED = ("id", "accepted", "state", "ratio", "run", "by", "reason")
 _CSV = (
-    *("started", "night", "build", "version", "baseline", "mode", "verdict", "decides", "figure"),
-    *("ratio", "lo", "hi", "pairs", "fresh_pairs", "acceptance_id", "change"),
+    *("started", "night", "build", "version", "baseline", "mode", "value", "decides", "candidate"),
+    *("ratio", "lo", "hi", "pairs", "fresh_pairs", "acceptance"),
 )
+_HEADS = {"value": "verdict", "candidate": "figure", "acceptance": "acceptance_id"}
 
 
 def _directory(text: str) -> Path:
@@ -79,12 +81,8 @@ def _print_history(history: QueryHistory, limit: int) -> None:
     print(f"{history.query}, {history.metric}: {where}")
     print(f"{count} nights since {first.started:{TIME}}{shown}")
     print(columns(_SERIES, [_series(point) for point in history.points[-limit:]]) + "\n")
-    if history.changes:
-        print("changes that lasted:")
-    elif history.paired:
-        print("changes that lasted: none")
-    else:
-        print("changes that lasted: not looked for, since none of these nights has pairs")
+    missing = "none" if history.paired else "not looked for, since none of these nights has pairs"
+    print("changes that lasted:" if history.changes else f"changes that lasted: {missing}")
     for change in history.changes:
         print(f"  {_change(change)}")
     print("acceptances:" if history.acceptances else "acceptances: none")
@@ -96,24 +94,17 @@ def write_history(history: QueryHistory, stream: TextIO) -> None:
     """Write a row of CSV for each night; ``change`` is the ratio of a change that it begins."""
     changes = {change.first.night: change.change.ratio for change in history.changes}
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(_CSV)
-    for point in history.points:
-        writer.writerow(
-            (
-                *(point.started.isoformat(), point.night, point.build, point.version),
-                *(point.baseline, point.mode, point.value, point.decides, point.candidate),
-                *(point.ratio, point.lo, point.hi, point.pairs, point.fresh_pairs),
-                *(point.acceptance, changes.get(point.night)),
-            )
-        )
+    writer.writerow([_HEADS.get(name, name) for name in _CSV] + ["change"])
+    for x in history.points:
+        own = {**asdict(x), "started": x.started.isoformat()}
+        writer.writerow([own[name] for name in _CSV] + [changes.get(x.night)])
 
 
 def _series(point: RatioPoint) -> tuple[str, ...]:
     fresh = f"+{point.fresh_pairs}" if point.fresh_pairs else ""
     accepted = " (accepted)" if point.acceptance is not None else ""
-    interval = "-"
-    if point.lo is not None and point.hi is not None:
-        interval = f"{point.lo:.3f} to {point.hi:.3f}"
+    known = point.lo is not None and point.hi is not None
+    interval = f"{point.lo:.3f} to {point.hi:.3f}" if known else "-"
     return (
         *(f"{point.started:{TIME}}", _build(point)),
         "itself" if point.baseline == point.build else point.baseline[:_BUILD] or "-",
@@ -127,12 +118,11 @@ def _build(point: RatioPoint) -> str:
 
 
 def _change(found: LevelChange) -> str:
-    change = found.change
-    size = abs(change.ratio - 1)
-    way = "more" if change.ratio > 1 else "less"
+    ratio, sure = found.change.ratio, min(found.change.confidence, _SURE)
     return (
-        f"{found.first.started:{TIME}}  {size:.1%} {way}, {min(change.confidence, _SURE):.1%} sure:"
-        f" from {_build(found.last)} to {_build(found.first)} (night {found.first.night})"
+        f"{found.first.started:{TIME}}  {abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'}, "
+        f"{sure:.1%} sure: from {_build(found.last)} to {_build(found.first)} "
+        f"(night {found.first.night})"
     )
 
 
@@ -187,13 +177,15 @@ def report(
     db: Database = None,
 ) -> None:
     """Print the table of a recorded run again."""
-    from nexmark.report import make_report, report_text, write_report
+    from nexmark.evidence.night_evidence import make_report
+    from nexmark.report.evidence_files import write_report
+    from nexmark.report.table import report_text
 
-    with opened(db) as store:
-        try:
+    try:
+        with opened(db) as store:
             made = make_report(store, run) if out is None else write_report(out, store, run)
-        except OSError as error:
-            raise NexmarkError(f"cannot write the report: {error}; give another --out") from None
+    except OSError as error:
+        raise NexmarkError(f"cannot write the report: {error}; give another --out") from None
     print(report_text(made))
 
 
@@ -248,8 +240,8 @@ def validate(
     ] = None,
 ) -> int:
     """Check the output of one query job against the reference; 0 if it is right."""
-    from nexmark.expectations import ExpectationsError
-    from nexmark.expectations import validate as checked
+    from nexmark.expectations.contract import ExpectationsError
+    from nexmark.expectations.suites import validate as checked
 
     docs = None if data_docs is None else str(data_docs)
     try:

@@ -280,7 +280,8 @@ def _outcome(way: _Way, records: Records, events: Path) -> Restart:
 
 def compared(query: str, table: Path, events: Path) -> Restart:
     """Whether the final table of a query that went on equals the reference."""
-    from nexmark.expectations import ExpectationsError, validate
+    from nexmark.expectations.contract import ExpectationsError
+    from nexmark.expectations.suites import validate
 
     try:
         found = validate(query, table, events)

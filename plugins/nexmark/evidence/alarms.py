@@ -67,14 +67,10 @@ class Acknowledged:
         return self.state in (COUNTS, SUPERSEDED)
 
 
-def acks_of(store: Store, dags: Collection[str], now: datetime | None = None) -> list[Acknowledged]:
+def acks_of(store: Store, dags: Collection[str]) -> list[Acknowledged]:
     """Return the acceptances of nights of these DAGs, the newest first."""
-    found = states(store.acceptances(), now or datetime.now(UTC))
-    return [
-        Acknowledged(row, state)
-        for row, state in reversed(found)
-        if row.night_id.partition("/")[0] in dags
-    ]
+    found = states(store.acceptances(), datetime.now(UTC))[::-1]
+    return [Acknowledged(x, state) for x, state in found if x.night_id.partition("/")[0] in dags]
 
 
 def acks_for(store: Store, night: NightRow) -> list[Acknowledged]:

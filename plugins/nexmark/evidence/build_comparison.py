@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from statistics import median
+from statistics import fmean, median
 from typing import Any, TypeAlias
 
 from nexmark.evidence.night_list import NightLine, lines_of
@@ -20,14 +20,6 @@ SHOWN = 200
 
 _Interval: TypeAlias = tuple[float, float | None, float | None]
 """A ratio and its interval."""
-
-
-@dataclass(frozen=True)
-class BuildLine:
-    """A build, and its last night."""
-
-    build: Any
-    last: NightLine | None
 
 
 @dataclass(frozen=True)
@@ -61,13 +53,13 @@ class BuildComparison:
     old_nights: int
 
 
-def build_lines(store: Store, dags: Collection[str]) -> list[BuildLine]:
-    """Return the builds, the one that was tested last first."""
+def build_lines(store: Store, dags: Collection[str]) -> list[tuple[Any, NightLine | None]]:
+    """Return the builds, each with its last night; the one that was tested last first."""
     builds = history.builds(store, dags)[:SHOWN]
     nights = history.nights(store, dags, 2 * SHOWN)
     newest = {night.build_id: night for night in reversed(nights)}
     lines = {line.night.build_id: line for line in lines_of(store, list(newest.values()))}
-    return [BuildLine(build, lines.get(build.id)) for build in builds]
+    return [(build, lines.get(build.id)) for build in builds]
 
 
 def compare_builds(
@@ -76,20 +68,15 @@ def compare_builds(
     """Return two builds side by side: as pairs where one was the baseline of the other."""
     ours = history.nights(store, dags, NIGHTS, build=new.id)
     theirs = history.nights(store, dags, NIGHTS, build=old.id)
-    alike = _alike(ours, theirs)
+    place = attrgetter("workload", "cluster", "shape")  # nights there and of that input are alike
+    one, other = grouped(ours, place), grouped(theirs, place)
+    alike = {night.id for x in one.keys() & other.keys() for night in (*one[x], *other[x])}
     rows = history.compared(store, [night.id for night in ours], CPU)
     others = history.compared(store, [night.id for night in theirs], CPU)
     lines = compare(_of(rows, alike), _of(others, alike), rows, others, new.id, old.id)
     logs = [math.log(line.ratio) for line in lines if line.ratio]
-    return BuildComparison(
-        new,
-        old,
-        tuple(lines),
-        sum(line.paired for line in lines),
-        math.exp(sum(logs) / len(logs)) if logs else None,
-        len(ours),
-        len(theirs),
-    )
+    mean, paired = math.exp(fmean(logs)) if logs else None, sum(line.paired for line in lines)
+    return BuildComparison(new, old, tuple(lines), paired, mean, len(ours), len(theirs))
 
 
 def compare(
@@ -129,13 +116,6 @@ def _compared(
         return Compared(query, ours, theirs, ratio, lo, hi, True, len(direct))
     ratio_of_medians = ours / theirs if ours and theirs else None
     return Compared(query, ours, theirs, ratio_of_medians, None, None, False, 0)
-
-
-def _alike(ours: Iterable[Any], theirs: Iterable[Any]) -> set[str]:
-    """Return the nights of either build that were measured on the same place and input."""
-    place = attrgetter("workload", "cluster", "shape")
-    one, other = grouped(ours, place), grouped(theirs, place)
-    return {night.id for x in one.keys() & other.keys() for night in (*one[x], *other[x])}
 
 
 def _of(rows: Iterable[Any], nights: set[str]) -> list[Any]:

@@ -1,7 +1,5 @@
 """An experiment as people read it: a line for each arm, and what the lines cannot say."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -99,8 +99,8 @@ def attribution_of(
 def attributions(store: Store, night: NightRow, queries: Iterable[str]) -> dict[str, Attribution]:
     """Return the attributions of some queries of a night, by query, where there are any."""
     verdicts = store.verdicts(night.id)
-    found = {query: attribution_of(store, night.id, query, verdicts) for query in queries}
-    return {query: one for query, one in found.items() if one is not None}
+    found = ((query, attribution_of(store, night.id, query, verdicts)) for query in queries)
+    return {query: one for query, one in found if one is not None}
 
 
 def attribution_lines(store: Store, night: NightRow, rows: Sequence[Row]) -> list[str]:
@@ -114,9 +114,8 @@ def attribution_lines(store: Store, night: NightRow, rows: Sequence[Row]) -> lis
     other = changed_plans(store, night)
     changed = [row.query for row in rows if not row.red and row.query in other]
     if changed:
-        lines.append(
-            f"Plan: other operators than the baseline's, same speed: {', '.join(changed)}."
-        )
+        names = ", ".join(changed)
+        lines.append(f"Plan: other operators than the baseline's, same speed: {names}.")
     return lines
 
 
@@ -171,17 +170,12 @@ def conf_differences(repetitions: Iterable[RepetitionRow]) -> list[ConfOfArms]:
     values = _values(repetitions)
     if not set(ARMS) <= values.keys():
         return []
-    ours, theirs = values[Arm.CANDIDATE], values[Arm.BASELINE]
-    found = [
-        ConfOfArms(
-            key,
-            _one_or_few(key, ours.get(key, ())),
-            _one_or_few(key, theirs.get(key, ())),
-            is_reserved(key),
-        )
-        for key in sorted({*ours, *theirs})
-        if set(ours.get(key, ())) != set(theirs.get(key, ()))
-    ]
+    found = []
+    for key in {key for arm in ARMS for key in values[arm]}:
+        ours, theirs = (values[arm].get(key, {}) for arm in ARMS)
+        if ours.keys() != theirs.keys():
+            shown = _one_or_few(key, ours), _one_or_few(key, theirs)
+            found.append(ConfOfArms(key, *shown, is_reserved(key)))
     return sorted(found, key=lambda x: (x.set_by_harness, x.key))
 
 
@@ -227,27 +221,20 @@ def reproduce(store: Store, night: NightRow, query: str) -> str:
         values["REPETITIONS"] = str(night.repetitions)
     shown = {name: without_secrets(value) for name, value in values.items() if value}
     confs = {str(key): hidden(str(key), str(x)) for key, x in (night.candidate_conf or {}).items()}
-    line = _command(shown, confs)
+    words = [*_PROGRAM]
+    for name, value in shown.items():
+        words += [f"--{name.lower()}", value]
+    for key, value in confs.items():
+        words += ["--candidate-conf", f"{key}={value}"]
     is_broken = any(row.red and row.query == query for row in store.compatibility(night.id))
-    return f"{line} --compatibility" if is_broken else line
+    return shlex.join([*words, "--compatibility"] if is_broken else words)
 
 
 def _against(store: Store, night: NightRow, query: str) -> str:
     """Return the build that a query was compared with, "" for none."""
-    build = (night.baselines or {}).get(query)
-    if query == SUITE:
-        build = next(iter((night.baselines or {}).values()), None)
+    builds = night.baselines or {}
+    build = next(iter(builds.values()), None) if query == SUITE else builds.get(query)
     if build is None:
         runs = {x.query: x.baseline_run for x in store.verdicts(night.id) if x.decides}
-        run = runs.get(query)
-        build = store.night(run).build_id if run else None
+        build = store.night(run).build_id if (run := runs.get(query)) else None
     return store.build(str(build)).source if build else ""
-
-
-def _command(values: Mapping[str, str], confs: Mapping[str, str]) -> str:
-    words = [*_PROGRAM]
-    for name, value in values.items():
-        words += [f"--{name.lower()}", value]
-    for key, value in confs.items():
-        words += ["--candidate-conf", f"{key}={value}"]
-    return shlex.join(words)

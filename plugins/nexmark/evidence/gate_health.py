@@ -1,6 +1,7 @@
 """How good the measurement is: the gate's self-test and what it sees, and the hosts of a night."""
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -13,7 +14,7 @@ from nexmark.model import CPU, Value, grouped, median_of
 from nexmark.store import Store, history
 from nexmark.store.history import Tally
 from nexmark.store.table_rows import CanaryRow, NightRow, SelfTestRow
-from nexmark.verdict.rates import Rates, Result, Test, alarmed, rates
+from nexmark.verdict.rates import Rates, Test, alarmed, rates
 
 NIGHTS = 60
 """That the smallest change is the median of."""
@@ -79,7 +80,7 @@ def self_tests(
     if version is None:
         version = store.newest_tested(engine, dags)
     rows = store.self_tests(engine, TESTS, version=version, dags=dags)
-    results = (Result(Test(x.kind), alarmed(Value(x.value))) for x in rows)
+    results = ((Test(x.kind), alarmed(Value(x.value))) for x in rows)
     return SelfTests(version, tuple(rows), rates(results, version))
 
 
@@ -164,13 +165,11 @@ class CanaryMedian:
 
 def canary_of(rows: Iterable[CanaryRow]) -> list[CanaryMedian]:
     """Return the median reading of each host and metric, before and after the queries."""
-    known = (
-        ((row.host, row.metric, row.moment), row.value) for row in rows if row.value is not None
-    )
-    return [
-        CanaryMedian(*place, median(value for _, value in own), len(own))
-        for place, own in sorted(grouped(known, lambda one: one[0]).items())
-    ]
+    known: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for row in rows:
+        if row.value is not None:
+            known[row.host, row.metric, row.moment].append(row.value)
+    return [CanaryMedian(*place, median(own), len(own)) for place, own in sorted(known.items())]
 
 
 def host_facts(night: NightRow) -> dict[str, Mapping[str, Any]]:

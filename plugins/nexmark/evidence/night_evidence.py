@@ -1,28 +1,21 @@
 """All that the verdict on a night rests on: is it green, why, what next; then a line per query."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from nexmark.attribution.explained import Attribution
+from nexmark.evidence import gate_health
 from nexmark.evidence.alarms import Acknowledged, acks_for, alarm_lines
 from nexmark.evidence.explaining import attribution_lines, attributions, confs_by_arm, reproduce
-from nexmark.evidence.gate_health import (
-    CanaryMedian,
-    NightHost,
-    SelfTests,
-    canary_of,
-    host_facts,
-    hosts_of,
-    self_tests_of,
-)
 from nexmark.evidence.night_list import GREEN, NOT_JUDGED, RED, Look, look
 from nexmark.evidence.pairs import STAGES, Arms, arms_of
 from nexmark.evidence.rows import Row, rows_of, suite_of
 from nexmark.evidence.signoffs import SignOffDecision
-from nexmark.evidence.summary import Upgrades, failed, health, summary, upgrades_of
+from nexmark.evidence.summary import Upgrades, failed, health, summary
 from nexmark.model import CPU, METRICS, SUITE, WALL, Metric, grouped, metric_of
 from nexmark.store import Store, history
 from nexmark.store.accepting import confs_of_candidate
@@ -103,7 +96,7 @@ class CommonEvidence:
     builds: tuple[BuildRole, ...]
     host_names: tuple[str, ...]
     host_facts: Mapping[str, Mapping[str, Any]]
-    canary: tuple[CanaryMedian, ...]
+    canary: tuple[gate_health.CanaryMedian, ...]
     confs: Mapping[str, Mapping[str, Any]]
     acks: tuple[Acknowledged, ...]
     before: str | None
@@ -133,8 +126,8 @@ class NightEvidence(CommonEvidence):
     health: tuple[str, ...]
     lines: tuple[QueryLine, ...]
     suite: VerdictRow | None
-    hosts: tuple[NightHost, ...]
-    self_tests: SelfTests
+    hosts: tuple[gate_health.NightHost, ...]
+    self_tests: gate_health.SelfTests
     reproduce: Mapping[str, str]
     attributions: Mapping[str, Attribution]
 
@@ -183,11 +176,13 @@ SORTS: Mapping[str, Callable[[QueryLine], tuple[Any, ...]]] = {
 def make_report(store: Store, run: str) -> Report:
     """Return the report of a run; StoreError when the run is not known."""
     night = store.find_run(run)
-    return _report(store, night, rows_of(store, night), self_tests_of(store, night))
+    return _report(store, night, rows_of(store, night), gate_health.self_tests_of(store, night))
 
 
-def _report(store: Store, night: NightRow, rows: Sequence[Row], tests: SelfTests) -> Report:
-    suite, upgrades = suite_of(store, night), upgrades_of(store, night)
+def _report(
+    store: Store, night: NightRow, rows: Sequence[Row], tests: gate_health.SelfTests
+) -> Report:
+    suite, upgrades = suite_of(store, night), Upgrades(tuple(store.compatibility(night.id)))
     what, why, after = summary(night, rows, suite, upgrades.red)
     explained = attribution_lines(store, night, rows)
     lines = (what, why, *explained, after, *health(night, rows, tests))
@@ -200,7 +195,7 @@ def night_evidence(
 ) -> NightEvidence:
     """Return what is known of a night; ``deep``: also why each of its queries changed."""
     repetitions = store.repetitions(night.id, leave_out=("batch_list",))
-    rows, tests = rows_of(store, night, repetitions), self_tests_of(store, night)
+    rows, tests = rows_of(store, night, repetitions), gate_health.self_tests_of(store, night)
     report = _report(store, night, rows, tests)
     what, why, *explained = report.lines
     what = re.sub("^NIGHT (FAILED|OK|NOT JUDGED): ", "", what)
@@ -225,10 +220,10 @@ def night_evidence(
         builds=tuple(builds_of(store, night, verdicts)),
         verdicts=tuple(verdicts),
         validations=tuple(store.validations(night.id)),
-        hosts=tuple(hosts_of(history.hosts(store, night.id))),
+        hosts=tuple(gate_health.hosts_of(history.hosts(store, night.id))),
         host_names=tuple(sorted({host for row in repetitions for host in row.hosts or ()})),
-        host_facts=host_facts(night),
-        canary=tuple(canary_of(store.canaries(night.id))),
+        host_facts=gate_health.host_facts(night),
+        canary=tuple(gate_health.canary_of(store.canaries(night.id))),
         confs=confs_by_arm(row for row in repetitions if row.stage in STAGES),
         self_tests=tests,
         acks=tuple(acks_for(store, night)),
@@ -244,24 +239,22 @@ def lines_of(
 ) -> list[QueryLine]:
     """Return a line per query, in the order of the rows."""
     walls = {row.query: row for row in verdicts if row.metric == WALL}
-    return [
-        _line(place, row, arms.get(row.query, Arms()), walls.get(row.query))
-        for place, row in enumerate(rows)
-    ]
-
-
-def _line(place: int, row: Row, arms: Arms, wall: VerdictRow | None) -> QueryLine:
-    state = arms.ratio("state_bytes_max")
-    return QueryLine(
-        row=row,
-        look=look(row.verdict, known=row.acceptance is not None),
-        wall=wall.ratio if wall and wall.ratio else arms.ratio(WALL),
-        wall_look=look(wall.value) if wall and wall.value in ("WATCH", "FASTER") else None,
-        plan=arms.plan,
-        state_bytes=arms.median("state_bytes_max"),
-        state=state if state is not None and abs(state - 1) >= NOTABLE else None,
-        place=place,
-    )
+    lines = []
+    for place, row in enumerate(rows):
+        own, wall = arms.get(row.query, Arms()), walls.get(row.query)
+        state = own.ratio("state_bytes_max")
+        line = QueryLine(
+            row=row,
+            look=look(row.verdict, known=row.acceptance is not None),
+            wall=wall.ratio if wall and wall.ratio else own.ratio(WALL),
+            wall_look=look(wall.value) if wall and wall.value in ("WATCH", "FASTER") else None,
+            plan=own.plan,
+            state_bytes=own.median("state_bytes_max"),
+            state=state if state is not None and abs(state - 1) >= NOTABLE else None,
+            place=place,
+        )
+        lines.append(line)
+    return lines
 
 
 def builds_of(store: Store, night: NightRow, verdicts: Iterable[VerdictRow]) -> list[BuildRole]:
@@ -273,25 +266,20 @@ def builds_of(store: Store, night: NightRow, verdicts: Iterable[VerdictRow]) -> 
         if row.baseline_run and row.decides:
             build = store.night(row.baseline_run).build_id
             compared.setdefault((build, row.baseline_run), []).append(row.query)
-    roles: list[tuple[str, str, Sequence[str], str | None]] = [
-        ("candidate", night.build_id, night.queries, None),
-        *(("baseline", build, own, run) for (build, run), own in compared.items()),
-    ]
-    known = {x.id: (x.version, x.source) for x in store.builds({build for _, build, *_ in roles})}
-    return [
-        BuildRole(role, build, *known.get(build, ("", "")), tuple(own), run)
-        for role, build, own, run in roles
-    ]
+    rows = store.builds({night.build_id, *(build for build, _ in compared)})
+    known = defaultdict(lambda: ("", ""), {x.id: (x.version, x.source) for x in rows})
+    build = night.build_id
+    roles = [BuildRole("candidate", build, *known[build], tuple(night.queries))]
+    for (build, run), own in compared.items():
+        roles.append(BuildRole("baseline", build, *known[build], tuple(own), run))
+    return roles
 
 
 def _accepted_arms(store: Store, verdicts: Iterable[VerdictRow]) -> dict[str, list[RepetitionRow]]:
     """Return the rows of the accepted runs that queries are compared with by bounds."""
     compared = [row for row in verdicts if row.baseline_run and row.decides and row.query != SUITE]
-    repetitions = (
-        repetition
-        for run, own in grouped(compared, lambda row: row.baseline_run).items()
-        for repetition in store.repetitions(
-            str(run), {row.query for row in own}, leave_out=("batch_list", "confs")
-        )
-    )
-    return grouped(repetitions, lambda repetition: repetition.query)
+    rows: list[RepetitionRow] = []
+    for run, own in grouped(compared, lambda row: row.baseline_run).items():
+        queries = {row.query for row in own}
+        rows += store.repetitions(str(run), queries, leave_out=("batch_list", "confs"))
+    return grouped(rows, lambda row: row.query)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 
 from nexmark.model import Value, grouped
 from nexmark.store import Store, history
@@ -161,12 +161,8 @@ class EngineLine:
     red: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class MapColumn:
-    """A night in the map, with how each query looks."""
-
-    night: Any
-    cells: Mapping[str, Look]
+MapColumn: TypeAlias = tuple[Any, Mapping[str, Look]]
+"""A night in the map, with how each query looks."""
 
 
 @dataclass(frozen=True)
@@ -186,11 +182,11 @@ class Overview:
         return sum(one.line.colour == RED for one in self.engines)
 
 
-def overview(store: Store, dags: Collection[str], now: datetime | None = None) -> Overview:
+def overview(store: Store, dags: Collection[str]) -> Overview:
     """Return the overview of the nights of these DAGs."""
     every = history.nights(store, dags, NIGHTS)
     nights = [night for night in every if night.teaches]
-    accepted = states(store.acceptances(), now or datetime.now(UTC))
+    accepted = states(store.acceptances(), datetime.now(UTC))
     issues = issues_of(history.judged(store, nights, reds=True), accepted)
     newest = {night.dag_id: night for night in reversed(nights)}
     tallies = history.tallies(store, [night.id for night in newest.values()])
@@ -201,14 +197,12 @@ def overview(store: Store, dags: Collection[str], now: datetime | None = None) -
     ]
     shown = COLUMNS // max(1, len(engines))
     columns = tuple(_columns(store, engine, nights, shown) for engine in engines)
-    return Overview(
-        tuple(engines),
-        tuple(_queries(columns)),
-        columns,
-        tuple(issues[:LISTED]),
-        max(0, len(issues) - LISTED),
-        len(every),
-    )
+    # All queries, in the order of the night that has the most.
+    own = [column for _, newest_last in columns for column in newest_last]
+    asked = [list(night.queries) for night, _ in own] + [list(cells) for _, cells in own]
+    queries = dict.fromkeys(query for each in sorted(asked, key=len)[::-1] for query in each)
+    listed, more = tuple(issues[:LISTED]), max(0, len(issues) - LISTED)
+    return Overview(tuple(engines), tuple(queries), columns, listed, more, len(every))
 
 
 def issues_of(
@@ -270,11 +264,4 @@ def _columns(
     cells: dict[str, dict[str, Look]] = {night.id: {} for night in own}
     for one in history.judged(store, own):
         cells[one.night][one.query] = look(one.value, known=one.acceptance is not None)
-    return newest.engine, tuple(MapColumn(night, cells[night.id]) for night in own)
-
-
-def _queries(columns: Iterable[tuple[str, Sequence[MapColumn]]]) -> list[str]:
-    """Return the queries of all nights in the order of the night that has the most."""
-    asked = [list(column.night.queries) for _, own in columns for column in own]
-    asked += [list(column.cells) for _, own in columns for column in own]
-    return list(dict.fromkeys(query for own in sorted(asked, key=len)[::-1] for query in own))
+    return newest.engine, tuple((night, cells[night.id]) for night in own)

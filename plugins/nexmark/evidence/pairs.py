@@ -46,11 +46,12 @@ class Arms:
 
     def ratio(self, metric: str) -> float | None:
         """Return the ratio of the medians of a metric."""
-        return _ratio(_median(self.candidate, metric), _median(self.baseline, metric))
+        old = median_of(getattr(row, metric) for row in self.baseline)
+        return _ratio(self.median(metric), old)
 
     def median(self, metric: str) -> float | None:
         """Return the median of a metric of the candidate."""
-        return _median(self.candidate, metric)
+        return median_of(getattr(row, metric) for row in self.candidate)
 
     @property
     def plan(self) -> str:
@@ -253,18 +254,12 @@ def _counting(rows: Iterable[RepetitionRow]) -> list[RepetitionRow]:
 
 
 def _figure(row: RepetitionRow | None, column: str) -> float | None:
-    value = figure_of(row, column) if row is not None and row.status == "ok" else None
+    """Return the figure in a column, or of a metric without one; None if it does not count."""
+    if row is None or row.status != "ok":
+        return None
+    value = getattr(row, column) if hasattr(row, column) else (row.figures or {}).get(column)
     return None if value is None else float(value)
-
-
-def figure_of(row: RepetitionRow, name: str) -> float | None:
-    """Return the figure in a column, or of a metric without one."""
-    return getattr(row, name) if hasattr(row, name) else (row.figures or {}).get(name)
 
 
 def _ratio(candidate: float | None, baseline: float | None) -> float | None:
     return candidate / baseline if candidate is not None and baseline else None
-
-
-def _median(rows: Iterable[RepetitionRow], metric: str) -> float | None:
-    return median_of(getattr(row, metric) for row in rows)

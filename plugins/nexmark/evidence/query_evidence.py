@@ -9,16 +9,8 @@ from pathlib import Path
 import nexmark_jobs
 from nexmark.attribution.explained import Attribution
 from nexmark.config import KNOWN_QUERIES
+from nexmark.evidence import explaining
 from nexmark.evidence.alarms import acks_for, alarm_groups, since_of
-from nexmark.evidence.explaining import (
-    ConfOfArms,
-    PlansCompared,
-    attribution_of,
-    conf_differences,
-    confs_by_arm,
-    plans_of,
-    reproduce,
-)
 from nexmark.evidence.gate_health import canary_of, host_facts
 from nexmark.evidence.night_evidence import CommonEvidence, builds_of
 from nexmark.evidence.night_list import Look, look
@@ -35,7 +27,7 @@ from nexmark.evidence.pairs import (
 )
 from nexmark.evidence.rows import ArmLatency, latencies_of
 from nexmark.expectations.checks import reference_sql
-from nexmark.flames import Flames, flames_of
+from nexmark.flames.flame_files import Flames, flames_of
 from nexmark.model import ARMS, CPU, SUITE, Metric, metric_of
 from nexmark.store import Store, history
 from nexmark.store.query_history import LevelChange, RatioPoint, lasting_changes, trail
@@ -71,8 +63,8 @@ class QueryEvidence(CommonEvidence):
     pairs: tuple[PairOfRuns, ...]
     points: tuple[RatioPoint, ...]
     changes: tuple[LevelChange, ...]
-    plans: PlansCompared
-    conf_differences: tuple[ConfOfArms, ...]
+    plans: explaining.PlansCompared
+    conf_differences: tuple[explaining.ConfOfArms, ...]
     latencies: tuple[ArmLatency, ...]
     batches: tuple[BatchMedian, ...]
     cpu: tuple[CpuCurve, ...]
@@ -121,7 +113,7 @@ def query_evidence(
         others = {query: store.repetitions(deciding.baseline_run, [query])}
     arms = arms_of(alone, others).get(query, Arms())
     metric = deciding.metric if deciding else CPU
-    pairs = pairs_of(alone, deciding.basis if deciding else None, metric)
+    found = pairs_of(alone, deciding.basis if deciding else None, metric)
     points = trail(store, night, query, metric, NIGHTS)
     before, after = history.neighbours(store, night)
     builds = builds_of(store, night, store.verdicts(night.id))
@@ -132,23 +124,23 @@ def query_evidence(
         verdicts=tuple(verdicts),
         validations=tuple(x for x in store.validations(night.id) if x.query == query),
         builds=tuple(x for x in builds if query in (*x.queries, SUITE)),
-        reproduce=reproduce(store, night, query),
+        reproduce=explaining.reproduce(store, night, query),
         runs=() if query == SUITE else tuple(runs),
         repetitions=tuple(own),
-        pairs=tuple(pairs),
+        pairs=tuple(found),
         points=tuple(points),
         changes=tuple(lasting_changes(points)),
         acks=tuple(x for x in acks_for(store, night) if x.row.query == query),
-        plans=plans_of(store, alone, arms),
-        confs=confs_by_arm([x for x in own if x.arm in ARMS], most=None),
-        conf_differences=tuple(conf_differences(own)),
+        plans=explaining.plans_of(store, alone, arms),
+        confs=explaining.confs_by_arm([x for x in own if x.arm in ARMS], most=None),
+        conf_differences=tuple(explaining.conf_differences(own)),
         host_names=tuple(sorted({host for row in own for host in row.hosts or ()})),
         host_facts=host_facts(night),
         canary=tuple(canary_of(x for x in store.canaries(night.id) if x.group in (query, ""))),
         latencies=tuple(latencies_of(alone)),
         batches=tuple(batch_medians(alone)),
-        cpu=tuple(cpu_curves(store, pairs, arms)),
-        attribution=attribution_of(store, night.id, query),
+        cpu=tuple(cpu_curves(store, found, arms)),
+        attribution=explaining.attribution_of(store, night.id, query),
         flames=flames_of(Path(night.directory), query),
         source=source_of(query),
         before=before,
@@ -167,13 +159,9 @@ def source_of(query: str) -> QuerySource | None:
     if not found:
         return None
     text = found[0].read_text(encoding="utf-8")
-    first = text.strip('"').partition("\n")[0].rstrip('".')
-    return QuerySource(
-        reference_sql(query),
-        text,
-        f"nexmark_jobs/queries/{found[0].name}",
-        first.removeprefix(query).strip(),
-    )
+    title = text.strip('"').partition("\n")[0].rstrip('".').removeprefix(query).strip()
+    place = f"nexmark_jobs/queries/{found[0].name}"
+    return QuerySource(reference_sql(query), text, place, title)
 
 
 def alarm_file(night: NightRow, query: str = "") -> Path | None:

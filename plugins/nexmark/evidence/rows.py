@@ -179,15 +179,9 @@ def latencies_of(rows: Iterable[RepetitionRow]) -> list[ArmLatency]:
         for encoded in own:
             total.add(HdrHistogram.decode(encoded))
         events = int(total.get_total_count())
-        known = [percent for percent in _CURVE if (100 - percent) * events >= 100]
-        found.append(
-            ArmLatency(
-                arm,
-                len(own),
-                events,
-                tuple(int(total.get_value_at_percentile(at)) for at in PERCENTILES),
-                int(total.get_max_value()),
-                tuple((at, int(total.get_value_at_percentile(at))) for at in known),
-            )
-        )
+        percentiles = tuple(int(total.get_value_at_percentile(at)) for at in PERCENTILES)
+        known = [at for at in _CURVE if (100 - at) * events >= 100]
+        curve = tuple((at, int(total.get_value_at_percentile(at))) for at in known)
+        longest = int(total.get_max_value())
+        found.append(ArmLatency(arm, len(own), events, percentiles, longest, curve))
     return found

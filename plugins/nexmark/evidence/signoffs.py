@@ -56,31 +56,21 @@ class SealedBundle:
     problems: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class SignOffPage:
-    """A sign-off with what each bundle of it says."""
-
-    signoff: SignOff
-    bundles: tuple[SealedBundle, ...]
-
-
 def signoffs_of(store: Store, dags: Collection[str]) -> list[SignOff]:
     """Return the sign-offs, the newest first."""
     rows = history.nights(store, set(dags) & {SIGNOFF_DAG_ID}, SHOWN)
     builds = {build.id: build for build in store.builds({row.build_id for row in rows})}
     lines = lines_of(store, rows)
     places = {row.id: Path(row.directory) for row in history.directories(store, rows)}
-    return [
-        _signoff(line, builds.get(line.night.build_id), places[line.night.id]) for line in lines
-    ]
+    return [_signoff(x, builds.get(x.night.build_id), places[x.night.id]) for x in lines]
 
 
-def signoff_page(store: Store, night: NightRow) -> SignOffPage:
-    """Return one sign-off, its evidence checked."""
+def signoff_page(store: Store, night: NightRow) -> tuple[SignOff, list[SealedBundle]]:
+    """Return one sign-off, and what each bundle of it says, checked."""
     directory = Path(night.directory)
     (line,) = lines_of(store, [night])
     signoff = _signoff(line, store.build(night.build_id), directory)
-    return SignOffPage(signoff, tuple(_bundle(directory, x) for x in signoff.decisions))
+    return signoff, [_bundle(directory, x) for x in signoff.decisions]
 
 
 def evidence_file(night: NightRow, bundle: str) -> Path | None:
@@ -108,8 +98,7 @@ def verify(directory: Path) -> list[str]:
             problems.append(f"{name}: was changed")
     found = {str(x.relative_to(directory)) for x in directory.rglob("*") if not x.is_dir()}
     problems += [f"{name}: was added" for name in sorted(found - set(sums) - {SUMS})]
-    missing = {EVIDENCE} - set(sums)
-    return problems + [f"{SUMS}: does not list {name}" for name in sorted(missing)]
+    return problems if EVIDENCE in sums else [*problems, f"{SUMS}: does not list {EVIDENCE}"]
 
 
 def seal(directory: Path) -> str:
@@ -138,13 +127,10 @@ def _decision(path: Path, _: int) -> SignOffDecision:
     except (OSError, ValueError, KeyError, TypeError):
         made = {}
     made = made if isinstance(made, dict) else {}
-    texts = {name: str(made.get(name) or "") for name in ("choice", "who", "when", "reason")}
-    return SignOffDecision(
-        **{**texts, "choice": texts["choice"] or "cannot be read"},
-        bundle=path.parent.name,
-        signed_off=made.get("signed_off"),
-        objection=str(made.get("objection") or ""),
-    )
+    names = ("choice", "who", "when", "reason", "objection")
+    texts = {name: str(made.get(name) or "") for name in names}
+    texts["choice"] = texts["choice"] or "cannot be read"
+    return SignOffDecision(**texts, signed_off=made.get("signed_off"), bundle=path.parent.name)
 
 
 def _bundle(directory: Path, decision: SignOffDecision) -> SealedBundle:

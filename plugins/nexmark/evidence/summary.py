@@ -1,17 +1,15 @@
 """The three lines that matter below the table: what happened, why, and what to do; and upgrades."""
 
-import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import geometric_mean, median
 from textwrap import shorten
 
 from nexmark.config import paths
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
 from nexmark.model import Value, metric_of
-from nexmark.store import Store
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.table_rows import CompatibilityRow, NightRow, VerdictRow
 
@@ -19,12 +17,8 @@ NAMED = 8
 REASONS = 3
 GROSS = 1.1
 """Told also while the gate is calibrating."""
-NAMED_ALL = frozenset(
-    {
-        *(Value.INVALID, Value.MISSING, Value.REGRESSION, Value.SUSPECT, Value.WATCH),
-        *(Value.FASTER, Value.SOURCE_BOUND),
-    }
-)
+COUNTED = frozenset({Value.UNCONFIRMED, Value.OK, Value.CALIBRATING})
+"""Their queries are not named."""
 WIDTH = 120
 SAID = {
     Value.INVALID: "invalid",
@@ -119,17 +113,16 @@ def _what(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str
         if value == Value.CALIBRATING and (learning := [row for row in found if row.ratio]):
             parts.append(f"{len(learning)} compared, no verdict yet")
             found = [row for row in found if not row.ratio]
-        if found and value in NAMED_ALL:
-            parts.append(f"{len(found)} {words} ({_names(found)})")
-        elif found:
-            parts.append(f"{len(found)} {words}")
+        if found:
+            named = "" if value in COUNTED else f" ({_names(found)})"
+            parts.append(f"{len(found)} {words}{named}")
     if fewer := _on_fewer_pairs(night, rows):
         parts.append(f"{len(fewer)} with repetitions that failed ({_names(fewer)})")
     ratios = [row.ratio for row in rows if row.ratio]
     if suite is not None:
         parts.append(f"suite {suite.value}, {suite.reason}")
     elif ratios:
-        mean = math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
+        mean = geometric_mean(ratios)
         metric = metric_of(next(row.metric for row in rows if row.ratio))
         what = "CPU" if metric.bases else metric.heading
         parts.append(f"{what} {mean:.3f} of the baseline (geometric mean of {len(ratios)})")
@@ -165,10 +158,8 @@ def _next(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str
         return f"Next: see what is wrong with {wrong[0].query} in {docs}."
     if invalid:
         return f"Next: fix the cause named above, then clear {invalid[0].query}'s tasks."
-    if missing := [row for row in _with(rows, Value.MISSING) if row.red]:
-        return (
-            f"Next: read the log of {missing[0].query}'s failed task, put it right, clear the task."
-        )
+    if missing := [row.query for row in _with(rows, Value.MISSING) if row.red]:
+        return f"Next: read the log of {missing[0]}'s failed task, put it right, clear the task."
     if suspect := [row for row in rows if row.red and row.verdict == Value.SUSPECT]:
         return f"Next: read why {suspect[0].query} was not measured again, clear `confirmation`."
     if suite is not None and suite.red and not _with(rows, Value.REGRESSION):
@@ -250,18 +241,11 @@ class Upgrades:
             return ()
         counted = Counter(row.outcome for row in self.rows)
         classes = ", ".join(f"{number} {outcome}" for outcome, number in counted.most_common())
-        every = f"Running queries, from the baseline to the candidate and back: {classes}."
-        return (
-            every,
-            *(
-                f"Upgrade of {row.query}: {row.outcome} (forward {row.forward}, back "
-                f"{row.backward}; plans: {row.plans}): {shorten(row.reason, _WIDTH)}"
-                for row in self.rows
-                if row.red
-            ),
-        )
-
-
-def upgrades_of(store: Store, night: NightRow) -> Upgrades:
-    """Return what a night found of running queries."""
-    return Upgrades(tuple(store.compatibility(night.id)))
+        lines = [f"Running queries, from the baseline to the candidate and back: {classes}."]
+        lines += [
+            f"Upgrade of {row.query}: {row.outcome} (forward {row.forward}, back "
+            f"{row.backward}; plans: {row.plans}): {shorten(row.reason, _WIDTH)}"
+            for row in self.rows
+            if row.red
+        ]
+        return tuple(lines)

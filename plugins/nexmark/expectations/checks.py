@@ -9,7 +9,6 @@ the reference: each check is a SELECT of the rows that break one. Both run over 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -40,8 +39,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The findings on one output: each a sentence about a problem, with example rows, or None.
+    """The ``findings`` on one output: each a sentence about a problem, with example rows, or None.
 
+    They are named schema, difference, and as the invariants.
     ``compared_rows`` counts the output's rows after folding (q12), ``missing_rows`` the rows that
     only the reference has, ``unexpected_rows`` those that only the output has; duplicates count
     each time. If the columns differ from the contract, the output is not ``comparable``: these two
@@ -57,16 +57,21 @@ class Evidence:
     compared_rows: int
     missing_rows: int | None
     unexpected_rows: int | None
-    schema_finding: str | None
-    difference_finding: str | None
-    invariant_findings: dict[str, str | None]
+    findings: dict[str, str | None]
 
 
 def invariants(query: str) -> tuple[Check, ...]:
     """Return the invariants of `query`, in the order of its file; none for an experiment's."""
     if query in EXPERIMENT_CONTRACTS:
         return ()
-    return tuple(_parse(_sql("invariants", query)))
+    found = []
+    for statement in filter(None, map(str.strip, _sql("invariants", query).split(";\n"))):
+        comment, sql = re.split(r"\n(?!--)", statement, maxsplit=1)
+        header = _HEADER.fullmatch(comment.replace("\n-- ", " "))
+        if header is None:
+            raise ValueError(f"an invariant begins with '-- check NAME: RULE', not with: {comment}")
+        found.append(Check(header["name"], header["rule"], sql))
+    return tuple(found)
 
 
 def reference_sql(query: str) -> str:
@@ -90,26 +95,17 @@ def _sql(folder: str, query: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def _parse(text: str) -> Iterator[Check]:
-    for statement in filter(None, map(str.strip, text.split(";\n"))):
-        comment, sql = re.split(r"\n(?!--)", statement, maxsplit=1)
-        header = _HEADER.fullmatch(comment.replace("\n-- ", " "))
-        if header is None:
-            raise ValueError(f"an invariant begins with '-- check NAME: RULE', not with: {comment}")
-        yield Check(header["name"], header["rule"], sql)
-
-
 def gather(events: Events, entry: Contract, output: Output) -> Evidence:
     """Compare the loaded output of a query with its reference and run its invariants."""
     connection = events.connection
     connection.execute(f"CREATE OR REPLACE TEMP TABLE reference AS {reference_select(entry.query)}")
     reference_rows = _count(connection, "reference")
     compared_rows, missing, unexpected = output.rows, None, None
-    difference: str | None = _NOT_COMPARABLE
-    findings: dict[str, str | None] = {c.name: _NOT_COMPARABLE for c in invariants(entry.query)}
+    rules = {check.name: check.sql for check in invariants(entry.query)}
+    found: dict[str, str | None] = dict.fromkeys(("difference", *rules), _NOT_COMPARABLE)
     if output.readable:
-        findings = {c.name: _finding(connection, c.sql) for c in invariants(entry.query)}
-        compared_rows, missing, unexpected, difference = _compare(events, entry)
+        found = {name: _finding(connection, sql) for name, sql in rules.items()}
+        compared_rows, missing, unexpected, found["difference"] = _compare(events, entry)
     return Evidence(
         query=entry.query,
         events=events.count,
@@ -120,9 +116,7 @@ def gather(events: Events, entry: Contract, output: Output) -> Evidence:
         compared_rows=compared_rows,
         missing_rows=missing,
         unexpected_rows=unexpected,
-        schema_finding=_schema_finding(entry.columns, output.columns),
-        difference_finding=difference,
-        invariant_findings=findings,
+        findings={"schema": _schema_finding(entry.columns, output.columns), **found},
     )
 
 
@@ -132,15 +126,11 @@ def _compare(events: Events, entry: Contract) -> tuple[int, int, int, str | None
     Rows are compared by a 64-bit hash of all their values. This is 5 times faster than grouping by
     the values, and two different rows pass as equal once in 2^64.
     """
-    connection = events.connection
+    connection, compared = events.connection, "FROM output"
     if entry.fold:
         terms = ", ".join(f"{expression} AS {name}" for name, expression in entry.fold.items())
         compared = f"SELECT {terms} FROM output GROUP BY ALL"
-    else:
-        compared = "FROM output"
-    columns = "*"
-    if entry.tie_free and not events.numbered:
-        columns = ", ".join(entry.tie_free)
+    columns = "*" if events.numbered else ", ".join(entry.tie_free) or "*"
     for side, rows in (("found", compared), ("wanted", "FROM reference")):
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE {side} AS "

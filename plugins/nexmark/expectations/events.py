@@ -11,17 +11,16 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import re
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nexmark.expectations.contract import EventsError, columns_of_text
+from nexmark.expectations.contract import EventsError
+from nexmark_jobs.sources.recorded_events import FIELDS, IS_A
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -29,30 +28,15 @@ if TYPE_CHECKING:
 
 MEMORY_LIMIT = "2GB"
 
+_TYPES = {"bigint": "BIGINT", "string": "VARCHAR", "timestamp": "TIMESTAMP"}
 ENTITIES: dict[str, dict[str, str]] = {
-    entity: {column.name: column.type for column in columns_of_text(text)}
-    for entity, text in (
-        (
-            "person",
-            "bigint: id; text: name emailAddress creditCard city state; timestamp: dateTime; "
-            "text: extra",
-        ),
-        (
-            "auction",
-            "bigint: id; text: itemName description; bigint: initialBid reserve; "
-            "timestamp: dateTime expires; bigint: seller category; text: extra",
-        ),
-        (
-            "bid",
-            "bigint: auction bidder price; text: channel url; timestamp: dateTime; text: extra",
-        ),
-    )
+    entity: {name: _TYPES[kind] for name, kind in fields.items()}
+    for entity, fields in FIELDS.items()
 }
 """Fields and types of each entity, in the order of ``event_type``."""
 
 _MOST_SHOWN = 80
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,9})?")
 
 
 @dataclass(frozen=True)
@@ -105,6 +89,11 @@ def quote(text: object) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
+def listed(files: Iterable[Path]) -> str:
+    """Return files as an SQL list."""
+    return "[" + ", ".join(quote(os.fspath(file)) for file in files) + "]"
+
+
 def _event_files(path: Path) -> list[Path]:
     if not path.exists():
         raise EventsError(f"no events at {path}: write them with nexmark_jobs/dump_events.py")
@@ -123,15 +112,13 @@ def _event_files(path: Path) -> list[Path]:
 
 def _load(connection: DuckDBPyConnection, files: list[Path]) -> None:
     """Read the files into the table ``event``: n, event_type and one struct per entity."""
-    names = "[" + ", ".join(quote(os.fspath(file)) for file in files) + "]"
+    names = listed(files)
     if files[0].suffix == ".parquet":
         scan = f"read_parquet({names}, union_by_name = true)"
         present = {row[0] for row in connection.execute(f"DESCRIBE FROM {scan}").fetchall()}
         number = "n" if "n" in present else "NULL"
     else:
-        structs = ", ".join(
-            f"{entity}: {quote(_struct_type(fields))}" for entity, fields in ENTITIES.items()
-        )
+        structs = ", ".join(f"{entity}: {quote(_struct(x))}" for entity, x in ENTITIES.items())
         scan = (
             f"read_json({names}, format = 'newline_delimited', "
             f"columns = {{n: 'BIGINT', event_type: 'INTEGER', {structs}}})"
@@ -142,23 +129,19 @@ def _load(connection: DuckDBPyConnection, files: list[Path]) -> None:
         f"CAST(event_type AS INTEGER) AS event_type, {', '.join(ENTITIES)} FROM {scan}"
     )
     for event_type, (entity, fields) in enumerate(ENTITIES.items()):
-        connection.execute(
-            f"CREATE TABLE {entity} AS SELECT n, "
-            + ", ".join(_field(entity, name, kind) for name, kind in fields.items())
-            + f" FROM event WHERE event_type = {event_type}"
-        )
+        columns = "n"
+        for name, kind in fields.items():
+            value = f"TRY_CAST({entity}.{name} AS {kind})"
+            if kind == "TIMESTAMP":
+                value = f"date_trunc('millisecond', {value})"
+            columns += f", {value} AS {name}"
+        where = f"event_type = {event_type}"
+        connection.execute(f"CREATE TABLE {entity} AS SELECT {columns} FROM event WHERE {where}")
 
 
-def _struct_type(fields: dict[str, str]) -> str:
+def _struct(fields: dict[str, str]) -> str:
     types = {"TIMESTAMP": "VARCHAR"}
     return "STRUCT(" + ", ".join(f"{n} {types.get(k, k)}" for n, k in fields.items()) + ")"
-
-
-def _field(entity: str, name: str, kind: str) -> str:
-    value = f"TRY_CAST({entity}.{name} AS {kind})"
-    if kind == "TIMESTAMP":
-        value = f"date_trunc('millisecond', {value})"
-    return f"{value} AS {name}"
 
 
 def _tables(connection: DuckDBPyConnection, files: list[Path]) -> tuple[int, bool]:
@@ -173,10 +156,8 @@ def _tables(connection: DuckDBPyConnection, files: list[Path]) -> tuple[int, boo
         raise EventsError(f"{where} holds no event: write some with nexmark_jobs/dump_events.py")
     faults = ["event_type is not 0, 1 or 2"] if unknown else []
     for entity, fields in ENTITIES.items():
-        nulls = _one(
-            connection,
-            "SELECT " + ", ".join(f"count(*) - count({n})" for n in fields) + f" FROM {entity}",
-        )
+        counts = ", ".join(f"count(*) - count({name})" for name in fields)
+        nulls = _one(connection, f"SELECT {counts} FROM {entity}")
         faults += [
             f"{entity}.{name} is missing or malformed in {missing} events"
             for name, missing in zip(fields, nulls, strict=True)
@@ -241,15 +222,15 @@ def _event_fault(event: Any) -> str | None:
         return f"event_type is {_shown(kind)}, not 0, 1 or 2"
     if not isinstance(event.get("n"), int | None):
         return f"n is {_shown(event['n'])}, not a whole number"
-    entity, fields = list(ENTITIES.items())[kind]
+    entity, fields = list(FIELDS.items())[kind]
     if not isinstance(event.get(entity), dict):
         return f"event_type is {kind} but there is no {entity}"
     for name, field_type in fields.items():
         if event[entity].get(name) is None:
             return f"{entity}.{name} is missing"
-        if not _is_a(event[entity][name], field_type):
-            found = _shown(event[entity][name])
-            return f"{entity}.{name} is {found}, not a {field_type.lower()}"
+        if not IS_A[field_type](event[entity][name]):
+            found, wanted = _shown(event[entity][name]), _TYPES[field_type].lower()
+            return f"{entity}.{name} is {found}, not a {wanted}"
     return None
 
 
@@ -257,21 +238,3 @@ def _shown(value: object) -> str:
     """The value as JSON; only the beginning of a long one."""
     text = json.dumps(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
-
-
-def _is_a(value: object, field_type: str) -> bool:
-    if field_type == "BIGINT":
-        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
-    if field_type == "TIMESTAMP":
-        return isinstance(value, str) and _is_timestamp(value)
-    return isinstance(value, str)
-
-
-def _is_timestamp(text: str) -> bool:
-    if _TIMESTAMP.fullmatch(text) is None:
-        return False
-    try:
-        datetime.fromisoformat(text[:19])
-    except ValueError:
-        return False
-    return True

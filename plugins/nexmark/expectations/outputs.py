@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nexmark.expectations.contract import Column, Contract, OutputError
-from nexmark.expectations.events import data_files, first_line, quote
+from nexmark.expectations.events import data_files, first_line, listed, quote
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -79,28 +79,20 @@ def _scan(entry: Contract, directory: Path, *, partitioned: bool) -> str:
     function, options = "read_parquet", []
     if not files:
         files, function = data_files(directory, "**/*.csv"), "read_csv"
-        options = _csv_options(entry)
+        kept = (c for c in entry.columns if c.name not in _PARTITION_COLUMNS)
+        columns = ", ".join(f"{c.name}: {quote(c.type)}" for c in kept)
+        options = [
+            "auto_detect = false, header = false, allow_quoted_nulls = false",
+            "delim = ',', quote = '\"', escape = '\\'",
+            f"columns = {{{columns}}}",
+        ]
     if not files:
         raise OutputError(f"{directory} holds no *.parquet: the query job wrote nothing there")
-    names = "[" + ", ".join(quote(os.fspath(file)) for file in files) + "]"
-    in_partitions = all(file.parent != directory for file in files)
-    if partitioned and in_partitions:
+    if partitioned and all(file.parent != directory for file in files):
         options += ["hive_partitioning = true", "hive_types_autocast = false"]
     else:
         options += ["hive_partitioning = false"]
-    return f"{function}({', '.join([names, *options])})"
-
-
-def _csv_options(entry: Contract) -> list[str]:
-    """Options to read the files of a CSV sink: no header, no partition columns."""
-    columns = ", ".join(
-        f"{c.name}: {quote(c.type)}" for c in entry.columns if c.name not in _PARTITION_COLUMNS
-    )
-    return [
-        "auto_detect = false, header = false, allow_quoted_nulls = false",
-        "delim = ',', quote = '\"', escape = '\\'",
-        f"columns = {{{columns}}}",
-    ]
+    return f"{function}({', '.join([listed(files), *options])})"
 
 
 def _load_partitions(connection: DuckDBPyConnection, directory: Path | None) -> None:

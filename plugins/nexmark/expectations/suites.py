@@ -54,11 +54,11 @@ class ValidationOutcome:
 
 def build_suite(query: str, *, may_be_empty: bool) -> ExpectationSuite:
     """Return the suite of `query`; an empty reference is refused, unless it `may_be_empty`."""
-    gx, types = _great_expectations(), _expectation_types()
+    gx, (schema, multiset, invariant) = _great_expectations(), _expectation_types()
     compared = "rows, folded by bidder," if contract(query).fold else "rows"
     listed = ", ".join(map(str, contract(query).columns))
     expectations = [
-        types["schema"](column="schema", description=f"The columns are, in this order: {listed}."),
+        schema(column="schema", description=f"The columns are, in this order: {listed}."),
         gx.expectations.ExpectColumnValuesToBeBetween(
             column="reference_rows",
             min_value=0 if may_be_empty else 1,
@@ -69,14 +69,12 @@ def build_suite(query: str, *, may_be_empty: bool) -> ExpectationSuite:
             column_B="reference_rows",
             description=f"There are as many {compared} as in the reference.",
         ),
-        types["multiset"](
+        multiset(
             column="difference",
             description="Every row is as often in the output as in the reference, and no other.",
         ),
     ]
-    expectations += [
-        types["invariant"](column=check.name, description=check.rule) for check in invariants(query)
-    ]
+    expectations += [invariant(column=x.name, description=x.rule) for x in invariants(query)]
     suite: ExpectationSuite = gx.ExpectationSuite(name=query, expectations=expectations)
     return suite
 
@@ -94,26 +92,15 @@ def judge(
     suite.name = name
     suite = context.suites.add(suite)
     asset = context.data_sources.add_pandas("output").add_dataframe_asset(name)
-    definition = context.validation_definitions.add(
-        gx.ValidationDefinition(
-            name=name, data=asset.add_batch_definition_whole_dataframe("evidence"), suite=suite
-        )
-    )
+    batch = asset.add_batch_definition_whole_dataframe("evidence")
+    definition = gx.ValidationDefinition(name=name, data=batch, suite=suite)
+    definitions = [context.validation_definitions.add(definition)]
+    actions = [gx.checkpoint.UpdateDataDocsAction(name="docs")] if data_docs_dir else []
     checkpoint = context.checkpoints.add(
-        gx.Checkpoint(
-            name=name,
-            validation_definitions=[definition],
-            actions=[gx.checkpoint.UpdateDataDocsAction(name="docs")] if data_docs_dir else [],
-        )
+        gx.Checkpoint(name=name, validation_definitions=definitions, actions=actions)
     )
-    row = {
-        "rows": evidence.rows,
-        "compared_rows": evidence.compared_rows,
-        "reference_rows": evidence.reference_rows,
-        "schema": evidence.schema_finding,
-        "difference": evidence.difference_finding,
-        **evidence.invariant_findings,
-    }
+    counted = ("rows", "compared_rows", "reference_rows")
+    row = {name: getattr(evidence, name) for name in counted} | evidence.findings
     result = checkpoint.run(
         batch_parameters={"dataframe": pd.DataFrame([row], dtype=object)},
         run_id=gx.RunIdentifier(run_name=name),
@@ -135,11 +122,9 @@ def judge(
 def _failures(evidence: Evidence, failed: Iterable[Any]) -> Iterator[str]:
     """Return a line per failed expectation, with its finding."""
     findings = {
-        "schema": evidence.schema_finding,
         "reference_rows": f"empty over {evidence.events} events: verify with more events",
         "row_count": f"{evidence.compared_rows}, the reference has {evidence.reference_rows}",
-        "difference": evidence.difference_finding,
-        **evidence.invariant_findings,
+        **evidence.findings,
     }
     for configuration in failed:
         column = configuration.kwargs.get("column", "row_count")
@@ -175,7 +160,7 @@ def _hidden(*modules: str) -> Iterator[None]:
 
 
 @cache
-def _expectation_types() -> dict[str, Any]:
+def _expectation_types() -> tuple[Any, Any, Any]:
     """Define the custom expectations: each expects a column of the evidence to hold no finding."""
     from great_expectations.expectations.core.expect_column_values_to_be_null import (
         ExpectColumnValuesToBeNull,
@@ -190,11 +175,7 @@ def _expectation_types() -> dict[str, Any]:
     class ExpectInvariantToHold(ExpectColumnValuesToBeNull):
         """No row of the output breaks this rule."""
 
-    return {
-        "schema": ExpectOutputToHaveContractSchema,
-        "multiset": ExpectOutputToEqualReference,
-        "invariant": ExpectInvariantToHold,
-    }
+    return ExpectOutputToHaveContractSchema, ExpectOutputToEqualReference, ExpectInvariantToHold
 
 
 def _context(data_docs_dir: Path | None) -> AbstractDataContext:
@@ -208,12 +189,9 @@ def _context(data_docs_dir: Path | None) -> AbstractDataContext:
 
     stores = InMemoryStoreBackendDefaults()
     if data_docs_dir is not None:
-        for name, kind in (
-            ("expectations_store", "ExpectationsStore"),
-            ("validation_results_store", "ValidationResultsStore"),
-        ):
+        for name in ("expectations_store", "validation_results_store"):
             stores.stores[name] = {
-                "class_name": kind,
+                "class_name": name.title().replace("_", ""),
                 "store_backend": _files(data_docs_dir / "results" / name),
             }
         stores.data_docs_sites = {
@@ -259,7 +237,7 @@ def validate(
         output = load_output(events.connection, entry, Path(output_dir), sink)
         evidence = gather(events, entry, output)
     docs = Path(data_docs_dir) if data_docs_dir is not None else None
-    outcome = judge(evidence, docs, name or query)
+    outcome = judge(evidence, docs, name)
     seconds = round(time.monotonic() - started, 3)
     return replace(outcome, statistics={**outcome.statistics, "seconds": seconds})
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from nexmark.config import Experiment
 from nexmark.engines import Build
-from nexmark.expectations import ExpectationsError, validate
+from nexmark.expectations.contract import ExpectationsError
+from nexmark.expectations.suites import validate
 from nexmark.experiments.arm_runs import ArmRun, Trial
 from nexmark.experiments.gains import Crossing, TrialResult, crossings, trial_result
 from nexmark.experiments.local_applications import RESULT, ExperimentError, LocalApplications

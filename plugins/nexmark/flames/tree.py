@@ -17,6 +17,7 @@ from typing import TypeAlias
 from nexmark.errors import NexmarkError
 from nexmark.flames.jfr import Sample, label, plain
 from nexmark.home import write_text
+from nexmark.measure.measurement import SteadyWindow
 from nexmark.model import ARMS, Arm
 
 Stack: TypeAlias = tuple[str, ...]
@@ -26,25 +27,17 @@ _DAY_S = 24 * 3600
 _LATE_S = 5.0
 
 
-@dataclass(frozen=True)
-class RecordedWindow:
-    """The part of a recording that counts; epoch seconds by the clock of the recording host."""
-
-    start: float
-    end: float
-
-
-def collapse(
-    samples: Iterable[Sample], window: RecordedWindow | None, where: str
-) -> Counter[Stack]:
+def collapse(samples: Iterable[Sample], window: SteadyWindow | None, where: str) -> Counter[Stack]:
     """The number of samples of each stack within `window`; None: the whole recording.
 
-    NexmarkError, with `where`, if the recording begins only after the window has.
+    The window is by the clock of the recording host. NexmarkError, with `where`, if the recording
+    begins only after it has.
     """
     counts: Counter[Stack] = Counter()
-    late = _DAY_S / 2
+    half = late = _DAY_S / 2
     for sample in samples:
-        after = _after(sample.second, window) if window else 0.0
+        # Seconds from the start of the window to a time of day: half a day before to half after.
+        after = (sample.second - window.start % _DAY_S + half) % _DAY_S - half if window else 0.0
         late = min(late, after)
         if sample.waits or (window and not 0 <= after <= window.end - window.start):
             continue
@@ -55,12 +48,6 @@ def collapse(
             "it was larger than it may be, or not written to its end"
         )
     return counts
-
-
-def _after(second: float, window: RecordedWindow) -> float:
-    """Seconds from the start of the window to a time of day: half a day before to half after."""
-    half = _DAY_S / 2
-    return (second - window.start % _DAY_S + half) % _DAY_S - half
 
 
 def write_stacks(path: Path, counts: Mapping[Stack, int]) -> None:
@@ -95,17 +82,13 @@ class Profile:
 _Z = 2.0
 
 
-def _none() -> dict[str, int]:
-    return dict.fromkeys(ARMS, 0)
-
-
 @dataclass(slots=True)
 class FrameNode:
     """A frame below its callers: by arm, its samples, and those in which it is the innermost."""
 
     name: str
-    samples: dict[str, int] = field(default_factory=_none)
-    own: dict[str, int] = field(default_factory=_none)
+    samples: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ARMS, 0))
+    own: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ARMS, 0))
     children: dict[str, FrameNode] = field(default_factory=dict)
 
 
@@ -183,11 +166,19 @@ class MethodChange:
         )
 
 
-def largest_changes(compared: Comparison, count: int = TOP) -> list[MethodChange]:
-    """The `count` methods whose own CPU time changed most, real changes before chance."""
+def largest_changes(compared: Comparison) -> list[MethodChange]:
+    """The `TOP` methods whose own CPU time changed most, real changes before chance."""
     own: defaultdict[str, Counter[str]] = defaultdict(Counter)
     total: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    _sum(compared.root, own, total, frozenset())
+
+    def add(node: FrameNode, callers: frozenset[str]) -> None:
+        for child in node.children.values():
+            own[child.name].update(child.own)
+            if child.name not in callers:  # in a recursion the outermost call has the total
+                total[child.name].update(child.samples)
+            add(child, callers | {child.name})
+
+    add(compared.root, frozenset())
     changes = []
     for name, samples in own.items():
         if any(samples[arm] for arm in ARMS):
@@ -195,18 +186,4 @@ def largest_changes(compared: Comparison, count: int = TOP) -> list[MethodChange
             sizes = compared.change(samples), compared.noise(samples), compared.change(total[name])
             changes.append(MethodChange(name, label(name), old, new, *sizes))
     changes.sort(key=lambda each: (not each.certain, -abs(each.change), each.frame))
-    return changes[:count]
-
-
-def _sum(
-    node: FrameNode,
-    own: Mapping[str, Counter[str]],
-    total: Mapping[str, Counter[str]],
-    callers: frozenset[str],
-) -> None:
-    """Add up by method; in a recursion the outermost call has the total."""
-    for child in node.children.values():
-        own[child.name].update(child.own)
-        if child.name not in callers:
-            total[child.name].update(child.samples)
-        _sum(child, own, total, callers | {child.name})
+    return changes[:TOP]

@@ -34,7 +34,6 @@ from nexmark.config import paths
 from nexmark.engines import parse_source
 from nexmark.model import P50, WITHOUT_SIZE, Arm, median_of
 from nexmark.night.plan import Night
-from nexmark.verdict import Verdict
 from nexmark_jobs.real_time import later_confs
 
 if TYPE_CHECKING:
@@ -48,36 +47,17 @@ if TYPE_CHECKING:
 OWN_BUILD_ONLY = 0.0
 
 
-def covered(store: Store, run: str, verdicts: Sequence[Verdict | QueryVerdict]) -> dict[str, int]:
+def covered(store: Store, run: str, verdicts: Sequence[QueryVerdict]) -> dict[str, int]:
     """The id of the acceptance that covers each red verdict of a night, by query."""
     from nexmark.verdict.acks import acked
 
     night = store.night(run)
     if night.candidate_conf:
         return {}
-    red = [one for one in map(as_query_verdict, verdicts) if one.red]
+    red = [one for one in verdicts if one.red]
     acks = list(_acks(store, run, red)) if red else []
     known = acked(red, night.build_id, acks, night.started)
     return {query: int(ack.id) for (query, _), ack in known.items()}
-
-
-def as_query_verdict(verdict: Verdict | QueryVerdict) -> QueryVerdict:
-    """A verdict by bounds as one of the gate on pairs; its baseline is a run."""
-    from nexmark.verdict.measured_night import QueryVerdict
-
-    if isinstance(verdict, QueryVerdict):
-        return verdict
-    return QueryVerdict(
-        night="",
-        query=verdict.query,
-        metric=verdict.metric,
-        value=verdict.value,
-        reason=verdict.reason,
-        mode="bounds",
-        gate_version=verdict.gate_version,
-        ratio=verdict.ratio,
-        baseline=verdict.baseline_run or "",
-    )
 
 
 def _acks(store: Store, run: str, red: Iterable[QueryVerdict]) -> Iterator[Ack]:
@@ -105,10 +85,11 @@ def _ack(store: Store, row: AcceptanceRow, tonight: QueryVerdict) -> Ack | None:
         return None
     if not accepted.bad or accepted.value in WITHOUT_SIZE:  # it was not slower in itself
         return None
-    baseline = tonight.baseline  # a build, in mode bounds a run
-    if tonight.mode == "bounds" and baseline:
-        baseline = store.night(baseline).build_id
-    if _reference(accepted) == (tonight.mode, tonight.baseline):
+    other = baseline = tonight.baseline
+    if tonight.figures:
+        other = tonight.figures.baseline_run or ""
+        baseline = store.night(other).build_id if other else ""
+    if _reference(accepted) == (tonight.mode, other):
         size = row.size
     elif row.build_id == baseline:
         return None

@@ -125,9 +125,10 @@ def _profile(night: Night, recorded: _Recorded, steady: bool) -> Profile:
 def _stacks(night: Night, run: Run, window: SteadyWindow | None) -> Mapping[tuple[str, ...], int]:
     """The stacks of all executors of a repetition; the hosts' clocks may differ from ours."""
     from collections import Counter
+    from dataclasses import replace
 
     from nexmark.flames.jfr import read_samples
-    from nexmark.flames.tree import RecordedWindow, collapse
+    from nexmark.flames.tree import collapse
 
     directory = night.query_dir(run.query) / run.name
     recordings = sorted(directory.glob(f"{_RECORDINGS}/*/*.jfr"))
@@ -142,7 +143,7 @@ def _stacks(night: Night, run: Run, window: SteadyWindow | None) -> Mapping[tupl
         if recording.parent.name in night.spark_cluster.sampled_hosts:
             ahead = clock_offset_s(night.query_dir(CONFIRMATION), recording.parent.name)
         if window is not None:
-            within = RecordedWindow(window.start + ahead, window.end + ahead)
+            within = replace(window, start=window.start + ahead, end=window.end + ahead)
         counts += collapse(read_samples(recording), within, str(recording))
     if not counts:
         raise NexmarkError(f"the recordings of the {run.arm} have no sample; see {directory}")

@@ -165,7 +165,7 @@ def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None
     Raises:
         NexmarkError: The query failed by itself, or was not killed as it was to be.
     """
-    from nexmark.expectations import validate
+    from nexmark.expectations.suites import validate
     from nexmark.recovery.checkpoint_files import commits, size
     from nexmark.recovery.recovery_run import splits_of
     from nexmark.recovery.supervisor import RecoveryError, Supervisor

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.engines import Build
-from nexmark.expectations import validate
+from nexmark.expectations.suites import validate
 from nexmark.recovery.checkpoint_files import commits, size
 from nexmark.recovery.daemons import standalone
 from nexmark.recovery.kill_plan import Kill, kill_plan

@@ -1,9 +1,8 @@
 """The charts of the pages: of a night, of a query, of the gate."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from nexmark.evidence.alarms import Acknowledged
 from nexmark.evidence.gate_health import GateHealth
@@ -15,27 +14,28 @@ from nexmark.evidence.rows import ArmLatency
 from nexmark.model import ARMS, Metric, grouped, metric_of
 from nexmark.report import vega_lite as vega
 from nexmark.report.rendering import count, moment
-from nexmark.report.vega_lite import Chart, Spec
+from nexmark.report.vega_lite import Chart
 from nexmark.store.query_history import LevelChange, RatioPoint
 
 _MEGA = 1e6
+_MOST_IN_TABLE = 40
+"""Points of a curve, evenly spread."""
 _STAGE_COLORS = {"first pairs": "candidate", "fresh pairs": "warn"}
 _STAGE_SHAPES = {"first pairs": "circle", "fresh pairs": "diamond"}
 
 
 def night_charts(night: NightEvidence) -> list[Chart]:
     """Return the ratio of every query with its interval, the largest first."""
-    lines = sorted(
-        (line.row for line in night.lines if line.row.ratio), key=lambda row: -(row.ratio or 0)
-    )
+    lines = [line.row for line in night.lines if line.row.ratio]
+    lines.sort(key=lambda row: -(row.ratio or 0))
+    if not lines:
+        return []
     data = [
         {"query": x.query, "ratio": x.ratio, "lo": x.lo, "hi": x.hi, "tone": _tone(x.red, "")}
         for x in lines
     ]
     y = vega.field("query:N", sort=None, title=None)
     layers = [vega.one("x"), *vega.estimate("x", {"y": y}, [vega.tip("query", "query")])]
-    if not lines:
-        return []
     metric = metric_of(lines[0].metric)
     chart = Chart(
         f"{'CPU' if metric.bases else metric.heading} ratio of each query",
@@ -53,10 +53,8 @@ def query_charts(found: QueryEvidence) -> list[Chart]:
     interval = (verdict.lo, verdict.hi) if verdict else (None, None)
     charts = []
     if any(pair.ratio for pair in found.pairs):
-        charts += [
-            pairs_chart(found.pairs, *interval, found.metric),
-            arms_chart(found.pairs, found.metric),
-        ]
+        charts.append(pairs_chart(found.pairs, *interval, found.metric))
+        charts.append(arms_chart(found.pairs, found.metric))
     if found.latencies:
         charts.append(latency_chart(found.latencies))
     if any(point.ratio is not None for point in found.points):
@@ -69,9 +67,7 @@ def time_charts(found: QueryEvidence) -> list[Chart]:
     hosts = dict.fromkeys(curve.host for curve in found.cpu)
     charts = [cpu_chart(host, [x for x in found.cpu if x.host == host]) for host in hosts]
     if found.batches:
-        charts.append(batch_chart(found.batches))
-    if any(batch.state_rows or batch.state_bytes for batch in found.batches):
-        charts.append(state_chart(found.batches))
+        charts += batch_charts(found.batches)
     if any(batch.commit_ms for batch in found.batches):
         charts.append(commit_chart(found.batches))
     return charts
@@ -177,14 +173,12 @@ def history_chart(
         for point, seen, at in rows
         if point.ratio is not None
     ]
-    dated = [{"night": _stamp(x.first.started), "label": change_label(x)} for x in changes]
+    levels = [(x.first.started, f"{x.change.before:.3f} → {x.change.after:.3f}") for x in changes]
+    dated = [{"night": _stamp(at), "label": f"{moment(at)[:10]}: {x}"} for at, x in levels]
+    rows_of_acks = [x.row for x in acks if x.row.accepted >= points[0].started]
     known = [
-        {
-            "night": _stamp(x.row.accepted),
-            "label": f"{moment(x.row.accepted)[:10]} by {x.row.who}: {x.row.reason}",
-        }
-        for x in acks
-        if x.row.accepted >= points[0].started
+        {"night": _stamp(at := x.accepted), "label": f"{moment(at)[:10]} by {x.who}: {x.reason}"}
+        for x in rows_of_acks
     ]
     axis = {"format": "%b %-d", "tickCount": {"interval": "day"} if len(data) < 9 else 8}
     time = vega.field("night:T", title=None, scale={"type": "utc"}, axis=axis)
@@ -205,12 +199,6 @@ def history_chart(
     )
 
 
-def change_label(found: LevelChange) -> str:
-    """Return the day of the change and both levels."""
-    change = found.change
-    return f"{moment(found.first.started)[:10]}: {change.before:.3f} → {change.after:.3f}"
-
-
 def cpu_chart(host: str, curves: Sequence[CpuCurve]) -> Chart:
     """Return the cores in use over time on one host, of one repetition of each arm."""
     points = [
@@ -219,43 +207,45 @@ def cpu_chart(host: str, curves: Sequence[CpuCurve]) -> Chart:
         for at, used in zip(curve.seconds, curve.cores, strict=True)
     ]
     spec = vega.lines(points, "seconds", "seconds from the start of the query", "cores", "cores")
+    arms = grouped(points, lambda point: point["arm"]).values()
+    shown = [x for own in arms for x in own[:: max(1, -(-len(own) // _MOST_IN_TABLE))]]
     return Chart(
         f"CPU on {host}",
         "Cores that executors and their Python workers used, of the pair with the median ratio.",
         spec,
         ("arm", "seconds", "cores"),
-        tuple((x["arm"], x["seconds"], x["cores"]) for x in _every(points, 40)),
+        tuple((x["arm"], x["seconds"], x["cores"]) for x in shown),
     )
 
 
-def batch_chart(batches: Sequence[BatchMedian]) -> Chart:
-    """Return the median duration of each batch by arm."""
-    points = [_batch(batch) for batch in batches]
-    spec = vega.lines(
-        points, "batch", "batch", "seconds", "seconds, median of the repetitions", True
-    )
-    return Chart(
+def batch_charts(batches: Sequence[BatchMedian]) -> list[Chart]:
+    """Return the median duration of each batch by arm, and the size of the state, if any."""
+    points = [
+        {
+            **{"arm": x.arm, "batch": x.id, "phase": x.phase, "input": x.input_rows},
+            "seconds": None if x.duration_ms is None else round(x.duration_ms / 1000, 4),
+            "rows": x.state_rows,
+            "megabytes": None if x.state_bytes is None else round(x.state_bytes / _MEGA, 4),
+        }
+        for x in batches
+    ]
+    seconds = "seconds, median of the repetitions"
+    durations = Chart(
         "Batch durations",
         "How long each micro-batch took, the median over the repetitions of an arm.",
-        spec,
+        vega.lines(points, "batch", "batch", "seconds", seconds, True),
         ("arm", "batch", "phase", "input rows", "seconds", "state rows", "state MB"),
-        tuple(
-            (x.arm, x.id, x.phase, x.input_rows, point["seconds"], x.state_rows, point["megabytes"])
-            for x, point in zip(batches, points, strict=True)
-        ),
+        tuple(tuple(point.values()) for point in points),
     )
-
-
-def state_chart(batches: Sequence[BatchMedian]) -> Chart:
-    """Return the size of the state after each batch by arm."""
-    points = [_batch(batch) for batch in batches]
-    spec = vega.lines(points, "batch", "batch", "megabytes", "state, MB", True)
-    return Chart(
+    growth = Chart(
         "State growth",
         "Memory of the state store after each batch, the median over the repetitions of an arm.",
-        spec,
+        vega.lines(points, "batch", "batch", "megabytes", "state, MB", True),
         ("arm", "batch", "state MB", "state rows"),
         tuple((x["arm"], x["batch"], x["megabytes"], x["rows"]) for x in points),
+    )
+    return (
+        [durations, growth] if any(x.state_rows or x.state_bytes for x in batches) else [durations]
     )
 
 
@@ -309,24 +299,6 @@ def verdicts_chart(gate: GateHealth) -> Chart | None:
         ("night", "verdict", "queries"),
         tuple((x["night"], x["verdict"], x["number"]) for x in counts[::-1]),
     )
-
-
-def _every(points: Iterable[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
-    """Return at most ``most`` points of each arm, evenly spread."""
-    arms = grouped(points, lambda point: point["arm"]).values()
-    return [x for own in arms for x in own[:: max(1, -(-len(own) // most))]]
-
-
-def _batch(batch: BatchMedian) -> Spec:
-    """Return a batch in the units of a chart."""
-    size, time = batch.state_bytes, batch.duration_ms
-    return {
-        "arm": batch.arm,
-        "batch": batch.id,
-        "seconds": None if time is None else round(time / 1000, 4),
-        "rows": batch.state_rows,
-        "megabytes": None if size is None else round(size / _MEGA, 4),
-    }
 
 
 def _tone(red: bool, tone: str) -> str:

@@ -14,6 +14,7 @@ import json
 import math
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Any
 from nexmark.config import paths
 from nexmark.evidence.alarms import alarm_groups, since_of
 from nexmark.evidence.night_evidence import NightEvidence, Report, make_report, night_evidence
-from nexmark.evidence.query_evidence import QueryEvidence, query_evidence
+from nexmark.evidence.query_evidence import query_evidence
 from nexmark.evidence.rows import Row
 from nexmark.evidence.signoffs import EVIDENCE, HTML, SUMS, digest, seal
 from nexmark.home import whole_directory, write_text
@@ -61,7 +62,8 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
     one per repetition, every figure; results.json all of it, with verdicts and validations.
     """
     report = make_report(store, run)
-    night, rows = report.night, [_flat(row) for row in report.rows]
+    night = report.night
+    rows = [{**asdict(x), **{name: getattr(x, name) for name in DERIVED}} for x in report.rows]
     repetitions = [_plain(row) for row in store.repetitions(night.id)]
     content = {
         "schema_version": _REPORT_SCHEMA,
@@ -91,12 +93,6 @@ def night_html(found: NightEvidence) -> str:
     """Return the evidence of a night, or of a sign-off, as a page of its own."""
     text, charts = report_text(found.report), night_charts(found)
     return standalone("night.html", page=found, text=text, charts=charts)
-
-
-def query_html(found: QueryEvidence, *, draw: bool = True) -> str:
-    """Return the evidence of a query as a page of its own, with or without charts."""
-    charts = {"charts": query_charts(found), "over_time": time_charts(found)}
-    return standalone("query.html", draw=draw, page=found, **charts)
 
 
 def write_evidence(directory: Path, store: Store, run: str) -> Written:
@@ -132,7 +128,9 @@ def write_alarms(directory: Path, store: Store, run: str) -> tuple[dict[str, Pat
         own = directory / ALARMS / paths.safe_name(query)
         try:
             found = query_evidence(store, night, query, repetitions, since_of(store, group))
-            _write_both(own, query_json(found), query_html(found, draw=place < DRAWN))
+            charts = {"charts": query_charts(found), "over_time": time_charts(found)}
+            page = standalone("query.html", draw=place < DRAWN, page=found, **charts)
+            _write_both(own, query_json(found), page)
             written[query] = own / HTML
         except Exception as error:
             problems.append(f"evidence of {query}: not written: {_reason(error)}")
@@ -149,10 +147,6 @@ def _write_both(directory: Path, content: Mapping[str, Any], page: str) -> None:
 def _reason(error: Exception) -> str:
     said = " ".join(str(error).split())[:300]
     return said if isinstance(error, OSError) else f"{type(error).__name__}: {said}"
-
-
-def _flat(row: Row) -> dict[str, Any]:
-    return {**asdict(row), **{name: getattr(row, name) for name in DERIVED}}
 
 
 def _plain(row: Base) -> dict[str, Any]:
@@ -213,17 +207,14 @@ def question_text(evidence: NightEvidence, draft: Path, bundle: Path) -> str:
 def _place(directory: Path, evidence: Mapping[str, Any]) -> Path:
     """Return where it goes: ``signoff``, or ``signoff-2`` where another decision was before."""
     number, place = 1, directory
-    while place.exists() and _decision_in(place) != evidence["decision"]:
+    while place.exists():
+        with suppress(OSError, ValueError, KeyError):
+            decided = json.loads((place / EVIDENCE).read_text(encoding="utf-8"))["decision"]
+            if decided == evidence["decision"]:
+                break
         number += 1
         place = directory.with_name(f"{directory.name}-{number}")
     return place
-
-
-def _decision_in(directory: Path) -> object:
-    try:
-        return json.loads((directory / EVIDENCE).read_text(encoding="utf-8"))["decision"]
-    except (OSError, ValueError, KeyError):
-        return None
 
 
 def _fill(

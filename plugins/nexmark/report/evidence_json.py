@@ -116,22 +116,14 @@ def _pair(pair: PairOfRuns) -> dict[str, Any]:
 
 
 def _batches(row: RepetitionRow) -> list[dict[str, Any]]:
-    if row.arm not in ARMS:
-        return []
     own = {"arm": row.arm, "stage": row.stage, "number": row.number}
-    return [
-        {**own, **{name: batch.get(name) for name in _OF_BATCH}} for batch in row.batch_list or ()
-    ]
+    batches = row.batch_list or () if row.arm in ARMS else ()
+    return [{**own, **{name: batch.get(name) for name in _OF_BATCH}} for batch in batches]
 
 
 def _ack(ack: Acknowledged) -> dict[str, Any]:
-    withdrawal = ack.row.withdrawal
-    return {
-        **plain(ack.row, keep=("id", "night_id")),
-        "state": ack.state,
-        "withdrawal": None if withdrawal is None else plain(withdrawal),
-        "covers": ack.covers,
-    }
+    row, withdrawal = plain(ack.row, keep=("id", "night_id")), plain(ack.row.withdrawal)
+    return {**row, "state": ack.state, "withdrawal": withdrawal, "covers": ack.covers}
 
 
 def _why(one: Attribution) -> dict[str, Any] | None:

@@ -26,9 +26,10 @@ from nexmark.evidence.night_list import legend, look
 from nexmark.report.vega_lite import Chart
 from nexmark.secrets import without_any_secret, without_secrets
 from nexmark.store.table_base import Base
+from nexmark.verdict.measured_night import possible
 
-WIDTH, HEIGHT = 180, 20
-MARGIN = 6
+WIDTH, MARGIN = 180, 6
+"""Of the drawing of an interval."""
 LEAST, MOST = math.log(1.1), math.log(2.0)
 """How far from 1 a scale goes: at least and at most."""
 
@@ -53,66 +54,10 @@ class Scale:
         return math.exp(-self.reach), math.exp(self.reach)
 
 
-@dataclass(frozen=True)
-class Bar:
-    """Places on a drawing of ``WIDTH`` x ``HEIGHT``.
-
-    ``dot`` is the ratio, ``left`` to ``right`` its interval, ``seen_left`` to ``seen_right`` what
-    is too small to be seen. ``cut``: the interval goes beyond the scale.
-    """
-
-    dot: float
-    left: float
-    right: float
-    seen_left: float
-    seen_right: float
-    cut_left: bool
-    cut_right: bool
-    words: str
-    middle: float = WIDTH / 2
-    width: int = WIDTH
-    height: int = HEIGHT
-
-
 def scale_of(ratios: Iterable[float | None]) -> Scale:
     """Return a common log scale for these ratios, capped at ``MOST``."""
-    logs = [abs(math.log(x)) for x in ratios if x is not None and x > 0 and math.isfinite(x)]
+    logs = [abs(math.log(x)) for x in ratios if possible(x)]
     return Scale(min(MOST, max([LEAST, *logs]) * 1.05))
-
-
-def bar(
-    scale: Scale,
-    ratio: float | None,
-    lo: float | None = None,
-    hi: float | None = None,
-    mde: float | None = None,
-) -> Bar | None:
-    """Return the drawing of a ratio; None for none."""
-    if not _possible(ratio) or ratio is None:
-        return None
-    low = lo if lo is not None and _possible(lo) else ratio
-    high = hi if hi is not None and _possible(hi) else ratio
-    seen = 1 + mde if mde is not None and mde > 0 else 1.0
-    words = f"ratio {ratio:.3f}"
-    if lo is not None and hi is not None:
-        words += f", 95 % interval {lo:.3f} to {hi:.3f}"
-    if mde is not None:
-        words += f"; a change of {mde:.1%} could have been seen"
-    start, end = scale.ends
-    return Bar(
-        dot=scale.x(ratio),
-        left=scale.x(low),
-        right=scale.x(high),
-        seen_left=scale.x(1 / seen),
-        seen_right=scale.x(seen),
-        cut_left=low < start,
-        cut_right=high > end,
-        words=words,
-    )
-
-
-def _possible(value: float | None) -> bool:
-    return value is not None and math.isfinite(value) and value > 0
 
 
 NONE = "–"
@@ -146,8 +91,8 @@ def environment() -> Environment:
     made.globals.update(
         **{"legend": legend, "look": look, "css": _css},
         scale_of=lambda rows: scale_of(x for row in rows for x in (row.ratio, row.lo, row.hi)),
-        bar=lambda scale, row: bar(scale, row.ratio, row.lo, row.hi, getattr(row, "mde", None)),
     )
+    made.tests["possible"] = possible
     return made
 
 

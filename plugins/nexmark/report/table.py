@@ -40,9 +40,9 @@ def render_table(rows: Sequence[Row]) -> str:
     total = _total(rows)
     total[-1:-1] = [NONE] * len(more)
     table = [headings, *cells, total]
-    widths = [max(len(line[i]) for line in table) for i in range(len(headings))]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     rule = "+".join(["", *("-" * (width + 2) for width in widths), ""])
-    lines = [_line(line, widths, headings) for line in table]
+    lines = [f"| {' | '.join(map(_padded, line, widths, headings))} |" for line in table]
     lines = [rule, lines[0], rule, *lines[1:-1], rule, lines[-1], rule]
     if mixed:
         lines.append(FOOTNOTE)
@@ -51,10 +51,8 @@ def render_table(rows: Sequence[Row]) -> str:
 
 def report_text(report: Report) -> str:
     """Return what a person reads: a heading, the table, the three lines, upgrades, alarms."""
-    table = render_table(report.rows)
-    return "\n".join(
-        [report.heading(), table, *report.lines, *report.upgrades.lines, *report.alarms]
-    )
+    head = [report.heading(), render_table(report.rows)]
+    return "\n".join([*head, *report.lines, *report.upgrades.lines, *report.alarms])
 
 
 def throughput(value: float | None) -> str:
@@ -97,6 +95,10 @@ def _ratio(row: Row) -> str:
     return f"{number(row.ratio)} ({row.lo:.3f}-{row.hi:.3f})"
 
 
+def _padded(cell: str, width: int, heading: str) -> str:
+    return cell.ljust(width) if heading in LEFT else cell.rjust(width)
+
+
 def _total(rows: Sequence[Row]) -> list[str]:
     measured = [row for row in rows if row.cpu_s and row.wall_s and row.events]
     events = sum(row.events or 0 for row in measured)
@@ -111,11 +113,3 @@ def _total(rows: Sequence[Row]) -> list[str]:
         cells["Cores * Time(s)"] = number(cpu_s)
         cells["Throughput/Cores"] = throughput(events / cpu_s)
     return list(cells.values())
-
-
-def _line(cells: Sequence[str], widths: Sequence[int], headings: Sequence[str]) -> str:
-    padded = [
-        cell.ljust(width) if heading in LEFT else cell.rjust(width)
-        for cell, width, heading in zip(cells, widths, headings, strict=True)
-    ]
-    return "| " + " | ".join(padded) + " |"

@@ -35,7 +35,7 @@ from nexmark.store.table_rows import (
     ValidationRow,
     VerdictRow,
 )
-from nexmark.verdict import BoundsArm, BoundsRepetition
+from nexmark.verdict.bounds import BoundsArm, BoundsRepetition
 from nexmark.verdict.measured_night import MeasuredNight, QueryVerdict
 
 LISTED = 5

@@ -52,7 +52,6 @@ from nexmark.store.table_rows import (
     WithdrawalRow,
 )
 from nexmark.store.verdict_rows import columns_of
-from nexmark.verdict import Verdict
 from nexmark.verdict.measured_night import QueryVerdict
 
 #: How often and how finely something is measured, and how it is reached, does not change it.
@@ -223,14 +222,14 @@ class Store(Reader):
     def record_verdicts(
         self,
         run: str,
-        verdicts: Sequence[Verdict | QueryVerdict],
+        verdicts: Sequence[QueryVerdict],
         *,
         covered: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         """Record verdicts in place of this gate version's; ``covered``: acceptances by query."""
         with self._writing() as session:
             night = self._known(session, run)
-            paired = any(isinstance(verdict, QueryVerdict) for verdict in verdicts)
+            paired = not all(verdict.figures for verdict in verdicts)
             measured = read_night(session, night) if paired else None
             versions = {verdict.gate_version for verdict in verdicts}
             session.execute(

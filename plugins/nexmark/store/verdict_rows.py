@@ -7,24 +7,26 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from nexmark.model import Mode, Value, of_newest_gate
+from nexmark.model import Value, of_newest_gate
 from nexmark.store.table_rows import NightRow, VerdictRow, comparable
-from nexmark.verdict import Verdict
 from nexmark.verdict.measured_night import MeasuredNight, QueryVerdict
 
 _OTHERWISE_NAMED = {"night": "night_id", "baseline": "baseline_build"}
 _NAMES = {
-    field.name: _OTHERWISE_NAMED.get(field.name, field.name) for field in fields(QueryVerdict)
+    field.name: _OTHERWISE_NAMED.get(field.name, field.name)
+    for field in fields(QueryVerdict)
+    if field.name != "figures"
 }
 
 
-def columns_of(verdict: Verdict | QueryVerdict, night: MeasuredNight | None) -> dict[str, Any]:
+def columns_of(verdict: QueryVerdict, night: MeasuredNight | None) -> dict[str, Any]:
     """Return a verdict's columns without the night's; ``night`` has the pairs of its figures."""
-    if isinstance(verdict, Verdict):
-        return {**asdict(verdict), "value": verdict.value.value, "mode": Mode.BOUNDS}
-    columns = {_NAMES[name]: value for name, value in asdict(verdict).items()}
+    columns = {column: getattr(verdict, name) for name, column in _NAMES.items()}
     del columns["night_id"]
     columns["value"] = verdict.value.value
+    if verdict.figures:
+        of_pairs = dict.fromkeys(("baseline_build", "pairs", "fresh_pairs"))
+        return {**columns, **of_pairs, **asdict(verdict.figures)}
     columns["baseline_build"] = verdict.baseline or None
     columns["repetitions"] = verdict.pairs
     own = [x for x in night.measured if (x.query, x.metric) == verdict.key] if night else []

@@ -40,7 +40,6 @@ from nexmark.tasks import current_night, failing, results
 if TYPE_CHECKING:
     from nexmark.evidence.night_evidence import Report
     from nexmark.store import Store
-    from nexmark.verdict import Verdict
     from nexmark.verdict.measured_night import QueryVerdict
 
 
@@ -102,7 +101,7 @@ def judge() -> None:
             _judge_by_gate(night, store)
 
 
-def _record(night: Night, store: Store, verdicts: Sequence[Verdict | QueryVerdict]) -> None:
+def _record(night: Night, store: Store, verdicts: Sequence[QueryVerdict]) -> None:
     """Record verdicts, the red ones that are known with the acceptance that covers them."""
     known = covered(store, night.name, verdicts)
     store.record_verdicts(night.name, verdicts, covered=known)
@@ -113,9 +112,9 @@ def _record(night: Night, store: Store, verdicts: Sequence[Verdict | QueryVerdic
         say(f"{query}: known, accepted by {row.who}{until} (acceptance {number}): {row.reason}")
 
 
-def _judge_by_bounds(night: Night, store: Store) -> list[Verdict]:
+def _judge_by_bounds(night: Night, store: Store) -> list[QueryVerdict]:
     """Compare the medians with the accepted run's medians."""
-    from nexmark.verdict import judge as judge_queries
+    from nexmark.verdict.bounds import judge as judge_queries
     from nexmark.verdict.eligibility import source_bound
 
     place = (night.engine.name, night.workload.name, night.cluster.name)
@@ -135,15 +134,15 @@ def _judge_by_bounds(night: Night, store: Store) -> list[Verdict]:
 def _judge_by_gate(night: Night, store: Store) -> None:
     """Judge the pairs of the night, and the gate itself by the pairs of its self-test."""
     from nexmark.store import SelfTestRecord
-    from nexmark.verdict.eligibility import Grounds
+    from nexmark.verdict.eligibility import grade
     from nexmark.verdict.nightly import judge_night
 
     gate = night.gate
     earlier = store.earlier(night.name, gate.remembered)
     measured = store.paired_night(night.name)
     _record(night, store, judge_night(measured, earlier, gate))
-    grade = Grounds(measured, gate).worst_grade()
-    store.record_grade(night.name, grade.steadiness.name.lower(), grade.reason)
+    hosts = grade(measured.canary, gate)
+    store.record_grade(night.name, hosts.steadiness.name.lower(), hosts.reason)
     for arm, query in night.self_test.items():
         tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
         judged = judge_night(tested, earlier, gate)
@@ -165,8 +164,8 @@ def report() -> dict[str, Any]:
     Returns what notifiers and the sign-off tell of the night: `text`, the `lines` that matter, the
     `alarms` by the build they began with, whether it is `red`, and the `directory`.
     """
-    from nexmark.report import report_text, write_report
-    from nexmark.report.evidence_files import write_evidence
+    from nexmark.report.evidence_files import write_evidence, write_report
+    from nexmark.report.table import report_text
     from nexmark.secrets import without_secrets
 
     night = current_night()

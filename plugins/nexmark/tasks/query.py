@@ -47,7 +47,7 @@ from nexmark.tasks.infrastructure import heal
 from nexmark.tasks.sampling import canary_records
 
 if TYPE_CHECKING:
-    from nexmark.expectations import ValidationOutcome
+    from nexmark.expectations.suites import ValidationOutcome
     from nexmark.store import RepetitionRecord, Store
 
 
@@ -109,7 +109,7 @@ def expectations(query: str) -> None:
 
 def verify(night: Night, query: str) -> Verification:
     """Return the expectations' outcome on both outputs of the verification run."""
-    from nexmark.expectations import validate, validate_boundary
+    from nexmark.expectations.suites import validate, validate_boundary
 
     docs, sink = night.directory / "data_docs", verify_sink(query)
     generated = _verification(
@@ -122,7 +122,7 @@ def verify(night: Night, query: str) -> Verification:
 
 def _verification(check: Callable[[], ValidationOutcome]) -> Verification:
     """The outcome of a check; wrong if it cannot be made."""
-    from nexmark.expectations import ExpectationsError
+    from nexmark.expectations.contract import ExpectationsError
 
     try:
         outcome = check()

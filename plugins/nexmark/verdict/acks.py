@@ -50,14 +50,8 @@ def acked(
     ``build`` is the candidate, ``moment`` the (original) time of the night. An ack holds for its
     own build, and for another one unless its whole 95 % interval is above ``size``.
     """
-    active = list(acks)
-    return {
-        verdict.key: ack
-        for verdict in verdicts
-        if verdict.red
-        for ack in active
-        if ack.covers(verdict, build, moment)
-    }
+    active, red = list(acks), [verdict for verdict in verdicts if verdict.red]
+    return {x.key: ack for x in red for ack in active if ack.covers(x, build, moment)}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax, stdtrit
 
 from nexmark.verdict.location import EFFICIENCY, Array, hodges_lehmann, spread
@@ -73,7 +72,11 @@ class Bisection:
     @property
     def found(self) -> tuple[str, ...]:
         """The first bad build, once it has 95 %; or it and those before it that were skipped."""
-        starts, ends = self._groups()
+        # Runs that no measurement tells apart: skipped builds and the next.
+        told = ~self._skipped | (self._counts > 0)
+        told[[0, -1]] = False, True
+        ends = np.nonzero(told)[0] + 1
+        starts = np.concatenate(([1], ends[:-1]))
         likely = np.add.reduceat(self._probabilities(), starts)
         best = int(np.argmax(likely))
         if likely[best] >= CONFIDENCE:
@@ -143,13 +146,6 @@ class Bisection:
     def _probabilities(self) -> Array:
         result: Array = softmax(self._log)
         return result
-
-    def _groups(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Starts and ends of runs that no measurement tells apart: skipped builds and the next."""
-        told = ~self._skipped | (self._counts > 0)
-        told[[0, -1]] = False, True
-        ends = np.nonzero(told)[0] + 1
-        return np.concatenate(([1], ends[:-1])), ends
 
 
 def _normal(value: float, mean: Array, variance: Array) -> Array:

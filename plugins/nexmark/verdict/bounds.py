@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from types import MappingProxyType
+from typing import TypeAlias
 
 from nexmark.config import Gate
-from nexmark.model import Basis, Value, is_red
+from nexmark.model import Basis, Mode, Value
+from nexmark.verdict.measured_night import BoundsFigures, QueryVerdict
 
 
 @dataclass(frozen=True)
@@ -37,33 +39,6 @@ class BoundsArm:
     repetitions: tuple[BoundsRepetition, ...]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The verdict on one query; ``reason`` is one line.
-
-    ``candidate`` and ``baseline`` are medians in the unit of ``metric`` on ``basis``; None, as
-    their ``ratio``, where they were not compared.
-    """
-
-    query: str
-    value: Value
-    metric: str
-    reason: str
-    gate_version: int
-    bound: float
-    ratio: float | None = None
-    candidate: float | None = None
-    baseline: float | None = None
-    basis: str | None = None
-    baseline_run: str | None = None
-    repetitions: int = 0
-
-    @property
-    def red(self) -> bool:
-        """Whether this fails the night."""
-        return is_red(self.value, self.ratio)
-
-
 def judge(
     expected_queries: Sequence[str],
     candidate: Mapping[str, BoundsArm],
@@ -75,7 +50,7 @@ def judge(
     repetitions: int = 1,
     missing: Mapping[str, str] = MappingProxyType({}),
     source_bound: Mapping[str, str] = MappingProxyType({}),
-) -> list[Verdict]:
+) -> list[QueryVerdict]:
     """Return one verdict per query, those expected first and in their order.
 
     ``invalid`` has the reason for every query whose result is not proven right, ``missing`` why
@@ -86,64 +61,69 @@ def judge(
     verdicts = []
     for query in (*expected_queries, *sorted(others)):
         ours, theirs = candidate.get(query), baseline.get(query)
-        blank = Verdict(
-            *(query, Value.OK, gate.metric, "", gate.version, gate.bound(query, workload)),
+        figures = BoundsFigures(
+            gate.bound(query, workload),
             baseline_run=theirs.run if theirs else None,
             repetitions=len(ours.repetitions) if ours else 0,
         )
+        ratio = None
         if query in invalid:
-            verdicts.append(replace(blank, value=Value.INVALID, reason=invalid[query]))
+            value, reason = Value.INVALID, invalid[query]
         else:
-            made = _judge_query(blank, ours, theirs, max(repetitions, 1), missing.get(query))
-            if query in source_bound and made.value is not Value.MISSING:
-                made = replace(made, value=Value.SOURCE_BOUND, reason=source_bound[query])
-            verdicts.append(made)
+            asked, why = max(repetitions, 1), missing.get(query)
+            value, reason, ratio, figures = _judge_query(figures, ours, theirs, asked, why)
+            if query in source_bound and value is not Value.MISSING:
+                value, reason = Value.SOURCE_BOUND, source_bound[query]
+        said = (query, gate.metric, value, reason, Mode.BOUNDS, gate.version)
+        verdicts.append(QueryVerdict("", *said, ratio=ratio, figures=figures))
     return verdicts
 
 
+_Judged: TypeAlias = tuple[Value, str, float | None, BoundsFigures]
+"""Value, reason, ratio, and what they rest on."""
+
+
 def _judge_query(
-    blank: Verdict,
+    figures: BoundsFigures,
     candidate: BoundsArm | None,
     baseline: BoundsArm | None,
     asked: int,
     missing: str | None,
-) -> Verdict:
-    done = blank.repetitions
+) -> _Judged:
+    done = figures.repetitions
     if candidate is None or done < asked:
         reason = f"{done} of {asked} repetitions measured" if done else "not measured"
-        reason += f": {missing}" if missing else ""
-        return replace(blank, value=Value.MISSING, reason=reason)
+        return Value.MISSING, reason + (f": {missing}" if missing else ""), None, figures
     impossible = _impossible(candidate) or (_impossible(baseline) if baseline else None)
     if impossible:
-        return replace(blank, value=Value.INVALID, reason=impossible)
+        return Value.INVALID, impossible, None, figures
     if baseline is None or not baseline.repetitions:
         reason = "no accepted baseline"
     elif baseline.shape != candidate.shape:
         reason = f"baseline {baseline.run} was measured on another workload or cluster"
     else:
-        return _compare(blank, candidate, baseline)
-    return replace(blank, value=Value.CALIBRATING, reason=reason, baseline_run=None)
+        return _compare(figures, candidate, baseline)
+    return Value.CALIBRATING, reason, None, replace(figures, baseline_run=None)
 
 
-def _compare(blank: Verdict, candidate: BoundsArm, baseline: BoundsArm) -> Verdict:
+def _compare(figures: BoundsFigures, candidate: BoundsArm, baseline: BoundsArm) -> _Judged:
     for basis in Basis:
         ours, theirs = _figures(candidate, basis), _figures(baseline, basis)
         if ours and theirs:
             break
     else:
         reason = f"no basis in common with baseline {baseline.run}: steady state and application"
-        return replace(blank, value=Value.INVALID, reason=reason)
-    new, old = median(ours), median(theirs)
+        return Value.INVALID, reason, None, figures
+    new, old, bound = median(ours), median(theirs), figures.bound
     ratio = new / old
-    if ratio > blank.bound:
-        value, side = Value.REGRESSION, f"above the bound of {blank.bound:g}"
-    elif ratio < 1 / blank.bound:
-        value, side = Value.FASTER, f"below 1/{blank.bound:g}"
+    if ratio > bound:
+        value, side = Value.REGRESSION, f"above the bound of {bound:g}"
+    elif ratio < 1 / bound:
+        value, side = Value.FASTER, f"below 1/{bound:g}"
     else:
-        value, side = Value.OK, f"within {blank.bound:g}"
+        value, side = Value.OK, f"within {bound:g}"
     reason = f"{old:.4g} -> {new:.4g} CPU-s per million events ({basis}): {ratio:.3f}, {side}"
-    said = replace(blank, value=value, reason=reason, basis=basis)
-    return replace(said, ratio=ratio, candidate=new, baseline=old)
+    return value, reason, ratio, replace(figures, basis=basis, candidate=new, baseline=old)
 
 
 def _figures(arm: BoundsArm, basis: str) -> list[float]:

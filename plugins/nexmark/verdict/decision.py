@@ -37,16 +37,6 @@ class First:
     side: Array
 
 
-def first_stage(ratios: Array, noise: Noise, rules: Gate) -> First:
-    """Look at the log ratios of the first pairs (..., queries, n); NaN noise suspects nobody."""
-    shift = hodges_lehmann(ratios)
-    deviation = noise.of(np.maximum(count_of(ratios), 1))
-    smallest = np.log1p(rules.suspect_change)
-    slower: NDArray[np.bool_] = shift > np.maximum(rules.suspect_z * deviation, smallest)
-    faster: NDArray[np.bool_] = -shift > np.maximum(rules.suspect_faster_z * deviation, smallest)
-    return First(shift, deviation, slower.astype(np.float64) - faster)
-
-
 def second_stage(first: First, pairs: Array, fresh: Array, noise: Noise, rules: Gate) -> Array:
     """Tell which suspicions the fresh pairs (..., queries, m) confirm, as 1 or 0.
 
@@ -177,12 +167,20 @@ class Decision:
 def look(
     ratios: Array, history: Learned, rules: Gate, widening: Array
 ) -> tuple[Noise, NDArray[np.bool_], First]:
-    """Run the first stage; ``widening`` (..., queries) is the deviation that hosts add tonight."""
+    """Run the first stage: look at the log ratios of the first pairs, (..., queries, n).
+
+    ``widening`` (..., queries) is the deviation that hosts add tonight. NaN noise suspects nobody.
+    """
     usual = learn(history.shift, history.spread, history.pairs, rules.noise_floor)
     calibrated = usual.nights >= rules.calibration_nights
     noise = usual.tonight(ratios).widened(widening)
-    first = first_stage(ratios, noise, rules)
-    return noise, calibrated, First(first.shift, first.noise, first.side * calibrated)
+    shift = hodges_lehmann(ratios)
+    deviation = noise.of(np.maximum(count_of(ratios), 1))
+    smallest = np.log1p(rules.suspect_change)
+    slower: NDArray[np.bool_] = shift > np.maximum(rules.suspect_z * deviation, smallest)
+    faster: NDArray[np.bool_] = -shift > np.maximum(rules.suspect_faster_z * deviation, smallest)
+    side = (slower.astype(np.float64) - faster) * calibrated
+    return noise, calibrated, First(shift, deviation, side)
 
 
 def decide(ratios: Array, history: Learned, fresh: Fresh, rules: Gate, widening: Array) -> Decision:

@@ -131,10 +131,9 @@ class Grounds:
 
     def without(self, measured: Measured, value: Value, reason: str) -> QueryVerdict:
         """Return a verdict where there is no ground for one, with the numbers there are."""
-        numbers = one_night_numbers(measured)
-        shown = {name: numbers[name] for name in ("ratio", "lo", "hi", "mde") if name in numbers}
+        numbers = one_night_numbers(measured) | {"shift": None, "spread": None}
         verdict = self.blank(measured.query, measured.metric, value, reason)
-        return replace(verdict, pairs=len(measured.pairs), **shown)
+        return replace(verdict, pairs=len(measured.pairs), **numbers)
 
     def objection(self, measured: Measured) -> tuple[Value, str] | None:
         """Return why there is no verdict on a metric of a query; None when there is ground."""
@@ -181,10 +180,6 @@ class Grounds:
         estimate of five pairs by a third of it.
         """
         return self.rules.canary_widening * self.grade(query).apart
-
-    def worst_grade(self) -> Grade:
-        """Return the worst grade of the host in all of the night."""
-        return grade(self.night.canary, self.rules)
 
     def _of_pairs(self, pairs: tuple[Pair, ...]) -> tuple[Value, str] | None:
         for pair in pairs:

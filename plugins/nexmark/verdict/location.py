@@ -113,6 +113,4 @@ def agree(ratios: Array, side: Array, level: float = 0.1) -> NDArray[np.bool_]:
 @cache
 def _limit(n: int, level: float) -> int:
     """Return the largest w with P(W <= w) <= level, -1 where there is none."""
-    if n == 0:
-        return -1
     return sum(probability <= level for probability in _signed_rank_tail(n)) - 1

@@ -120,14 +120,29 @@ class MeasuredNight:
 
 
 @dataclass(frozen=True)
+class BoundsFigures:
+    """What a verdict by bounds rests on; no medians where they were not compared.
+
+    ``candidate`` and ``baseline`` are medians in the unit of the metric on ``basis``.
+    """
+
+    bound: float
+    baseline_run: str | None = None
+    repetitions: int = 0
+    candidate: float | None = None
+    baseline: float | None = None
+    basis: str | None = None
+
+
+@dataclass(frozen=True)
 class QueryVerdict:
-    """The verdict on one metric of one query in one night.
+    """The verdict on one metric of one query in one night; ``reason`` is one line.
 
     ``ratio`` (candidate / baseline) with its 95 % interval ``lo``, ``hi``; of a confirmed suspect
     from the fresh pairs, which were not chosen for being extreme. ``mde`` is the smallest slowdown
     this night could have seen (0.07 is 7 %). ``decides``: it may turn the night red. Later nights
     learn from ``shift`` and ``spread`` of the first ``pairs`` (log), their ``noise``, and the sums
-    of the drift.
+    of the drift. ``figures``: of a verdict by bounds, on a night of one arm.
     """
 
     night: str
@@ -150,6 +165,7 @@ class QueryVerdict:
     drift_slower: float = 0.0
     drift_faster: float = 0.0
     baseline: str = ""
+    figures: BoundsFigures | None = None
 
     @property
     def red(self) -> bool:

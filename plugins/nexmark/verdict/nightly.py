@@ -18,6 +18,7 @@ from nexmark.model import SUITE, Value, metric_of
 from nexmark.verdict.decision import (
     SEEN,
     Decision,
+    First,
     decide,
     drift_side,
     look,
@@ -27,7 +28,7 @@ from nexmark.verdict.decision import (
 from nexmark.verdict.eligibility import Grounds, one_night_numbers
 from nexmark.verdict.location import Array, count_of
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair, QueryVerdict
-from nexmark.verdict.noise import Earlier, Learned, Past
+from nexmark.verdict.noise import Earlier, Learned, Noise, Past
 from nexmark.verdict.order import MIN_FRESH_PAIRS, clearing_pairs, fresh_pairs
 
 
@@ -80,14 +81,13 @@ def _judge(
     metric: str, grounds: Grounds, earlier: Earlier, deciding: Sequence[QueryVerdict]
 ) -> list[QueryVerdict]:
     """Judge one metric; ``deciding`` has the verdicts on the one that decides, if that is past."""
-    measured = _of_metric(grounds.night, metric)
-    objections = {one.query: grounds.objection(one) for one in measured}
-    verdicts = [
-        grounds.without(one, *objection)
-        for one in measured
-        if (objection := objections[one.query]) is not None
-    ]
-    fit = [one for one in measured if objections[one.query] is None]
+    verdicts, fit = [], []
+    for one in _of_metric(grounds.night, metric):
+        objection = grounds.objection(one)
+        if objection is None:
+            fit.append(one)
+        else:
+            verdicts.append(grounds.without(one, *objection))
     if not fit:
         return verdicts
     past = Past(earlier, metric, grounds.rules.mode)
@@ -132,11 +132,18 @@ def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> lis
         rules,
         _widening(fit, grounds),
     )
-    drifts = drift_side(decision.drift, rules)
+    sums, drifts = decision.drift, drift_side(decision.drift, rules)
+    seen = smallest_seen(decision.noise, count_of(ratios), rules)
     looked_into = _second_stages(decision)
     verdicts = []
-    for index, verdict in enumerate(_measured(fit, ratios, decision, grounds)):
+    for index, one in enumerate(fit):
+        verdict = replace(
+            _with_numbers(one, ratios[index], grounds),
+            drift_slower=float(sums.slower[index]),
+            drift_faster=float(sums.faster[index]),
+        )
         if decision.calibrated[index]:
+            verdict = _around(verdict, decision.first, index, float(seen[index]))
             drift = _said_of_drift(verdict, float(drifts[index]))
             second = looked_into.get(index)
             asked = fresh_pairs(max(verdict.pairs, grounds.night.asked or 0), rules)
@@ -144,6 +151,8 @@ def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> lis
                 _quiet(verdict, drift) if second is None else _loud(verdict, second, drift, asked)
             )
             verdict = _said_of_host(verdict, grounds)
+        else:
+            verdict = _calibrating(verdict, decision.noise, index, rules)
         verdicts.append(verdict)
     return verdicts + _judge_suite(decision, grounds)
 
@@ -162,13 +171,12 @@ def judge_informing(
     for index, one in enumerate(fit):
         verdict = _with_numbers(one, ratios[index], grounds)
         if calibrated[index]:
-            shift, deviation = float(first.shift[index]), float(first.noise[index])
-            mde = math.expm1(float(needed[index]) + SEEN * deviation)
-            verdict = replace(verdict, noise=deviation, mde=mde, **_around(shift, deviation))
-            beyond = abs(shift) > float(needed[index])
+            mde = math.expm1(float(needed[index]) + SEEN * float(first.noise[index]))
+            verdict = _around(verdict, first, index, mde)
+            beyond = abs(float(first.shift[index])) > float(needed[index])
             verdict = _informed(verdict, beyond, values.get(one.query))
         else:
-            verdict = _calibrating(verdict, int(noise.nights[index]), rules)
+            verdict = _calibrating(verdict, noise, index, rules)
         verdicts.append(verdict)
     return verdicts
 
@@ -213,33 +221,8 @@ def _said_of_host(verdict: QueryVerdict, grounds: Grounds) -> QueryVerdict:
     if not widening or verdict.noise is None:
         return verdict
     usual = math.sqrt(max(verdict.noise**2 - widening**2, 0.0))
-    host = (
-        f"noise {usual:.1%} widened to {verdict.noise:.1%}: {grounds.grade(verdict.query).reason}"
-    )
-    return replace(verdict, reason=f"{verdict.reason}; {host}")
-
-
-def _measured(
-    fit: Sequence[Measured], ratios: Array, decision: Decision, grounds: Grounds
-) -> list[QueryVerdict]:
-    """Return verdicts with all numbers, of value OK or CALIBRATING."""
-    rules, first, drift = grounds.rules, decision.first, decision.drift
-    seen = smallest_seen(decision.noise, count_of(ratios), rules)
-    verdicts = []
-    for index, one in enumerate(fit):
-        verdict = replace(
-            _with_numbers(one, ratios[index], grounds),
-            drift_slower=float(drift.slower[index]),
-            drift_faster=float(drift.faster[index]),
-        )
-        if decision.calibrated[index]:
-            shift, noise = float(first.shift[index]), float(first.noise[index])
-            mde = float(seen[index])
-            verdict = replace(verdict, noise=noise, mde=mde, **_around(shift, noise))
-        else:
-            verdict = _calibrating(verdict, int(decision.noise.nights[index]), rules)
-        verdicts.append(verdict)
-    return verdicts
+    why = f"widened to {verdict.noise:.1%}: {grounds.grade(verdict.query).reason}"
+    return replace(verdict, reason=f"{verdict.reason}; noise {usual:.1%} {why}")
 
 
 def _with_numbers(one: Measured, ratios: Array, grounds: Grounds) -> QueryVerdict:
@@ -248,14 +231,18 @@ def _with_numbers(one: Measured, ratios: Array, grounds: Grounds) -> QueryVerdic
     return replace(blank, pairs=int(count_of(ratios)), **one_night_numbers(one))
 
 
-def _calibrating(verdict: QueryVerdict, nights: int, rules: Gate) -> QueryVerdict:
-    reason = (
-        f"{nights} of {rules.calibration_nights} nights to learn the noise from; {_size(verdict)}"
-    )
+def _calibrating(verdict: QueryVerdict, noise: Noise, index: int, rules: Gate) -> QueryVerdict:
+    nights = f"{int(noise.nights[index])} of {rules.calibration_nights} nights"
+    reason = f"{nights} to learn the noise from; {_size(verdict)}"
     return replace(verdict, value=Value.CALIBRATING, reason=reason)
 
 
-def _around(shift: float, noise: float) -> dict[str, Any]:
+def _around(verdict: QueryVerdict, first: First, index: int, mde: float) -> QueryVerdict:
+    noise = float(first.noise[index])
+    return replace(verdict, noise=noise, mde=mde, **_interval(float(first.shift[index]), noise))
+
+
+def _interval(shift: float, noise: float) -> dict[str, Any]:
     """Return ratio, lo and hi of a log shift with its 95 % interval."""
     low, high = shift - WIDTH * noise, shift + WIDTH * noise
     return {"ratio": math.exp(shift), "lo": math.exp(low), "hi": math.exp(high)}
@@ -290,7 +277,7 @@ def _loud(verdict: QueryVerdict, second: _Second, drift: str, asked: int) -> Que
             f"{way}? {first}; {second.count} of {asked} fresh pairs: not confirmed, not cleared"
         )
         return replace(verdict, value=Value.SUSPECT, reason=reason)
-    verdict = replace(verdict, **_around(second.shift, second.noise))
+    verdict = replace(verdict, **_interval(second.shift, second.noise))
     of = f" of {asked}" if second.count < asked else ""
     found = f"{_size(verdict)} in {second.count}{of} fresh pairs, after {first}"
     if second.side > 0:
@@ -329,7 +316,7 @@ def _judge_suite(decision: Decision, grounds: Grounds) -> list[QueryVerdict]:
     ratio = float(mean_shift(known, decision.confirmed != 0))
     verdict = replace(
         grounds.blank(SUITE, rules.metric, Value.OK, ""),
-        **_around(ratio, noise),
+        **_interval(ratio, noise),
         mde=math.expm1((rules.suite_z + SEEN) * noise),
         shift=shift,
         noise=noise,

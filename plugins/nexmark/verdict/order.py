@@ -57,18 +57,11 @@ def arm_order(pairs: int, arms: Sequence[str], seed: str) -> list[tuple[int, str
     for place in range(pairs):
         if place % block == 0:
             first = drawn.randrange(len(arms))
-            turned = [*arms[first:], *arms[:first]]
-        order += [(place + 1, arm) for arm in _turn(place % block, turned)]
+        begin = (first + place % block) % len(arms)
+        turned = [*arms[begin:], *arms[:begin]]
+        backwards = place % block >= len(arms)
+        order += [(place + 1, arm) for arm in (turned[::-1] if backwards else turned)]
     return order
-
-
-def _turn(place: int, arms: Sequence[str]) -> list[str]:
-    count = len(arms)
-    if count == 2:
-        return list(arms) if place == 0 else list(arms)[::-1]
-    begin = place % count
-    turned = [*arms[begin:], *arms[:begin]]
-    return turned if place // count % 2 == 0 else turned[::-1]
 
 
 def self_test_queries(queries: Sequence[Query], night_number: int) -> tuple[Query, Query]:

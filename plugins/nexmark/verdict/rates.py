@@ -36,14 +36,6 @@ def alarmed(value: Value) -> bool | None:
 
 
 @dataclass(frozen=True)
-class Result:
-    """The result of one self-test: whether the gate ``alarmed`` (see there)."""
-
-    test: Test
-    alarmed: bool | None
-
-
-@dataclass(frozen=True)
 class Rate:
     """``hits`` of ``count``; ``rate`` and its 95 % interval are shares, None without any."""
 
@@ -77,9 +69,9 @@ class Rates:
         return f"self-test: {', '.join(parts)}"
 
 
-def rates(results: Iterable[Result], version: int | None = None) -> Rates:
-    """Return the rates of results; ``version``: which version of the gate was tested."""
-    counts = Counter((x.test, x.alarmed) for x in results)
+def rates(results: Iterable[tuple[Test, bool | None]], version: int | None = None) -> Rates:
+    """Return the rates of tests, each with whether it ``alarmed``, of a ``version`` of the gate."""
+    counts = Counter(results)
     alarms, found = (
         rate(counts[test, True] + counts[test, False], counts[test, True]) for test in Test
     )

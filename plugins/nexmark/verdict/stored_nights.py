@@ -79,11 +79,16 @@ def read_nights(lines: Iterable[str]) -> list[MeasuredNight]:
     nights = grouped(_rows(lines), lambda row: row.night)
     if not nights:
         raise MalformedError(1, "there are no rows; nothing can be judged")
-    made = [_night(name, nights[name]) for name in _in_order(list(nights))]
-    return [
-        night if night.expected else replace(night, expected=_expected(made[:index]))
-        for index, night in enumerate(made)
-    ]
+    names, made = list(nights), list[MeasuredNight]()
+    if len({re.sub("[0-9]+", "#", name) for name in names}) == 1:
+        names.sort(key=lambda name: [int(digits) for digits in re.findall("[0-9]+", name)])
+    for name in names:
+        night = _night(name, nights[name])
+        if not night.expected:
+            lately = {one.query for before in made[-REMEMBERED:] for one in before.measured}
+            night = replace(night, expected=tuple(sorted(lately, key=_natural)))
+        made.append(night)
+    return made
 
 
 def write_verdicts(verdicts: Iterable[QueryVerdict]) -> Iterator[Sequence[str]]:
@@ -193,22 +198,10 @@ def _only_once(row: _Row, seen: dict[tuple[object, ...], int]) -> None:
         raise MalformedError(row.line, problem)
 
 
-def _in_order(names: list[str]) -> list[str]:
-    if len({re.sub("[0-9]+", "#", name) for name in names}) != 1:
-        return names
-    return sorted(names, key=lambda name: [int(digits) for digits in re.findall("[0-9]+", name)])
-
-
-def _expected(before: Sequence[MeasuredNight]) -> tuple[str, ...]:
-    lately = {one.query for night in before[-REMEMBERED:] for one in night.measured}
-    return tuple(sorted(lately, key=_natural))
-
-
 def _natural(name: str) -> list[tuple[int, str]]:
     """Sort q2 before q10."""
-    return [
-        (int(part), "") if part.isdigit() else (-1, part) for part in re.split("([0-9]+)", name)
-    ]
+    parts = re.split("([0-9]+)", name)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 
 
 def _night(name: str, rows: Sequence[_Row]) -> MeasuredNight:

@@ -76,8 +76,6 @@ class Door:
 
     def origins(self) -> frozenset[str]:
         """Return the origin of ``[api] base_url``; a proxy may use another name in its requests."""
-        from urllib.parse import urlsplit
-
         from airflow.configuration import conf
 
         url = urlsplit(conf.get("api", "base_url", fallback="") or "")
@@ -162,12 +160,10 @@ def _of_this_server(request: Request) -> set[str]:
     host, port = request.scope.get("server") or ("", None)
     scheme = request.url.scheme
     place = "" if port in (None, _PORTS.get(scheme)) else f":{port}"
-    names = {f"[{host}]" if ":" in host else host, *_machine()}
+    names = {f"[{host}]" if ":" in host else host, socket.gethostname(), _full_name()}
     if names & _LOOPBACK:
         names |= _LOOPBACK
     return {f"{scheme}://{name}{place}" for name in names if name}
 
 
-@cache
-def _machine() -> frozenset[str]:
-    return frozenset({socket.gethostname(), socket.getfqdn()})
+_full_name = cache(socket.getfqdn)  # it asks the network

@@ -20,13 +20,11 @@ class EntryPoint:
     def __init__(self) -> None:
         """Nothing is loaded yet."""
         self._app: ASGIApp | None = None
-        self._lock: asyncio.Lock | None = None
+        self._lock = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if self._app is None:
-            if self._lock is None:
-                self._lock = asyncio.Lock()
             async with self._lock:
                 if self._app is None:
                     self._app = await asyncio.to_thread(_make)

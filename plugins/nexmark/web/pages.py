@@ -5,26 +5,26 @@ One thing can be done here: accept the figures of a query, or take that back.
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Form, HTTPException
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from nexmark.config import ACCEPT_DAG_ID, KNOWN_QUERIES
 from nexmark.evidence.alarms import acks_of
-from nexmark.evidence.broker_figures import broker_figures
 from nexmark.evidence.build_comparison import build_lines, compare_builds
 from nexmark.evidence.gate_health import gate_health
 from nexmark.evidence.night_evidence import SORTS, night_evidence
 from nexmark.evidence.night_list import nights_page, overview
 from nexmark.evidence.query_evidence import alarm_file, query_evidence
 from nexmark.evidence.signoffs import evidence_file, signoff_page, signoffs_of
-from nexmark.flames import flames_of
+from nexmark.flames.flame_files import flames_of
 from nexmark.report.charts import query_charts, time_charts, verdicts_chart
 from nexmark.report.rendering import part
 from nexmark.report.table import report_text
 from nexmark.store import history
 from nexmark.store.accepting import parse_expiry
+from nexmark.store.table_rows import NightRow
 from nexmark.web.visit import Visit, Visiting
 
 ALONE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
@@ -57,36 +57,43 @@ def first(visit: Visiting) -> Response:
 
 
 @router.get("/newest")
-def newest(visit: Visiting) -> Response:
-    """Show the newest night."""
-    return _night_or_empty(visit, history.nights(visit.store, visit.dags, 1))
-
-
 @router.get("/dag/{dag}")
-def of_dag(visit: Visiting, dag: str) -> Response:
-    """Show the newest night of a DAG."""
-    return _night_or_empty(visit, history.nights(visit.store, visit.dags & {dag}, 1), dag)
-
-
 @router.get("/dag/{dag}/task/{task}")
-def of_task(visit: Visiting, dag: str, task: str) -> Response:
-    """Lead from a task to its query in the newest night of the DAG."""
-    found = history.nights(visit.store, visit.dags & {dag}, 1)
+def newest(visit: Visiting, dag: str = "", task: str = "", sort: str = "") -> Response:
+    """Show the newest night, of all or of a DAG, or lead from a task to its query in it."""
+    found = history.nights(visit.store, visit.dags & {dag} if dag else visit.dags, 1)
     if not found:
-        return _night_or_empty(visit, found, dag)
-    return _to_task(visit, dag, found[0].run_id, task)
+        return visit.page("empty.html", "night", dag=dag, others=len(visit.dags))
+    show, last = (of_task, task) if task else (night, sort)
+    return show(visit, found[0].dag_id, found[0].run_id, last)
 
 
 @router.get("/night/{dag}/{run}")
 def night(visit: Visiting, dag: str, run: str, sort: str = "") -> Response:
     """Show a night."""
-    return _night(visit, dag, run, sort)
+    night = visit.night(dag, run)
+    page = night_evidence(visit.store, night, deep=False)
+    sort = sort if sort in SORTS else "attention"
+    return visit.page(
+        "night.html",
+        "night",
+        page=page,
+        sort=sort,
+        lines=sorted(page.lines, key=SORTS[sort]),
+        text=report_text(page.report),
+        evidence=alarm_file(night) is not None,
+    )
 
 
 @router.get("/night/{dag}/{run}/task/{task}")
-def of_task_instance(visit: Visiting, dag: str, run: str, task: str) -> Response:
+def of_task(visit: Visiting, dag: str, run: str, task: str) -> Response:
     """Lead from a task of a run to its query."""
-    return _to_task(visit, dag, run, task)
+    query = query_of(task)
+    if query is None:
+        visit.night(dag, run)
+        return _to(visit, _address(dag, run))
+    _night_of(visit, dag, run, query)
+    return _to(visit, _address(dag, run, query))
 
 
 @router.get("/nights")
@@ -98,9 +105,7 @@ def nights(visit: Visiting, page: int = 1) -> Response:
 @router.get("/night/{dag}/{run}/query/{query}")
 def query(visit: Visiting, dag: str, run: str, query: str, done: str = "") -> Response:
     """Show a query of a night."""
-    night = visit.night(dag, run)
-    if query not in night.queries:
-        raise HTTPException(404, f"{query!r} was not among the queries of {night.id}")
+    night = _night_of(visit, dag, run, query)
     page = query_evidence(visit.store, night, query)
     return visit.page(
         "query.html",
@@ -125,16 +130,11 @@ def flames(visit: Visiting, dag: str, run: str, query: str, name: str) -> Respon
 
 
 @router.get("/night/{dag}/{run}/evidence")
-def night_file(visit: Visiting, dag: str, run: str) -> Response:
-    """Return the evidence of a night as it was written."""
-    return _file(alarm_file(visit.night(dag, run)), f"evidence of {dag}/{run}")
-
-
 @router.get("/night/{dag}/{run}/query/{query}/evidence")
-def query_file(visit: Visiting, dag: str, run: str, query: str) -> Response:
-    """Return the evidence of an alarm as it was written."""
-    found = alarm_file(visit.night(dag, run), query)
-    return _file(found, f"evidence of {query!r} in {dag}/{run}: it did not alarm")
+def night_file(visit: Visiting, dag: str, run: str, query: str = "") -> Response:
+    """Return the evidence of a night, or of an alarm in it, as it was written."""
+    what = f"{query!r} in {dag}/{run}: it did not alarm" if query else f"{dag}/{run}"
+    return _file(alarm_file(visit.night(dag, run), query), f"evidence of {what}")
 
 
 @router.get("/builds")
@@ -150,10 +150,9 @@ def compare(visit: Visiting, new: str = "", old: str = "") -> Response:
     page = None
     if new and old:
         for build in (new, old):
-            if build not in {line.build.id for line in lines}:
-                raise HTTPException(
-                    404, f"there is no build {build!r} here; the list of builds has all"
-                )
+            if build not in {known.id for known, _ in lines}:
+                what = f"there is no build {build!r} here; the list of builds has all"
+                raise HTTPException(404, what)
         both = visit.store.build(new), visit.store.build(old)
         page = compare_builds(visit.store, visit.dags, *both)
     return visit.page("compare.html", "compare", lines=lines, page=page)
@@ -169,16 +168,15 @@ def signoffs(visit: Visiting) -> Response:
 @router.get("/signoff/{dag}/{run}")
 def signoff(visit: Visiting, dag: str, run: str) -> Response:
     """Show a sign-off."""
-    page = signoff_page(visit.store, visit.night(dag, run))
-    return visit.page("signoff.html", "signoffs", page=page)
+    one, bundles = signoff_page(visit.store, visit.night(dag, run))
+    return visit.page("signoff.html", "signoffs", one=one, bundles=bundles)
 
 
 @router.get("/signoff/{dag}/{run}/evidence/{bundle}")
 def signoff_file(visit: Visiting, dag: str, run: str, bundle: str) -> Response:
     """Return the evidence of a sign-off as it was written."""
-    return _file(
-        evidence_file(visit.night(dag, run), bundle), f"evidence {bundle!r} of {dag}/{run}"
-    )
+    found = evidence_file(visit.night(dag, run), bundle)
+    return _file(found, f"evidence {bundle!r} of {dag}/{run}")
 
 
 @router.get("/experiments")
@@ -206,7 +204,7 @@ def gate(visit: Visiting) -> Response:
 @router.get("/kafka")
 def kafka(visit: Visiting) -> Response:
     """Show what the brokers can do."""
-    return visit.page("kafka.html", "kafka", found=broker_figures(visit.store))
+    return visit.page("kafka.html", "kafka", found=visit.store.broker_benches())
 
 
 def query_of(task: str) -> str | None:
@@ -215,38 +213,12 @@ def query_of(task: str) -> str | None:
     return group if group in KNOWN_QUERIES else None
 
 
-def _night(visit: Visit, dag: str, run: str, sort: str) -> Response:
+def _night_of(visit: Visit, dag: str, run: str, query: str) -> NightRow:
+    """Return a night with a query that the visitor may see; 404 for any other."""
     night = visit.night(dag, run)
-    page = night_evidence(visit.store, night, deep=False)
-    sort = sort if sort in SORTS else "attention"
-    return visit.page(
-        "night.html",
-        "night",
-        page=page,
-        sort=sort,
-        lines=sorted(page.lines, key=SORTS[sort]),
-        text=report_text(page.report),
-        evidence=alarm_file(night) is not None,
-    )
-
-
-def _night_or_empty(visit: Visit, found: Any, dag: str = "") -> Response:
-    if found:
-        sort = visit.request.query_params.get("sort", "")
-        return _night(visit, found[0].dag_id, found[0].run_id, sort)
-    return visit.page("empty.html", "night", dag=dag, others=len(visit.dags))
-
-
-def _to_task(visit: Visit, dag: str, run: str, task: str) -> Response:
-    night = visit.night(dag, run)
-    query = query_of(task)
-    root = visit.request.scope.get("root_path", "")
-    address = f"{root}/night/{part(night.dag_id)}/{part(night.run_id)}"
-    if query is None:
-        return RedirectResponse(address, 303)
     if query not in night.queries:
-        raise HTTPException(404, f"{query} was not among the queries of {night.id}")
-    return RedirectResponse(f"{address}/query/{part(query)}", 303)
+        raise HTTPException(404, f"{query!r} was not among the queries of {night.id}")
+    return night
 
 
 def _file(path: Path | None, what: str, policy: str = ALONE, kind: str = "text/html") -> Response:
@@ -281,15 +253,12 @@ def accept(
 ) -> Response:
     """Accept the figures of a query in a night, in the name of the visitor."""
     _check(visit, token)
-    night = visit.night(dag, run)
-    if query not in night.queries:
-        raise HTTPException(404, f"{query!r} was not among the queries of {night.id}")
+    night = _night_of(visit, dag, run, query)
     until = parse_expiry(expires, datetime.now(UTC))
     visit.store.accept(
         night.id, visit.name, reason, [query], expires=until, link=link.strip() or None
     )
-    place = f"/night/{part(dag)}/{part(run)}/query/{part(query)}?done=accepted#acks"
-    return _to(visit, place)
+    return _to(visit, f"{_address(dag, run, query)}?done=accepted#acks")
 
 
 @router.post("/acks/{number}/withdraw")
@@ -309,6 +278,10 @@ def _check(visit: Visit, token: str) -> None:
         raise HTTPException(
             403, f"to accept takes the permission to trigger the DAG {ACCEPT_DAG_ID}"
         )
+
+
+def _address(dag: str, run: str, query: str = "") -> str:
+    return f"/night/{part(dag)}/{part(run)}" + (f"/query/{part(query)}" if query else "")
 
 
 def _to(visit: Visit, place: str) -> Response:

@@ -45,12 +45,7 @@ class Visit:
 
     request: Request
     user: User
-
-    @property
-    def door(self) -> Door:
-        """The door that the visitor came in by."""
-        found: Door = self.request.app.state.door
-        return found
+    door: Door
 
     @cached_property
     def store(self) -> Store:
@@ -100,15 +95,9 @@ class Visit:
 
     def page(self, template: str, section: str, **content: Any) -> Response:
         """Return a page; ``section`` is the entry of the menu that it belongs to."""
-        return render(
-            self.request,
-            template,
-            section=section,
-            visitor=self.name,
-            may_accept=self.may_accept,
-            token=self.token if self.may_accept else None,
-            **content,
-        )
+        content |= {"section": section, "visitor": self.name, "may_accept": self.may_accept}
+        token = self.token if self.may_accept else None
+        return render(self.request, template, **content, token=token)
 
 
 def _visit(request: Request) -> Visit:
@@ -116,7 +105,7 @@ def _visit(request: Request) -> Visit:
     user = getattr(request.state, "nexmark_user", None)
     if user is None:
         raise HTTPException(401, "Not authenticated")
-    return Visit(request, user)
+    return Visit(request, user, request.app.state.door)
 
 
 Visiting = Annotated[Visit, Depends(_visit)]
@@ -132,19 +121,12 @@ def render(request: Request, template: str, status: int = 200, **content: Any) -
         dag, _, run_id = run.partition("/")
         return Markup("/".join([f"{root}/night", part(dag), part(run_id), *map(part, more)]))
 
-    text = (
-        environment()
-        .get_template(template)
-        .render(
-            layout="base.html",
-            alone=False,
-            menu=MENU,
-            root=root,
-            night_url=night_url,
-            asset=lambda name: f"{root}/assets/{name}?v={assets.version(name)}",
-            **content,
-        )
-    )
+    def asset(name: str) -> str:
+        return f"{root}/assets/{name}?v={assets.version(name)}"
+
+    own = {"layout": "base.html", "alone": False, "menu": MENU, "root": root}
+    page = environment().get_template(template)
+    text = page.render(**own, night_url=night_url, asset=asset, **content)
     return HTMLResponse(text, status_code=status)
 
 

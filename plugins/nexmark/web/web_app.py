@@ -113,24 +113,21 @@ def _known(request: Request) -> bool:
 def _handle(app: FastAPI) -> None:
     """Let every error be a page with a sentence; none shows a stack trace."""
 
-    def strange(request: Request) -> Response:
-        return render_error(request, 401, "Not authenticated", app.state.door.login_url())
+    def page(request: Request, status: int, sentence: str) -> Response:
+        if status not in (401, 403):
+            if _known(request):
+                return render_error(request, status, sentence)
+            status, sentence = 401, "Not authenticated"
+        return render_error(request, status, sentence, app.state.door.login_url())
 
     @app.exception_handler(AnyHTTPException)
     def refused(request: Request, error: AnyHTTPException) -> Response:
-        if error.status_code in (401, 403):
-            login = app.state.door.login_url()
-            return render_error(request, error.status_code, str(error.detail), login)
-        if not _known(request):
-            return strange(request)
-        return render_error(request, error.status_code, str(error.detail))
+        return page(request, error.status_code, str(error.detail))
 
     @app.exception_handler(RequestValidationError)
     def malformed(request: Request, error: RequestValidationError) -> Response:
-        if not _known(request):
-            return strange(request)
         names = ", ".join(".".join(map(str, x["loc"][1:])) for x in error.errors())
-        return render_error(request, 400, f"{names}: is missing or wrong; correct it")
+        return page(request, 400, f"{names}: is missing or wrong; correct it")
 
     @app.exception_handler(NexmarkError)
     def wrong(request: Request, error: NexmarkError) -> Response:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.flames import flames_of
-from nexmark.flames.flame_files import flames_directory, write_flames, write_problem
+from nexmark.flames.flame_files import flames_directory, flames_of, write_flames, write_problem
 from nexmark.flames.svg import DEEPEST, NARROWEST, arm_look, difference_look, flame_graph
 from nexmark.flames.tree import Profile, compare
 

@@ -9,7 +9,8 @@ import pytest
 
 from nexmark.errors import NexmarkError
 from nexmark.flames.jfr import Sample
-from nexmark.flames.tree import Profile, RecordedWindow, collapse, write_stacks
+from nexmark.flames.tree import Profile, collapse, write_stacks
+from nexmark.measure.measurement import SteadyWindow
 
 MIDNIGHT = 1_795_219_200.0  # 2026-11-21 00:00 UTC
 A, B = ("main", "a.B.c"), ("main", "a.B.d")
@@ -20,7 +21,7 @@ def at(*seconds: float, stack: tuple[str, ...] = A) -> list[Sample]:
 
 
 def test_only_what_runs_within_the_window_counts() -> None:
-    window = RecordedWindow(MIDNIGHT + 100, MIDNIGHT + 200)
+    window = SteadyWindow(MIDNIGHT + 100, MIDNIGHT + 200, 1)
     samples = [*at(50, 99, 100, 150), *at(200, 201, stack=B), Sample(150, B, waits=True)]
     assert collapse(samples, window, "x") == {A: 2, B: 1}
 
@@ -30,13 +31,13 @@ def test_without_a_window_all_of_it_does() -> None:
 
 
 def test_a_window_may_have_midnight_in_it() -> None:
-    window = RecordedWindow(MIDNIGHT - 10, MIDNIGHT + 10)
+    window = SteadyWindow(MIDNIGHT - 10, MIDNIGHT + 10, 1)
     assert collapse(at(-60, -5, 5, 60), window, "x") == {A: 2}
 
 
 def test_a_recording_that_lost_its_beginning_is_refused() -> None:
     """By its size: what is missing would look as if it had become faster."""
-    window = RecordedWindow(MIDNIGHT + 100, MIDNIGHT + 200)
+    window = SteadyWindow(MIDNIGHT + 100, MIDNIGHT + 200, 1)
     with pytest.raises(NexmarkError, match=r"q5\.jfr: the recording begins 50 s after"):
         collapse(at(150, 160), window, "q5.jfr")
 

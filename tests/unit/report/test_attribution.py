@@ -14,13 +14,13 @@ from store_builder import measurement, night
 
 from nexmark.attribution.explained import ChangeKind
 from nexmark.evidence.explaining import attribution_of, changed_plans
+from nexmark.evidence.night_evidence import make_report
 from nexmark.measure.operator_times import repetition_parts
 from nexmark.model import Arm, Value
-from nexmark.report import make_report
 from nexmark.store import RepetitionRecord, Store, ValidationRecord
-from nexmark.verdict import Verdict
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.report.rendered import collect
+from tests.unit.store.store_builder import by_bounds
 
 LOGS = Path(__file__).parents[2] / "data" / "event_logs"
 LOG = {Arm.CANDIDATE: "spark-4.3.0-q5-slowed", Arm.BASELINE: "spark-4.3.0-q5"}
@@ -169,7 +169,7 @@ def test_a_night_with_one_arm_is_compared_with_the_accepted_one(recorded: Store)
     recorded.record_night(one)
     made = repetition(Arm.CANDIDATE, 1)
     recorded.record_repetition(RepetitionRecord(one.run, "q5", 1, made.measurement))
-    bounds = Verdict("q5", Value.OK, "m", "r", 1, 1.1, ratio=1.0, baseline_run=RUN)
+    bounds = by_bounds("q5", Value.OK, ratio=1.0, baseline_run=RUN)
     recorded.record_verdicts(one.run, [bounds])
     found = attribution_of(recorded, one.run, "q5")
     assert found is not None

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from store_builder import measurement, night, record, repetition
+from store_builder import by_bounds, measurement, night, record, repetition
 
 from nexmark.cli.app import main
 from nexmark.config import BUILD_DAG_ID
+from nexmark.evidence.night_evidence import Report, make_report
 from nexmark.model import Stage, Value
-from nexmark.report import Report, make_report, report_text, write_report
+from nexmark.report.evidence_files import write_report
+from nexmark.report.table import report_text
 from nexmark.store import Store, StoreError, ValidationRecord
-from nexmark.verdict import Verdict, judge
+from nexmark.verdict.bounds import judge
 from tests.unit.store.night_builder import RULES, paired, record_night, record_pair
 from tests.unit.store.night_builder import judge as judge_paired
 
@@ -80,18 +82,8 @@ class TestRows:
     def test_the_figure_shown_is_the_one_that_was_judged(self, store: Store) -> None:
         """Though tonight has a steady state, the baseline had none."""
         run = record(store, night())
-        verdict = Verdict(
-            "q5",
-            Value.OK,
-            "m",
-            "r",
-            1,
-            1.1,
-            ratio=2.0,
-            candidate=20.0,
-            baseline=10.0,
-            basis="application",
-        )
+        medians = {"candidate": 20.0, "baseline": 10.0, "basis": "application"}
+        verdict = by_bounds("q5", Value.OK, ratio=2.0, **medians)
         store.record_verdicts(run, [verdict])
         _, row = make_report(store, run).rows
         assert (row.cpu_s_per_mevent, row.baseline, row.ratio) == (20.0, 10.0, 2.0)
@@ -141,7 +133,7 @@ class TestLines:
         self, store: Store
     ) -> None:
         run = record(store, night(candidate_conf={"spark.sql.shuffle.partitions": "24"}))
-        store.record_verdicts(run, [Verdict("q0", Value.REGRESSION, "m", "slower", 1, 1.1)])
+        store.record_verdicts(run, [by_bounds("q0", Value.REGRESSION, "slower")])
         report = make_report(store, run)
         tried = "its candidate alone had spark.sql.shuffle.partitions=24"
         assert tried in report.heading()
@@ -200,7 +192,7 @@ class TestLines:
 
     def test_a_missing_query_says_where_to_look(self, store: Store) -> None:
         run = record(store, night())
-        store.record_verdicts(run, [Verdict("q9", Value.MISSING, "m", "executor lost", 1, 1.1)])
+        store.record_verdicts(run, [by_bounds("q9", Value.MISSING, "executor lost")])
         report = make_report(store, run)
         assert report.lines[1] == "Why: q9: executor lost"
         assert "log of q9's failed task" in report.lines[2]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nexmark.report import Row, render_table
-from nexmark.report.table import throughput
+from nexmark.evidence.rows import Row
+from nexmark.report.table import render_table, throughput
 
 
 def row(query: str = "q0", **fields: object) -> Row:

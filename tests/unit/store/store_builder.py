@@ -9,6 +9,7 @@ from typing import Any
 
 from nexmark.measure.cpu_series import CpuSeries
 from nexmark.measure.measurement import Measurement
+from nexmark.model import Mode, Value
 from nexmark.store import (
     BuildRecord,
     NightRecord,
@@ -17,6 +18,7 @@ from nexmark.store import (
     Store,
     ValidationRecord,
 )
+from nexmark.verdict.measured_night import BoundsFigures, QueryVerdict
 
 DAG = "nexmark_spark_4_3_0"
 STARTED = datetime(2026, 11, 21, 4, tzinfo=UTC)
@@ -73,6 +75,21 @@ def record(store: Store, record: NightRecord, figure: float = 10.0, **wrong: str
         validation = ValidationRecord(record.run, query, not failures, failures, 9, {"rows": 5})
         store.record_validation(validation)
     return record.run
+
+
+def by_bounds(
+    query: str,
+    value: Value,
+    reason: str = "r",
+    *,
+    metric: str = "m",
+    version: int = 1,
+    ratio: float | None = None,
+    **figures: Any,
+) -> QueryVerdict:
+    """A verdict by bounds."""
+    said = (query, metric, value, reason, Mode.BOUNDS, version)
+    return QueryVerdict("", *said, ratio=ratio, figures=BoundsFigures(1.1, **figures))
 
 
 def series(host: str = "nexmark02") -> SeriesRecord:

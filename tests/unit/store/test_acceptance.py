@@ -10,8 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from nexmark.model import Value
 from nexmark.store import Store, StoreError
 from nexmark.store.connecting import connect
-from nexmark.verdict import Verdict
-from tests.unit.store.store_builder import measurement, night, record, repetition
+from tests.unit.store.store_builder import by_bounds, measurement, night, record, repetition
 
 PLACE = ("spark-4.3.0", "smoke", "local")
 
@@ -233,7 +232,7 @@ class TestWithdrawal:
 class TestWhatIsKept:
     def test_build_size_metric_and_link(self, store: Store) -> None:
         run = record(store, night())
-        verdicts = [Verdict("q5", Value.REGRESSION, "wall_s", "r", 1, 1.1, ratio=1.25)]
+        verdicts = [by_bounds("q5", Value.REGRESSION, metric="wall_s", ratio=1.25)]
         store.record_verdicts(run, verdicts)
         store.accept(run, "ada", "wanted", link="https://issues/SPARK-1")
         q0, q5 = store.acceptances()

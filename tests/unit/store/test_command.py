@@ -10,8 +10,7 @@ import pytest
 from nexmark.cli.app import main
 from nexmark.model import Value
 from nexmark.store import Store
-from nexmark.verdict import Verdict
-from tests.unit.store.store_builder import night, record
+from tests.unit.store.store_builder import by_bounds, night, record
 
 RUN = night().run
 
@@ -69,7 +68,7 @@ def test_list_shows_runs_verdicts_and_baselines(
 ) -> None:
     record(store, night(1))
     record(store, night(2))
-    store.record_verdicts(RUN, [Verdict("q5", Value.OK, "m", "r", 1, 1.1)])
+    store.record_verdicts(RUN, [by_bounds("q5", Value.OK)])
     store.accept(RUN, "ada", "right")
     assert main(["nights"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -82,7 +81,7 @@ def test_show_tells_the_verdicts_and_the_history_of_acceptance(
     store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record(store, night(1))
-    store.record_verdicts(RUN, [Verdict("q5", Value.REGRESSION, "m", "twice as slow", 1, 1.1)])
+    store.record_verdicts(RUN, [by_bounds("q5", Value.REGRESSION, "twice as slow")])
     store.accept(RUN, "ada", "new JDK")
     assert main(["show", "--run", RUN]) == 0
     out = capsys.readouterr().out

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from nexmark.cli.app import main
-from nexmark.evidence.night_evidence import night_evidence
-from nexmark.report import make_report, write_report
-from nexmark.report.evidence_files import night_html
+from nexmark.evidence.night_evidence import make_report, night_evidence
+from nexmark.report.evidence_files import night_html, write_report
 from nexmark.store import Store
 from nexmark.verdict.__main__ import main as replay
 from tests.unit.store.history_nights import (

@@ -11,8 +11,15 @@ from nexmark.measure.measurement import Measurement
 from nexmark.model import Value
 from nexmark.store import BuildRecord, RepetitionRecord, Store, StoreError, ValidationRecord
 from nexmark.store.table_rows import RepetitionRow
-from nexmark.verdict import Verdict
-from tests.unit.store.store_builder import measurement, night, record, repetition, series
+from nexmark.verdict.measured_night import QueryVerdict
+from tests.unit.store.store_builder import (
+    by_bounds,
+    measurement,
+    night,
+    record,
+    repetition,
+    series,
+)
 
 RUN = night().run
 
@@ -23,8 +30,8 @@ def recorded(store: Store) -> Store:
     return store
 
 
-def verdict(query: str, value: Value, version: int = 1) -> Verdict:
-    return Verdict(query, value, "cpu_s_per_mevent", "because", version, 1.1, ratio=1.0)
+def verdict(query: str, value: Value, version: int = 1) -> QueryVerdict:
+    return by_bounds(query, value, "because", metric="cpu_s_per_mevent", version=version, ratio=1.0)
 
 
 class TestNight:

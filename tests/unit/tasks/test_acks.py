@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from nexmark.evidence.night_evidence import make_report
 from nexmark.evidence.summary import failed
 from nexmark.model import Value
 from nexmark.night.accepted import covered
-from nexmark.report import make_report, report_text
+from nexmark.report.table import report_text
 from nexmark.store import BuildRecord, Store, open_store
-from nexmark.verdict import Verdict
 from nexmark.verdict.measured_night import QueryVerdict
-from tests.unit.store.store_builder import night, record
+from tests.unit.store.store_builder import by_bounds, night, record
 
 OLD, CANDIDATE, NEXT = "sha-429", "sha-430", "sha-431"
 
@@ -155,9 +155,9 @@ def test_withdrawal_reopens_and_stays_on_record(store: Store, known: str) -> Non
 class TestBounds:
     """There the baseline is a run."""
 
-    def verdict(self, ratio: float, baseline_run: str) -> Verdict:
+    def verdict(self, ratio: float, baseline_run: str) -> QueryVerdict:
         value, metric = Value.REGRESSION, "cpu_s_per_mevent"
-        return Verdict("q5", value, metric, "r", 1, 1.1, ratio=ratio, baseline_run=baseline_run)
+        return by_bounds("q5", value, metric=metric, ratio=ratio, baseline_run=baseline_run)
 
     def test_the_same_build_against_the_same_run_is_known(self, store: Store) -> None:
         first = a_night(store, 1, OLD, mode="bounds")

@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowException
 from nexmark.cluster import ClusterError, LocalCluster
 from nexmark.config import load
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
-from nexmark.flames import flames_of
+from nexmark.flames.flame_files import flames_of
 from nexmark.model import Stage
 from nexmark.night import profiling as recorded
 from nexmark.night import submission

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nexmark.model import Value
-from nexmark.verdict import BoundsArm, BoundsRepetition, Verdict, judge
+from nexmark.verdict.bounds import BoundsArm, BoundsRepetition, judge
+from nexmark.verdict.measured_night import QueryVerdict
+from tests.unit.store.store_builder import by_bounds
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def verdict(
     gate: Gate | None = None,
     workload: str = "nightly",
     repetitions: int = 1,
-) -> Verdict:
+) -> QueryVerdict:
     (only,) = judge(
         ["q5"],
         {"q5": candidate} if candidate else {},
@@ -52,6 +54,10 @@ def verdict(
         repetitions=repetitions,
     )
     return only
+
+
+def figures_of(found: QueryVerdict, *names: str) -> tuple[object, ...]:
+    return tuple(getattr(found.figures, name) for name in names)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +77,7 @@ def test_the_bound_works_both_ways(figure: float, value: Value) -> None:
 
 def test_medians_are_compared() -> None:
     found = verdict(arm(10, 10.2, 99), base(1, 10, 10.1))
-    assert (found.candidate, found.baseline) == (10.2, 10)
+    assert figures_of(found, "candidate", "baseline") == (10.2, 10)
     assert found.ratio == pytest.approx(1.02)
     assert found.value is Value.OK
 
@@ -91,8 +97,9 @@ def test_a_verdict_says_what_it_is_founded_on() -> None:
     assert (
         found.reason == "10 -> 13 CPU-s per million events (steady): 1.300, above the bound of 1.1"
     )
-    assert (found.basis, found.baseline_run, found.bound) == ("steady", "accepted", 1.1)
-    assert (found.gate_version, found.metric, found.repetitions) == (3, "cpu_s_per_mevent", 3)
+    names = ("basis", "baseline_run", "bound", "repetitions")
+    assert figures_of(found, *names) == ("steady", "accepted", 1.1, 3)
+    assert (found.gate_version, found.metric) == (3, "cpu_s_per_mevent")
 
 
 class TestBases:
@@ -104,7 +111,8 @@ class TestBases:
         self, candidate: BoundsArm, baseline: BoundsArm
     ) -> None:
         found = verdict(candidate, baseline)
-        assert (found.basis, found.ratio, found.value) == ("application", 1.0, Value.OK)
+        assert figures_of(found, "basis") == ("application",)
+        assert (found.ratio, found.value) == (1.0, Value.OK)
 
     def test_without_a_common_basis_there_is_no_comparison(self) -> None:
         only_steady = BoundsArm("tonight", "s", (BoundsRepetition(1, 5.0, None),))
@@ -167,7 +175,7 @@ class TestNight:
     )
     def test_one_query_decides(self, value: Value, red: bool) -> None:
         good = verdict(arm(10), base(10))
-        assert (good.red, Verdict("q7", value, "m", "r", 1, 1.1).red) == (False, red)
+        assert (good.red, by_bounds("q7", value).red) == (False, red)
 
 
 figures = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=5)

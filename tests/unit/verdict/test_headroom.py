@@ -8,8 +8,7 @@ import pytest
 
 from nexmark.config import Gate
 from nexmark.model import READ_RATE, SOURCE_RATE, Value
-from nexmark.verdict import judge
-from nexmark.verdict.bounds import BoundsArm, BoundsRepetition
+from nexmark.verdict.bounds import BoundsArm, BoundsRepetition, judge
 from nexmark.verdict.eligibility import source_bound
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair
 from nexmark.verdict.nightly import judge_night, suspects

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from nexmark.verdict.rates import Rate, Result, Test, rate, rates
+from nexmark.verdict.rates import Rate, Test, rate, rates
 
 
-def results(test: Test, *alarmed: bool | None) -> list[Result]:
-    return [Result(test, x) for x in alarmed]
+def results(test: Test, *alarmed: bool | None) -> list[tuple[Test, bool | None]]:
+    return [(test, x) for x in alarmed]
 
 
 def test_the_line_of_the_report() -> None:

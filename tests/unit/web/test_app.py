@@ -21,7 +21,7 @@ from nexmark.kafka.tools import Latencies
 from nexmark.model import Spread, Value
 from nexmark.report.rendering import part
 from nexmark.store import BuildRecord, RepetitionRecord, Store, ValidationRecord, open_store
-from nexmark.verdict import judge
+from nexmark.verdict.bounds import judge
 from nexmark.web.web_app import PAGE, Database, create_app
 from tests.unit.report.rendered import evidence
 from tests.unit.store.store_builder import DAG, night

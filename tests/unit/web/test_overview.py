@@ -163,5 +163,5 @@ def test_four_hundred_nights_are_a_map_of_the_newest(empty_database: Path, tmp_p
         page = overview(store, [bench_nights.DAG])
     ((_, columns),) = page.columns
     assert len(columns) == COLUMNS
-    assert columns[-1].night.id == page.engines[0].line.night.id
+    assert columns[-1][0].id == page.engines[0].line.night.id
     assert {x.outcome for x in page.issues} == {OPEN}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from difflib import unified_diff
@@ -33,7 +34,7 @@ from nexmark.evidence.pairs import (
 from nexmark.evidence.query_evidence import query_evidence, source_of
 from nexmark.model import Value
 from nexmark.report import charts
-from nexmark.report.rendering import MOST, WIDTH, bar, diff_lines, scale_of
+from nexmark.report.rendering import MOST, WIDTH, diff_lines, environment, scale_of
 from nexmark.store import Store
 from nexmark.store.history import tallies
 from nexmark.store.query_history import RatioPoint, lasting_changes, trail
@@ -62,6 +63,14 @@ def point(number: int, ratio: float, baseline: str = "b") -> RatioPoint:
 # --- the drawing of an interval
 
 
+def interval(
+    ratio: float | None, lo: float | None = None, hi: float | None = None, mde: float | None = None
+) -> str:
+    macros = environment().get_template("macros.html").module
+    row = SimpleNamespace(ratio=ratio, lo=lo, hi=hi, mde=mde)
+    return str(macros.interval(scale_of([ratio, lo, hi]), row))  # type: ignore[attr-defined]
+
+
 def test_as_slow_and_as_fast_are_as_far_from_the_middle() -> None:
     scale = scale_of([1.2, 1 / 1.2])
     assert scale.x(1) == WIDTH / 2
@@ -69,25 +78,23 @@ def test_as_slow_and_as_fast_are_as_far_from_the_middle() -> None:
 
 
 def test_what_is_off_the_scale_is_cut_and_says_so() -> None:
-    drawn = bar(scale_of([1.1, 30.0]), 30.0, 0.9, 40.0)
-    assert drawn is not None
-    assert drawn.cut_right
-    assert not drawn.cut_left
-    assert 0 <= drawn.left < drawn.dot == drawn.right <= WIDTH
+    drawn = interval(30.0, 0.9, 40.0)
+    (cut,) = re.findall(r'class="cut" d="M([\d.]+) 10l-5-4v8z"', drawn)
+    (dot,) = re.findall(r'class="dot" cx="([\d.]+)"', drawn)
+    (left,) = re.findall(r'class="span" x1="([\d.]+)" x2="[\d.]+" y1="10"', drawn)
+    assert 0 <= float(left) < float(dot) == float(cut) <= WIDTH
     assert scale_of([30.0]).ends[1] <= math.exp(MOST) * 1.01
 
 
 @pytest.mark.parametrize("ratio", [None, 0.0, -1.0, math.nan, math.inf])
 def test_what_is_no_ratio_has_no_drawing(ratio: float | None) -> None:
-    assert bar(scale_of([ratio]), ratio) is None
+    assert "svg" not in interval(ratio)
 
 
 def test_a_drawing_has_words() -> None:
-    drawn = bar(scale_of([1.1]), 1.1, 1.05, 1.15, 0.07)
-    assert drawn is not None
-    assert drawn.words == (
-        "ratio 1.100, 95 % interval 1.050 to 1.150; a change of 7.0% could have been seen"
-    )
+    assert (
+        "<title>ratio 1.100, 95 % interval 1.050 to 1.150; a change of 7.0% could have been seen<"
+    ) in interval(1.1, 1.05, 1.15, 0.07)
 
 
 # --- verdicts
