@@ -6,13 +6,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from nexmark.engines import Build
 from nexmark.rollout.state import Rollout
-from tests.airflow_site import ENDED, airflow_of
 from tests.site import ENGINE, NIGHT_TIMEOUT_S, Site, make_site
 from tests.waiting import wait_for
 
@@ -89,34 +87,3 @@ def test_it_goes_on_after_an_acceptance_and_ctrl_c_leaves_nothing(
     monkeypatch.setenv("NEXMARK_HOME", str(site.home))
     states = [stage.state for stage in Rollout.read("slow").stages]
     assert states == ["green", "accepted", "waiting"]
-
-
-def test_by_the_dag_a_green_stage_is_followed_by_the_next_and_a_red_one_by_a_person(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dag = "nexmark_rollout"
-    monkeypatch.setenv("NEXMARK_HOME", str(site.home))
-    asked = {"candidate_conf": {PARTITIONS: 16}, "stages": "q0; q11", "name": "by-dag"}
-    with airflow_of(site, tmp_path, dag) as airflow:
-
-        def runs() -> list[str]:
-            found = airflow.ask(f"/api/v2/dags/{dag}/dagRuns?order_by=run_after")["dag_runs"]
-            return [run["dag_run_id"] for run in found]
-
-        place = {"workload": "tiny", "cluster": "local", "repetitions": 3}
-        assert airflow.run(dag, {**asked, **place}) == "success"
-        first, second = runs()
-        airflow.wait(lambda: airflow.state(dag, second) in ENDED, dag, second)
-        states = [airflow.task(dag, second, name) for name in ("report", "stage")]
-        assert states == ["success", "failed"], airflow.tasks(dag, second)
-        assert airflow.state(dag, second) == "failed"
-        stages = Rollout.read("by-dag").stages
-        assert [stage.state for stage in stages] == ["green", "red"]
-        assert [stage.night for stage in stages] == [f"{dag}/{first}", f"{dag}/{second}"]
-        assert stages[1].steps[0].backward == "right"
-        assert airflow.run(dag, {"resume": "by-dag"}) == "failed"
-        assert airflow.run(dag, {"resume": "by-dag", "accept": "to try it"}) == "success"
-        assert len(runs()) == 4
-    accepted = Rollout.read("by-dag").stages[1]
-    assert accepted.accepted.endswith("by admin: to try it")
-    assert site.leftovers() == []
