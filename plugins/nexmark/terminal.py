@@ -1,7 +1,5 @@
 """Shows what a night tells: lines that stay, and one at the bottom that is only of the moment."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import sys

@@ -1,7 +1,5 @@
 """Starting, finding and ending Spark on hosts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from nexmark.cluster.base import Release, SparkCluster
@@ -18,16 +16,3 @@ def open_cluster(config: AnyCluster, home: Path) -> SparkCluster:
     from nexmark.cluster.remote import RemoteCluster  # Airflow's SSH provider: slow to import
 
     return RemoteCluster(config, home)
-
-
-__all__ = [
-    "OWNER_VARIABLE",
-    "ClusterError",
-    "Lease",
-    "LocalCluster",
-    "Process",
-    "Release",
-    "SparkCluster",
-    "identify",
-    "open_cluster",
-]

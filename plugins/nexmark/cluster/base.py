@@ -1,7 +1,6 @@
 """The interface of a Spark cluster for a night, wherever its hosts are."""
 
-from __future__ import annotations
-
+import contextlib
 import json
 import secrets
 import shutil
@@ -65,7 +64,8 @@ class Release:
 class SparkCluster(ABC):
     """One Spark standalone cluster of one night at a time.
 
-    `state` (on this machine) has the lease, which names the night that uses the cluster.
+    `state` (on this machine) has the lease, which names the night that uses the cluster. What is
+    for other hosts does nothing here.
     """
 
     config: Cluster
@@ -161,17 +161,30 @@ class SparkCluster(ABC):
         `java` are the versions of the JDK that the builds of the night can use.
         """
 
-    @abstractmethod
-    def deploy(self, releases: list[Release], say: Say) -> None:
-        """Brings `releases` to every host; sends only what is missing."""
+    def deploy(self, releases: list[Release], say: Say) -> None:  # noqa: B027
+        """Brings `releases` to every other host; sends only what is missing."""
 
-    @abstractmethod
     def start(self, spark: Release, logs: Path, lease: Lease) -> None:
         """Start master and workers and wait until all are ready; claims the cluster if need be.
 
         Raises ClusterError, with the last lines of a log, if they are not ready within
         `start_timeout_s`; then it leaves nothing running. The night keeps a lease that it had.
         """
+        self.make_conf_dir()
+        claimed = self.claim(lease)
+        try:
+            self._start(spark, logs)
+            self._running.write_text(spark.name)
+        except BaseException:
+            with contextlib.suppress(ClusterError):
+                self.clear(logs)
+                if claimed:
+                    self.release()
+            raise
+
+    @abstractmethod
+    def _start(self, spark: Release, logs: Path) -> None:
+        """Start the daemons, whose logs go to `logs`, and wait until all are ready."""
 
     @abstractmethod
     def clear(self, logs: Path | None = None) -> list[str]:
@@ -190,16 +203,13 @@ class SparkCluster(ABC):
         """Ends the Kafka brokers of the night, if it has some; a line for each process."""
         return []
 
-    @abstractmethod
-    def start_samplers(self, jobs: Release, query: str, interval_s: float) -> None:
+    def start_samplers(self, jobs: Release, query: str, interval_s: float) -> None:  # noqa: B027
         """Starts a CPU sampler on every other host, and waits for its first reading."""
 
-    @abstractmethod
-    def stop_samplers(self, query: str, directory: Path) -> None:
+    def stop_samplers(self, query: str, directory: Path) -> None:  # noqa: B027
         """End these samplers and fetch `samples-HOST.jsonl` and `clock-HOST.json`."""
 
-    @abstractmethod
-    def copy_samples(self, query: str, directory: Path) -> None:
+    def copy_samples(self, query: str, directory: Path) -> None:  # noqa: B027
         """Copies the samples so far to `directory/samples-HOST.jsonl`; the samplers continue."""
 
     @abstractmethod

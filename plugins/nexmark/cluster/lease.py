@@ -1,7 +1,5 @@
 """The lease of a cluster: a night claims it before it starts anything there."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Callable, Iterator
@@ -40,33 +38,14 @@ class Lease:
         process = f" (process {self.holder.pid})" if self.holder else ""
         return f"{self.dag_id}{run}{process}"
 
-    def same_run(self, other: Lease) -> bool:
+    def same_run(self, other: "Lease") -> bool:
         """Whether both belong to the same DAG run, or to the same process that will begin one."""
         mine, theirs = (self.dag_id, self.run_id), (other.dag_id, other.run_id)
         return mine == theirs and (bool(self.run_id) or self.holder == other.holder)
 
-    def goes_on(self, is_active: Callable[[Lease], bool]) -> bool:
+    def goes_on(self, is_active: "Callable[[Lease], bool]") -> bool:
         """Whether the night is still active; `is_active` tells it for a night without a holder."""
         return self.holder.alive if self.holder else is_active(self)
-
-    @classmethod
-    def read(cls, path: Path) -> Lease | None:
-        """The lease in `path`, None if there is none.
-
-        ClusterError if it cannot be read: it may belong to an active night.
-        """
-        try:
-            content = json.loads(path.read_text())
-            processes = (content["holder"], content.get("command"))
-            known = (Process(**process) if process else None for process in processes)
-            return cls(content["dag_id"], content["run_id"], *known)
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ClusterError(
-                f"lease {path}: cannot be read ({error}), so it counts as held; "
-                "if no night runs on this cluster, remove the file"
-            ) from None
 
 
 @dataclass(frozen=True)
@@ -77,8 +56,22 @@ class LeaseFile:
     name: str
 
     def holder(self) -> Lease | None:
-        """The current lease, or None."""
-        return Lease.read(self.path)
+        """The current lease, or None.
+
+        ClusterError if it cannot be read: it may belong to an active night.
+        """
+        try:
+            content = json.loads(self.path.read_text())
+            processes = (content["holder"], content.get("command"))
+            known = (Process(**process) if process else None for process in processes)
+            return Lease(content["dag_id"], content["run_id"], *known)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ClusterError(
+                f"lease {self.path}: cannot be read ({error}), so it counts as held; "
+                "if no night runs on this cluster, remove the file"
+            ) from None
 
     def claim(self, mine: Lease, is_active: Callable[[Lease], bool]) -> bool:
         """Checks and claims in one step; returns False if this DAG run already had the lease.

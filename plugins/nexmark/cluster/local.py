@@ -16,8 +16,6 @@ There are no pid files: processes are found by their mark (see `processes`). A m
 process that was started just before a kill, and never a stranger with a reused pid.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket
@@ -40,7 +38,7 @@ from nexmark.cluster.base import (
 )
 from nexmark.cluster.hosts.host import program_command, program_input, program_result
 from nexmark.cluster.hosts.samplers import executor_of, pattern_of, wait_until_whole
-from nexmark.cluster.lease import ClusterError, Lease
+from nexmark.cluster.lease import ClusterError
 from nexmark.config import EmbeddedCluster
 from nexmark.config.clusters import PORTS
 from nexmark.config.fields import mebibytes
@@ -78,7 +76,7 @@ class LocalCluster(SparkCluster):
         return owner_mark(self.home, self.config.name)
 
     @property
-    def brokers(self) -> LocalBrokers:
+    def brokers(self) -> "LocalBrokers":
         """The Kafka brokers of a night that reads Kafka; they outlive a restart of the cluster."""
         from nexmark.kafka.broker import LocalBrokers
 
@@ -102,18 +100,6 @@ class LocalCluster(SparkCluster):
     def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
         """Too little memory, and each port that a foreign process has."""
         return [*filter(None, [self._memory_problem()]), *self._taken_ports()]
-
-    def deploy(self, releases: list[Release], say: Say) -> None:
-        """Does nothing: the releases are on this machine."""
-
-    def start_samplers(self, jobs: Release, query: str, interval_s: float) -> None:
-        """None: the sampler of this machine sees the executors too."""
-
-    def stop_samplers(self, query: str, directory: Path) -> None:
-        """None were started."""
-
-    def copy_samples(self, query: str, directory: Path) -> None:
-        """None were started."""
 
     def fetch_recordings(self, application: str, directory: Path) -> None:
         """Moves the files on this machine."""
@@ -175,33 +161,22 @@ class LocalCluster(SparkCluster):
             "are free; end what uses it, or lower executor_memory in include/conf/clusters.yaml"
         )
 
-    def start(self, spark: Release, logs: Path, lease: Lease) -> None:
-        """Start master and worker, logging into `logs`, and wait until both are ready."""
-        problems = self.problems()
-        if problems:
+    def _start(self, spark: Release, logs: Path) -> None:
+        if problems := self.problems():
             raise ClusterError(problems[0])
-        self.make_conf_dir()
-        claimed = self.claim(lease)
-        try:
-            for directory in ("work", "local", "checkpoints"):
-                (self.scratch / directory).mkdir(parents=True, exist_ok=True)
-            confs = DAEMON_CONFS | {"spark.authenticate.secret": self._secret()}
-            write_whole(self._private / _DAEMONS, properties(confs))
-            log, arguments = logs / "master.log", self.master_arguments(LOOPBACK)
-            master = self._start_daemon("master.Master", arguments, spark, log)
-            self._wait(self._master_is_alone, master, log, "master")
-            config, log = self.config, logs / "worker.log"
-            memory = f"{config.executors * mebibytes(config.executor_memory)}m"
-            size = (config.worker_cores, memory, str(self.scratch / "work"))
-            arguments = self.worker_arguments(LOOPBACK, *size)
-            worker = self._start_daemon("worker.Worker", arguments, spark, log)
-            self._wait(lambda: master.alive and not self.trouble(), worker, log, "worker")
-            self._running.write_text(spark.name)
-        except BaseException:
-            self.clear()
-            if claimed:
-                self.release()
-            raise
+        for directory in ("work", "local", "checkpoints"):
+            (self.scratch / directory).mkdir(parents=True, exist_ok=True)
+        confs = DAEMON_CONFS | {"spark.authenticate.secret": self._secret()}
+        write_whole(self._private / _DAEMONS, properties(confs))
+        log, arguments = logs / "master.log", self.master_arguments(LOOPBACK)
+        master = self._start_daemon("master.Master", arguments, spark, log)
+        self._wait(self._master_is_alone, master, log, "master")
+        config, log = self.config, logs / "worker.log"
+        memory = f"{config.executors * mebibytes(config.executor_memory)}m"
+        size = (config.worker_cores, memory, str(self.scratch / "work"))
+        arguments = self.worker_arguments(LOOPBACK, *size)
+        worker = self._start_daemon("worker.Worker", arguments, spark, log)
+        self._wait(lambda: master.alive and not self.trouble(), worker, log, "worker")
 
     def clear(self, logs: Path | None = None) -> list[str]:
         """Ends all processes of this cluster and removes its scratch space; keeps the lease."""

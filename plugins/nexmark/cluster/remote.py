@@ -13,8 +13,6 @@ When the cluster stops, it removes everything named KEY. Processes are found by 
 this machine (see `nexmark_jobs.host.processes`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import shutil
@@ -35,16 +33,9 @@ from nexmark.cluster.base import (
     silent,
     surely,
 )
+from nexmark.cluster.hosts import samplers
 from nexmark.cluster.hosts.deploy import deploy_release
 from nexmark.cluster.hosts.host import Host, Outcome, on_all
-from nexmark.cluster.hosts.samplers import (
-    fetch_from,
-    fetch_samples,
-    pattern_of,
-    recordings_on,
-    start_sampler,
-    wait_until_whole,
-)
 from nexmark.cluster.hosts.ssh import HostError, HostUnreachable
 from nexmark.cluster.inspection.inspection import inspect, listening
 from nexmark.cluster.lease import ClusterError, Lease
@@ -134,29 +125,19 @@ class RemoteCluster(SparkCluster):
                 to = (hosts, self.config.root, release.path, release.name, release.digest)
                 _all_of(deploy_release(*to, keep=self.config.keep_releases, say=say))
 
-    def start(self, spark: Release, logs: Path, lease: Lease) -> None:
-        """Starts the master, then all workers; fetches their logs into `logs` if that fails."""
-        self.make_conf_dir()
-        claimed = self.claim(lease)
-        try:
-            (self.scratch / "local").mkdir(parents=True, exist_ok=True)
-            self.checkpoints.mkdir(parents=True, exist_ok=True)
-            with self._hosts() as hosts:
-                _all_of(on_all(hosts, self._prepare))
-                by_name = {host.name: host for host in hosts}
-                master = by_name.pop(self.config.master)
-                self._start_master(master, spark)
-                self._wait(self._master_is_alone, [master])
-                workers = list(by_name.values())
-                _all_of(on_all(workers, lambda host: self._start_worker(host, spark)))
-                self._wait(lambda: not self.trouble(), workers)
-            self._running.write_text(spark.name)
-        except BaseException:
-            with contextlib.suppress(ClusterError):
-                self.clear(logs)
-                if claimed:
-                    self.release()
-            raise
+    def _start(self, spark: Release, logs: Path) -> None:
+        (self.scratch / "local").mkdir(parents=True, exist_ok=True)
+        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        with self._hosts() as hosts:
+            _all_of(on_all(hosts, self._prepare))
+            by_name = {host.name: host for host in hosts}
+            master = by_name.pop(self.config.master)
+            arguments = self.master_arguments(self.config.master_address)
+            self._start_daemon(master, "master.Master", arguments, spark)
+            self._wait(self._master_is_alone, [master])
+            workers = list(by_name.values())
+            _all_of(on_all(workers, lambda host: self._start_worker(host, spark)))
+            self._wait(lambda: not self.trouble(), workers)
 
     def clear(self, logs: Path | None = None) -> list[str]:
         """End all processes of the cluster, here and on every reachable host; keep the lease.
@@ -231,12 +212,14 @@ class RemoteCluster(SparkCluster):
         """Start the sampler of the deployed jobs on every host."""
         program = f"{self.config.root}/releases/{jobs.name}/cpu_sampler.py"
         what = (self.config.python, program, f"{self.work}/samplers", query, interval_s, self.mark)
-        self._on_hosts(lambda host: start_sampler(host, *what))
+        self._on_hosts(lambda host: samplers.start_sampler(host, *what))
 
     def stop_samplers(self, query: str, directory: Path) -> None:
         """Ends the samplers and fetches their files; a host without samples has no file."""
         remote = f"{self.work}/samplers"
-        self._on_hosts(lambda host: fetch_samples(host, remote, query, self.mark, directory))
+        self._on_hosts(
+            lambda host: samplers.fetch_samples(host, remote, query, self.mark, directory)
+        )
 
     def copy_samples(self, query: str, directory: Path) -> None:
         """Copies the samples from all hosts at once."""
@@ -245,19 +228,21 @@ class RemoteCluster(SparkCluster):
 
     def fetch_recordings(self, application: str, directory: Path) -> None:
         """Fetches the recordings from the workers' hosts, and removes them there."""
-        pattern = pattern_of(f"{self.work}/worker", application)
+        pattern = samplers.pattern_of(f"{self.work}/worker", application)
         with self._hosts() as hosts:
-            found = wait_until_whole(
-                lambda: _all_of(on_all(hosts, lambda host: recordings_on(host, pattern))),
+            found = samplers.wait_until_whole(
+                lambda: _all_of(on_all(hosts, lambda host: samplers.recordings_on(host, pattern))),
                 self.config.executors,
             )
-            _all_of(on_all(hosts, lambda h: fetch_from(h, found[h.name], directory / h.name)))
+            _all_of(
+                on_all(hosts, lambda h: samplers.fetch_from(h, found[h.name], directory / h.name))
+            )
 
     def recorder_problem(self) -> str:
         """The reason why a host's JDK cannot record, or this machine's JDK cannot read it."""
         program = f"{self.config.java_home}/bin/jfr"
         with self._hosts() as hosts:
-            outcomes = on_all(hosts, lambda host: recordings_on(host, program))
+            outcomes = on_all(hosts, lambda host: samplers.recordings_on(host, program))
         for name, found in outcomes.items():
             if isinstance(found, HostError):
                 return str(found)
@@ -301,10 +286,6 @@ class RemoteCluster(SparkCluster):
             "write": {f"{self.work}/conf/spark-defaults.conf": properties(confs)},
         }
         host.call(files, request, timeout_s=_CALL_S)
-
-    def _start_master(self, host: Host, spark: Release) -> None:
-        arguments = self.master_arguments(self.config.master_address)
-        self._start_daemon(host, "master.Master", arguments, spark)
 
     def _start_worker(self, host: Host, spark: Release) -> None:
         machine = self.config.hosts[host.name]

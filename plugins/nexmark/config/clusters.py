@@ -1,7 +1,5 @@
 """The entries of `include/conf/clusters.yaml`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self, TypeAlias
 
@@ -52,7 +50,7 @@ class Cluster(Model):
     history_server: WebAddress | None = None
 
     @model_validator(mode="after")
-    def _ports_differ(self) -> Cluster:
+    def _ports_differ(self) -> "Cluster":
         ports = [getattr(self, name) for name in PORTS]
         both = {*ports, *(port + self.baseline_ports for port in ports)}
         if len(both) != 2 * len(ports):
@@ -122,7 +120,7 @@ class Machine(Model):
     memory: Memory | None = None
 
     @model_validator(mode="after")
-    def _worker_has_a_size(self) -> Machine:
+    def _worker_has_a_size(self) -> "Machine":
         sized = self.cores is not None, self.memory is not None
         if self.role == "worker" and not all(sized):
             raise ValueError("a worker needs cores and memory; add them")
@@ -164,7 +162,7 @@ class SshCluster(Cluster):
     hosts: Annotated[Mapping[_Name, Machine], Field(min_length=2)]
 
     @model_validator(mode="after")
-    def _hosts_fit(self) -> SshCluster:
+    def _hosts_fit(self) -> "SshCluster":
         masters = [name for name, host in self.hosts.items() if host.role == "master"]
         if len(masters) != 1:
             found = " and ".join(masters) or "none"

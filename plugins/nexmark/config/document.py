@@ -1,7 +1,5 @@
 """A YAML file read together with the line of every key, so that an error can say where it is."""
 
-from __future__ import annotations
-
 import os
 import types
 import typing

@@ -1,7 +1,5 @@
 """The entries of `experiments.yaml`, and of `notifications.yaml`: whom a red night calls."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
@@ -63,7 +61,7 @@ class ExperimentArm(Model):
     checkpoint: Literal["local", "remote"] = "local"
 
     @model_validator(mode="after")
-    def _no_secret(self) -> ExperimentArm:
+    def _no_secret(self) -> "ExperimentArm":
         for name, value in self.conf.items():
             if is_secret(name, value):
                 raise KeyedError(
@@ -98,7 +96,7 @@ class Experiment(Model):
     text: ReportedGain | None = None
 
     @model_validator(mode="after")
-    def _checks(self) -> Experiment:
+    def _checks(self) -> "Experiment":
         if self.name == NEW:
             raise ValueError(f"{NEW!r} writes a template; name the experiment otherwise")
         if self.warmup_batches >= self.batches:

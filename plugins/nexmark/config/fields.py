@@ -1,7 +1,5 @@
 """The kinds of values in the files of `include/conf`: confs, amounts, addresses, queries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime

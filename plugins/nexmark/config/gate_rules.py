@@ -1,7 +1,5 @@
 """The rules of the gate: `include/conf/gate.yaml` as a typed, frozen object."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 
@@ -69,7 +67,7 @@ class Gate(Model):
     )
 
     @model_validator(mode="after")
-    def _checks(self) -> Gate:
+    def _checks(self) -> "Gate":
         if self.calibration_nights > self.history_nights:
             raise ValueError(
                 f"calibration_nights is {self.calibration_nights}, more than the history keeps; "
@@ -85,10 +83,6 @@ class Gate(Model):
     def remembered(self) -> int:
         """How many earlier nights a verdict is made with: some are no ground to learn from."""
         return self.history_nights * 5 // 4
-
-    def mode_of(self, workload: str) -> Mode:
-        """How a night of `workload` is judged."""
-        return self.modes.get(workload, self.mode)
 
     def metric_of(self, kind: str) -> str:
         """The metric that decides in workloads of a kind."""

@@ -1,7 +1,5 @@
 """`include/conf/*.yaml` and the Spark profiles -> `Config`; the first mistake is a ConfigError."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

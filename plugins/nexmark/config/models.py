@@ -1,7 +1,5 @@
 """The engines of `include/conf/engines.yaml` with their builds, and the whole configuration."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import date
@@ -48,7 +46,7 @@ class BuildSource(Model):
     directory: Annotated[str, Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
-    def _one_kind(self) -> BuildSource:
+    def _one_kind(self) -> "BuildSource":
         kinds = [k for k in ("pypi", "tarball", "directory") if getattr(self, k) is not None]
         if len(kinds) != 1:
             needed = "a build needs exactly one of pypi, tarball and directory"

@@ -1,7 +1,5 @@
 """Where things are: the configuration, and everything the package writes."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The workloads of `include/conf/workloads.yaml`: their sizes, kinds and kills."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -72,7 +70,7 @@ class Recovery(Model):
     pace_s: Annotated[float, Field(ge=0, le=600)] = 0
 
     @model_validator(mode="after")
-    def _only_rocksdb_has_changelogs(self) -> Recovery:
+    def _only_rocksdb_has_changelogs(self) -> "Recovery":
         if self.changelog and self.state != "rocksdb":
             raise KeyedError(("changelog",), "only RocksDB has changelogs; write state: rocksdb")
         return self
@@ -122,7 +120,7 @@ class Workload(Size):
         return self.recovery
 
     @model_validator(mode="after")
-    def _checks(self) -> Workload:
+    def _checks(self) -> "Workload":
         base = self.generator.get("base_time_ms", BASE_TIME_MS)
         first = self.generator.get("first_event_number", 0)
         for keys, size in (((), self), (("verify",), self.verify)):
@@ -145,7 +143,7 @@ class Workload(Size):
         return self
 
     @model_validator(mode="after")
-    def _batches_fill_partitions(self) -> Workload:
+    def _batches_fill_partitions(self) -> "Workload":
         if (self.source == "kafka") != (self.partitions is not None):
             raise KeyedError(
                 ("partitions",), "partitions belongs to source: kafka; give both, or neither"

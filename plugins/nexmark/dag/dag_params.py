@@ -1,7 +1,5 @@
 """The params of the DAGs: JSON schemas, so that Airflow shows a form and refuses a bad value."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -21,8 +21,6 @@ Every task that touches the cluster, or looks at its hosts, is in the pool: wher
 DAGs wait for one cluster, none disturbs a repetition of another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -5,8 +5,6 @@ instance. The UI shows the links that are not empty; a class of links needs no r
 links are also kept when the application starts, so that they are there while it runs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,7 +27,7 @@ class MeasurementLink(BaseOperatorLink):
 
     name = "Measurement"
 
-    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+    def get_link(self, operator: "BaseOperator", *, ti_key: "TaskInstanceKey") -> str:
         """The path of the page, relative to Airflow's base URL."""
         label = str(running(operator).get("label", ""))
         words = (label.split(" ")[0], str(ti_key.task_id).split(".")[0])
@@ -42,7 +40,7 @@ class SparkHistoryLink(BaseOperatorLink):
 
     name = "Spark history"
 
-    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+    def get_link(self, operator: "BaseOperator", *, ti_key: "TaskInstanceKey") -> str:
         """The URL; "" without a history server, or as long as there is no event log."""
         submission = running(operator)
         server = submission.get("history_server")

@@ -6,8 +6,6 @@ there: in each red night one of these tasks fails. In a sign-off that never came
 `report`.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -25,7 +23,7 @@ ENDS = (
 )
 
 
-def notifiers() -> list[BaseNotifier]:
+def notifiers() -> "list[BaseNotifier]":
     """The configured notifiers; nothing is imported for those that are not configured.
 
     Raises ConfigError naming file and line for one that cannot be imported or made.
@@ -33,7 +31,7 @@ def notifiers() -> list[BaseNotifier]:
     return [_notifier(each) for each in load_notifications()]
 
 
-def notify(dag: DAG, callbacks: Sequence[BaseNotifier]) -> None:
+def notify(dag: "DAG", callbacks: "Sequence[BaseNotifier]") -> None:
     """Let the tasks of `dag` at which a red night ends call `callbacks` when they fail."""
     for task_id in ENDS if callbacks else ():
         if dag.has_task(task_id):
@@ -42,10 +40,10 @@ def notify(dag: DAG, callbacks: Sequence[BaseNotifier]) -> None:
             task.on_failure_callback = [*before, *callbacks]
 
 
-def careful(notifier: BaseNotifier) -> Callable[[Context], None]:
+def careful(notifier: "BaseNotifier") -> "Callable[[Context], None]":
     """`notifier` for a task that has not failed, and that is not to fail for want of a mail."""
 
-    def tell(context: Context) -> None:
+    def tell(context: "Context") -> None:
         try:
             notifier({"exception": None, **context})
         except Exception as error:
@@ -54,7 +52,7 @@ def careful(notifier: BaseNotifier) -> Callable[[Context], None]:
     return tell
 
 
-def _notifier(wanted: Notification) -> BaseNotifier:
+def _notifier(wanted: Notification) -> "BaseNotifier":
     from airflow.sdk import BaseNotifier
 
     module, _, name = wanted.notifier.rpartition(".")

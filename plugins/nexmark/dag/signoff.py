@@ -1,7 +1,5 @@
 """The sign-off: the graph of a night, with the question to a person at its end."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +37,12 @@ class SignOffOperator(ApprovalOperator):
         )
         super().__init__(fail_on_reject=True, params={"reason": reason}, **options)
 
-    def execute(self, context: Context) -> Any:
+    def execute(self, context: "Context") -> Any:
         """Ask, and wait without a worker."""
         self.response_timeout = timedelta(days=float(context["params"]["timeout_days"]))
         return super().execute(context)
 
-    def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
+    def execute_complete(self, context: "Context", event: dict[str, Any]) -> Any:
         """Keep the decision, then end as it says."""
         decision = Approval.of(event, self.APPROVE).model_dump()
         context["ti"].xcom_push(key=DECISION_KEY, value=decision)

@@ -3,8 +3,6 @@
 The SparkSubmit operator of a night.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -47,7 +45,7 @@ class WatchedSubmitHook(SparkSubmitHook):
         super().__init__(**arguments)
 
     @property
-    def log(self) -> Logger:
+    def log(self) -> "Logger":
         """The logger of the hook, which gets every line of spark-submit's output."""
         return _WatchedLog(super().log, self._watch)
 
@@ -55,7 +53,7 @@ class WatchedSubmitHook(SparkSubmitHook):
 class _WatchedLog:
     """A logger whose lines of progress say where in the night they are."""
 
-    def __init__(self, log: Logger, watch: Watch) -> None:
+    def __init__(self, log: "Logger", watch: Watch) -> None:
         self._log = log
         self._watch = watch
 
@@ -91,7 +89,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         self.running: Mapping[str, Any] | None = None
         self._submitted: WatchedSubmitHook | None = None
 
-    def execute(self, context: Context) -> None:
+    def execute(self, context: "Context") -> None:
         """Run the application to its end; AirflowException with its last words if it fails."""
         submission = self.submission
         if not submission:
@@ -119,7 +117,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             say(f"{submission['label']}: no flame graphs, the verdict is not concerned: {why}")
 
     @staticmethod
-    def _is_verified(context: Context, submission: Mapping[str, Any]) -> bool:
+    def _is_verified(context: "Context", submission: Mapping[str, Any]) -> bool:
         """Whether this is a verification run that has been done with all others of the night.
 
         A task that is tried or cleared again runs it by itself.
@@ -132,7 +130,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             say(f"{query}: failed together with the others, is verified alone: {found}")
         return found == DONE
 
-    def _run(self, context: Context, submission: dict[str, Any]) -> None:
+    def _run(self, context: "Context", submission: dict[str, Any]) -> None:
         context["application"] = submission["label"]  # type: ignore[typeddict-unknown-key]
         for field in ("application", "application_args", "name"):
             setattr(self, field, submission[field])
@@ -207,7 +205,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             spark_binary=submission["spark_binary"],
         )
 
-    def _keep_links(self, context: Context) -> None:
+    def _keep_links(self, context: "Context") -> None:
         """Keep the links that are known now, as Airflow does when the task has ended."""
         instance = context["ti"]
         for link in LINKS:

@@ -1,7 +1,5 @@
 """A concrete Spark build, named by a hash over every file; a manifest checks it quickly."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -15,6 +13,7 @@ from pydantic import ValidationError
 
 from nexmark.config import BuildSource
 from nexmark.errors import NexmarkError
+from nexmark.home import write_text
 from nexmark_jobs.redaction import without_secrets
 
 
@@ -131,13 +130,11 @@ class Manifest:
 
     def write(self, path: Path) -> None:
         """Writes JSON, to a temporary name first."""
-        temporary = path.with_name(path.name + ".tmp")
         files = {name: [r.size, r.mtime_ns, r.sha256] for name, r in self.files.items()}
-        temporary.write_text(json.dumps({"format": _FORMAT, "id": self.id, "files": files}))
-        temporary.replace(path)
+        write_text(path, json.dumps({"format": _FORMAT, "id": self.id, "files": files}))
 
     @classmethod
-    def read(cls, path: Path) -> Manifest | None:
+    def read(cls, path: Path) -> "Manifest | None":
         """The manifest in `path`; None if there is no valid one."""
         try:
             content = json.loads(path.read_text())

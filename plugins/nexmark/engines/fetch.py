@@ -25,6 +25,7 @@ from pathlib import Path
 from nexmark.config import BuildSource, Snapshots
 from nexmark.engines.build import Build, BuildError, Manifest, find_spark_home, scan, spark_version
 from nexmark.engines.prerequisites import disk_problem
+from nexmark.home import write_text
 from nexmark_jobs.host.leases import locked
 
 Say = Callable[[str], None]
@@ -246,9 +247,7 @@ def _fetch(index: Path, cache: Path, source: BuildSource, say: Say) -> Build:
             manifest.write(cache / f"{name}.json")
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    partial = index.with_suffix(".tmp")
-    partial.write_text(json.dumps({"source": str(source), "build": name}))
-    partial.replace(index)
+    write_text(index, json.dumps({"source": str(source), "build": name}))
     say(f"build {manifest.id} is Spark {version} from {source}")
     return Build(manifest.id, version, cache / name / home.relative_to(temporary), str(source))
 

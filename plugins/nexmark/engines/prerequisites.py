@@ -4,8 +4,6 @@ Standard library only and importing nothing of ours: `make env` runs this file w
 Python before there is an environment.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -38,18 +36,16 @@ def java_problem(spark_version: str = "4", environment: Mapping[str, str] = os.e
     return f"JDK: {problem}; {remedy}" if problem else ""
 
 
-def java_version(environment: Mapping[str, str] = os.environ) -> str:
+def java_version() -> str:
     """The output of `java -version`, or '' without java."""
-    return _ask_java(environment)[0]
+    return _ask_java(os.environ)[0]
 
 
-def java_program(name: str, environment: Mapping[str, str] = os.environ) -> Path:
+def java_program(name: str) -> Path:
     """The path of program `name` in the JDK that runs Spark here; it may not exist."""
-    home = environment.get("JAVA_HOME")
-    if home:
+    if home := os.environ.get("JAVA_HOME"):
         return Path(home) / "bin" / name
-    java = shutil.which("java", path=environment.get("PATH"))
-    return Path(java or "java").resolve().with_name(name)
+    return Path(shutil.which("java") or "java").resolve().with_name(name)
 
 
 def _ask_java(environment: Mapping[str, str]) -> tuple[str, str]:

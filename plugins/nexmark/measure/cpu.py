@@ -189,7 +189,7 @@ class _Ledger:
             if owner is not None:
                 self._tree_of[key] = owner
                 inherited = parent is not None and self._in_python.get(parent, False)
-                self._in_python[key] = inherited or program.is_python
+                self._in_python[key] = inherited or program.cmd.startswith(("python", "pypy"))
 
     def _ended(self, number: int, tick: Tick) -> dict[ProcessKey, list[_Ended]]:
         """Return the processes that are gone, those together as one, by the first living parent."""

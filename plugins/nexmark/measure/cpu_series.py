@@ -1,7 +1,5 @@
 """The CPU of an application on one host over time, and how it is kept: about 5 bytes per figure."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from bisect import bisect_right
@@ -35,11 +33,11 @@ class CpuSeries:
     sampler_cores: float | None
     executor_ends: tuple[float, ...] = ()
 
-    def without_driver(self) -> CpuSeries:
+    def without_driver(self) -> "CpuSeries":
         """Return a copy without the driver, for a host that is known not to have it."""
         return replace(self, driver=None)
 
-    def without_executors(self) -> CpuSeries:
+    def without_executors(self) -> "CpuSeries":
         """Return a copy without executors, if the samplers of other hosts count them."""
         nothing = (0.0,) * len(self.times)
         return replace(self, executors=nothing, python=nothing, executor_count=0, executor_ends=())

@@ -6,8 +6,6 @@ different plans (a source had nothing new, say), the one that used most CPU time
 others are mapped onto it by the names of the operators (``nexmark_jobs.plan_fingerprint``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -44,7 +42,7 @@ class StageTotals:
         self.gc_s += metrics.get("JVM GC Time", 0) / _MS
         self.fetch_wait_s += metrics.get("Shuffle Read Metrics", {}).get("Fetch Wait Time", 0) / _MS
 
-    def merge(self, more: StageTotals) -> None:
+    def merge(self, more: "StageTotals") -> None:
         """Count the tasks of the same stage in another batch."""
         for name, value in vars(more).items():
             setattr(self, name, getattr(self, name) + value)

@@ -1,7 +1,5 @@
 """From one repetition's result file and CPU samples to its measurements."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The result file of a query run (``run_query.py --result``, schema version 1), typed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

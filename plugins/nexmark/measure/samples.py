@@ -42,11 +42,6 @@ class SampledProgram:
     app_id: str | None = None
     label: str | None = None
 
-    @property
-    def is_python(self) -> bool:
-        """Tell whether a Python interpreter runs in the process."""
-        return self.cmd.startswith(("python", "pypy"))
-
 
 @dataclass(frozen=True)
 class Tick:

@@ -9,8 +9,6 @@ executors, on 2 cores with three times more to do, the least share was 0.73 of t
 was above 0.9 s, and no executor that had a task was quiet for 0.9 s: far from the bounds.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,7 +57,7 @@ class HostExecutors:
     times: tuple[float, ...]
     executors: tuple[ProcessCpu, ...]
 
-    def without_executors(self) -> HostExecutors:
+    def without_executors(self) -> "HostExecutors":
         """Return a copy without executors, if the samplers of other hosts count them."""
         return replace(self, executors=())
 

@@ -10,8 +10,6 @@ and ends it; elsewhere it uses the Kafka of the cluster's connection.
 Event n of a topic is event n of the generator, so that the results are the same.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -52,7 +50,7 @@ class NightKafka(Model):
     rates: Mapping[str, float] = Field(default_factory=dict)
 
     @classmethod
-    def read(cls, night: Night) -> NightKafka:
+    def read(cls, night: Night) -> "NightKafka":
         """The Kafka of `night`; KafkaError before its topics are filled."""
         try:
             return cls.model_validate_json((night.directory / "kafka.json").read_text())
@@ -139,7 +137,7 @@ def problems(night: Night) -> list[str]:
 
 
 def fill_topics(
-    night: Night, deployments: Deployments, kafka: KafkaCluster | None, say: Callable[[str], None]
+    night: Night, deployments: Deployments, kafka: "KafkaCluster | None", say: Callable[[str], None]
 ) -> None:
     """Fill the topics of the night; on the embedded cluster (`kafka` None) start its broker.
 
@@ -203,7 +201,7 @@ def source_figures(night: Night, directory: Path, size: Size, read_rate: float) 
     return found
 
 
-def remove_topics(night: Night, kafka: KafkaCluster) -> None:
+def remove_topics(night: Night, kafka: "KafkaCluster") -> None:
     """Remove the topics of the night from a Kafka that goes on."""
     there = {topic.name for topic in kafka.topics()}
     ours = {topic_of(night, size) for size in sizes(night)} & there

@@ -6,8 +6,6 @@ The driver prints a line at most every few seconds (`nexmark_jobs.narrator`); he
 of the application in the night before it goes into the log.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -68,12 +66,12 @@ def _show(text: str) -> None:
             file.write(text + "\n")  # with a full disk the progress is in the log only
 
 
-def tell_failure(context: Context) -> None:
+def tell_failure(context: "Context") -> None:
     """Callback of every task: say that it has failed for good, and why."""
     say(f"{_task(context)}: failed: {_why(context)}")
 
 
-def tell_retry(context: Context) -> None:
+def tell_retry(context: "Context") -> None:
     """Callback of every task: say that it has failed and is tried again."""
     say(f"{_task(context)}: failed, is tried again: {_why(context)}")
 
@@ -90,12 +88,12 @@ def reason(error: BaseException | str | None) -> str:
     return (told or lines or ["no reason was given"])[-1][:500]
 
 
-def _why(context: Context) -> str:
+def _why(context: "Context") -> str:
     error = context.get("exception")
     return remedied(error, reason(error)) if isinstance(error, BaseException) else reason(error)
 
 
-def _task(context: Context) -> str:
+def _task(context: "Context") -> str:
     instance = context["ti"]
     index = instance.map_index
     return str(instance.task_id) + (f"[{index}]" if index is not None and index >= 0 else "")

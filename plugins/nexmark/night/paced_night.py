@@ -9,8 +9,6 @@
 The topics of a repetition are its own, and are removed with it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -95,7 +93,7 @@ class _Beside:
     """The thread that sends events to the query of a repetition."""
 
     night: Night
-    kafka: KafkaCluster
+    kafka: "KafkaCluster"
     query: str
     directory: Path
     ended: threading.Event = field(default_factory=threading.Event)
@@ -133,7 +131,7 @@ class _Beside:
 
 
 @contextlib.contextmanager
-def sent_to(night: Night, kafka: KafkaCluster, query: str, directory: Path) -> Iterator[None]:
+def sent_to(night: Night, kafka: "KafkaCluster", query: str, directory: Path) -> Iterator[None]:
     """Send events to the repetition that the context runs; at its end, its result is written.
 
     Raises:

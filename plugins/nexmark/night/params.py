@@ -1,7 +1,5 @@
 """The params of a night: one description, from which forms and commands are made."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Self
 

@@ -4,8 +4,6 @@
 <run directory>/deployment.json   Deployments: the builds and the jobs that were deployed
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os
@@ -145,7 +143,7 @@ class Night(Model):
         write_text(self.directory / _NIGHT, self.model_dump_json(indent=1))
 
     @classmethod
-    def read(cls, dag_id: str, run_id: str) -> Night:
+    def read(cls, dag_id: str, run_id: str) -> "Night":
         """The plan of a DAG run; NexmarkError if its preflight has not been passed."""
         plan = json.loads(_text(paths.run_dir(dag_id, run_id) / _NIGHT))
         if isinstance(plan.get("gate"), dict):  # of an earlier version, maybe
@@ -194,7 +192,7 @@ class Deployments(Model):
         write_text(night.directory / _DEPLOYMENT, self.model_dump_json(indent=1))
 
     @classmethod
-    def read(cls, night: Night) -> Deployments:
+    def read(cls, night: Night) -> "Deployments":
         """The deployments of `night`; NexmarkError if there are none."""
         return cls.model_validate_json(_text(night.directory / _DEPLOYMENT))
 

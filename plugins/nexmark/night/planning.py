@@ -3,8 +3,6 @@
 Free of Airflow, so that `nexmark run` can report problems before Airflow is even imported.
 """
 
-from __future__ import annotations
-
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -169,7 +167,7 @@ def _candidate(asked: NightParams) -> str:
 def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
     """The gate of a night; a build to compare with is for pairs."""
     against = asked.against
-    mode = asked.mode or ("paired" if against else gate.mode_of(workload.name))
+    mode = asked.mode or ("paired" if against else gate.modes.get(workload.name, gate.mode))
     if workload.kind != "bounded":
         if mode == "bounds":
             raise NexmarkError(

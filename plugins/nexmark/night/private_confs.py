@@ -4,8 +4,6 @@ A plan, an XCom and a command line have their fingerprints. What stands behind t
 `include/conf` again when the application is submitted, and has to be what was planned.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ They cost a suspect one application more per arm. A failure prints one line and 
 graphs, nothing else.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -75,12 +73,12 @@ class _Recorded(NamedTuple):
     """The measurement of a recorded repetition; `window` is its steady state, if it has one."""
 
     run: Run
-    result: RunResult
-    series: Sequence[CpuSeries]
-    window: SteadyWindow | None
+    result: "RunResult"
+    series: "Sequence[CpuSeries]"
+    window: "SteadyWindow | None"
 
 
-def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> Flames:
+def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> "Flames":
     from nexmark.flames.flame_files import write_flames
     from nexmark.model import Basis
 
@@ -110,7 +108,7 @@ def _recorded(night: Night, run: Run, samples: Samples) -> _Recorded:
     return _Recorded(run, result, series, steady_window(result, series, warmup, MIN_INTERVALS))
 
 
-def _profile(night: Night, recorded: _Recorded, steady: bool) -> Profile:
+def _profile(night: Night, recorded: _Recorded, steady: bool) -> "Profile":
     """The stacks of an arm, in the steady state or over the whole life of its executors."""
     from nexmark.flames.tree import Profile
 
@@ -122,7 +120,7 @@ def _profile(night: Night, recorded: _Recorded, steady: bool) -> Profile:
     return Profile(_stacks(night, recorded.run, window), cpu_s / events * 1e6)
 
 
-def _stacks(night: Night, run: Run, window: SteadyWindow | None) -> Mapping[tuple[str, ...], int]:
+def _stacks(night: Night, run: Run, window: "SteadyWindow | None") -> Mapping[tuple[str, ...], int]:
     """The stacks of all executors of a repetition; the hosts' clocks may differ from ours."""
     from collections import Counter
     from dataclasses import replace

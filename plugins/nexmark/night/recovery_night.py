@@ -6,8 +6,6 @@
 <query>/<run>/kept/           checkpoint and table; the table stays if it is wrong
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -88,7 +86,7 @@ def problems(night: Night) -> list[str]:
     return found
 
 
-def kills_of(night: Night) -> list[Kill]:
+def kills_of(night: Night) -> "list[Kill]":
     """The kills of a repetition, the same in each: half-way between two commits."""
     from nexmark.recovery.kill_plan import spread_kills
 
@@ -252,7 +250,7 @@ def recovery_splits(directory: Path) -> dict[str, Any] | None:
     return found
 
 
-def _storage(night: Night) -> RemoteStorage | None:
+def _storage(night: Night) -> "RemoteStorage | None":
     from nexmark.recovery.remote_storage import RemoteStorage
 
     asked = night.workload.recovered

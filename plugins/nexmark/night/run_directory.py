@@ -9,8 +9,6 @@ The run directory has the sequence of submissions that mapped tasks run, when ea
 and why one failed.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ it is measured once more, at once, so that it stays beside its partner: what sta
 over by then. Why the first measurement was dropped is in <query>/<run>-dropped.txt.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import tempfile
@@ -37,13 +35,13 @@ def samples_path(directory: Path) -> Path:
 class Samples:
     """The samples of this machine and of each host, by path, or why there are none."""
 
-    here: HostSamples | None
-    hosts: Mapping[Path, HostSamples]
+    here: "HostSamples | None"
+    hosts: "Mapping[Path, HostSamples]"
     problem: str | None
     path: Path
 
     @classmethod
-    def read(cls, night: Night, directory: Path) -> Samples:
+    def read(cls, night: Night, directory: Path) -> "Samples":
         """The samples in `directory`, which belongs to a query or to the confirmation."""
         from nexmark.measure.samples import read_samples
 
@@ -59,7 +57,7 @@ class Samples:
             return cls(None, {}, str(error), path)
 
     @classmethod
-    def so_far(cls, directory: Path, copies: Path) -> Samples:
+    def so_far(cls, directory: Path, copies: Path) -> "Samples":
         """From samplers that go on: this machine's in `directory`, the hosts' in `copies`.
 
         How far the clocks are apart is not known before the samplers end, and is taken for nothing.
@@ -71,7 +69,7 @@ class Samples:
         hosts = {file: read_samples(file) for file in sorted(copies.glob("samples-*.jsonl"))}
         return cls(read_samples(path), hosts, None, path)
 
-    def series(self, application: str, label: str) -> list[tuple[CpuSeries, Path]]:
+    def series(self, application: str, label: str) -> "list[tuple[CpuSeries, Path]]":
         """The CPU of an application; where hosts are sampled, this machine has the driver only."""
         from nexmark.measure.cpu import application_cpu
 
@@ -85,7 +83,7 @@ class Samples:
         ]
         return [(here.without_executors(), self.path), *hosts]
 
-    def executors(self, application: str) -> list[HostExecutors]:
+    def executors(self, application: str) -> "list[HostExecutors]":
         """The executors of an application by host, each with the name that `clusters.yaml` has.
 
         Where hosts are sampled, this machine has none.
@@ -121,7 +119,7 @@ def clock_offset_s(directory: Path, host: str) -> float:
 _PAUSE_S = 15.0
 
 
-def trouble(night: Night, directory: Path, result: RunResult, samples: Samples) -> str | None:
+def trouble(night: Night, directory: Path, result: "RunResult", samples: Samples) -> str | None:
     """Return the problem of the executors or hosts of the run in `directory`, None without one."""
     from nexmark.measure.event_log_files import EventLogError
     from nexmark.measure.shares import read_executor_work, stalled, uneven

@@ -16,8 +16,6 @@ options are Spark's `defaultJavaOptions`, to which `extraJavaOptions` of a profi
 added.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys
@@ -69,7 +67,7 @@ class Archive:
     maker: str = ""
 
     @classmethod
-    def of(cls, night: Night, deployment: Deployment) -> Archive:
+    def of(cls, night: Night, deployment: Deployment) -> "Archive":
         """The archive for a deployment, which may not be there yet.
 
         Its name has all that the JVM checks before it uses one: itself and the class path, which is

@@ -11,8 +11,6 @@ one: then the log says which query ends it. That query is left out, and another 
 rest. The task `verify` of a query runs alone if the query is still not done then.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -42,7 +40,7 @@ class Verification(Model):
     evaluated: int = 0
     statistics: Mapping[str, float | int | None] = Field(default_factory=dict)
 
-    def with_boundary(self, boundary: Verification) -> Verification:
+    def with_boundary(self, boundary: "Verification") -> "Verification":
         """This verification merged with the verification over the boundary events."""
         failures = (f"over the boundary events: {failure}" for failure in boundary.failures)
         numbers = {f"boundary_{name}": value for name, value in boundary.statistics.items()}
@@ -59,7 +57,7 @@ class Verification(Model):
         (directory / _NAME).write_text(self.model_dump_json(indent=1))
 
     @classmethod
-    def read(cls, directory: Path) -> Verification | None:
+    def read(cls, directory: Path) -> "Verification | None":
         """The verification of the query in `directory`; None if it did not get so far."""
         try:
             return cls.model_validate_json((directory / _NAME).read_text())

@@ -4,8 +4,6 @@ Change points are computed from paired nights only: figures of one arm drift wit
 of pairs do not. They date a change and never decide anything.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -78,7 +76,7 @@ class LevelChange:
 
     last: RatioPoint
     first: RatioPoint
-    change: ChangePoint
+    change: "ChangePoint"
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,9 @@ def read_history(
     )
 
 
-def trail(store: Reader, night: NightRow, query: str, metric: str, limit: int) -> list[RatioPoint]:
+def trail(
+    store: "Reader", night: NightRow, query: str, metric: str, limit: int
+) -> list[RatioPoint]:
     """Return the last ``limit`` verdicts on a query in comparable nights up to one."""
     same = [getattr(NightRow, x) == getattr(night, x) for x in ("dag_id", *PLACE, "shape")]
     taught = NightRow.teaches | (NightRow.id == night.id)

@@ -1,7 +1,5 @@
 """The results database as the tasks and commands use it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -84,7 +82,7 @@ MOST_ROWS = 2**31 - 1
 """No table has an id beyond that."""
 
 
-def open_store(url: str, *, create: bool = True, patience_s: float | None = None) -> Store:
+def open_store(url: str, *, create: bool = True, patience_s: float | None = None) -> "Store":
     """Return the store at a database URL; as ``open_engine``."""
     return Store(open_engine(url, create=create, patience_s=patience_s))
 

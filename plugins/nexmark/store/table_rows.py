@@ -1,7 +1,5 @@
 """The tables of the results database. One row per repetition; nothing is only an aggregate."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
@@ -286,7 +284,7 @@ class AcceptanceRow(Base):
     size: Mapped[float | None]
     expires: Mapped[datetime | None]
     link: Mapped[str | None] = mapped_column(Text)
-    withdrawal: Mapped[WithdrawalRow | None] = relationship(lazy="joined")
+    withdrawal: "Mapped[WithdrawalRow | None]" = relationship(lazy="joined")
 
     def over(self, at: datetime) -> bool:
         """Tell whether it no longer counts at a moment: it has expired, or was withdrawn."""

@@ -1,7 +1,5 @@
 """The functions of the tasks, thin: they call the rooms of the library."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -22,7 +20,7 @@ def current_night() -> Night:
     return Night.read(run.dag_id, run.run_id)
 
 
-def results() -> Store:
+def results() -> "Store":
     """The results database."""
     from nexmark.store import open_store
 

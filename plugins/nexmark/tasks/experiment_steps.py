@@ -1,7 +1,5 @@
 """The tasks of `nexmark_experiment`: what to measure, one application each, the table."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,7 +68,7 @@ def table() -> None:
         raise AirflowFailException(f"{found.arms[0].name}: not all arms are equal and right")
 
 
-def _runs(trial: Trial, pairs: int) -> tuple[list[ArmRun], dict[str, str]]:
+def _runs(trial: "Trial", pairs: int) -> "tuple[list[ArmRun], dict[str, str]]":
     """The figures of the applications, and why there are none."""
     from nexmark.experiments.arm_runs import arm_run
     from nexmark.experiments.experiment_run import trial_order
@@ -86,7 +84,7 @@ def _runs(trial: Trial, pairs: int) -> tuple[list[ArmRun], dict[str, str]]:
     return runs, problems
 
 
-def _trials() -> list[Trial]:
+def _trials() -> "list[Trial]":
     """All trials of the run."""
     from nexmark.config import load
     from nexmark.engines import resolve

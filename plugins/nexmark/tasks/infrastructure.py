@@ -1,7 +1,5 @@
 """The tasks around the queries: reap, deploy, start the cluster, stop it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

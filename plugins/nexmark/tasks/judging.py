@@ -15,8 +15,6 @@ them in it:
     nexmark.<dag_id>.<workload>.<cluster>.night.red               and so on
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -48,7 +46,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 GRADES: Mapping[str, int] = {"steady": 0, "unsteady": 1, "broken": 2}
 
 
-def emit(report: Report) -> None:
+def emit(report: "Report") -> None:
     """Send the gauges of a night; those that have no figure are left out."""
     night = report.night
     place = {"dag_id": night.dag_id, "workload": night.workload, "cluster": night.cluster}
@@ -101,7 +99,7 @@ def judge() -> None:
             _judge_by_gate(night, store)
 
 
-def _record(night: Night, store: Store, verdicts: Sequence[QueryVerdict]) -> None:
+def _record(night: Night, store: "Store", verdicts: "Sequence[QueryVerdict]") -> None:
     """Record verdicts, the red ones that are known with the acceptance that covers them."""
     known = covered(store, night.name, verdicts)
     store.record_verdicts(night.name, verdicts, covered=known)
@@ -112,7 +110,7 @@ def _record(night: Night, store: Store, verdicts: Sequence[QueryVerdict]) -> Non
         say(f"{query}: known, accepted by {row.who}{until} (acceptance {number}): {row.reason}")
 
 
-def _judge_by_bounds(night: Night, store: Store) -> list[QueryVerdict]:
+def _judge_by_bounds(night: Night, store: "Store") -> "list[QueryVerdict]":
     """Compare the medians with the accepted run's medians."""
     from nexmark.verdict.bounds import judge as judge_queries
     from nexmark.verdict.eligibility import source_bound
@@ -131,7 +129,7 @@ def _judge_by_bounds(night: Night, store: Store) -> list[QueryVerdict]:
     )
 
 
-def _judge_by_gate(night: Night, store: Store) -> None:
+def _judge_by_gate(night: Night, store: "Store") -> None:
     """Judge the pairs of the night, and the gate itself by the pairs of its self-test."""
     from nexmark.store import SelfTestRecord
     from nexmark.verdict.eligibility import grade

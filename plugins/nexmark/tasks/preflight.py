@@ -1,7 +1,5 @@
 """Everything that can be known to fail is found before anything costs time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -7,8 +7,6 @@ for flame graphs. Only suspects pay for it. The seeded slowdown goes through it 
 tested is the whole gate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +118,7 @@ def verify(night: Night, query: str) -> Verification:
     )
 
 
-def _verification(check: Callable[[], ValidationOutcome]) -> Verification:
+def _verification(check: "Callable[[], ValidationOutcome]") -> Verification:
     """The outcome of a check; wrong if it cannot be made."""
     from nexmark.expectations.contract import ExpectationsError
 
@@ -153,7 +151,7 @@ def record(query: str) -> None:
             say(f"{position(night, query)} {summary(made, night)}")
 
 
-def summary(made: RepetitionRecord, night: Night) -> str:
+def summary(made: "RepetitionRecord", night: Night) -> str:
     """One line on a repetition."""
     arm = "" if made.arm == Arm.CANDIDATE else f" ({made.arm})"
     stages: dict[int, str] = {Stage.FIRST: f"/{night.workload.repetitions}", Stage.FRESH: ", fresh"}
@@ -210,7 +208,7 @@ def suspects() -> list[dict[str, Any]]:
     return in_sequence(night.query_dir(CONFIRMATION) / "sequence.json", submissions)
 
 
-def suspect_arms(night: Night, store: Store) -> dict[str, list[str]]:
+def suspect_arms(night: Night, store: "Store") -> dict[str, list[str]]:
     """The arms of each query that look other than the baseline."""
     from nexmark.verdict.nightly import suspects as suspect_queries
 

@@ -6,8 +6,6 @@ A run of `nexmark_rollout` is the night of one stage; a green one triggers the n
 directory keeps the rollout's name, so that any of its tasks can be cleared.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +37,7 @@ def rollout_preflight() -> None:
     prepare_night(rollout.engine, {**rollout.params, "queries": queries})
 
 
-def _of_this_run() -> Rollout:
+def _of_this_run() -> "Rollout":
     """The rollout of this run, by its params where its name is not kept yet."""
     from nexmark.rollout.beginning import rollout_of
     from nexmark.rollout.state import Rollout
@@ -56,7 +54,7 @@ def _of_this_run() -> Rollout:
     return rollout
 
 
-def _resumed(rollout: Rollout, reason: str | None) -> Rollout:
+def _resumed(rollout: "Rollout", reason: str | None) -> "Rollout":
     """The rollout with its red stage accepted; NexmarkError where nobody has."""
     from nexmark.rollout.rolling import resumed
 

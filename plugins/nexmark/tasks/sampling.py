@@ -4,8 +4,6 @@ The canary says what the hosts can do: <query>/canary-before.json, canary-after.
 [{host: {metric: value}}].
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -56,7 +54,7 @@ def run_canary(night: Night, group: str, moment: Moment) -> None:
     (directory / f"canary-{moment}.json").write_text(json.dumps(found))
 
 
-def canary_records(night: Night, group: str) -> list[CanaryRecord]:
+def canary_records(night: Night, group: str) -> "list[CanaryRecord]":
     """Return the canary's readings around a group, for the results database."""
     from nexmark.store import CanaryRecord
 
@@ -183,7 +181,7 @@ def kafka_confs(connection: str | None) -> dict[str, str]:
     return spark_confs(_settings(connection))
 
 
-def _kafka_of(night: Night) -> KafkaCluster | None:
+def _kafka_of(night: Night) -> "KafkaCluster | None":
     """The Kafka of the cluster's connection; None on the embedded cluster."""
     connection = kafka_input.connection_of(night)
     if connection is None:

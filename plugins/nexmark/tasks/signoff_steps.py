@@ -10,8 +10,6 @@ does not count (`Approval.objection`). `decision` gives the run its colour: gree
 has approved. The evidence is written before, whatever was decided.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,7 +42,7 @@ class Approval(Model):
     reason: str = ""
 
     @classmethod
-    def of(cls, event: Mapping[str, Any], approve: str) -> Approval:
+    def of(cls, event: Mapping[str, Any], approve: str) -> "Approval":
         """Returns the decision in the event with which Airflow resumes the question.
 
         `approve` is the name of the option that approves.

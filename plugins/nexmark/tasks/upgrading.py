@@ -1,7 +1,5 @@
 """Before the verdicts: do running queries survive the change from the baseline to the candidate?"""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -59,8 +57,8 @@ def compatibility() -> None:
 
 
 def checked_upgrade(
-    night: Night, one: Upgrade
-) -> tuple[list[Compatibility], list[CompatibilityRecord]]:
+    night: Night, one: "Upgrade"
+) -> "tuple[list[Compatibility], list[CompatibilityRecord]]":
     """Return the findings on queries and their records; not known where Spark does not start."""
     from nexmark.compatibility import ApplicationError
 
@@ -73,7 +71,7 @@ def checked_upgrade(
     return found, records_of(one.baseline.build, found)
 
 
-def records_of(baseline: str, found: Sequence[Compatibility]) -> list[CompatibilityRecord]:
+def records_of(baseline: str, found: "Sequence[Compatibility]") -> "list[CompatibilityRecord]":
     """Return the records of comparisons with a build, for the results database."""
     from nexmark.compatibility import RED, carried
     from nexmark.store import CompatibilityRecord
@@ -96,7 +94,7 @@ def records_of(baseline: str, found: Sequence[Compatibility]) -> list[Compatibil
     ]
 
 
-def not_known(one: Upgrade, reason: str) -> list[CompatibilityRecord]:
+def not_known(one: "Upgrade", reason: str) -> "list[CompatibilityRecord]":
     """Records of queries that were not checked."""
     from nexmark.compatibility import Class
     from nexmark.store import CompatibilityRecord
@@ -107,7 +105,7 @@ def not_known(one: Upgrade, reason: str) -> list[CompatibilityRecord]:
     ]
 
 
-def plans_of(record: CompatibilityRecord) -> str:
+def plans_of(record: "CompatibilityRecord") -> str:
     """Both plans of a query, for the log."""
     plans = (("baseline", record.baseline_plan), ("candidate", record.candidate_plan))
     return "\n".join(f"{record.query}, plan of the {arm}:\n{plan or '-'}" for arm, plan in plans)

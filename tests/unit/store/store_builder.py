@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from nexmark.measure.cpu_series import CpuSeries
 from nexmark.measure.measurement import Measurement
@@ -22,13 +22,16 @@ from nexmark.verdict.measured_night import BoundsFigures, QueryVerdict
 
 DAG = "nexmark_spark_4_3_0"
 STARTED = datetime(2026, 11, 21, 4, tzinfo=UTC)
-_BY_TYPE: dict[str, Any] = {"int": 1, "float": 1.0, "str": "x", "tuple[str, ...]": ("nexmark02",)}
-_BY_TYPE["Mapping[str, float]"] = {}
+_BY_TYPE: dict[Any, Any] = {int: 1, float: 1.0, str: "x", tuple[str, ...]: ("nexmark02",)}
+_BY_TYPE[Mapping[str, float]] = {}
 
 
 def measurement(steady: float | None = 10.0, **changes: Any) -> Measurement:
     """A measurement in which every figure is 1, but for the metric of record."""
-    values = {x.name: _BY_TYPE[str(x.type).split(" |")[0]] for x in fields(Measurement)}
+    values = {
+        name: next(_BY_TYPE[x] for x in (kind, *get_args(kind)) if x in _BY_TYPE)
+        for name, kind in get_type_hints(Measurement).items()
+    }
     basis = "application" if steady is None else "steady"
     metric = {
         "latency": None,

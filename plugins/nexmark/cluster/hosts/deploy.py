@@ -4,8 +4,6 @@
 (over the networks of clusters, compressing would take longer than sending).
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tarfile
@@ -62,7 +60,7 @@ def deploy_release(
 
 
 def _deploy(
-    host: Host, root: str, archive: _Archive, name: str, keep: int, say: Callable[[str], None]
+    host: Host, root: str, archive: "_Archive", name: str, keep: int, say: Callable[[str], None]
 ) -> DeployOutcome:
     begin = time.monotonic()
     sent = resumed = 0
@@ -100,7 +98,7 @@ class _Archive:
         self._file: IO[bytes] | None = None
         self._description: dict[str, Any] = {}
 
-    def __enter__(self) -> _Archive:
+    def __enter__(self) -> "_Archive":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -6,8 +6,6 @@ constant loader that reads one line of JSON with the sources and the request fro
 input, so they do not appear in the host's list of processes. The program reads the rest.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import shlex
@@ -29,7 +27,7 @@ from nexmark.cluster.hosts.ssh import (
     is_alive,
     words,
 )
-from nexmark_jobs.host import leases, ports, processes
+from nexmark_jobs.host import ports, processes
 
 if TYPE_CHECKING:
     import paramiko
@@ -44,7 +42,7 @@ for name, source in sent["modules"]:
 print(json.dumps(module.main(sent["request"])))
 """
 #: The modules that programs may import, in this order.
-_LIBRARY = (processes, leases, ports)
+_LIBRARY = (processes, ports)
 
 
 def program_command(python: str) -> list[str]:
@@ -205,7 +203,7 @@ class Host:
             last += "; correct the paths in include/conf/clusters.yaml, or install it there"
         return HostError(f"host {self.name}: {what}: {last}")
 
-    def _client(self) -> paramiko.SSHClient:
+    def _client(self) -> "paramiko.SSHClient":
         """The open connection, or a new one."""
         if self._connected is None or not is_alive(self._connected):
             self.close()
@@ -233,7 +231,7 @@ def on_all(
 
 
 def _converse(
-    channel: paramiko.Channel,
+    channel: "paramiko.Channel",
     stdin: Iterable[bytes],
     sink: Callable[[bytes], object],
     deadline: float,

@@ -7,8 +7,6 @@ An executor records into its own directory, below the directory of its worker an
 application and the executor. It writes the recording when it ends, shortly after its application.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Inspects the hosts of a cluster before anything is copied: one table, all problems at once."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,14 +8,7 @@ from typing import Any
 from nexmark.cluster.hosts.host import Host, on_all
 from nexmark.cluster.hosts.samplers import clock_offset
 from nexmark.cluster.hosts.ssh import HostError
-from nexmark.cluster.inspection.requirements import (
-    HostReport,
-    Inspection,
-    judge,
-    judge_alike,
-    judge_shared,
-    taken,
-)
+from nexmark.cluster.inspection import requirements
 from nexmark.cluster.lease import ClusterError
 from nexmark.config import SshCluster
 from nexmark.config.clusters import PORTS
@@ -29,7 +20,7 @@ _CALL_S = 40
 
 def inspect(
     config: SshCluster, hosts: Sequence[Host], mark: str, java: Sequence[int]
-) -> Inspection:
+) -> requirements.Inspection:
     """Look at all `hosts` at once.
 
     `mark` is the prefix of the mark in the environment of our processes; `java` are the accepted
@@ -43,24 +34,25 @@ def inspect(
     found = on_all(hosts, lambda host: _facts(config, host, mark, {names[host.name]: token}))
     reached = [host for host in hosts if not isinstance(found[host.name], HostError)]
     expected = {ours: token} | {names[host.name]: token for host in reached}
-    seen = on_all(reached, lambda host: _read(config, host, list(expected)))
+    seen = on_all(reached, lambda host: _shared(config, host, "read", list(expected)))
     here = here or _missing_here(shared, expected)
-    on_all(reached, lambda host: _remove(config, host, names[host.name]))
+    on_all(reached, lambda host: _shared(config, host, "remove", [names[host.name]]))
     for left in (shared / ours, *shared.glob(f".nexmark-check-{token}-*")):
         left.unlink(missing_ok=True)  # also of a host that was lost meanwhile
     reports = []
     for host in hosts:
-        report = HostReport(host.name)
+        report = requirements.HostReport(host.name)
         facts_of = found[host.name]
         if isinstance(facts_of, HostError):
             report.note("connection", "no")
             report.problems.append(str(facts_of))
         else:
-            judge(config, report, facts_of, java)
-            judge_shared(config, report, seen[host.name], expected, here)
+            requirements.judge(config, report, facts_of, java)
+            requirements.judge_shared(config, report, seen[host.name], expected, here)
         reports.append(report)
-    judge_alike(reports, {n: f for n, f in found.items() if not isinstance(f, HostError)})
-    return Inspection(tuple(reports))
+    judged = {name: x for name, x in found.items() if not isinstance(x, HostError)}
+    requirements.judge_alike(reports, judged)
+    return requirements.Inspection(tuple(reports))
 
 
 def _facts(config: SshCluster, host: Host, mark: str, token: Mapping[str, str]) -> dict[str, Any]:
@@ -77,14 +69,9 @@ def _facts(config: SshCluster, host: Host, mark: str, token: Mapping[str, str]) 
     return answer
 
 
-def _read(config: SshCluster, host: Host, names: list[str]) -> dict[str, Any]:
-    request = {"shared": {"directory": config.shared, "read": names}, "busy_window_s": 0}
+def _shared(config: SshCluster, host: Host, do: str, names: list[str]) -> dict[str, Any]:
+    request = {"shared": {"directory": config.shared, do: names}, "busy_window_s": 0}
     return dict(host.call(facts, request, timeout_s=_CALL_S)["shared"])
-
-
-def _remove(config: SshCluster, host: Host, name: str) -> None:
-    request = {"shared": {"directory": config.shared, "remove": [name]}, "busy_window_s": 0}
-    host.call(facts, request, timeout_s=_CALL_S)
 
 
 def _write_token(path: Path, token: str) -> str:
@@ -120,7 +107,7 @@ def listening(config: SshCluster, hosts: Sequence[Host], mark: str) -> bool:
             raise ClusterError(str(found))
         for port, holder in found.items():
             if holder is not None and not holder["ours"]:
-                raise ClusterError(f"host {name}: {taken(config, port, holder)}")
+                raise ClusterError(f"host {name}: {requirements.taken(config, port, holder)}")
             ours = ours and holder is not None
     return ours
 

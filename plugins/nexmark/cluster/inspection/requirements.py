@@ -1,7 +1,5 @@
 """The report on a host: its facts (`nexmark_jobs.host.facts`) held against what a night needs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from platform import python_version
