@@ -8,6 +8,18 @@ from nexmark.cluster.local import LocalCluster
 from nexmark.config import AnyCluster, EmbeddedCluster
 from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, identify
 
+__all__ = [
+    "OWNER_VARIABLE",
+    "ClusterError",
+    "Lease",
+    "LocalCluster",
+    "Process",
+    "Release",
+    "SparkCluster",
+    "identify",
+    "open_cluster",
+]
+
 
 def open_cluster(config: AnyCluster, home: Path) -> SparkCluster:
     """Returns the cluster of `config`; its state on this machine is below `home`."""

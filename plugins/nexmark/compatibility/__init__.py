@@ -18,3 +18,27 @@ from nexmark.compatibility.classes import (
     matrix,
     release,
 )
+
+__all__ = [
+    "RED",
+    "Application",
+    "ApplicationError",
+    "Case",
+    "Class",
+    "Compatibility",
+    "Ending",
+    "Half",
+    "Input",
+    "Restart",
+    "Side",
+    "as_json",
+    "carried",
+    "cases_of",
+    "check",
+    "check_plans",
+    "compared",
+    "is_red",
+    "matrix",
+    "release",
+    "write_corpus",
+]

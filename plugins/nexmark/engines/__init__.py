@@ -10,3 +10,19 @@ from nexmark.engines.build import (
 )
 from nexmark.engines.fetch import MissingBuild, resolve, snapshot
 from nexmark.engines.prerequisites import disk_problem, java_majors, java_problem, java_version
+
+__all__ = [
+    "Build",
+    "BuildError",
+    "MissingBuild",
+    "disk_problem",
+    "find_spark_home",
+    "java_majors",
+    "java_problem",
+    "java_version",
+    "local_environment",
+    "own_environment",
+    "parse_source",
+    "resolve",
+    "snapshot",
+]

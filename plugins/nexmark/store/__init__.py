@@ -14,3 +14,21 @@ from nexmark.store.records import (
 )
 from nexmark.store.store import Store, open_store
 from nexmark.store.store_error import Refused, StoreError, UnknownNight
+
+__all__ = [
+    "Accepted",
+    "BuildRecord",
+    "CanaryRecord",
+    "CompatibilityRecord",
+    "ExperimentRecord",
+    "NightRecord",
+    "Refused",
+    "RepetitionRecord",
+    "SelfTestRecord",
+    "SeriesRecord",
+    "Store",
+    "StoreError",
+    "UnknownNight",
+    "ValidationRecord",
+    "open_store",
+]
