@@ -27,7 +27,7 @@ from nexmark.cluster.hosts.ssh import (
     is_alive,
     words,
 )
-from nexmark_jobs.host import ports, processes
+from nexmark_jobs.host import leases, ports, processes
 
 if TYPE_CHECKING:
     import paramiko
@@ -42,7 +42,7 @@ for name, source in sent["modules"]:
 print(json.dumps(module.main(sent["request"])))
 """
 #: The modules that programs may import, in this order.
-_LIBRARY = (processes, ports)
+_LIBRARY = (processes, leases, ports)
 
 
 def program_command(python: str) -> list[str]:
