@@ -21,7 +21,7 @@ Deviations:
   `windows`, the text's own way, counts each bid five times.
 """
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from nexmark_jobs.queries.formulation import Formulation, Query, Streams
@@ -53,8 +53,11 @@ def _hottest(counts: DataFrame) -> DataFrame:
     per_window = counts.groupBy("window").agg(
         F.max("num").alias("most"), F.collect_list(F.struct("auction", "num")).alias("items")
     )
-    hottest = F.filter("items", lambda item: item["num"] == F.col("most"))
-    items = per_window.select("window", F.explode(hottest).alias("item"))
+
+    def is_hottest(item: Column) -> Column:
+        return item["num"] == F.col("most")
+
+    items = per_window.select("window", F.explode(F.filter("items", is_hottest)).alias("item"))
     return items.select(
         "item.auction",
         "item.num",

@@ -40,7 +40,7 @@ def slow(number):
     import pyspark.worker
     return hasattr(pyspark.worker.read_command, "__wrapped__")
 
-(row,) = spark.range(1).select(F.udf(slow, "boolean")("id").alias("slow")).collect()
+(row,) = spark.range(1).select(F.udf(slow, "boolean", useArrow=False)("id").alias("slow")).collect()
 print(json.dumps({"defaults": defaults, "slow": row.slow}))
 """
 
