@@ -80,7 +80,7 @@ def latency(
                 for at in rates:
                     found.append(runs.run(each, how, at, seconds, warm_up, confs_of(conf)))
                     say(_line(found[-1]))
-                    if until_behind and not found[-1].keeps_up:
+                    if until_behind and not _sustained(found[-1]):
                         break
     finally:
         brokers.down()
@@ -102,11 +102,16 @@ def sustained(found: list[LatencyFigures]) -> str:
     """For each query and trigger the highest rate that it keeps up with."""
     lines = []
     for (query, trigger), runs in grouped(found, lambda each: (each.query, each.trigger)).items():
-        kept = [each.rate for each in runs if each.keeps_up]
+        kept = [each.rate for each in runs if _sustained(each)]
         rate = f"{max(kept):,}/s" if kept else f"below {runs[0].rate:,}/s"
-        more = "" if len(kept) < len(runs) else ", and maybe more"
+        more = ", and maybe more" if all(each.keeps_up for each in runs) else ""
         lines.append(f"{query} {trigger}: sustainable rate {rate}{more}")
     return "\n".join(lines)
+
+
+def _sustained(run: LatencyFigures) -> bool:
+    """Whether the query had its rate, and kept up with it."""
+    return run.keeps_up and not run.invalid
 
 
 def _rates(text: str) -> tuple[list[int], bool]:

@@ -18,9 +18,8 @@ MAX_LAG_MS = 5.0
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 _LONGEST_MS = 3_600_000
 _DIGITS = 3
-_PARTS = 4
-_DIVERGES = 2.0
-_DIVERGES_MS = 1_000
+_GROWTH = 0.1
+_GROWTH_MS = 1_000
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class LatencyFigures:
             events of one millisecond are spread over it.
         longest: milliseconds.
         lag_p99: how late the producer was, milliseconds.
-        keeps_up: whether the latency of the last quarter is near the first quarter's.
+        keeps_up: whether the latency does not grow by a tenth of the time that passes, or more.
         invalid: why the figures cannot be believed; empty if they can.
         histogram: all latencies as HdrHistogram encodes them, in base64; histograms can be added.
         sent: how many events were sent, the warm-up included.
@@ -88,7 +87,7 @@ def figures(
         p99=_within(found, 0.99),
         longest=max((latency for _, latency in found), default=0),
         lag_p99=lag,
-        keeps_up=_keeps_up([latency for _, latency in found]),
+        keeps_up=_keeps_up(found),
         invalid=_invalid(matched, found, lag),
         histogram=histogram.encode().decode(),
         sent=len(sent),
@@ -123,10 +122,17 @@ def _invalid(matched: Matched, found: Sequence[tuple[int, int]], lag: float) -> 
     return "; ".join(reasons)
 
 
-def _keeps_up(latencies: Sequence[int]) -> bool:
-    """Whether latencies, in the order of their events, do not grow."""
-    part = len(latencies) // _PARTS
-    if part == 0:
+def _keeps_up(found: Sequence[tuple[int, int]]) -> bool:
+    """Whether latencies do not grow: a line is fitted to (due, latency), both in milliseconds.
+
+    A query that does only a part of its input per second is later by the rest of each second. What
+    grows by less than a second in all is noise of a short run.
+    """
+    if not found:
         return False
-    first, last = (statistics.median(x) for x in (latencies[:part], latencies[-part:]))
-    return last - first < _DIVERGES_MS or last < _DIVERGES * first
+    dues, latencies = zip(*found, strict=True)
+    passed = dues[-1] - dues[0]
+    if passed == 0:
+        return True
+    slope = statistics.linear_regression(dues, latencies).slope
+    return bool(slope < max(_GROWTH, _GROWTH_MS / passed))
