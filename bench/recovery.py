@@ -27,9 +27,9 @@ from nexmark.config import load, paths
 from nexmark.config.load import load_gate
 from nexmark.engines import Build, resolve
 from nexmark.errors import NexmarkError
+from nexmark.kept_runs import KeptRuns
 from nexmark.model import COMMIT, CPU, INTERRUPTION, RESTORE, Arm
 from nexmark.night.recovery_night import figures_of
-from nexmark.recovery.kept_runs import KeptRuns
 from nexmark.recovery.kill_plan import Kill, spread_kills
 from nexmark.recovery.launcher import Launcher
 from nexmark.recovery.recovery_run import RecoveryOptions, dumped_events, recover

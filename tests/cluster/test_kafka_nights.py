@@ -21,10 +21,12 @@ def kafka(testbed: Testbed, site: Site, monkeypatch: pytest.MonkeyPatch) -> Iter
     """A broker on each host."""
     share_jars(site.home)
     monkeypatch.setenv("NEXMARK_HOME", str(site.home))
-    yield KafkaCluster(testbed_kafka.up(testbed.cluster, testbed.home, print))
-    for name, host in testbed.hosts.items():
-        testbed.kill(name, "nexmark.broker")
-        shutil.rmtree(host.disk / "kafka")
+    try:
+        yield KafkaCluster(testbed_kafka.up(testbed.cluster, testbed.home, print))
+    finally:
+        for name, host in testbed.hosts.items():
+            testbed.kill(name, "nexmark.broker")
+            shutil.rmtree(host.disk / "kafka", ignore_errors=True)
 
 
 @pytest.mark.fault("a broker of three killed in mid-night", outcome="goes on; every event once")
@@ -56,3 +58,4 @@ def test_a_kafka_that_does_not_answer_is_one_line_before_anything_is_started(
         assert night.end() != 0
     (line,) = (line for line in night.text.splitlines() if "no topic can be made" in line)
     assert f"kafka {nobody}: no topic can be made: " in line
+    assert not night.line("deployed|is up at"), night.text

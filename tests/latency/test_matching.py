@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from nexmark.kafka.topics import KafkaCluster
+from nexmark.latency import pacing
 from nexmark.latency.figures import figures
 from nexmark.latency.matching import (
     MATCHINGS,
@@ -95,6 +96,25 @@ def test_events_are_moved_to_when_they_are_due() -> None:
     assert json.loads(first.line)["auction"]["expires"] == "2026-07-14 03:33:22.500"
     assert json.loads(second.line)["bid"]["dateTime"] == "2026-07-14 03:33:20.010"
     assert (first.kind, second.kind) == ("auction", "bid")
+
+
+def test_a_client_that_has_too_many_records_is_waited_for() -> None:
+    class FullTwice:
+        polled: list[float] = []  # noqa: RUF012
+        given: list[bytes] = []  # noqa: RUF012
+
+        def poll(self, wait_s: float) -> None:
+            self.polled.append(wait_s)
+
+        def produce(self, topic: str, line: bytes, partition: int) -> None:
+            if len(self.polled) < 3:
+                raise BufferError("Local: Queue full")
+            self.given.append(line)
+
+    client = FullTwice()
+    pacing._give(client, "t", b"line", 0)  # type: ignore[arg-type]
+    assert client.given == [b"line"]
+    assert client.polled[0] == 0 < client.polled[1]
 
 
 SENT = [bid(0), bid(9)]

@@ -93,9 +93,8 @@ def send(
         for number, event in enumerate(events):
             due = event.due_ms / 1000
             while (wait := due - time.time()) > 0:
-                producer.poll(0)
                 time.sleep(min(wait, _SPIN_S))
-            producer.produce(topic, event.line, partition=number % partitions)
+            _give(producer, topic, event.line, number % partitions)
             lags.append((time.time() - due) * 1000)
             if time.monotonic() > ask:
                 alive()
@@ -104,6 +103,17 @@ def send(
     if left:
         raise KafkaError(f"kafka: {left} of {len(events)} paced events did not reach {topic}")
     return lags
+
+
+def _give(producer: Producer, topic: str, line: bytes, partition: int) -> None:
+    """Give a record to the client; if that has too many, it first gets rid of some, and is late."""
+    wait_s = 0.0
+    while True:
+        producer.poll(wait_s)
+        try:
+            return producer.produce(topic, line, partition=partition)
+        except BufferError:
+            wait_s = _SPIN_S
 
 
 @contextlib.contextmanager

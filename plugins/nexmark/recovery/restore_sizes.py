@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.engines import Build
+from nexmark.kept_runs import KeptRuns
 from nexmark.recovery.checkpoint_files import commits, gaps
-from nexmark.recovery.kept_runs import KeptRuns
 from nexmark.recovery.launcher import Launcher, last_words, progress
 from nexmark.recovery.recovery_run import state_confs
 from nexmark.recovery.remote_storage import RemoteStorage
