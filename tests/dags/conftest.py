@@ -6,6 +6,12 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from airflow.dag_processing.dagbag import DagBag
 
 _HOME = Path(tempfile.mkdtemp(prefix="nexmark-airflow-"))
 _ROOT = Path(__file__).parents[2]
@@ -20,6 +26,14 @@ os.environ.update(
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
     }
 )
+
+
+@pytest.fixture(scope="session")
+def bag() -> DagBag:
+    """The DAGs of the package."""
+    from airflow.dag_processing.dagbag import DagBag
+
+    return DagBag(str(_ROOT / "dags"))
 
 
 def pytest_unconfigure() -> None:
