@@ -173,6 +173,7 @@ def one_of(items: Sequence[str], index: Column) -> Column:
     """The item at `index` (counted from 0) of items without commas.
 
     Written as a split text, because a plan with one literal is quicker to optimize, in every
-    micro-batch, than one with a literal per item.
+    micro-batch, than one with a literal per item. By `get`, because the result of `[]` cannot be
+    null on Spark 4.0: Spark 3.5 then refuses a checkpoint with it (StateSchemaNotCompatible).
     """
-    return F.split(F.lit(",".join(items)), ",")[index.cast("int")]
+    return F.get(F.split(F.lit(",".join(items)), ","), index.cast("int"))

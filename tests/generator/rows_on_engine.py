@@ -1,4 +1,7 @@
-"""Run by a test under each engine: cases as JSON on stdin, the rows of each as a line of JSON."""
+"""Run by a test under each engine: cases as JSON on stdin, a line of JSON for each.
+
+It has the rows, and the columns that cannot be null.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ def main() -> None:
         frame = spark.range(start, stop, 1, 1).toDF("n")
         events = getattr(generator, f"{kind}s")(frame, generator.GeneratorConfig(**knobs), end)
         rows = [row.asDict() for row in millis(events).orderBy("n").collect()]
-        sys.stdout.write(json.dumps(rows) + "\n")
+        filled = [field.name for field in events.schema if not field.nullable]
+        sys.stdout.write(json.dumps([rows, filled]) + "\n")
     spark.stop()
 
 
