@@ -90,10 +90,11 @@ def one_line(error: BaseException | str) -> str:
     """The cause of an error, in one line.
 
     This is the first of Spark's error classes in its text that does not just wrap another error,
-    else the first line that is not empty.
+    else the last Java error, which is the innermost cause, else the first line that is not empty.
     """
     text = str(error)
-    found = (m[0] for m in _ERROR_CLASS.finditer(text) if m["name"] not in _WRAPPERS)
-    lines = (line.strip() for line in text.splitlines())
-    reason = next(found, None) or next((line for line in lines if line), type(error).__name__)
+    found = [m[0] for m in _ERROR_CLASS.finditer(text) if m["name"] not in _WRAPPERS]
+    java = [line[m.start() :] for line in text.splitlines() if (m := _JAVA_ERROR.search(line))]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    reason = [*found[:1], *java[-1:], *lines, type(error).__name__][0]
     return reason if len(reason) <= _MAX_LENGTH else reason[: _MAX_LENGTH - 3] + "..."

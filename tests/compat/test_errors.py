@@ -8,7 +8,7 @@ import pytest
 
 from nexmark.compatibility.application import Application, Half
 from nexmark.engines import Build
-from nexmark_jobs.ending import JobError, error_class
+from nexmark_jobs.ending import JobError, error_class, one_line
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,22 @@ from nexmark_jobs.ending import JobError, error_class
 )
 def test_the_error_class(error: str | Exception, expected: str) -> None:
     assert error_class(error).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("[STREAM_FAILED] x\n[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] y\njava.io.Bad: z", "[STATE_"),
+        (
+            "py4j.Py4JException: Traceback (most recent call last):\nat a.b\norg.x.Refused: it",
+            "org.x.",
+        ),
+        (JobError("\nno more rows"), "no more rows"),
+        ("", "str"),
+    ],
+)
+def test_the_reason_is_the_innermost_cause(error: str | Exception, expected: str) -> None:
+    assert one_line(error).startswith(expected)
 
 
 def test_a_half_goes_on_from_one_that_an_application_did_before_it_ended(tmp_path: Path) -> None:
