@@ -52,7 +52,7 @@ def assert_nothing_left(home: Path) -> None:
 @pytest.mark.spark
 def test_arms_are_equal_right_and_compared(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
-    process = start(tmp_path, "tiny", "--pairs", "1", "--out", str(out))
+    process = start(tmp_path, "tiny", "--quick", "--out", str(out))
     stdout, stderr = process.communicate(timeout=900)
     assert process.returncode == 0, stdout + stderr
     lines = [line.split() for line in stdout.splitlines() if line.startswith("tiny  ")]

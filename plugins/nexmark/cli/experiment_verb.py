@@ -41,7 +41,12 @@ def experiment(
     every: Annotated[bool, typer.Option("--all", help="All experiments.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Name them, measure nothing.")] = False,
     sizes: Annotated[str | None, text_option("Events per micro-batch: 20000,300000.")] = None,
-    pairs: Annotated[int, number_option(1, 100, help="Runs of each arm.")] = 4,
+    pairs: Annotated[
+        int | None, number_option(1, 100, help="Runs of each arm (default: 4; with --quick 1).")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="See that all runs and agrees; the figures say little.")
+    ] = False,
     engine: Engine = None,
     out: Out = None,
 ) -> int:
@@ -62,7 +67,10 @@ def experiment(
         say(columns(("experiment", "queries", "question"), rows))
         return 0
     check_new(out)
-    return _measured(_chosen(name, known, every=every, sizes=sizes), engine, pairs, out)
+    if quick:
+        known = {each: one.quick() for each, one in known.items()}
+    chosen = _chosen(name, known, every=every, sizes=sizes)
+    return _measured(chosen, engine, pairs or (1 if quick else 4), out)
 
 
 def _measured(

@@ -95,6 +95,14 @@ def test_every_experiment_that_ships_can_be_run() -> None:
         assert one.sizes[-1] >= 300_000, one.name
 
 
+def test_quick_is_small_and_keeps_the_flags_of_each_arm() -> None:
+    one = load_experiments()["collectors"].quick()
+    options = [arm.conf["spark.driver.extraJavaOptions"] for arm in one.arms.values()]
+    assert options[0] == "-XX:TieredStopAtLevel=1 -XX:+UseG1GC"
+    assert len(set(options)) == len(one.arms)
+    assert (one.sizes, one.batches, one.warmup_batches) == ((2000,), 2, 1)
+
+
 def test_an_arm_that_no_build_can_run_is_one_line_with_its_place(conf: Path) -> None:
     arms = "    arms: {a: {}, b: {formulation: windws}}\n"
     (conf / "experiments.yaml").write_text(HEAD + arms)
