@@ -62,7 +62,8 @@ _OF_THE_ARM = re.compile(
     r"|spark\.driver\.(host|port|bindAddress)|spark\.blockManager\.port|spark\.local\.dir"
 )
 """Confs about where an arm runs and writes: always different, and no explanation."""
-_ARCHIVE = re.compile(r"-XX:SharedArchiveFile=\S+")
+_PLACES = re.compile(r"-XX:SharedArchiveFile=\S+|-Djava\.io\.tmpdir=\S+|\S+/remote-fs/\S+")
+"""Parts of values that name files of a run or of this machine."""
 _PARTITIONS = re.compile(r"(numPartitions = |partitioning\(.*, )\d+")
 _CONTEXT = 2
 
@@ -87,7 +88,7 @@ def _confs(arm: Iterable[Observed]) -> dict[str, set[str | None]]:
         {
             name: text
             for name, value in one.confs.items()
-            if (text := _ARCHIVE.sub("", str(value)).strip()) and not _OF_THE_ARM.fullmatch(name)
+            if (text := _PLACES.sub("", str(value)).strip()) and not _OF_THE_ARM.fullmatch(name)
         }
         for one in arm
         if one.confs

@@ -152,8 +152,11 @@ class TestConfs:
 
     def test_where_an_arm_runs_is_no_difference(self) -> None:
         base = {"spark.driver.defaultJavaOptions": "-XX:SharedArchiveFile=/b.jsa -Da=1"}
+        base |= {"spark.driver.extraJavaOptions": "-Djava.io.tmpdir=/b"}
         ours = {
             "spark.driver.defaultJavaOptions": "-XX:SharedArchiveFile=/a.jsa -Da=1",
+            "spark.driver.extraJavaOptions": "-Djava.io.tmpdir=/a",
+            "spark.driver.extraClassPath": "/home/remote-fs/1a",
             "spark.master": "spark://127.0.0.1:26010",
             "spark.sql.streaming.checkpointLocation": "file:///a",
             "spark.nexmark.build": "1",
