@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from nexmark.compatibility.application import Application, Half
+from nexmark.compatibility.check import _outcome, _Way
+from nexmark.compatibility.classes import Case, Class, Compatibility, Ending, Side
 from nexmark.engines import Build
 from nexmark_jobs.ending import JobError, error_class, one_line
 
@@ -47,3 +49,22 @@ def test_a_half_goes_on_from_one_that_an_application_did_before_it_ended(tmp_pat
     assert application._as_json(half)["after"] == "first"
     application.records["first"] = {"state": "done"}
     assert application._as_json(half)["after"] is None
+
+
+@pytest.mark.parametrize(
+    ("record", "ending", "class_"),
+    [
+        ({"reason": "did not end within 900 s"}, Ending.NOT_ENDED, Class.UNKNOWN),
+        ({"reason": "no", "error_class": "SOME_CLASS"}, Ending.REFUSED, Class.INCOMPATIBLE),
+    ],
+)
+def test_only_what_spark_refuses_is_incompatible(
+    record: dict[str, str], ending: Ending, class_: Class, tmp_path: Path
+) -> None:
+    side, case = Side(Build("id", "4.3.0", tmp_path, "x")), Case("q5", "a", "a")
+    way = _Way("forward", case, (side, side), ("a", "a"), tmp_path)
+    first, second = way.ids
+    records = {first: {"state": "done"}, second: {"state": "failed", **record}}
+    outcome = _outcome(way, records, tmp_path)
+    assert outcome.ending is ending
+    assert Compatibility(case, (None, None), None, outcome).class_ is class_

@@ -273,6 +273,8 @@ def _outcome(way: _Way, records: Records, events: Path) -> Restart:
     begun, resumed = (records[id_] for id_ in way.ids)
     for record, ending in ((begun, Ending.NOT_BEGUN), (resumed, Ending.REFUSED)):
         if record["state"] != "done":
+            if ending is Ending.REFUSED and "error_class" not in record:
+                ending = Ending.NOT_ENDED
             reason = record.get("reason", "").replace(f"{way.work}/", "")
             return Restart(ending, record.get("error_class", ""), reason)
     return compared(way.case.query, way.directory / _TABLE, events)

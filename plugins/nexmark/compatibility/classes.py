@@ -101,7 +101,7 @@ class Class(StrEnum):
     WRONG = "silently wrong"
     """Spark goes on without a word, and the final table is wrong."""
     UNKNOWN = "not known"
-    """A first half could not be run."""
+    """A half could not be run."""
 
 
 RED = frozenset({Class.INCOMPATIBLE, Class.WRONG, Class.UNKNOWN})
@@ -116,6 +116,8 @@ class Ending(StrEnum):
     """Spark did not go on from the checkpoint."""
     NOT_BEGUN = "not begun"
     """The side that was to begin it could not."""
+    NOT_ENDED = "not ended"
+    """The application ended without a word of Spark's, or nothing happened for too long."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,7 @@ class Compatibility:
             (Ending.REFUSED, Class.INCOMPATIBLE),
             (Ending.WRONG, Class.WRONG),
             (Ending.NOT_BEGUN, Class.UNKNOWN),
+            (Ending.NOT_ENDED, Class.UNKNOWN),
         )
         for ending, found in by_ending:
             if ending in endings:
