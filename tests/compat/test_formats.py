@@ -36,8 +36,8 @@ def say(_: str) -> None:
         (JOIN, {}, Ending.RIGHT, ""),
         (JOIN, {f"{STORE}rocksdb.changelogCheckpointing.enabled": "true"}, Ending.RIGHT, ""),
         (SESSION, {f"{STORE}checkpointFormatVersion": "2"}, Ending.REFUSED, "v2"),
-        (JOIN, {JOIN_FORMAT: "3"}, Ending.REFUSED, "1, 2"),
-        (JOIN, {JOIN_FORMAT: "4"}, Ending.REFUSED, "1, 2"),
+        (JOIN, {JOIN_FORMAT: "3"}, Ending.REFUSED, "1 and 2"),
+        (JOIN, {JOIN_FORMAT: "4"}, Ending.REFUSED, "1 and 2"),
     ],
     ids=str,
 )
