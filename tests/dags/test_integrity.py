@@ -97,20 +97,26 @@ def test_an_engine_is_added_by_adding_an_entry(tmp_path: Path) -> None:
 
 
 def test_parsing_is_cheap_and_imports_nothing_heavy() -> None:
-    """Airflow parses a DAG file again for every task: hundreds of times a night."""
+    """Airflow parses a DAG file again for every task: hundreds of times a night.
+
+    Calls are counted, not seconds, which are more on a busy machine. There are 3.8 million
+    (2026-11-24).
+    """
     program = """
-import json, sys, time
+import json, sys
 from airflow.dag_processing.dagbag import DagBag
 DagBag("dags")
-seconds = []
-for _ in range(3):
-    started = time.process_time()  # of the CPU: the machine may be busy with other things
-    bag = DagBag("dags")
-    seconds.append(time.process_time() - started)
+calls = 0
+def count(frame, event, argument):
+    global calls
+    calls += event in ("call", "c_call")
+sys.setprofile(count)
+bag = DagBag("dags")
+sys.setprofile(None)
 heavy = ["pyspark", "great_expectations", "pandas", "numpy", "duckdb", "scipy", "alembic"]
 print(json.dumps({
     "errors": bag.import_errors, "tasks": sum(len(dag.tasks) for dag in bag.dags.values()),
-    "seconds": min(seconds), "heavy": [name for name in heavy if name in sys.modules],
+    "calls": calls, "heavy": [name for name in heavy if name in sys.modules],
 }))
 """
     run = subprocess.run(
@@ -120,7 +126,7 @@ print(json.dumps({
     assert found["errors"] == {}
     assert found["heavy"] == []
     assert found["tasks"] > 5 * 7 * len(KNOWN_QUERIES)
-    assert found["seconds"] < 1.0
+    assert found["calls"] < 5_000_000
 
 
 def test_what_only_a_rollout_needs_costs_the_nights_nothing() -> None:
