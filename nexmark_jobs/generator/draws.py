@@ -174,6 +174,6 @@ def one_of(items: Sequence[str], index: Column) -> Column:
 
     Written as a split text, because a plan with one literal is quicker to optimize, in every
     micro-batch, than one with a literal per item. By `get`, because the result of `[]` cannot be
-    null on Spark 4.0: Spark 3.5 then refuses a checkpoint with it (StateSchemaNotCompatible).
+    null from Spark 4.0 on: 3.5 refuses a checkpoint of 4.0 with it (StateSchemaNotCompatible).
     """
     return F.get(F.split(F.lit(",".join(items)), ","), index.cast("int"))

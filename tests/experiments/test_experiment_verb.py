@@ -67,6 +67,7 @@ def test_arms_are_equal_right_and_compared(tmp_path: Path) -> None:
     assert arms["union"]["exchanges"] == 2 * arms["explode"]["exchanges"]
     assert arms["explode"]["gain"]["pairs"] == 1
     assert all(arm["cpu_s_per_mevent"] > 0 for arm in arms.values())
+    assert not (tmp_path / "results.db").exists(), "a quick run is not recorded"
     assert_nothing_left(tmp_path)
 
 

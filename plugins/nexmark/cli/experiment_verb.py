@@ -68,17 +68,22 @@ def experiment(
         return 0
     check_new(out)
     if quick:
-        known = {each: one.quick() for each, one in known.items()}
+        from nexmark.experiments.arm_runs import quick as made_quick
+
+        known = {each: made_quick(one) for each, one in known.items()}
     chosen = _chosen(name, known, every=every, sizes=sizes)
-    return _measured(chosen, engine, pairs or (1 if quick else 4), out)
+    return _measured(chosen, engine, pairs or (1 if quick else 4), out, kept=not quick)
 
 
 def _measured(
-    chosen: Sequence[Experiment], engine: str | None, pairs: int, out: Path | None
+    chosen: Sequence[Experiment], engine: str | None, pairs: int, out: Path | None, *, kept: bool
 ) -> int:
-    """Measure the experiments; of several, one that fails is named, and the others go on."""
+    """Measure the experiments; of several, one that fails is named, and the others go on.
+
+    `kept`: what was found goes to the results database, and has a page.
+    """
     from nexmark.evidence.experiment_evidence import HEADS, cells, remarks
-    from nexmark.experiments.experiment_rows import as_json
+    from nexmark.experiments.experiment_rows import as_json, recorded
     from nexmark.experiments.experiment_run import applications_of, check_arms, measure_experiment
     from nexmark.experiments.local_applications import local_applications
 
@@ -93,7 +98,8 @@ def _measured(
                 check_arms(one, builds)
                 tick = partial(countdown.tick, one.name)
                 results.append(measure_experiment(one, builds, pairs, applications, say, tick))
-                arms += _kept(results[-1])
+                aside = f"sqlite:///{applications.work}/results.db"
+                arms += _kept(results[-1]) if kept else recorded(results[-1], one.name, aside).arms
             except Exception as error:  # whatever it is, the others go on
                 if len(chosen) == 1:
                     raise

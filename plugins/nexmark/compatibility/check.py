@@ -271,13 +271,21 @@ def _plans(
 def _outcome(way: _Way, records: Records, events: Path) -> Restart:
     """Return the outcome of both halves, with the final table compared with the reference."""
     begun, resumed = (records[id_] for id_ in way.ids)
-    for record, ending in ((begun, Ending.NOT_BEGUN), (resumed, Ending.REFUSED)):
-        if record["state"] != "done":
-            if ending is Ending.REFUSED and "error_class" not in record:
-                ending = Ending.NOT_ENDED
-            reason = record.get("reason", "").replace(f"{way.work}/", "")
-            return Restart(ending, record.get("error_class", ""), reason)
+    if begun["state"] != "done":
+        return replace(not_done(begun, way.work), ending=Ending.NOT_BEGUN)
+    if resumed["state"] != "done":
+        return not_done(resumed, way.work)
     return compared(way.case.query, way.directory / _TABLE, events)
+
+
+def not_done(record: Mapping[str, Any], work: Path) -> Restart:
+    """The outcome of a second half that Spark refused, or that did not come to its end.
+
+    An error of Spark's has a class. An application that died, or was ended, has none.
+    """
+    error_class = record.get("error_class", "")
+    ending = Ending.REFUSED if error_class else Ending.NOT_ENDED
+    return Restart(ending, error_class, record.get("reason", "").replace(f"{work}/", ""))
 
 
 def compared(query: str, table: Path, events: Path) -> Restart:

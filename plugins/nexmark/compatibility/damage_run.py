@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.compatibility import Application, Ending, Half, Input, Restart, compared
+from nexmark.compatibility.check import not_done
 from nexmark.engines import Build
 from nexmark.interrupts import undisturbed
 from nexmark.recovery.damage import DamageError, damage
@@ -136,5 +137,4 @@ def _outcome(
     record = records[run.id]
     if record["state"] == "done":
         return compared(query, run.directory / "table", events)
-    reason = record.get("reason", "").replace(f"{work}/", "")
-    return Restart(Ending.REFUSED, record.get("error_class", ""), reason)
+    return not_done(record, work)

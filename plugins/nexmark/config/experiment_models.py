@@ -49,9 +49,6 @@ class ReportedGain(Model):
     what: Annotated[str, Field(min_length=1)]
 
 
-_JAVA_OPTIONS, _COMPILE_ONCE = "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1"
-
-
 class ExperimentArm(Model):
     """One side of an experiment: what it does otherwise than the first arm."""
 
@@ -115,15 +112,6 @@ class Experiment(Model):
         except KnobError as error:
             raise KeyedError(("tps",), error.problem) from None
         return self
-
-    def quick(self) -> "Experiment":
-        """The same, to see that all arms run and agree: two small batches, compiled by C1 only."""
-        arms = {}
-        for name, arm in self.arms.items():
-            options = f"{_COMPILE_ONCE} {arm.conf.get(_JAVA_OPTIONS, '')}".strip()
-            arms[name] = arm.model_copy(update={"conf": {**arm.conf, _JAVA_OPTIONS: options}})
-        small = {"sizes": (2000,), "batches": 2, "warmup_batches": 1}
-        return self.model_copy(update={"arms": arms, **small})
 
     def kind_of(self, arm: str) -> InputKind:
         """Where the arm reads its events from."""

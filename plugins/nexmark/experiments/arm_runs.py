@@ -31,7 +31,8 @@ from nexmark.recovery.remote_storage import RemoteStorage
 
 _MIN_INTERVALS = 2
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
-_NOT_TIMED = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}  # starts faster
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_NOT_TIMED = {_JAVA_OPTIONS: "-XX:TieredStopAtLevel=1"}  # starts faster
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,16 @@ class ArmRun:
             measurement=replace(self.measurement, **changes),
             observed=replace(self.observed, **changes, events=self.measurement.events, parts=()),
         )
+
+
+def quick(experiment: Experiment) -> Experiment:
+    """The same to see that all arms run and agree: two small batches, compiled by C1 only."""
+    arms = {}
+    for name, arm in experiment.arms.items():
+        options = f"{_NOT_TIMED[_JAVA_OPTIONS]} {arm.conf.get(_JAVA_OPTIONS, '')}".strip()
+        arms[name] = arm.model_copy(update={"conf": {**arm.conf, _JAVA_OPTIONS: options}})
+    small = {"sizes": (2000,), "batches": 2, "warmup_batches": 1}
+    return experiment.model_copy(update={"arms": arms, **small})
 
 
 @dataclass(frozen=True)

@@ -28,14 +28,20 @@ def keep(result: ExperimentResult, run: str, directory: Path) -> tuple[Experimen
     Returns:
         The view model of the page, and the page.
     """
-    with open_store(paths.database_url()) as store:
-        store.record_experiment(run, records_of(result))
-        (found,) = experiments_of(store, run)
+    found = recorded(result, run, paths.database_url())
     directory.mkdir(parents=True, exist_ok=True)
     write_text(directory / "experiment.json", rendering.as_json(found) + "\n")
     page = directory / "experiment.html"
     write_text(page, rendering.standalone(page.name, page=found))
     return found, page
+
+
+def recorded(result: ExperimentResult, run: str, database: str) -> ExperimentEvidence:
+    """Record a result in a database; returns the view model of its page."""
+    with open_store(database) as store:
+        store.record_experiment(run, records_of(result))
+        (found,) = experiments_of(store, run)
+    return found
 
 
 def _record(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> ExperimentRecord:

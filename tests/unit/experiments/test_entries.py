@@ -13,6 +13,7 @@ from nexmark.cli.app import main
 from nexmark.config import ConfigError, load, load_experiments, paths
 from nexmark.config.experiment_models import EXPERIMENT_QUERY_NAMES
 from nexmark.expectations.contract import EXPERIMENT_CONTRACTS
+from nexmark.experiments.arm_runs import quick
 from nexmark.experiments.experiment_run import check_arms, trial_order, trials_of
 from nexmark.experiments.local_applications import ExperimentError
 from nexmark.recovery import remote_storage
@@ -96,7 +97,7 @@ def test_every_experiment_that_ships_can_be_run() -> None:
 
 
 def test_quick_is_small_and_keeps_the_flags_of_each_arm() -> None:
-    one = load_experiments()["collectors"].quick()
+    one = quick(load_experiments()["collectors"])
     options = [arm.conf["spark.driver.extraJavaOptions"] for arm in one.arms.values()]
     assert options[0] == "-XX:TieredStopAtLevel=1 -XX:+UseG1GC"
     assert len(set(options)) == len(one.arms)
