@@ -6,6 +6,7 @@ import gzip
 import os
 import signal
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,20 @@ def test_events_that_cannot_be_read_leave_no_topic(
     assert problem in said.stderr
     assert said.stderr.count("\n") == 1
     assert "unread" not in {topic.name for topic in broker.kafka.topics()}
+
+
+def test_topics_are_listed_while_others_are_removed(broker: BrokerOfTests) -> None:
+    def come_and_go() -> None:
+        for each in range(20):
+            broker.kafka.create(f"passing-{each}", 1)
+            broker.kafka.delete(f"passing-{each}")
+
+    with ThreadPoolExecutor(1) as pool:
+        passing = pool.submit(come_and_go)
+        while not passing.done():
+            broker.kafka.topics()
+        passing.result()
+    assert not [x.name for x in broker.kafka.topics() if x.name.startswith("passing")]
 
 
 def test_status_names_the_broker_and_every_topic(broker: BrokerOfTests) -> None:

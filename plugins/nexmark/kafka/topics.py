@@ -47,12 +47,20 @@ class KafkaCluster:
             return set()
 
     def topics(self) -> list[TopicStatus]:
-        """The topics that users made, by name; KafkaError if no broker answers."""
-        try:
-            found = self._admin().list_topics(timeout=self.time_out_s).topics
-        except KafkaException as error:
-            raise self._refused("no answer", error) from None
-        return [self._topic(name, found[name]) for name in sorted(found) if name[:2] != "__"]
+        """The topics that users made, by name; KafkaError if no broker answers.
+
+        A topic that is removed while its offsets are asked for is left out.
+        """
+        topics = []
+        for name, found in sorted(self._listed().items()):
+            if name.startswith("__"):
+                continue
+            try:
+                topics.append(self._topic(name, found))
+            except KafkaError:
+                if name in self._listed():
+                    raise
+        return topics
 
     def problem(self) -> str:
         """Return why topics cannot be made here, or ''; nothing is made."""
@@ -88,6 +96,9 @@ class KafkaCluster:
         """Remove a topic; KafkaError if there is none of this name, or the brokers refuse."""
         admin = self._admin()
         self._wait(admin.delete_topics([name], operation_timeout=self.time_out_s), name)
+        deadline = time.monotonic() + self.time_out_s
+        while name in self._listed() and time.monotonic() < deadline:
+            time.sleep(_POLL_S)  # the controller has removed it, a broker learns that later
 
     def offsets(self, name: str, partitions: int) -> list[tuple[int, int]]:
         """The begin and end offsets of each partition; KafkaError if no broker answers."""
@@ -134,6 +145,12 @@ class KafkaCluster:
 
     def _admin(self) -> AdminClient:
         return AdminClient(self.client())
+
+    def _listed(self) -> dict[str, TopicMetadata]:
+        try:
+            return self._admin().list_topics(timeout=self.time_out_s).topics
+        except KafkaException as error:
+            raise self._refused("no answer", error) from None
 
     def _topic(self, name: str, found: TopicMetadata) -> TopicStatus:
         partitions = found.partitions
