@@ -13,6 +13,7 @@ from nexmark.evidence.experiment_evidence import ExperimentEvidence, experiments
 from nexmark.experiments.experiment_run import ExperimentResult
 from nexmark.experiments.gains import ArmResult, Crossing, TrialResult
 from nexmark.home import write_text
+from nexmark.model import MIN_PAIRS
 from nexmark.report import rendering
 from nexmark.store import ExperimentRecord, open_store
 
@@ -96,7 +97,8 @@ def _told(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> list[
 def _crossing(one: Crossing) -> str:
     low, high = one.between
     way = "pays above" if one.pays_above else "pays below"
-    sure = "" if one.is_certain else "; not certain: an interval includes 0"
+    doubt = f"; not certain: an interval includes 0, or there are fewer than {MIN_PAIRS} pairs"
+    sure = "" if one.is_certain else doubt
     return f"{way} about {_rounded(one.size):,} rows a batch (between {low:,} and {high:,}{sure})"
 
 
