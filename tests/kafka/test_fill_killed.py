@@ -45,10 +45,14 @@ def test_a_fill_that_is_ended_halfway(
         stderr=subprocess.STDOUT,
         text=True,
     )
+    process.send_signal(signal.SIGSTOP)  # it cannot end while its records are counted
     while not records(broker, topic):
-        assert process.poll() is None, process.communicate()[0]
+        process.send_signal(signal.SIGCONT)
         time.sleep(0.01)
+        assert process.poll() is None, process.communicate()[0]
+        process.send_signal(signal.SIGSTOP)
     process.send_signal(how)
+    process.send_signal(signal.SIGCONT)
     said, _ = process.communicate(timeout=120)
     if how is not signal.SIGKILL:
         assert process.returncode in (130, 143), said
