@@ -12,8 +12,9 @@ from pathlib import Path
 
 def use_directory() -> None:
     """Put the directory of the same PySpark before the archive, if the build has one."""
-    home = Path(os.environ.get("SPARK_HOME", ""))
-    for place in (home / "python", home.parent):  # in a release of Apache, in a wheel
-        if (place / "pyspark" / "__init__.py").is_file():
-            sys.path.insert(1, str(place))
-            return
+    if home := os.environ.get("SPARK_HOME"):
+        release, wheel = Path(home, "python"), Path(home).parent
+        for place in (release, wheel):
+            if (place / "pyspark" / "__init__.py").is_file():
+                sys.path.insert(1, str(place))
+                return

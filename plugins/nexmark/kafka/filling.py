@@ -71,7 +71,7 @@ def fill(
     KafkaError: the events cannot be read, the topic is there, or not every event has reached it.
     """
     files = event_files(events)
-    if replace and any(each.name == topic for each in kafka.topics()):
+    if replace and topic in kafka.names():
         kafka.delete(topic)
     try:
         kafka.create(topic, partitions)

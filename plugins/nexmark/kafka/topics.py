@@ -53,14 +53,16 @@ class KafkaCluster:
         """
         topics = []
         for name, found in sorted(self._listed().items()):
-            if name.startswith("__"):
-                continue
             try:
                 topics.append(self._topic(name, found))
             except KafkaError:
-                if name in self._listed():
+                if name in self.names():
                     raise
         return topics
+
+    def names(self) -> set[str]:
+        """The names of the topics that users made; KafkaError if no broker answers."""
+        return set(self._listed())
 
     def problem(self) -> str:
         """Return why topics cannot be made here, or ''; nothing is made."""
@@ -88,7 +90,7 @@ class KafkaCluster:
         try:
             self._wait(admin.create_topics([new], operation_timeout=self.time_out_s), name)
         except KafkaError:
-            if any(each.name == name for each in self.topics()):
+            if name in self.names():
                 raise TopicExistsError(f"kafka: there is a topic {name} already") from None
             raise
 
@@ -97,7 +99,7 @@ class KafkaCluster:
         admin = self._admin()
         self._wait(admin.delete_topics([name], operation_timeout=self.time_out_s), name)
         deadline = time.monotonic() + self.time_out_s
-        while name in self._listed() and time.monotonic() < deadline:
+        while name in self.names() and time.monotonic() < deadline:
             time.sleep(_POLL_S)  # the controller has removed it, a broker learns that later
 
     def offsets(self, name: str, partitions: int) -> list[tuple[int, int]]:
@@ -148,9 +150,10 @@ class KafkaCluster:
 
     def _listed(self) -> dict[str, TopicMetadata]:
         try:
-            return self._admin().list_topics(timeout=self.time_out_s).topics
+            found = self._admin().list_topics(timeout=self.time_out_s).topics
         except KafkaException as error:
             raise self._refused("no answer", error) from None
+        return {name: topic for name, topic in found.items() if not name.startswith("__")}
 
     def _topic(self, name: str, found: TopicMetadata) -> TopicStatus:
         partitions = found.partitions

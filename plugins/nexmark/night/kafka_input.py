@@ -203,7 +203,7 @@ def source_figures(night: Night, directory: Path, size: Size, read_rate: float) 
 
 def remove_topics(night: Night, kafka: "KafkaCluster") -> None:
     """Remove the topics of the night from a Kafka that goes on."""
-    there = {topic.name for topic in kafka.topics()}
+    there = kafka.names()
     ours = {topic_of(night, size) for size in sizes(night)} & there
     for topic in ours | {name for name in there if name.startswith(prefix_of(night))}:
         kafka.delete(topic)
