@@ -13,7 +13,7 @@ from tests.site import TINY, Site, run_name
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-QUERIES = ("q0", "q5", "q9")
+QUERIES = ("q0", "q17")
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ def test_a_night_reads_every_event_though_a_broker_is_killed(
     testbed: Testbed, site: Site, kafka: KafkaCluster
 ) -> None:
     workload(site, **TINY, verify=TINY, source="kafka", partitions=4)
-    with FollowedNight(site, testbed, "q0", "q5") as night:
+    with FollowedNight(site, testbed, "q0", "q17") as night:
         night.wait_line("a consumer alone reads")
         (topic,) = kafka.topics()
         assert (topic.partitions, topic.replicas, topic.records) == (4, 3, TINY["events"])
@@ -42,7 +42,7 @@ def test_a_night_reads_every_event_though_a_broker_is_killed(
         assert night.end() == 0, night.text
         assert {name: each.status for name, each in night.outcomes().items()} == {
             "q0": "ok",
-            "q5": "ok",
+            "q17": "ok",
         }
     assert kafka.topics() == [], "the night removes its topics from a Kafka that goes on"
 

@@ -19,7 +19,7 @@ def main() -> None:
     spark = (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.memory", "2g")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")  # short runs
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.ui.enabled", "false")
         .getOrCreate()

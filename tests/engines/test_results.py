@@ -22,9 +22,10 @@ from tests.conftest import ENGINES, engine_environment, engines
 
 RECORDED = Path(__file__).parents[1] / "data" / "recorded_nexmark_10k.jsonl.gz"
 NEWEST, OLDEST = FULL = (ENGINES[0], ENGINES[-1])
-"""These run every query: in `make test` the newest on the generated events and the oldest on the
-boundary events; the other way round, the recorded topic and the engines between in
-`make test-long`."""
+"""These run every query: in `make test` the newest on 30,000 generated events and the oldest on the
+boundary events; both on 100,000, the recorded topic and the engines between in `make test-long`."""
+SECONDS = 100
+"""Of event time, whatever the number of events: all windows and sessions come to an end."""
 KINDS = ("q1", "q5", "q6", "q8", "q11", "q13", "q16", "q18", "q20")
 """Engines between run these on a small input: projection, windows, last n, a union of streams,
 sessions, a broadcast, distinct counts, de-duplication, a join."""
@@ -40,13 +41,13 @@ class Events:
 
 @pytest.fixture(scope="session")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Events]:
-    """generated(events): generated events at 1000 per second, dumped once."""
+    """generated(events): generated events of 100 seconds of event time, dumped once."""
     dumped: dict[int, Events] = {}
 
     def events(count: int) -> Events:
         if count not in dumped:
             directory = tmp_path_factory.mktemp("events") / str(count)
-            timeline = ("--events", str(count), "--tps", "1000", "--seed", "1")
+            timeline = ("--events", str(count), "--tps", str(count // SECONDS), "--seed", "1")
             subprocess.run(
                 [
                     sys.executable,
@@ -73,9 +74,20 @@ def test_generated_events(
     generated: Callable[[int], Events],
     tmp_path: Path,
 ) -> None:
-    full = engine in FULL
-    events = generated(100_000 if full else 20_000)
-    assert_all_right(engine_build(engine), events, tmp_path, tuple(QUERIES) if full else KINDS)
+    queries = tuple(QUERIES) if engine in FULL else KINDS
+    assert_all_right(engine_build(engine), generated(30_000), tmp_path, queries)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@engines(of=FULL)
+def test_many_generated_events(
+    engine: str,
+    engine_build: Callable[[str], Build],
+    generated: Callable[[int], Events],
+    tmp_path: Path,
+) -> None:
+    assert_all_right(engine_build(engine), generated(100_000), tmp_path, tuple(QUERIES))
 
 
 @pytest.mark.slow

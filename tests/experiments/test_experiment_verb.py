@@ -17,7 +17,7 @@ from nexmark.config import paths
 from nexmark_jobs.host.processes import marked
 from tests.waiting import wait_for
 
-QUICK = 'conf: {spark.driver.extraJavaOptions: "-XX:TieredStopAtLevel=1"}'
+QUICK = 'conf: {spark.driver.extraJavaOptions: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}'
 ENTRY = f"""experiments:
   tiny:
     question: Does it pay?

@@ -17,7 +17,7 @@ from tests.generator.rows import millis
 def main() -> None:
     spark = (
         SparkSession.builder.master("local[1]")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")  # short runs
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "1g")
         .getOrCreate()

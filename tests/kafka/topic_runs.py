@@ -95,7 +95,7 @@ def main() -> None:
     builder = (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")  # short runs
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.sql.shuffle.partitions", "1")
         .config("spark.ui.enabled", "false")
         # What a consumer has fetched in advance it reads even if it is gone.

@@ -21,7 +21,7 @@ from nexmark.store import open_store
 from tests.airflow_site import ENDED, Airflow
 from tests.site import ENGINE, Site
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.long]
 
 DAG_ID = "nexmark_spark_next"
 MISSING, THERE = "2026-11-01", "2026-11-02"
