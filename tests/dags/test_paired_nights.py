@@ -2,7 +2,7 @@
 
 The noise that the gate needs is not waited for: after the first real night, nights of the past are
 made of its figures and judged by the shipped code. What is judged then is real: a night of the
-build against itself, and one in which the candidate alone has 16 shuffle partitions, which q17 pays
+build against itself, and one in which the candidate alone has 16 shuffle partitions, which q5 pays
 for.
 """
 
@@ -47,14 +47,14 @@ def site(
 
 
 def deciding(store: Store, run: str) -> VerdictRow:
-    """The verdict on q17 that decides."""
-    (found,) = (row for row in store.verdicts(run) if row.decides and row.query == "q17")
+    """The verdict on q5 that decides."""
+    (found,) = (row for row in store.verdicts(run) if row.decides and row.query == "q5")
     return found
 
 
 @pytest.fixture(scope="module")
 def first(site: Site) -> subprocess.CompletedProcess[str]:
-    return site.night("--queries", "q17")
+    return site.night("--queries", "q5")
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def past(site: Site, first: subprocess.CompletedProcess[str]) -> None:
 
 @pytest.fixture(scope="module")
 def same(site: Site, past: None) -> subprocess.CompletedProcess[str]:
-    return site.night("--queries", "q17")
+    return site.night("--queries", "q5")
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def slower(site: Site, past: None) -> subprocess.CompletedProcess[str]:
     """Without the gate's test of itself, which the night against itself has."""
     site.gate(**GATE, self_test=0)
     conf = "spark.sql.shuffle.partitions=16"
-    made = site.night("--queries", "q17", "--candidate-conf", conf)
+    made = site.night("--queries", "q5", "--candidate-conf", conf)
     site.gate(**GATE)
     return made
 
@@ -84,8 +84,8 @@ def test_the_first_night_has_nothing_to_compare_with_and_says_so(
     first: subprocess.CompletedProcess[str],
 ) -> None:
     assert first.returncode == 0, first.stdout + first.stderr
-    assert "compared in pairs with nothing, for there is no accepted build: q17" in first.stdout
-    assert re.search(r"q17 .* CALIBRATING", first.stdout)
+    assert "compared in pairs with nothing, for there is no accepted build: q5" in first.stdout
+    assert re.search(r"q5 .* CALIBRATING", first.stdout)
 
 
 @pytest.mark.long
@@ -115,21 +115,21 @@ def test_a_slower_candidate_turns_the_night_red_with_its_size_and_interval(
     site: Site, slower: subprocess.CompletedProcess[str]
 ) -> None:
     assert slower.returncode == 1, slower.stdout + slower.stderr
-    assert "q17: looks changed (candidate" in slower.stdout
+    assert "q5: looks changed (candidate" in slower.stdout
     with site.store() as store:
         run = run_name(slower)
         verdict = deciding(store, run)
         assert verdict.value == "REGRESSION"
         assert 1.3 < verdict.lo < verdict.ratio < verdict.hi
         assert verdict.fresh_pairs == MIN_FRESH_PAIRS
-    assert "verdict: failed: 1 of 1 queries fail the night: q17 REGRESSION" in slower.stdout
+    assert "verdict: failed: 1 of 1 queries fail the night: q5 REGRESSION" in slower.stdout
 
 
 def test_the_setting_that_made_it_slower_is_named_first(
     slower: subprocess.CompletedProcess[str],
 ) -> None:
     assert re.search(
-        r"Why q17: slower, same plan: conf spark\.sql\.shuffle\.partitions \d+ -> 16", slower.stdout
+        r"Why q5: slower, same plan: conf spark\.sql\.shuffle\.partitions \d+ -> 16", slower.stdout
     )
 
 
@@ -138,11 +138,11 @@ def test_the_alarm_has_its_evidence_with_flame_graphs(
 ) -> None:
     with site.store() as store:
         night = store.night(run_name(slower))
-    found = flames_of(Path(night.directory), "q17")
+    found = flames_of(Path(night.directory), "q5")
     assert found is not None
     assert found.problem is None
     assert all(path.is_file() for path in found.files.values())
-    page = (Path(night.directory) / "report" / "alarms" / "q17" / "evidence.html").read_text()
+    page = (Path(night.directory) / "report" / "alarms" / "q5" / "evidence.html").read_text()
     assert "data:image/svg+xml;base64," in page
     assert "spark.sql.shuffle.partitions" in page
     assert "--candidate-conf spark.sql.shuffle.partitions=16" in page
@@ -166,10 +166,7 @@ def test_the_host_is_graded(site: Site, slower: subprocess.CompletedProcess[str]
         run = run_name(slower)
         assert store.night(run).grade in ("steady", "unsteady")  # a busy disk is the latter
         readings = store.canaries(run)
-        assert {(row.group, row.moment) for row in readings} >= {
-            ("q17", "before"),
-            ("q17", "after"),
-        }
+        assert {(row.group, row.moment) for row in readings} >= {("q5", "before"), ("q5", "after")}
         assert {"cpu_s", "cpu_memory_s"} <= {row.metric for row in readings}
 
 

@@ -1,6 +1,6 @@
 """Two nights by bounds in one home, with a secret in every place for one.
 
-The first is green and is accepted. The second has other secrets, an engine that is slower (q17) and
+The first is green and is accepted. The second has other secrets, an engine that is slower (q5) and
 a query that cannot run (q13).
 """
 
@@ -50,7 +50,7 @@ def watching(site: Site) -> Iterator[Processes]:
 @pytest.fixture(scope="package")
 def green(site: Site, watching: Processes) -> Night:
     site.engine(**confs("1"))
-    return site.night("--queries", "q0,q17")
+    return site.night("--queries", "q0,q5")
 
 
 @pytest.fixture(scope="package")
@@ -73,11 +73,11 @@ def accepted(site: Site, run: str) -> Night:
 
 @pytest.fixture(scope="package")
 def red(site: Site, accepted: Night, watching: Processes) -> Iterator[Night]:
-    """Many state partitions, for which q17 pays; no table is small enough for the broadcast of q13.
+    """Many state partitions, for which q5 pays; no table is small enough for the broadcast of q13.
 
     q22 is stateless, and comes after both.
     """
     slower = {"spark.sql.shuffle.partitions": 24, "spark.sql.maxBroadcastTableSize": "1b"}
     site.engine(**confs("2"), **slower)
-    yield site.night("--queries", "q17,q13,q22", "--repetitions", "1")
+    yield site.night("--queries", "q5,q13,q22", "--repetitions", "1")
     site.engine()

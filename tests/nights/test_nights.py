@@ -23,29 +23,29 @@ def directory_of(site: Site, run: str) -> Path:
 def test_a_night_ends_green_with_table_report_and_rows(site: Site, green: Night, run: str) -> None:
     assert green.returncode == 0, green.stdout + green.stderr
     table = [line for line in green.stdout.splitlines() if line.startswith("| ")]
-    assert [line.split("|")[1].strip() for line in table] == ["Query", "q0", "q17", "Total"]
+    assert [line.split("|")[1].strip() for line in table] == ["Query", "q0", "q5", "Total"]
     assert all("right" in line for line in table[1:])
     verified = re.findall(r"(q\d+) verify: \d+ rows, and (\d+) over the boundary", green.stdout)
-    assert [query for query, rows in verified if int(rows)] == ["q0", "q17"]
+    assert [query for query, rows in verified if int(rows)] == ["q0", "q5"]
     assert "no baseline" in green.stdout or "no accepted baseline" in green.stdout
     directory = directory_of(site, run)
     assert str(directory) in green.stdout
     for name in ("table.txt", "results.csv", "results.json"):
         assert (directory / "report" / name).is_file()
     assert (directory / "data_docs" / "index.html").is_file()
-    for query in ("q0", "q17"):
+    for query in ("q0", "q5"):
         assert list((directory / query / "rep-2" / "events").rglob("*zstd*"))
     with site.store() as store:
         rows = store.repetitions(run)
         assert [(row.query, row.number, row.status) for row in rows] == [
             ("q0", 1, "ok"),
             ("q0", 2, "ok"),
-            ("q17", 1, "ok"),
-            ("q17", 2, "ok"),
+            ("q5", 1, "ok"),
+            ("q5", 2, "ok"),
         ]
         assert {row.events for row in rows} == {TINY["events"]}
         assert all(row.cpu_executors_s > 0 and row.cpu_driver_s > 0 for row in rows)
-        assert len({row.digest for row in rows if row.query == "q17"}) == 1
+        assert len({row.digest for row in rows if row.query == "q5"}) == 1
         assert all(store.sample_series(row.id) for row in rows)
 
 
@@ -64,7 +64,7 @@ def test_a_person_accepts_a_run_by_the_dag(site: Site, accepted: Night, run: str
         rows = store.acceptances(ENGINE, "tiny", "local")
         assert {(row.query, row.night_id, row.who, row.reason) for row in rows} == {
             ("q0", run, "ada", "the first night"),
-            ("q17", run, "ada", "the first night"),
+            ("q5", run, "ada", "the first night"),
         }
 
 
@@ -72,7 +72,7 @@ def test_a_slowed_engine_turns_the_night_red_and_names_the_query(site: Site, red
     assert red.returncode == 1, red.stdout + red.stderr
     (verdict,) = [line for line in red.stdout.splitlines() if line.startswith("verdict: ")]
     assert "2 of 3 queries fail the night: " in verdict
-    assert "q17 REGRESSION" in verdict
+    assert "q5 REGRESSION" in verdict
     assert site.leftovers() == []
 
 
