@@ -15,7 +15,7 @@ from tests.generator.rows import millis
 Generate = Callable[..., DataFrame]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One session with two cores for all tests of the generator."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -36,7 +36,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def generate(spark: SparkSession) -> Generate:
     """generate(kind, range, end=None, **knobs): the events of a kind as a frame, times in ms."""
 

@@ -77,7 +77,7 @@ def new_broker(home: Path, port: int, count: int = 1) -> BrokerOfTests:
     return BrokerOfTests(home, port, count)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerOfTests]:
     """One broker for all tests of this directory."""
     started = new_broker(tmp_path_factory.mktemp("kafka-home"), 29092)

@@ -26,7 +26,7 @@ Evaluate = Callable[..., Rows]
 RunJob = Callable[..., tuple[dict[str, Any], Rows]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One session with two cores for all tests of the queries."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -45,7 +45,7 @@ class FileNotifier(BaseNotifier):
 """
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def postgresql() -> Iterator[Postgresql]:
     with server() as running:
         if running is None:
@@ -55,13 +55,13 @@ def postgresql() -> Iterator[Postgresql]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def results(postgresql: Postgresql) -> str:
     """The URL of the results database."""
     return postgresql.url("results")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site(
     tmp_path_factory: pytest.TempPathFactory, engine_build: Callable[[str], Build]
 ) -> Iterator[Site]:
@@ -91,7 +91,7 @@ def _edit(path: Path, change: Callable[[dict[str, object]], None]) -> None:
     path.write_text(yaml.safe_dump(content))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def airflow(
     site: Site, postgresql: Postgresql, results: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Airflow]:
@@ -110,7 +110,7 @@ def airflow(
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def asked(airflow: Airflow, site: Site, engine_build: Callable[[str], Build]) -> SignOff:
     """A sign-off that waits for its person."""
     return sign_off(airflow, site, engine_build(ENGINE), SCALE)
