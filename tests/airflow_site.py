@@ -26,7 +26,7 @@ from tests.site import Site
 #: What the API gives at most at a time.
 _PAGE = 100
 #: A machine that is busy with other things is several times slower.
-START_S, NIGHT_S = 300, 1200
+START_S, NIGHT_S, ANSWER_S = 300, 1200, 120
 ENDED = ("success", "failed")
 #: No triggerer: Airflow 3.3 waits for people without one.
 COMPONENTS = {
@@ -71,7 +71,7 @@ class Airflow:
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
             method=method,
         )
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=ANSWER_S) as response:
             return json.load(response)
 
     def log_in(self, dags: Sequence[str]) -> None:
