@@ -13,13 +13,14 @@ from pyspark.sql import SparkSession
 from nexmark_jobs.ending import JobError
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import run
+from tests.quick_jvm import QUICK_JVM
 
 
 def main() -> None:
     spark = (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.memory", "2g")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", QUICK_JVM)
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.ui.enabled", "false")
         .getOrCreate()

@@ -15,9 +15,10 @@ import pytest
 
 from nexmark.config import paths
 from nexmark_jobs.host.processes import marked
+from tests.quick_jvm import QUICK_JVM
 from tests.waiting import wait_for
 
-QUICK = 'conf: {spark.driver.extraJavaOptions: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}'
+QUICK = f'conf: {{spark.driver.extraJavaOptions: "{QUICK_JVM}"}}'
 ENTRY = f"""experiments:
   tiny:
     question: Does it pay?

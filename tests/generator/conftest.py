@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from nexmark_jobs import generator
 from nexmark_jobs.generator import GeneratorConfig
 from tests.generator.rows import millis
+from tests.quick_jvm import QUICK_JVM
 
 Generate = Callable[..., DataFrame]
 
@@ -24,7 +25,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         SparkSession.builder.master("local[2]")
         .appName("generator tests")
         .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", QUICK_JVM)
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")

@@ -12,12 +12,13 @@ from pyspark.sql import SparkSession
 
 from nexmark_jobs import generator
 from tests.generator.rows import millis
+from tests.quick_jvm import QUICK_JVM
 
 
 def main() -> None:
     spark = (
         SparkSession.builder.master("local[1]")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", QUICK_JVM)
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "1g")
         .getOrCreate()

@@ -25,6 +25,7 @@ from nexmark_jobs.ending import JobError
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import run
 from nexmark_jobs.sources.kafka import KafkaFeed
+from tests.quick_jvm import QUICK_JVM
 
 PARTITIONS = 2
 AWAY_S = 5.0
@@ -95,7 +96,7 @@ def main() -> None:
     builder = (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", QUICK_JVM)
         .config("spark.sql.shuffle.partitions", "1")
         .config("spark.ui.enabled", "false")
         # What a consumer has fetched in advance it reads even if it is gone.

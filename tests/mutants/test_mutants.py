@@ -32,6 +32,7 @@ from nexmark_jobs.sources.event_files import events_of_kind, json_schema
 from nexmark_jobs.sources.recorded_events import KINDS
 from tests.expectations.test_mutations import failed
 from tests.mutants.mutants import MUTANTS, Mutant
+from tests.quick_jvm import QUICK_JVM
 
 pytestmark = pytest.mark.spark
 
@@ -49,7 +50,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         SparkSession.builder.master("local[1]")
         .appName("mutants")
         .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", QUICK_JVM)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.adaptive.enabled", "false")

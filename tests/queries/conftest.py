@@ -20,6 +20,7 @@ from nexmark_jobs.queries import QUERIES, Streams
 from nexmark_jobs.run_query import run
 from nexmark_jobs.sources.recorded_events import FIELDS, KINDS
 from tests.queries.event_builders import Event
+from tests.quick_jvm import QUICK_JVM
 
 Rows = list[tuple[Any, ...]]
 Evaluate = Callable[..., Rows]
@@ -35,7 +36,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         SparkSession.builder.master("local[2]")
         .appName("query tests")
         .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", QUICK_JVM)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "1")
