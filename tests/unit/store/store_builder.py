@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
+
+from sqlalchemy import event
 
 from nexmark.measure.cpu_series import CpuSeries
 from nexmark.measure.measurement import Measurement
@@ -24,6 +27,19 @@ DAG = "nexmark_spark_4_3_0"
 STARTED = datetime(2026, 11, 21, 4, tzinfo=UTC)
 _BY_TYPE: dict[Any, Any] = {int: 1, float: 1.0, str: "x", tuple[str, ...]: ("nexmark02",)}
 _BY_TYPE[Mapping[str, float]] = {}
+
+
+@contextmanager
+def statements(store: Store) -> Iterator[list[str]]:
+    """Yield a list that takes every SQL statement the store executes."""
+    made: list[str] = []
+
+    def taken(*arguments: Any) -> None:
+        made.append(arguments[2])
+
+    event.listen(store._engine, "before_cursor_execute", taken)
+    yield made
+    event.remove(store._engine, "before_cursor_execute", taken)
 
 
 def measurement(steady: float | None = 10.0, **changes: Any) -> Measurement:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from datetime import timedelta
 
@@ -16,7 +15,7 @@ from nexmark.store.table_rows import VerdictRow
 from nexmark.store.verdict_rows import columns_of
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.night_builder import judge, paired, record_night, record_pair, suspected
-from tests.unit.store.store_builder import STARTED, night
+from tests.unit.store.store_builder import STARTED, night, statements
 
 RUN = paired().run
 CPU = "cpu_s_per_mevent"
@@ -149,12 +148,12 @@ class TestEarlier:
         store.record_verdicts(RUN, [given(RUN, version=3), given(RUN, "q0", version=2)])
         assert [[x.query for x in rows] for rows in store.earlier(paired(2).run, 9)] == [["q5"]]
 
-    def test_a_season_is_read_in_no_time(self, store: Store) -> None:
-        """75 nights of 23 queries and 4 metrics: every repetition of it waits for that."""
+    def test_a_season_is_read_by_few_statements(self, store: Store) -> None:
+        """One statement for each night would take seconds: every repetition waits for this."""
         metrics = (CPU, "wall_s", "batch_ms_p99", "state_bytes_max")
         tonight = paired(0, run_id="tonight", started=STARTED + timedelta(days=90))
         rows = []
-        for number in range(75):
+        for number in range(25):
             record = paired(
                 run_id=f"night {number}", started=STARTED + timedelta(days=number), queries=[]
             )
@@ -167,10 +166,10 @@ class TestEarlier:
         with store._writing() as session:
             session.execute(insert(VerdictRow), rows)
         store.record_night(tonight)
-        begin = time.process_time()
-        found = store.earlier(tonight.run, 75)
-        assert time.process_time() - begin < 1
-        assert sum(map(len, found)) == 75 * 23 * 4
+        with statements(store) as made:
+            found = store.earlier(tonight.run, 25)
+        assert len(made) < 8
+        assert sum(map(len, found)) == 25 * 23 * 4
 
 
 class TestSelfTests:
