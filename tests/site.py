@@ -19,6 +19,7 @@ from nexmark.engines import Build
 from nexmark.model import Arm
 from nexmark.store import Store, open_store
 from nexmark_jobs.host.processes import owned, owner_mark
+from tests.class_archive import share_class_archive
 
 ENGINE = "spark-4.3.0"
 DAG_ID = "nexmark_spark_4_3_0"
@@ -99,12 +100,18 @@ def run_of(output: str) -> str:
     return match[1]
 
 
-def make_site(home: Path, conf: Path, build: Build, **workload: object) -> Site:
+def make_site(
+    home: Path, conf: Path, build: Build, *, shares: bool = True, **workload: object
+) -> Site:
     """A site whose only engine has `build`, with ports of its own and a workload of seconds.
 
-    `workload`: what that has otherwise.
+    `shares`: its drivers start from the class archive of all sites. `workload`: what that has
+    otherwise.
     """
     shutil.copytree(paths.repository() / "include" / "conf", conf)
+    if shares:
+        home.mkdir(parents=True, exist_ok=True)
+        share_class_archive(build, home)
     tiny = {**TINY, "verify": TINY, "repetitions": 2, "warmup_batches": 1}
     tiny |= {"sampling_interval_s": 0.2, "conf_profile": "quick"} | workload
     engine = {"build": {"directory": str(build.spark_home)}, "workload": "tiny"}

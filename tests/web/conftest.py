@@ -52,7 +52,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def site(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
     build = Build("c430", "4.3.0", "pypi:4.3.0", tmp_path_factory.mktemp("spark"))
-    return make_site(home, home / "conf", build)
+    return make_site(home, home / "conf", build, shares=False)
 
 
 @pytest.fixture(scope="session")

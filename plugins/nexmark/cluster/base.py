@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from nexmark.cluster.lease import ClusterError, Lease, LeaseFile
 from nexmark.config import Cluster
 from nexmark.engines import own_environment
+from nexmark.engines.class_archive import spark_conf_dir
 from nexmark.engines.prerequisites import java_program
 from nexmark_jobs.host.leases import locked, write_whole
 
@@ -88,7 +89,7 @@ class SparkCluster(ABC):
         It is on the class path, and the JVM uses a class archive only with the same class path.
         Both arms share the directory; otherwise one arm's driver would start slower.
         """
-        return self.home / "no-spark-conf"
+        return spark_conf_dir(self.home)
 
     @property
     @abstractmethod

@@ -9,7 +9,7 @@ from nexmark.engines.build import (
     parse_source,
 )
 from nexmark.engines.fetch import MissingBuild, resolve, snapshot
-from nexmark.engines.prerequisites import disk_problem, java_majors, java_problem, java_version
+from nexmark.engines.prerequisites import disk_problem, java_majors, java_problem
 
 __all__ = [
     "Build",
@@ -19,7 +19,6 @@ __all__ = [
     "find_spark_home",
     "java_majors",
     "java_problem",
-    "java_version",
     "local_environment",
     "own_environment",
     "parse_source",

@@ -16,18 +16,14 @@ options are Spark's `defaultJavaOptions`, to which `extraJavaOptions` of a profi
 added.
 """
 
-import hashlib
-import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from nexmark.cluster import OWNER_VARIABLE
-from nexmark.config import Size, paths, profile_path
-from nexmark.engines import java_version
+from nexmark.config import Size, profile_path
+from nexmark.engines.class_archive import ClassArchive
 from nexmark.flames.jfr import RECORDER
 from nexmark.model import Arm, Stage
 from nexmark.night.kafka_input import (
@@ -56,63 +52,32 @@ _DRIVER = "spark.driver.defaultJavaOptions"
 _EXECUTOR = "spark.executor.defaultJavaOptions"
 
 
-@dataclass(frozen=True)
-class Archive:
-    """The class archive of the drivers of one build on one JDK.
-
-    `maker` is the cluster that makes it if it is not there: one night at a time has a cluster.
-    """
-
-    path: Path
-    maker: str = ""
-
-    @classmethod
-    def of(cls, night: Night, deployment: Deployment) -> "Archive":
-        """The archive for a deployment, which may not be there yet.
-
-        Its name has all that the JVM checks before it uses one: itself and the class path, which is
-        SPARK_CONF_DIR and the jars.
-        """
-        home = Path(deployment.spark_home)
-        jars = sorted((p.name, p.stat().st_mtime_ns) for p in (home / "jars").glob("*.jar"))
-        java = _java(os.environ.get("JAVA_HOME"), os.environ.get("PATH"))
-        text = repr((java, str(night.spark_cluster.conf_dir), str(home), jars))
-        name = f"{deployment.spark_version}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsa"
-        return cls(paths.home() / "archives" / name, night.cluster.name)
-
-    @property
-    def unfinished(self) -> Path:
-        """Where it is while it is made."""
-        return self.path.with_suffix(f".{self.maker}.tmp" if self.maker else ".tmp")
-
-    def use(self) -> list[str]:
-        """The options to use it, none if it is not there."""
-        return [f"-XX:SharedArchiveFile={self.path}"] if self.path.exists() else []
-
-
-@cache
-def _java(home: str | None, path: str | None) -> str:
-    """Return the output of `java -version` with these variables; ask once, not per repetition."""
-    return java_version()
+def _archive(night: Night, deployment: Deployment) -> ClassArchive:
+    """The class archive of a deployment."""
+    conf_dir = night.spark_cluster.conf_dir
+    return ClassArchive.of(Path(deployment.spark_home), deployment.spark_version, conf_dir)
 
 
 def _untimed(
     submission: dict[str, Any], night: Night, deployment: Deployment, *, may_make: bool
 ) -> dict[str, Any]:
     """Let an application that is not timed start quickly, and make the archive if it may."""
-    archive = Archive.of(night, deployment)
+    archive = _archive(night, deployment)
     driver = archive.use()
     executor = [_C1, *(driver if night.cluster.kind == "embedded" else [])]
     if may_make:
-        submission["renames"] = [[str(archive.unfinished), str(archive.path)]]
+        unfinished = archive.unfinished(night.spark_cluster.mark)  # one night at a time has it
+        submission["renames"] = [[str(unfinished), str(archive.path)]]
         if not driver:
             archive.path.parent.mkdir(parents=True, exist_ok=True)
-            driver = [f"-XX:ArchiveClassesAtExit={archive.unfinished}"]
+            driver = [f"-XX:ArchiveClassesAtExit={unfinished}"]
     submission["conf"] |= {_DRIVER: " ".join([_C1, *driver]), _EXECUTOR: " ".join(executor)}
     return submission
 
 
-def _timed_options(archive: Archive | None, *, quick_executors: bool = False) -> dict[str, str]:
+def _timed_options(
+    archive: ClassArchive | None, *, quick_executors: bool = False
+) -> dict[str, str]:
     """Confs of a timed repetition. `archive` is None unless all arms have one: a fair start."""
     options = " ".join(archive.use()) if archive else ""
     if not options:
@@ -120,7 +85,7 @@ def _timed_options(archive: Archive | None, *, quick_executors: bool = False) ->
     return {_DRIVER: options} | ({_EXECUTOR: options} if quick_executors else {})
 
 
-def recorded_options(archive: Archive | None) -> dict[str, str]:
+def recorded_options(archive: ClassArchive | None) -> dict[str, str]:
     """Confs of a repetition whose executors run with the flight recorder."""
     return _timed_options(archive) | {_EXECUTOR: " ".join(RECORDER)}
 
@@ -171,7 +136,7 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
         arm = run.cluster_arm
         submission = _query(night, deployment, run.query, directory, size, "noop", arm=arm)
     events = directory / "events"
-    archives = {arm.build: Archive.of(night, arm) for arm in deployments.arms(run.query)}
+    archives = {arm.build: _archive(night, arm) for arm in deployments.arms(run.query)}
     fair = all(archive.use() for archive in archives.values()) and not night.workload.recovery
     archive = archives[deployment.build] if fair else None
     if run.stage == Stage.PROFILED:

@@ -54,9 +54,16 @@ def empty_postgresql(postgresql: Postgresql) -> str:
     return "empty"
 
 
+@pytest.fixture(scope="session")
+def used_postgresql(postgresql: Postgresql, empty_postgresql: str) -> str:
+    """The name of the database that tests use one after the other."""
+    postgresql.execute(f"CREATE DATABASE used TEMPLATE {empty_postgresql}")
+    return "used"
+
+
 @pytest.fixture
 def database(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
-    """An empty database with our schema."""
+    """An empty database with our schema, which stays as it is: PostgreSQL's is used again."""
     if backend == SQLITE:
         path = tmp_path / "home" / "results.db"
         path.parent.mkdir(exist_ok=True)
@@ -64,8 +71,7 @@ def database(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> It
         yield f"sqlite:///{path}"
         return
     running: Postgresql = request.getfixturevalue("postgresql")
-    with running.database(template=request.getfixturevalue("empty_postgresql")) as made:
-        yield made
+    yield running.emptied(request.getfixturevalue("used_postgresql"))
 
 
 @pytest.fixture

@@ -25,6 +25,18 @@ FAST = {
     "logging_collector": "off",
 }
 START_S = 30
+#: A connection that a test has left open holds locks: it is ended first.
+_EMPTY = """
+DO $$
+DECLARE tables text;
+BEGIN
+    PERFORM pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid();
+    SELECT string_agg(format('%I', tablename), ', ') INTO tables
+        FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version';
+    EXECUTE 'TRUNCATE ' || tables || ' RESTART IDENTITY CASCADE';
+END $$
+"""
 
 
 class Postgresql:
@@ -79,6 +91,13 @@ class Postgresql:
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         yield self.url(name)
         self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def emptied(self, database: str) -> str:
+        """The URL of a database that has its tables, and nothing in them."""
+        url = self.url(database)
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(_EMPTY)
+        return url
 
     def execute(self, statement: str) -> None:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:

@@ -142,17 +142,19 @@ class TestServer:
 
 
 class TestRefusals:
-    def test_a_newer_schema(self, store: Store, database: str) -> None:
-        with connect(database).begin() as connection:
+    def test_a_newer_schema(self, url: str) -> None:
+        open_store(url).close()
+        with connect(url).begin() as connection:
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0099'")
         with pytest.raises(StoreError, match=r"its schema 0099 is newer .* update the package"):
-            open_store(database)
+            open_store(url)
 
-    def test_a_database_that_went_away_is_one_line(self, store: Store, database: str) -> None:
-        with connect(database).begin() as connection:
-            connection.exec_driver_sql("DROP TABLE sample_series")
-        with pytest.raises(StoreError, match="sample_series") as caught:
-            store.sample_series(1)
+    def test_a_database_that_went_away_is_one_line(self, url: str) -> None:
+        with open_store(url) as store:
+            with connect(url).begin() as connection:
+                connection.exec_driver_sql("DROP TABLE sample_series")
+            with pytest.raises(StoreError, match="sample_series") as caught:
+                store.sample_series(1)
         assert "\n" not in str(caught.value)
 
     def test_a_file_that_is_no_database(self, tmp_path: Path) -> None:
