@@ -22,12 +22,12 @@ from tests.conftest import ENGINES, engine_environment, engines
 
 RECORDED = Path(__file__).parents[1] / "data" / "recorded_nexmark_10k.jsonl.gz"
 NEWEST, OLDEST = FULL = (ENGINES[0], ENGINES[-1])
-"""These run every query: in `make test` the newest on 30,000 generated events and the oldest on the
-boundary events; both on 100,000, the recorded topic and the engines between in `make test-long`."""
+"""These run every query: in `make test` the newest on 30,000 generated events, in `make test-long`
+both on 100,000, the recorded topic and the boundary events."""
 SECONDS = 100
 """Of event time, whatever the number of events: all windows and sessions come to an end."""
 KINDS = ("q1", "q5", "q6", "q8", "q11", "q13", "q16", "q18", "q20")
-"""Engines between run these on a small input: projection, windows, last n, a union of streams,
+"""Other engines run these on a small input: projection, windows, last n, a union of streams,
 sessions, a broadcast, distinct counts, de-duplication, a join."""
 
 
@@ -106,12 +106,25 @@ def test_recorded_events(engine: str, engine_build: Callable[[str], Build], tmp_
 @engines(OLDEST)
 def test_boundary_events(engine: str, engine_build: Callable[[str], Build], tmp_path: Path) -> None:
     """What a verification run reads beside the generated events."""
-    directory = tmp_path / "events"
+    assert_all_right(engine_build(engine), boundary_events(tmp_path), tmp_path, KINDS)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@engines(of=FULL)
+def test_all_boundary_events(
+    engine: str, engine_build: Callable[[str], Build], tmp_path: Path
+) -> None:
+    events = boundary_events(tmp_path)
+    assert_all_right(engine_build(engine), events, tmp_path, tuple(QUERIES))
+
+
+def boundary_events(work: Path) -> Events:
+    """The boundary events."""
+    directory = work / "events"
     directory.mkdir()
     boundary.write(directory)
-    events = Events(("--source", "boundary"), directory)
-    queries = tuple(QUERIES) if engine in FULL else KINDS
-    assert_all_right(engine_build(engine), events, tmp_path, queries)
+    return Events(("--source", "boundary"), directory)
 
 
 def assert_all_right(build: Build, events: Events, work: Path, queries: Sequence[str]) -> None:

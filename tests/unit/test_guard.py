@@ -141,5 +141,5 @@ def test_what_another_command_has_started_is_not_touched(
     command.kill()
     command.wait()
     wait_for(lambda: not owned(owner_mark(home, "guardian")), WITHIN_S)
-    assert with_variable(COMMAND_VARIABLE, text) == [other]
+    assert other in with_variable(COMMAND_VARIABLE, text)  # this process may have others
     assert cluster.holder() == Lease("nexmark", "manual__2", me, me)

@@ -44,18 +44,18 @@ class Ui:
         return self.newest.partition("/")[2]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("web")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Site:
     build = Build("c430", "4.3.0", "pypi:4.3.0", tmp_path_factory.mktemp("spark"))
     return make_site(home, home / "conf", build, shares=False)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def nights(site: Site) -> tuple[str, ...]:
     """Quiet nights, one with every verdict, whose texts were written by an attacker."""
     url = f"sqlite:///{site.home / 'results.db'}"
@@ -65,7 +65,7 @@ def nights(site: Site) -> tuple[str, ...]:
     return tuple(runs)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def ui(site: Site, nights: tuple[str, ...], home: Path) -> Iterator[Ui]:
     logs = home / "component-logs"
     logs.mkdir()
@@ -81,7 +81,7 @@ def ui(site: Site, nights: tuple[str, ...], home: Path) -> Iterator[Ui]:
         yield Ui(airflow, address, nights, json.loads(passwords.read_text()))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     executable = find_chromium()
     if executable is None:
@@ -94,7 +94,7 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def artifacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where screenshots go: $NEXMARK_SCREENSHOTS, or a temporary directory."""
     kept = os.environ.get("NEXMARK_SCREENSHOTS")
@@ -114,7 +114,7 @@ def log_in(context: BrowserContext, ui: Ui, user: str) -> Page:
     return page
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def admin(chromium: Browser, ui: Ui) -> Iterator[BrowserContext]:
     context = chromium.new_context(viewport={"width": 1440, "height": 900})
     log_in(context, ui, "admin").close()

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from nexmark.cluster.base import (
     DAEMON_CONFS,
+    DAEMON_JAVA_OPTIONS,
     JAVA_MAJORS,
     Release,
     Say,
@@ -42,6 +43,7 @@ from nexmark.cluster.lease import ClusterError
 from nexmark.config import EmbeddedCluster
 from nexmark.config.clusters import PORTS
 from nexmark.config.fields import mebibytes
+from nexmark.engines.class_archive import ClassArchive
 from nexmark_jobs.host import canary, facts, files, processes
 from nexmark_jobs.host.facts import free_memory
 from nexmark_jobs.host.leases import write_whole
@@ -189,10 +191,11 @@ class LocalCluster(SparkCluster):
         return [f"{process['pid']} {process['command']}" for process in answer["ended"]]
 
     def _start_daemon(self, name: str, arguments: list[str], spark: Release, log: Path) -> Process:
+        archive = ClassArchive.of(spark.path, self.conf_dir)
         environment = {
             **self.driver_environment(spark.path),
             "SPARK_DAEMON_MEMORY": self.config.daemon_memory,
-            "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC",
+            "SPARK_DAEMON_JAVA_OPTS": " ".join([DAEMON_JAVA_OPTIONS, *archive.use()]),
         }
         # A file of its own: SPARK_CONF_DIR is on the class path of executors, see `conf_dir`.
         command = [

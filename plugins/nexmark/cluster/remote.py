@@ -25,6 +25,7 @@ from typing import Any
 
 from nexmark.cluster.base import (
     DAEMON_CONFS,
+    DAEMON_JAVA_OPTIONS,
     JAVA_MAJORS,
     Release,
     Say,
@@ -307,7 +308,7 @@ class RemoteCluster(SparkCluster):
             "SPARK_LOCAL_IP": self.config.hosts[host.name].address,
             "SPARK_LOCAL_DIRS": self.local,
             "SPARK_DAEMON_MEMORY": self.config.daemon_memory,
-            "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC",
+            "SPARK_DAEMON_JAVA_OPTS": DAEMON_JAVA_OPTIONS,
             # Executors inherit these two, so files of a killed executor are removed with `local`.
             "JAVA_TOOL_OPTIONS": f'"-Djava.io.tmpdir={self.local}"',
             "TMPDIR": self.local,

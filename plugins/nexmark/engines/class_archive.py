@@ -26,7 +26,7 @@ class ClassArchive:
     path: Path
 
     @classmethod
-    def of(cls, spark_home: Path, version: str, conf_dir: Path) -> "ClassArchive":
+    def of(cls, spark_home: Path, conf_dir: Path) -> "ClassArchive":
         """The archive for a build and a SPARK_CONF_DIR.
 
         Its name has all that the JVM checks before it uses one: itself and the class path.
@@ -34,6 +34,8 @@ class ClassArchive:
         jars = sorted((p.name, p.stat().st_mtime_ns) for p in (spark_home / "jars").glob("*.jar"))
         java = _java(os.environ.get("JAVA_HOME"), os.environ.get("PATH"))
         text = repr((java, str(conf_dir), str(spark_home), jars))
+        cores = [name for name, _ in jars if name.startswith("spark-core_")]
+        version = cores[0].removesuffix(".jar").split("-", 2)[-1] if cores else "unknown"
         name = f"{version}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsa"
         return cls(conf_dir.parent / "archives" / name)
 

@@ -54,8 +54,7 @@ _EXECUTOR = "spark.executor.defaultJavaOptions"
 
 def _archive(night: Night, deployment: Deployment) -> ClassArchive:
     """The class archive of a deployment."""
-    conf_dir = night.spark_cluster.conf_dir
-    return ClassArchive.of(Path(deployment.spark_home), deployment.spark_version, conf_dir)
+    return ClassArchive.of(Path(deployment.spark_home), night.spark_cluster.conf_dir)
 
 
 def _untimed(
