@@ -22,9 +22,9 @@ from nexmark_jobs.host.leases import locked, write_whole
 SAMPLER_MAX_SECONDS = 12 * 3600
 
 _STATUS_TIMEOUT_S = 5
-#: Confs of the daemons: they open only what the night needs.
-#: Master and worker are measured by nobody, and do little once they have started.
+#: JVM options of the daemons: they do little once they have started.
 DAEMON_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+#: Confs of the daemons: they open only what the night needs.
 DAEMON_CONFS = {
     "spark.authenticate": "true",
     "spark.master.rest.enabled": "false",

@@ -191,11 +191,11 @@ class LocalCluster(SparkCluster):
         return [f"{process['pid']} {process['command']}" for process in answer["ended"]]
 
     def _start_daemon(self, name: str, arguments: list[str], spark: Release, log: Path) -> Process:
-        archive = ClassArchive.of(spark.path, self.conf_dir)
+        archive = [f'"{option}"' for option in ClassArchive.of(spark.path, self.conf_dir).use()]
         environment = {
             **self.driver_environment(spark.path),
             "SPARK_DAEMON_MEMORY": self.config.daemon_memory,
-            "SPARK_DAEMON_JAVA_OPTS": " ".join([DAEMON_JAVA_OPTIONS, *archive.use()]),
+            "SPARK_DAEMON_JAVA_OPTS": " ".join([DAEMON_JAVA_OPTIONS, *archive]),
         }
         # A file of its own: SPARK_CONF_DIR is on the class path of executors, see `conf_dir`.
         command = [
