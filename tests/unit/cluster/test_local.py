@@ -34,8 +34,11 @@ Factory = Callable[..., LocalCluster]
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that no outgoing connection gets meanwhile: below Linux's ephemeral range."""
-    ports = random.sample(range(20_000, 32_000), 10 * count)
+    """Ports that no outgoing connection gets meanwhile: below Linux's ephemeral range.
+
+    No two are as far apart as those of two arms (`baseline_ports`).
+    """
+    ports = random.sample(range(20_000, 32_000, 20), 10 * count)
     return [port for port in ports if is_free(port)][:count]
 
 
