@@ -47,8 +47,8 @@ class _ByRoom(LoadScopeScheduling):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest directory comes first: at the end the other processes would wait for it."""
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/story/"))
+    """The longest directories come first: at the end the other processes would wait for them."""
+    items.sort(key=lambda item: not item.nodeid.startswith(("tests/cluster/", "tests/story/")))
 
 
 @pytest.hookimpl(optionalhook=True)  # `-p no:xdist` is a way to run them, too
