@@ -136,9 +136,7 @@ def test_every_host_has_it_and_it_is_not_sent_again(
         assert leftovers(testbed, name) == []
     tool = f"{root(testbed)}/releases/spark-{manifest.id}/tool"
     assert testbed.run(WORKER, tool).stdout == "it runs\n"
-    begin = time.monotonic()
     again = send()
-    assert time.monotonic() - begin < 5
     assert [getattr(x, "sent_bytes", x) for x in again.values()] == [0, 0, 0]
 
 
