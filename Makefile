@@ -40,7 +40,7 @@ check: lint ## Lint, types, and the tests without Spark: minutes
 	$(PYTEST) -n 2 -m "not spark and not slow and not long" tests/unit tests/docs
 
 test: lint ## Everything but the long tests; HOSTS=yes: with the ones on hosts (root)
-	$(PYTEST) -n 3 --no-loadscope-reorder $(if $(HOSTS),,--ignore=tests/cluster) -m "not long"
+	$(PYTEST) -n 3 --no-loadscope-reorder $(if $(filter yes,$(HOSTS)),,--ignore=tests/cluster) -m "not long"
 test-long: .venv/.dev ## The tests that take minutes by themselves: before a release
 	$(PYTEST) -m long --ignore=tests/cluster tests
 test-cluster: .venv/.dev ## The tests on three hosts in namespaces (root); FAULTS=all has every fault

@@ -18,9 +18,9 @@ _MAKING_S = 600
 
 def share_class_archive(build: Build, home: Path) -> None:
     """Let the nights of a home use the archive of a build; it is made if it is not there."""
-    (home / "builds").symlink_to(paths.builds_dir())
     conf_dir = spark_conf_dir(paths.home())
-    archive = ClassArchive.of(build.spark_home, conf_dir)
+    (home / "no-spark-conf").symlink_to(conf_dir)
+    archive = ClassArchive.of(build.spark_home, build.version, conf_dir)
     with locked(archive.path.with_suffix(".lock"), _MAKING_S):
         if not archive.use():
             conf_dir.mkdir(exist_ok=True)

@@ -125,7 +125,7 @@ def half_way(testbed: Testbed, name: str, manifest: Manifest) -> bool:
 
 
 def test_every_host_has_it_and_it_is_not_sent_again(
-    testbed: Testbed, send: Send, manifest: Manifest
+    testbed: Testbed, send: Send, manifest: Manifest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = send()
     for name in testbed.cluster.hosts:
@@ -136,6 +136,7 @@ def test_every_host_has_it_and_it_is_not_sent_again(
         assert leftovers(testbed, name) == []
     tool = f"{root(testbed)}/releases/spark-{manifest.id}/tool"
     assert testbed.run(WORKER, tool).stdout == "it runs\n"
+    monkeypatch.setattr(deploy._Archive, "_make", lambda _: pytest.fail("it was packed again"))
     again = send()
     assert [getattr(x, "sent_bytes", x) for x in again.values()] == [0, 0, 0]
 

@@ -43,6 +43,7 @@ from nexmark.cluster.lease import ClusterError
 from nexmark.config import EmbeddedCluster
 from nexmark.config.clusters import PORTS
 from nexmark.config.fields import mebibytes
+from nexmark.engines.build import spark_version
 from nexmark.engines.class_archive import ClassArchive
 from nexmark_jobs.host import canary, facts, files, processes
 from nexmark_jobs.host.facts import free_memory
@@ -191,11 +192,12 @@ class LocalCluster(SparkCluster):
         return [f"{process['pid']} {process['command']}" for process in answer["ended"]]
 
     def _start_daemon(self, name: str, arguments: list[str], spark: Release, log: Path) -> Process:
-        archive = [f'"{option}"' for option in ClassArchive.of(spark.path, self.conf_dir).use()]
+        archive = ClassArchive.of(spark.path, spark_version(spark.path), self.conf_dir)
+        options = [DAEMON_JAVA_OPTIONS, *(f'"{option}"' for option in archive.use())]
         environment = {
             **self.driver_environment(spark.path),
             "SPARK_DAEMON_MEMORY": self.config.daemon_memory,
-            "SPARK_DAEMON_JAVA_OPTS": " ".join([DAEMON_JAVA_OPTIONS, *archive]),
+            "SPARK_DAEMON_JAVA_OPTS": " ".join(options),
         }
         # A file of its own: SPARK_CONF_DIR is on the class path of executors, see `conf_dir`.
         command = [

@@ -15,8 +15,8 @@ from nexmark.engines.prerequisites import java_version
 
 
 def spark_conf_dir(home: Path) -> Path:
-    """The SPARK_CONF_DIR of all who share the builds of a home; `home/builds` may be a link."""
-    return (home / "builds").resolve().parent / "no-spark-conf"
+    """The empty SPARK_CONF_DIR of a home; a link to another home's shares the archives of that."""
+    return (home / "no-spark-conf").resolve()
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class ClassArchive:
     path: Path
 
     @classmethod
-    def of(cls, spark_home: Path, conf_dir: Path) -> "ClassArchive":
+    def of(cls, spark_home: Path, version: str, conf_dir: Path) -> "ClassArchive":
         """The archive for a build and a SPARK_CONF_DIR.
 
         Its name has all that the JVM checks before it uses one: itself and the class path.
@@ -34,8 +34,6 @@ class ClassArchive:
         jars = sorted((p.name, p.stat().st_mtime_ns) for p in (spark_home / "jars").glob("*.jar"))
         java = _java(os.environ.get("JAVA_HOME"), os.environ.get("PATH"))
         text = repr((java, str(conf_dir), str(spark_home), jars))
-        cores = [name for name, _ in jars if name.startswith("spark-core_")]
-        version = cores[0].removesuffix(".jar").split("-", 2)[-1] if cores else "unknown"
         name = f"{version}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsa"
         return cls(conf_dir.parent / "archives" / name)
 

@@ -54,7 +54,8 @@ _EXECUTOR = "spark.executor.defaultJavaOptions"
 
 def _archive(night: Night, deployment: Deployment) -> ClassArchive:
     """The class archive of a deployment."""
-    return ClassArchive.of(Path(deployment.spark_home), night.spark_cluster.conf_dir)
+    home, conf_dir = Path(deployment.spark_home), night.spark_cluster.conf_dir
+    return ClassArchive.of(home, deployment.spark_version, conf_dir)
 
 
 def _untimed(

@@ -26,6 +26,7 @@ from nexmark.cluster import (
     open_cluster,
 )
 from nexmark.config import EmbeddedCluster
+from nexmark.engines.class_archive import ClassArchive
 from nexmark.model import Arm
 from nexmark_jobs.host.ports import is_free, listener
 from nexmark_jobs.host.processes import end, owned, start_detached
@@ -36,7 +37,7 @@ Factory = Callable[..., LocalCluster]
 def free_ports(count: int) -> list[int]:
     """Ports that no outgoing connection gets meanwhile: below Linux's ephemeral range.
 
-    No two are as far apart as those of two arms (`baseline_ports`).
+    They are multiples of 20, since the ports of the other arm are 10 higher (`baseline_ports`).
     """
     ports = random.sample(range(20_000, 32_000, 20), 10 * count)
     return [port for port in ports if is_free(port)][:count]
@@ -80,6 +81,8 @@ def release(spark_home: Path) -> Release:
 def fake_spark(home: Path, script: str) -> Path:
     program = home / "bin" / "spark-class"
     program.parent.mkdir(parents=True)
+    (home / "jars").mkdir()
+    (home / "jars" / "spark-core_2.13-4.3.0.jar").touch()
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     return home
@@ -385,6 +388,17 @@ def test_both_arms_have_the_class_path_that_the_class_archive_was_made_with(
         of_arm = open_cluster(cluster.config.of_arm(arm), cluster.home)
         environment = of_arm.driver_environment(Path("/opt/spark"))
         assert environment["SPARK_CONF_DIR"] == str(cluster.conf_dir)
+
+
+def test_daemons_start_from_the_class_archive_of_their_build(
+    cluster: LocalCluster, lease: Lease, tmp_path: Path
+) -> None:
+    spark = fake_spark(tmp_path / "spark", 'echo "$SPARK_DAEMON_JAVA_OPTS"; exit 1')
+    archive = ClassArchive.of(spark, "4.3.0", cluster.conf_dir).path
+    archive.parent.mkdir(parents=True)
+    archive.touch()
+    with pytest.raises(ClusterError, match=f'"-XX:SharedArchiveFile={archive}"'):
+        cluster.start(release(spark), tmp_path / "logs", lease)
 
 
 def test_settings_of_spark_beside_ours_are_refused(cluster: LocalCluster) -> None:
