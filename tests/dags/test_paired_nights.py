@@ -119,7 +119,7 @@ def test_a_slower_candidate_turns_the_night_red_with_its_size_and_interval(
     with site.store() as store:
         run = run_name(slower)
         verdict = deciding(store, run)
-        assert verdict.value == "REGRESSION"
+        assert verdict.value == "REGRESSION", slower.stdout
         assert 1.3 < verdict.lo < verdict.ratio < verdict.hi
         assert verdict.fresh_pairs == MIN_FRESH_PAIRS
     assert "verdict: failed: 1 of 1 queries fail the night: q5 REGRESSION" in slower.stdout

@@ -184,7 +184,9 @@ def test_a_start_that_fails_keeps_the_lease_that_the_night_had(
 ) -> None:
     from nexmark.cluster import Release
 
-    (tmp_path / "bin").mkdir()
+    for directory in ("bin", "jars"):
+        (tmp_path / directory).mkdir()
+    (tmp_path / "jars" / "spark-core_2.13-4.3.0.jar").touch()
     (tmp_path / "bin" / "spark-class").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "bin" / "spark-class").chmod(0o755)
     mine = Lease("nexmark", "scheduled__1")
