@@ -59,14 +59,17 @@ class Case:
             *(self.query, kills, _EVENTS, _TPS, self.seed, _ROWS, state, bool(changelog)),
             kill=self.kill,  # type: ignore[arg-type]
             servers=servers,
+            untimed=True,
         )
 
 
 def cases(engines: Sequence[str], seeds: int) -> list[Case]:
-    """All cases, shuffled, so that a part of them has some of each kind."""
-    kinds = product(QUERIES, engines, STATES, KILLS)
-    found = [Case(*kind, seed) for kind in kinds for seed in range(1, seeds + 1)]
-    random.Random("kills").shuffle(found)
+    """All cases, seed by seed, each shuffled, so that a part of them has some of each kind."""
+    found = []
+    for seed in range(1, seeds + 1):
+        kinds = list(product(QUERIES, engines, STATES, KILLS))
+        random.Random(seed).shuffle(kinds)
+        found += [Case(*kind, seed) for kind in kinds]
     return found
 
 

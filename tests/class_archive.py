@@ -24,10 +24,10 @@ def share_class_archive(build: Build, home: Path) -> None:
     with locked(archive.path.with_suffix(".lock"), _MAKING_S):
         if not archive.use():
             conf_dir.mkdir(exist_ok=True)
-            _make(build, archive, conf_dir)
+            _make(build, archive)
 
 
-def _make(build: Build, archive: ClassArchive, conf_dir: Path) -> None:
+def _make(build: Build, archive: ClassArchive) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary)
         unfinished = archive.unfinished("tests")
@@ -41,7 +41,7 @@ def _make(build: Build, archive: ClassArchive, conf_dir: Path) -> None:
             *("--query", "q5", "--events", "6000", "--tps", "100", "--rows-per-batch", "3000"),
             *("--sink", f"parquet:{work / 'archive'}", "--result", str(work / "archive.json")),
         ]
-        environment = local_environment(build.spark_home, work) | {"SPARK_CONF_DIR": str(conf_dir)}
+        environment = local_environment(build.spark_home, work)
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         unfinished.replace(archive.path)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from nexmark.cluster.lease import ClusterError, Lease, LeaseFile
 from nexmark.config import Cluster
 from nexmark.engines import own_environment
-from nexmark.engines.class_archive import spark_conf_dir
+from nexmark.engines.class_archive import C1, spark_conf_dir
 from nexmark.engines.prerequisites import java_program
 from nexmark_jobs.host.leases import locked, write_whole
 
@@ -23,7 +23,7 @@ SAMPLER_MAX_SECONDS = 12 * 3600
 
 _STATUS_TIMEOUT_S = 5
 #: JVM options of the daemons: they do little once they have started.
-DAEMON_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+DAEMON_JAVA_OPTIONS = f"{C1} -XX:+UseSerialGC"
 #: Confs of the daemons: they open only what the night needs.
 DAEMON_CONFS = {
     "spark.authenticate": "true",

@@ -15,6 +15,7 @@ from typing import Any
 
 import nexmark_jobs
 from nexmark.engines import Build, local_environment
+from nexmark.engines.class_archive import untimed_options
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import signalled_with_parent, undisturbed
 from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
@@ -22,7 +23,7 @@ from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
 _JOBS = Path(nexmark_jobs.__file__).parent
 _POLL_S = 0.2
 _SILENCE_S = 900.0
-_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # short runs, little data
+_JAVA_OPTIONS = "-XX:+UseSerialGC"  # little data
 _CONFS = {
     "spark.master": "local[2]",
     "spark.driver.memory": "1g",
@@ -145,10 +146,11 @@ class Application:
         temporary.mkdir(exist_ok=True)
         libraries = home / "python" / "lib"
         paths = [libraries / "pyspark.zip", *libraries.glob("py4j-*.zip"), _JOBS.parent]
+        options = f"{untimed_options(home, self.build.version)} {_JAVA_OPTIONS}"
         confs = {
             **_CONFS,
             "spark.sql.warehouse.dir": str(self.work / "warehouse"),
-            "spark.driver.extraJavaOptions": f"{_JAVA_OPTIONS} -Djava.io.tmpdir={temporary}",
+            "spark.driver.extraJavaOptions": f"{options} -Djava.io.tmpdir={temporary}",
             **self.confs,
         }
         words = [word for name, value in confs.items() for word in ("--conf", f"{name}={value}")]

@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from nexmark.dag.links import LINKS, publish_event_log
 from nexmark.errors import NexmarkError
+from nexmark.night.checking import checked_early
 from nexmark.night.kafka_input import note_broker
 from nexmark.night.night_progress import Watch, reason, say
 from nexmark.night.plan import Night
@@ -95,7 +96,8 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         if not submission:
             raise AirflowSkipException("the night has one query, whose own task verifies it")
         if "queries" in submission:
-            run_together(submission, partial(self._run, context), AirflowException)
+            with checked_early(current_night()):
+                run_together(submission, partial(self._run, context), AirflowException)
             return
         if self._is_verified(context, submission):
             return

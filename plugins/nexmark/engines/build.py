@@ -11,7 +11,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from nexmark.config import BuildSource
+from nexmark.config import BuildSource, paths
+from nexmark.engines.class_archive import spark_conf_dir
 from nexmark.errors import NexmarkError
 from nexmark.home import write_text
 from nexmark_jobs.redaction import without_secrets
@@ -184,6 +185,7 @@ def local_environment(spark_home: Path, scratch: Path) -> dict[str, str]:
     """Of an application in local mode, or with a cluster of its own; it writes to `scratch`."""
     return own_environment() | {
         "SPARK_HOME": str(spark_home),
+        "SPARK_CONF_DIR": str(spark_conf_dir(paths.home())),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(scratch),
         "TMPDIR": str(scratch),

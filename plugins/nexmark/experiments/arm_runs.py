@@ -11,6 +11,7 @@ from typing import Any
 from nexmark.attribution.explained import Observed, Plan
 from nexmark.config import Experiment
 from nexmark.engines import Build
+from nexmark.engines.class_archive import C1
 from nexmark.errors import NexmarkError
 from nexmark.experiments.local_applications import (
     EVENT_LOG,
@@ -32,7 +33,7 @@ from nexmark.recovery.remote_storage import RemoteStorage
 _MIN_INTERVALS = 2
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_NOT_TIMED = {_JAVA_OPTIONS: "-XX:TieredStopAtLevel=1"}  # starts faster
+_NOT_TIMED = {_JAVA_OPTIONS: C1}
 
 
 @dataclass(frozen=True)

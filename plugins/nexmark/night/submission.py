@@ -23,7 +23,7 @@ from typing import Any
 
 from nexmark.cluster import OWNER_VARIABLE
 from nexmark.config import Size, profile_path
-from nexmark.engines.class_archive import ClassArchive
+from nexmark.engines.class_archive import C1, ClassArchive
 from nexmark.flames.jfr import RECORDER
 from nexmark.model import Arm, Stage
 from nexmark.night.kafka_input import (
@@ -47,7 +47,6 @@ VERIFY = "verify"
 QUICK = "quick"
 #: Queries that test a sink: their verification run writes with that sink.
 SINKS = {"q10": "filesystem"}
-_C1 = "-XX:TieredStopAtLevel=1"
 _DRIVER = "spark.driver.defaultJavaOptions"
 _EXECUTOR = "spark.executor.defaultJavaOptions"
 
@@ -64,14 +63,14 @@ def _untimed(
     """Let an application that is not timed start quickly, and make the archive if it may."""
     archive = _archive(night, deployment)
     driver = archive.use()
-    executor = [_C1, *(driver if night.cluster.kind == "embedded" else [])]
+    executor = [C1, *(driver if night.cluster.kind == "embedded" else [])]
     if may_make:
         unfinished = archive.unfinished(night.spark_cluster.mark)  # one night at a time has it
         submission["renames"] = [[str(unfinished), str(archive.path)]]
         if not driver:
             archive.path.parent.mkdir(parents=True, exist_ok=True)
             driver = [f"-XX:ArchiveClassesAtExit={unfinished}"]
-    submission["conf"] |= {_DRIVER: " ".join([_C1, *driver]), _EXECUTOR: " ".join(executor)}
+    submission["conf"] |= {_DRIVER: " ".join([C1, *driver]), _EXECUTOR: " ".join(executor)}
     return submission
 
 

@@ -20,6 +20,7 @@ from pydantic import Field
 
 from nexmark.config.fields import Model
 from nexmark.errors import NexmarkError
+from nexmark.home import write_text
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Night
 from nexmark.night.submission import shared_submission, verify_submission
@@ -54,7 +55,7 @@ class Verification(Model):
     def write(self, directory: Path) -> None:
         """Write it into the query's directory."""
         directory.mkdir(parents=True, exist_ok=True)
-        (directory / _NAME).write_text(self.model_dump_json(indent=1))
+        write_text(directory / _NAME, self.model_dump_json(indent=1))
 
     @classmethod
     def read(cls, directory: Path) -> "Verification | None":
@@ -63,6 +64,11 @@ class Verification(Model):
             return cls.model_validate_json((directory / _NAME).read_text())
         except FileNotFoundError:
             return None
+
+    @staticmethod
+    def remove(directory: Path) -> None:
+        """Remove what `write` has written there."""
+        (directory / _NAME).unlink()
 
 
 def plan_together(night: Night, deployment: Deployment) -> dict[str, Any]:

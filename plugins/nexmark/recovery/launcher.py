@@ -15,11 +15,11 @@ from typing import Any, Protocol
 
 import nexmark_jobs
 from nexmark.engines import Build, local_environment
+from nexmark.engines.class_archive import C1, untimed_options
 from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, owned
 
 _JOBS = Path(nexmark_jobs.__file__).parent
 EXECUTOR = "CoarseGrainedExecutorBackend"
-_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -Djava.io.tmpdir="
 _CONFS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
 #: Two executors with a core each, in processes of their own, with master and workers in the driver.
 CLUSTER = "local-cluster[2,1,1024]"
@@ -82,6 +82,7 @@ class Launcher:
         mark: the variable that marks the processes.
         master: local[2], `CLUSTER`, or the URL of a standalone cluster.
         local: where executors of a standalone cluster have their temporary files.
+        untimed: whether its times do not count; its JVMs then use the class archive.
     """
 
     build: Build
@@ -90,6 +91,7 @@ class Launcher:
     mark: Mapping[str, str]
     master: str = "local[2]"
     local: Path | None = None
+    untimed: bool = False
 
     @contextlib.contextmanager
     def started(
@@ -106,7 +108,8 @@ class Launcher:
         """
         scratch = result.with_suffix(".tmp")
         scratch.mkdir()
-        options = f"{_JAVA_OPTIONS}{scratch}"
+        quick = untimed_options(self.build.spark_home, self.build.version) if self.untimed else C1
+        options = f"{quick} -Djava.io.tmpdir={scratch}"
         given = {
             **_CONFS,
             "spark.driver.extraJavaOptions": options,

@@ -45,6 +45,7 @@ class RecoveryOptions:
         pace_s: a batch is due so long after the one before; 0: at once.
         conf: more Spark confs.
         servers: Kafka's brokers, for rows that go to a topic; left out: they go to parquet.
+        untimed: whether its times do not count, so that its JVMs may start quicker.
     """
 
     query: str
@@ -60,6 +61,7 @@ class RecoveryOptions:
     pace_s: float = 0.0
     conf: Mapping[str, str] = field(default_factory=dict)
     servers: str | None = None
+    untimed: bool = False
 
     @property
     def input(self) -> list[str]:
@@ -175,10 +177,10 @@ def _launching(
         confs["spark.jars"] = ",".join(map(str, connector(build.version, say)))
     if options.kill == "worker":
         with standalone(build, work, mark) as (master, local):
-            yield Launcher(build, confs, work, mark, master, local)
+            yield Launcher(build, confs, work, mark, master, local, untimed=options.untimed)
     else:
         master = "local[2]" if options.kill == "driver" else CLUSTER
-        yield Launcher(build, confs, work, mark, master)
+        yield Launcher(build, confs, work, mark, master, untimed=options.untimed)
 
 
 def _as_json(remote: RemoteStorage | None) -> dict[str, Any]:

@@ -7,7 +7,6 @@ for flame graphs. Only suspects pay for it. The seeded slowdown goes through it 
 tested is the whole gate.
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context
@@ -21,6 +20,7 @@ from airflow.sdk.exceptions import (
 from nexmark.config import KNOWN_QUERIES
 from nexmark.model import Arm, Stage, grouped, metric_of
 from nexmark.night import profiling
+from nexmark.night.checking import result_line, take, verify
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
 from nexmark.night.repetitions import repetition_records
@@ -38,14 +38,13 @@ from nexmark.night.run_directory import (
     write_failure,
 )
 from nexmark.night.sampled import dropped
-from nexmark.night.submission import repetition_submission, verify_sink, verify_submission
+from nexmark.night.submission import repetition_submission, verify_submission
 from nexmark.night.verification import Verification, plan_together
 from nexmark.tasks import current_night, results
 from nexmark.tasks.infrastructure import heal
 from nexmark.tasks.sampling import canary_records
 
 if TYPE_CHECKING:
-    from nexmark.expectations.suites import ValidationOutcome
     from nexmark.store import RepetitionRecord, Store
 
 
@@ -94,44 +93,13 @@ def plan(query: str) -> list[dict[str, Any]]:
 def expectations(query: str) -> None:
     """Compare the verification run's outputs with the reference; fails if one is wrong."""
     night = current_night()
-    verification = verify(night, query)
+    early = take(night, query)
+    verification = early or verify(night, query)
     verification.write(night.query_dir(query))
     if not verification.success:
-        raise AirflowFailException(f"{query} is wrong: {' | '.join(verification.failures)}")
-    rows, more = (verification.statistics.get(name) for name in ("rows", "boundary_rows"))
-    say(
-        f"{query} verify: {rows} rows, and {more} over the boundary events, equal the reference, "
-        f"{verification.evaluated} expectations"
-    )
-
-
-def verify(night: Night, query: str) -> Verification:
-    """Return the expectations' outcome on both outputs of the verification run."""
-    from nexmark.expectations.suites import validate, validate_boundary
-
-    docs, sink = night.directory / "data_docs", verify_sink(query)
-    generated = _verification(
-        lambda: validate(query, night.verified_dir(query), night.events_dir, docs, sink)
-    )
-    return generated.with_boundary(
-        _verification(lambda: validate_boundary(query, night.boundary_dir(query), docs, sink))
-    )
-
-
-def _verification(check: "Callable[[], ValidationOutcome]") -> Verification:
-    """The outcome of a check; wrong if it cannot be made."""
-    from nexmark.expectations.contract import ExpectationsError
-
-    try:
-        outcome = check()
-    except ExpectationsError as error:
-        return Verification(success=False, failures=(str(error),))
-    return Verification(
-        success=outcome.success,
-        failures=outcome.failures,
-        evaluated=outcome.expectations_evaluated,
-        statistics=outcome.statistics,
-    )
+        raise AirflowFailException(result_line(query, verification))
+    if early is None:
+        say(result_line(query, verification))
 
 
 def record(query: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,12 +11,13 @@ import pytest
 from nexmark.config import load
 from nexmark.expectations.checks import invariants
 from nexmark.expectations.events import open_events
+from nexmark.night.checking import checked_early, take, verify
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
-from nexmark.tasks.query import verify
 from nexmark_jobs import boundary
 from tests.expectations.event_builders import RECORDED
 from tests.expectations.wrong_engines import right_sql
+from tests.waiting import wait_for
 
 WRONG_Q7 = {"ON highest.price = bid.price": "ON highest.price <= bid.price"}
 """Takes higher bids at the end of a window, too: nothing but a bid at that very time shows it."""
@@ -79,3 +81,34 @@ def test_no_rows_over_the_boundary_events(night: Night) -> None:
     assert not found.success
     (failure,) = found.failures
     assert failure.startswith("over the boundary events: no output directory")
+
+
+def note(night: Night, query: str, state: str) -> None:
+    """Leave what the application of all verification runs leaves in its log."""
+    line = {"query": query, "state": state, "reason": state}
+    with (night.directory / "verify.jsonl").open("a") as log:
+        log.write(json.dumps(line) + "\n")
+
+
+def test_a_query_is_checked_while_others_still_run(night: Night) -> None:
+    early = night.query_dir("q7") / "verify" / "verification.json"
+    with checked_early(night):
+        note(night, "q7", "done")
+        wait_for(early.exists, 60)
+    found = take(night, "q7")
+    assert found is not None
+    assert found.success
+    assert take(night, "q7") is None, "a task that is cleared has to check it by itself"
+
+
+def test_what_ends_last_is_checked_before_the_task_ends(night: Night) -> None:
+    with checked_early(night):
+        note(night, "q7", "done")
+    assert take(night, "q7") is not None
+
+
+def test_a_query_that_failed_is_left_to_its_own_task(night: Night) -> None:
+    note(night, "q7", "failed")
+    with checked_early(night):
+        pass
+    assert take(night, "q7") is None
