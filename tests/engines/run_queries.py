@@ -25,6 +25,8 @@ def main() -> None:
         .config("spark.ui.enabled", "false")
         .getOrCreate()
     )
+    for name, value in checkpoint_confs(spark.version).items():
+        spark.conf.set(name, value)
     spark.sparkContext.setLogLevel("ERROR")
     for arguments in json.load(sys.stdin):
         try:

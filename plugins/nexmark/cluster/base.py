@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 from nexmark.cluster.lease import ClusterError, Lease, LeaseFile
 from nexmark.config import Cluster
 from nexmark.engines import own_environment
-from nexmark.engines.class_archive import C1, spark_conf_dir
+from nexmark.engines.class_archive import spark_conf_dir
 from nexmark.engines.prerequisites import java_program
+from nexmark.engines.short_runs import C1
 from nexmark_jobs.host.leases import locked, write_whole
 
 #: Far longer than any query's repetitions: a forgotten sampler ends by itself.

@@ -15,7 +15,7 @@ from typing import Any
 
 import nexmark_jobs
 from nexmark.engines import Build, local_environment
-from nexmark.engines.class_archive import untimed_options
+from nexmark.engines.short_runs import untimed_options
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import signalled_with_parent, undisturbed
 from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned

@@ -11,11 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from nexmark.config import paths
 from nexmark.engines.prerequisites import java_version
-
-#: The first compiler only: a short run ends before the second one pays.
-C1 = "-XX:TieredStopAtLevel=1"
 
 
 def spark_conf_dir(home: Path) -> Path:
@@ -48,12 +44,6 @@ class ClassArchive:
     def use(self) -> list[str]:
         """The options to use it, none if it is not there."""
         return [f"-XX:SharedArchiveFile={self.path}"] if self.path.exists() else []
-
-
-def untimed_options(spark_home: Path, version: str) -> str:
-    """JVM options of an application whose time does not count, in `build.local_environment`."""
-    archive = ClassArchive.of(spark_home, version, spark_conf_dir(paths.home()))
-    return " ".join([C1, *archive.use()])
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 from nexmark.attribution.explained import Observed, Plan
 from nexmark.config import Experiment
 from nexmark.engines import Build
-from nexmark.engines.class_archive import C1
+from nexmark.engines.short_runs import C1
 from nexmark.errors import NexmarkError
 from nexmark.experiments.local_applications import (
     EVENT_LOG,

@@ -23,7 +23,8 @@ from typing import Any
 
 from nexmark.cluster import OWNER_VARIABLE
 from nexmark.config import Size, profile_path
-from nexmark.engines.class_archive import C1, ClassArchive
+from nexmark.engines.class_archive import ClassArchive
+from nexmark.engines.short_runs import C1, checkpoint_confs
 from nexmark.flames.jfr import RECORDER
 from nexmark.model import Arm, Stage
 from nexmark.night.kafka_input import (
@@ -238,10 +239,12 @@ def _submission(
     redaction = {"spark.redaction.regex": SPARK_REGEX}
     if redaction.keys() & profile_confs(night.conf_profile).keys():
         redaction = {}
+    short = night.conf_profile == QUICK and not night.workload.recovery
     confs, secret = split(
         {
             **redaction,
             **source_confs(night, deployment),
+            **(checkpoint_confs(deployment.spark_version) if short else {}),
             "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
             **night.engine.conf,
             **(night.candidate_conf if arm == Arm.CANDIDATE else {}),

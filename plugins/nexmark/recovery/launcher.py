@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import nexmark_jobs
 from nexmark.engines import Build, local_environment
-from nexmark.engines.class_archive import C1, untimed_options
+from nexmark.engines.short_runs import C1, untimed_options
 from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, owned
 
 _JOBS = Path(nexmark_jobs.__file__).parent
