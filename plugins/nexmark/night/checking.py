@@ -6,6 +6,7 @@ A night's verification runs leave a core idle now and then, so the task that wai
 each query as soon as it is done. The task `expectations` of the query then takes what was found.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from nexmark.expectations.suites import ValidationOutcome
 
 _POLL_S = 0.5
+_LOWEST = 19
 
 
 def verify(night: Night, query: str) -> Verification:
@@ -74,7 +76,11 @@ def take(night: Night, query: str) -> Verification | None:
 
 
 def _check_all(night: Night, over: threading.Event, given_up: threading.Event) -> None:
-    """Check what is done until it is `over`, then the rest; at most one more once `given_up`."""
+    """Check what is done until it is `over`, then the rest; at most one more once `given_up`.
+
+    It takes only what CPU time the runs leave.
+    """
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST)
     left = list(night.queries)
     while left and not given_up.is_set():
         last = over.is_set()
