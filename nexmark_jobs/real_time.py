@@ -7,6 +7,8 @@ here (`tests/kafka/test_real_time.py` asks Spark).
 
 from dataclasses import dataclass
 
+from nexmark_jobs.feature_release import feature_release
+
 FIRST = (4, 2)  # the first Spark whose Python knows the trigger
 STATELESS = ("q0", "q1", "q2", "q10", "q13", "q14", "q21", "q22")  # from Spark 4.2 on
 STATEFUL = ("q7", "q8", "q9", "q12", "q17", "q18", "q19")  # from Spark 4.3 on
@@ -48,7 +50,7 @@ NEVER = {
 
 def refusal(query: str, spark_version: str) -> Refusal | None:
     """Why a query cannot run in Real-Time Mode on a version of Spark; None if it can."""
-    version = tuple(int(part) for part in spark_version.split(".")[:2])
+    version = feature_release(spark_version)
     if version < FIRST:
         return _OLD
     if query in NEVER:

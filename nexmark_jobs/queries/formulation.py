@@ -7,6 +7,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from nexmark_jobs.ending import UsageError
+from nexmark_jobs.feature_release import feature_release
 
 WATERMARK_DELAY = "4 seconds"
 """How far event time may run ahead of an event still to come, as in nexmark-flink's DDL."""
@@ -113,7 +114,7 @@ class Query:
 
         UsageError if there is none, or it needs a newer Spark.
         """
-        version = tuple(int(part) for part in spark_version.split(".")[:2])
+        version = feature_release(spark_version)
         able = [f for f in self.formulations if f.min_spark <= version]
         names = [f.name for f in able]
         if wanted is not None and wanted not in names:

@@ -17,6 +17,7 @@ from nexmark.config import paths
 from nexmark.engines import Build
 from nexmark.expectations.suites import validate
 from nexmark_jobs import boundary
+from nexmark_jobs.feature_release import feature_release
 from nexmark_jobs.queries import QUERIES
 from tests.conftest import ENGINES, engine_environment, engines
 
@@ -129,7 +130,7 @@ def boundary_events(work: Path) -> Events:
 
 def assert_all_right(build: Build, events: Events, work: Path, queries: Sequence[str]) -> None:
     """Each query, with every formulation that the engine can run, equals the reference."""
-    version = tuple(int(part) for part in build.version.split(".")[:2])
+    version = feature_release(build.version)
     runs = {
         (query.name, formulation.name): work / f"{query.name}-{formulation.name}"
         for query in map(QUERIES.__getitem__, queries)

@@ -136,9 +136,9 @@ def _queries(
 
 def _builds(first: str, second: str) -> tuple[Build, Build]:
     """The builds of --from and --to, on this machine; BuildError if one cannot be used."""
-    from nexmark.compatibility import release
     from nexmark.config import paths
     from nexmark.engines import BuildError, java_problem, parse_source, resolve
+    from nexmark_jobs.feature_release import feature_release
 
     sources = []
     for option, text in (("--from", first), ("--to", second)):
@@ -148,7 +148,7 @@ def _builds(first: str, second: str) -> tuple[Build, Build]:
             raise BuildError(f"{option}: {error}") from None
     found = [resolve(source, paths.builds_dir(), say=on_stderr) for source in sources]
     for option, build in zip(("--from", "--to"), found, strict=True):
-        if release(build) < _LEAST_SPARK:
+        if feature_release(build.version) < _LEAST_SPARK:
             raise BuildError(f"{option}: Spark {build.version} is too old; give 3.5 or newer")
         if problem := java_problem(build.version):
             raise BuildError(f"{option}: Spark {build.version}: {problem}")

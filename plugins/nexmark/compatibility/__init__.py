@@ -16,7 +16,6 @@ from nexmark.compatibility.classes import (
     cases_of,
     is_red,
     matrix,
-    release,
 )
 
 __all__ = [
@@ -39,6 +38,5 @@ __all__ = [
     "compared",
     "is_red",
     "matrix",
-    "release",
     "write_corpus",
 ]

@@ -10,6 +10,7 @@ from typing import Any
 from nexmark.compatibility.plans import PlanDifference, PlanGrade, QueryPlan, in_words
 from nexmark.engines import Build
 from nexmark.terminal import columns
+from nexmark_jobs.feature_release import feature_release
 
 _BATCHES = 4
 _CYCLE = 50
@@ -49,17 +50,12 @@ def cases_of(
 
     cases = []
     for name in queries:
-        older = min(builds, key=release)
+        older = min(builds, key=lambda build: feature_release(build.version))
         first = builds[0].version if against else older.version
         one = query_named(name).formulation(first, formulation).name
         other = query_named(name).formulation(builds[1].version, against).name if against else one
         cases.append(Case(name, one, other))
     return cases
-
-
-def release(build: Build) -> tuple[int, ...]:
-    """The first two numbers of its Spark version."""
-    return tuple(int(part) for part in build.version.split(".")[:2])
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from nexmark.config import paths
 from nexmark.engines.class_archive import ClassArchive, spark_conf_dir
+from nexmark_jobs.feature_release import feature_release
 
 #: The first compiler only: a short run ends before the second one pays.
 C1 = "-XX:TieredStopAtLevel=1"
@@ -23,7 +24,7 @@ def checkpoint_confs(version: str) -> dict[str, str]:
 
     Spark's default file manager then starts a process, `readlink`, several times for each file.
     """
-    moved = tuple(int(part) for part in version.split(".")[:2]) >= _MOVED
+    moved = feature_release(version) >= _MOVED
     room = f"{_STREAMING}.checkpointing" if moved else _STREAMING
     name = "spark.sql.streaming.checkpointFileManagerClass"
     return {name: f"{room}.FileSystemBasedCheckpointFileManager"}

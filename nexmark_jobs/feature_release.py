@@ -1,0 +1,6 @@
+"""The feature release of a Spark version, by which engines differ in what they have."""
+
+
+def feature_release(spark_version: str) -> tuple[int, ...]:
+    """The first two numbers, e.g. (4, 3) of `4.3.0` and of `4.3.0-SNAPSHOT`."""
+    return tuple(int(part) for part in spark_version.split(".")[:2])
