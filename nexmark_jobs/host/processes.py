@@ -8,12 +8,17 @@ As a program on a host, by `do` of the request:
     start {command, environment, mark, log} -> {pid, start_ticks}
     owned {mark} or {prefix}                -> {processes: [{pid, start_ticks, command, mark}]}
     end   {mark} or {prefix}, {grace_s}     -> {ended: [the same], left: [the same]}
+    kill  {mark} or {prefix}, {again}       -> {killed: [the same]}
+
+The last three take `pid` and `word` as well: the process with this pid, or those with this word in
+their command line.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import subprocess
 import time
@@ -49,11 +54,7 @@ class Process:
     @property
     def command(self) -> str:
         """The start of its command line, for messages."""
-        try:
-            words = (_PROC / str(self.pid) / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            return "(ended)"
-        text = b" ".join(words).decode(errors="replace").strip()
+        text = b" ".join(_words(self.pid)).decode(errors="replace").strip() or "(ended)"
         return text if len(text) <= 120 else f"{text[:60]} ... {text[-55:]}"
 
 
@@ -88,6 +89,11 @@ def marked(prefix: str = "") -> dict[Process, str]:
     are visible from here, but they belong to another host.
     """
     return _with_entry(f"{OWNER_VARIABLE}={prefix}")
+
+
+def with_word(mark: str, word: str) -> list[Process]:
+    """The processes with a mark that have a word in their command line; see `owned`."""
+    return [x for x in owned(mark) if word.encode() in b" ".join(_words(x.pid))]
 
 
 def with_variable(name: str, value: str) -> list[Process]:
@@ -171,6 +177,39 @@ def end(processes: Iterable[Process], grace_s: float = 10.0) -> list[Process]:
     return waiting
 
 
+def kill(process: Process, *, again: bool) -> None:
+    """SIGKILL to a process; `again`: to its group, and its command is started again, as by systemd.
+
+    Raises:
+        ProcessLookupError: It has ended by itself.
+    """
+    if not process.alive:
+        raise ProcessLookupError(process.pid)
+    if not again:
+        os.kill(process.pid, signal.SIGKILL)
+        return
+    try:
+        command = [os.fsdecode(word) for word in _words(process.pid)]
+        variables = os.fsdecode(environment_of(process.pid)).split("\0")
+        log = (_PROC / str(process.pid) / "fd" / "1").readlink()
+    except OSError:
+        raise ProcessLookupError(process.pid) from None
+    environment = dict(each.split("=", 1) for each in variables if "=" in each)
+    os.killpg(process.pid, signal.SIGKILL)
+    end([process], grace_s=0)
+    start_detached(command, environment, environment[OWNER_VARIABLE], log)
+
+
+def kill_one(mark: str, word: str, draws: random.Random, *, again: bool) -> bool:
+    """Kill one of the processes that `with_word` finds; False if there is none."""
+    found = with_word(mark, word)
+    if not found:
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        kill(draws.choice(found), again=again)
+    return True
+
+
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Carry the request out; see the module."""
     do = request["do"]
@@ -182,6 +221,13 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         return {"pid": process.pid, "start_ticks": process.start_ticks}
     if do == "owned":
         return {"processes": _described(_asked(request))}
+    if do == "kill":
+        asked = _asked(request)
+        killed = _described(asked)
+        for process in asked:
+            with contextlib.suppress(ProcessLookupError):  # ended meanwhile
+                kill(process, again=request["again"])
+        return {"killed": killed}
     if do != "end":
         raise SystemExit(f"processes: cannot {do!r}")
     ended: list[dict[str, Any]] = []
@@ -198,14 +244,26 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 def _asked(request: dict[str, Any]) -> dict[Process, str]:
     """The processes with the mark of the request, or with marks that begin with its prefix.
 
-    Of these the one with the `pid` of the request, if it has one.
+    Of these the ones with the `pid` and the `word` of the request, if it has them.
     """
     if "prefix" in request:
         found = marked(request["prefix"])
     else:
         found = dict.fromkeys(owned(request["mark"]), request["mark"])
-    pid = request.get("pid")
-    return {process: mark for process, mark in found.items() if pid in (None, process.pid)}
+    pid, word = request.get("pid"), request.get("word", "").encode()
+    return {
+        process: mark
+        for process, mark in found.items()
+        if pid in (None, process.pid) and word in b" ".join(_words(process.pid))
+    }
+
+
+def _words(pid: int) -> list[bytes]:
+    """The words of a command line; none of a process that has ended."""
+    try:
+        return (_PROC / str(pid) / "cmdline").read_bytes().removesuffix(b"\0").split(b"\0")
+    except OSError:
+        return []
 
 
 def _described(processes: Mapping[Process, str]) -> list[dict[str, Any]]:

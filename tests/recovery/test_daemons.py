@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.recovery.daemons import WORKER, replace_worker
-from nexmark.recovery.launcher import with_word
-from nexmark_jobs.host.processes import end, owned, owner_mark, start_detached
+from nexmark.recovery.daemons import WORKER
+from nexmark_jobs.host.processes import end, kill, owned, owner_mark, start_detached, with_word
 from tests.waiting import wait_for
 
 
@@ -25,12 +24,12 @@ def test_a_worker_is_killed_with_its_executors_and_started_again(tmp_path: Path)
     try:
         wait_for(lambda: len(owned(mark)) == 2, within_s=30)
         before = owned(mark)
-        replace_worker(worker)
+        kill(worker, again=True)
         wait_for(lambda: len(owned(mark)) == 2, within_s=30)
         assert not set(before) & set(owned(mark))
         assert len(with_word(mark, WORKER)) == 1
         wait_for(lambda: log.read_text() == "a=b\na=b\n", within_s=30)
         with pytest.raises(ProcessLookupError):
-            replace_worker(worker)
+            kill(worker, again=True)
     finally:
         end(owned(mark), grace_s=0)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import random
 import secrets
 import shutil
 import urllib.request
@@ -18,6 +19,7 @@ from nexmark.engines.class_archive import spark_conf_dir
 from nexmark.engines.prerequisites import java_program
 from nexmark.engines.short_runs import C1
 from nexmark_jobs.host.leases import locked, write_whole
+from nexmark_jobs.host.processes import kill_one
 
 #: Far longer than any query's repetitions: a forgotten sampler ends by itself.
 SAMPLER_MAX_SECONDS = 12 * 3600
@@ -283,6 +285,14 @@ class SparkCluster(ABC):
         """
         self.claim(mine, is_active)
         return [*self.clear(), *self.end_kafka()]
+
+    def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
+        """SIGKILL to one of its processes that have `word` in their command line.
+
+        With `again` its process group is killed, and its command started again, as by systemd.
+        Returns False if there is no such process.
+        """
+        return kill_one(self.mark, word, draws, again=again)
 
     def status(self) -> Mapping[str, Any]:
         """The master's status as JSON; OSError or ValueError if it does not answer."""

@@ -15,6 +15,7 @@ this machine (see `nexmark_jobs.host.processes`).
 
 import contextlib
 import hashlib
+import random
 import shutil
 import socket
 import time
@@ -209,6 +210,17 @@ class RemoteCluster(SparkCluster):
         shutil.rmtree(self.shared, ignore_errors=True)
         return ended
 
+    def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
+        """SIGKILL to a process on one of the hosts."""
+        ours = {"mark": self.mark, "word": word}
+        with self._hosts() as hosts:
+            answers = _all_of(on_all(hosts, lambda host: _processes(host, "owned", ours)))
+            found = [(host, x["pid"]) for host in hosts for x in answers[host.name]["processes"]]
+            if not found:
+                return False
+            host, pid = draws.choice(found)
+            return bool(_processes(host, "kill", ours | {"pid": pid, "again": again})["killed"])
+
     def start_samplers(self, jobs: Release, query: str, interval_s: float) -> None:
         """Start the sampler of the deployed jobs on every host."""
         program = f"{self.config.root}/releases/{jobs.name}/cpu_sampler.py"
@@ -356,6 +368,10 @@ class RemoteCluster(SparkCluster):
         if left := self.left_behind(answer):
             raise HostError(f"host {host.name}: {left}")
         return [f"{process['pid']} {process['command']}" for process in answer["ended"]]
+
+
+def _processes(host: Host, do: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    return host.call(processes, {"do": do, **request}, timeout_s=_CALL_S)
 
 
 def _all_of(outcomes: Mapping[str, Outcome | HostError]) -> dict[str, Outcome]:

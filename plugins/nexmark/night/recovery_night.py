@@ -9,6 +9,7 @@
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import threading
@@ -18,12 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nexmark.cluster import SparkCluster
 from nexmark.errors import NexmarkError
 from nexmark.model import CATCH_UP, COMMIT, FIRST_COMMIT, INTERRUPTION, RESTORE, median_of
 from nexmark.night.kafka_input import source_arguments
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Night
-from nexmark_jobs.host.processes import Process
+from nexmark_jobs.host.processes import with_word
 
 if TYPE_CHECKING:
     from nexmark.recovery.kill_plan import Kill
@@ -58,32 +60,24 @@ def recovery_confs(night: Night, deployment: Deployment) -> dict[str, str]:
 
     asked, home = night.workload.recovered, Path(deployment.spark_home)
     build = Build(deployment.build, deployment.spark_version, home, deployment.source)
-    storage = _storage(night)
-    return {
-        **state_confs(asked.state, changelog=asked.changelog),
-        **(storage.confs(build, None) if storage else {}),
-    }
+    confs, storage = state_confs(asked.state, changelog=asked.changelog), _storage(night)
+    if storage:
+        classes = None if night.cluster.kind == "embedded" else night.data_dir / "remote-fs"
+        confs |= storage.confs(build, None, classes)
+    return confs
 
 
 def problems(night: Night) -> list[str]:
     """Return the reasons why the repetitions of a recovery night cannot be killed or compared."""
     from nexmark_jobs.queries import QUERIES
 
-    workload = night.workload
-    if workload.recovery is None:
+    if night.workload.recovery is None:
         return []
-    found = [
+    return [
         f"queries: the result of {query} cannot be compared after a kill; leave it out"
         for query in night.queries
         if query == "q10" or not QUERIES[query].deterministic
     ]
-    here = (workload.recovery.kill, workload.recovery.checkpoint) == ("driver", "local")
-    if night.cluster.kind != "embedded" and not here:
-        found.append(
-            f"workload {workload.name}: on hosts only the driver can be killed, with the "
-            "checkpoint on the shared disk; write kill: driver and checkpoint: local"
-        )
-    return found
 
 
 def kills_of(night: Night) -> "list[Kill]":
@@ -116,8 +110,6 @@ class _Submitted:
 
     def kill(self) -> None:
         """Until nothing runs: spark-submit becomes the driver, and starts Python."""
-        from nexmark.recovery.launcher import with_word
-
         while (left := with_word(self._mark, str(self._result))) or self._thread.is_alive():
             for process in left:
                 with contextlib.suppress(ProcessLookupError):
@@ -131,30 +123,27 @@ class _Submitter:
 
     ready: Ready
     work: Path
-    local: Path
-    mark: str
+    cluster: SparkCluster
 
     @contextlib.contextmanager
     def started(
         self, arguments: Sequence[str], result: Path, *, confs: Mapping[str, str]
     ) -> Iterator[_Submitted]:
         submit = self.ready(arguments, confs)
-        running = _Submitted(submit, self.mark, result, self.log(result))
+        running = _Submitted(submit, self.cluster.mark, result, self.log(result))
         try:
             yield running
         finally:
             running.kill()
 
     def scratch(self, result: Path) -> Path:
-        return self.local
+        return self.cluster.scratch / "local"
 
     def log(self, result: Path) -> Path:
         return result.with_suffix(".log")
 
-    def processes(self, word: str) -> list[Process]:
-        from nexmark.recovery.launcher import with_word
-
-        return with_word(self.mark, word)
+    def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
+        return self.cluster.kill_one(word, draws, again=again)
 
 
 def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None:
@@ -170,12 +159,11 @@ def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None
 
     directory, kept = Path(submission["directories"][0]), Path(submission["kept"])
     query, table, checkpoint = submission["killed"], kept / "table", kept / "checkpoint"
-    asked, storage, cluster = night.workload.recovered, _storage(night), submission["arm"]
-    arm = night.clusters[cluster]
+    asked, storage = night.workload.recovered, _storage(night)
     work = directory / "attempts"
     work.mkdir()
     supervisor = Supervisor(
-        _Submitter(ready, work, arm.scratch / "local", arm.mark),
+        _Submitter(ready, work, night.clusters[submission["arm"]]),
         submission["application_args"],
         checkpoint,
         storage.url(checkpoint) if storage else str(checkpoint),

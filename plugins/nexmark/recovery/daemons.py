@@ -1,41 +1,20 @@
-"""Workers that are killed and started again, and a standalone cluster whose workers can be."""
+"""A standalone cluster whose workers can be killed and started again."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from nexmark.engines import Build, local_environment
-from nexmark.recovery.launcher import with_word
 from nexmark_jobs.host.ports import LOOPBACK
-from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, end, environment_of, start_detached
+from nexmark_jobs.host.processes import OWNER_VARIABLE, end, start_detached, with_word
 
 WORKER = "deploy.worker.Worker"
 _MASTER = "deploy.master.Master"
 _WORKERS = 2
 _DAEMON = {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC"}
-
-
-def replace_worker(worker: Process) -> None:
-    """SIGKILL to a worker and its executors; then its command is started again, as by systemd.
-
-    ProcessLookupError if it has ended by itself.
-    """
-    try:
-        place = Path(f"/proc/{worker.pid}")
-        command = (place / "cmdline").read_bytes().decode().split("\0")[:-1]
-        variables = environment_of(worker.pid).decode().split("\0")
-        log = (place / "fd" / "1").readlink()
-    except OSError:
-        raise ProcessLookupError(worker.pid) from None
-    environment = dict(each.split("=", 1) for each in variables if "=" in each)
-    os.killpg(worker.pid, signal.SIGKILL)
-    end([worker], grace_s=0)
-    start_detached(command, environment, environment[OWNER_VARIABLE], log)
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 import nexmark_jobs
 from nexmark.engines import Build, local_environment
 from nexmark.engines.short_runs import C1, untimed_options
-from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, owned
+from nexmark_jobs.host.processes import OWNER_VARIABLE, kill_one
 
 _JOBS = Path(nexmark_jobs.__file__).parent
 EXECUTOR = "CoarseGrainedExecutorBackend"
@@ -67,8 +68,8 @@ class Starter(Protocol):
     def log(self, result: Path) -> Path:
         """The last words of the process with this result file, at least."""
 
-    def processes(self, word: str) -> list[Process]:
-        """Those that run now and have the word in their command line."""
+    def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
+        """See `nexmark.cluster.SparkCluster.kill_one`."""
 
 
 @dataclass(frozen=True)
@@ -147,9 +148,9 @@ class Launcher:
         """The output of the process with this result file."""
         return result.with_suffix(".log")
 
-    def processes(self, word: str) -> list[Process]:
-        """Those that run now and have the word in their command line."""
-        return with_word(self.mark[OWNER_VARIABLE], word)
+    def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
+        """See `nexmark.cluster.SparkCluster.kill_one`."""
+        return kill_one(self.mark[OWNER_VARIABLE], word, draws, again=again)
 
     def _home(self) -> Path:
         """SPARK_HOME; a cluster in the driver writes there, so it has one of links."""
@@ -171,20 +172,8 @@ def last_words(log: Path) -> str:
     return (told or lines or ["the query ended without a word"])[-1]
 
 
-def with_word(mark: str, word: str) -> list[Process]:
-    """The processes with a mark that have a word in their command line."""
-    return [process for process in owned(mark) if word.encode() in _command_line(process)]
-
-
 def progress(result: Path) -> list[dict[str, Any]]:
     """The progress that a process has written; a last line that was cut off is left out."""
     path = result.with_name(f"{result.name}.progress")
     lines = path.read_text().split("\n")[:-1] if path.exists() else []
     return [json.loads(line) for line in lines]
-
-
-def _command_line(process: Process) -> bytes:
-    try:
-        return Path(f"/proc/{process.pid}/cmdline").read_bytes()
-    except OSError:
-        return b""

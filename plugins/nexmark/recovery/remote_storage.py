@@ -78,9 +78,14 @@ class RemoteStorage:
         """The directory as Spark is to name it."""
         return f"slow://{directory}"
 
-    def confs(self, build: Build, fault_file: Path | None) -> dict[str, str]:
-        """The Spark confs with which drivers and executors of the build use it."""
-        classes = str(compiled(build))
+    def confs(
+        self, build: Build, fault_file: Path | None, place: Path | None = None
+    ) -> dict[str, str]:
+        """The Spark confs with which drivers and executors of the build use it.
+
+        `place`, a directory that all of them see, gets its classes; None is a directory here.
+        """
+        classes = str(compiled(build, place))
         hadoop = {
             "fs.slow.impl": _CLASS,
             "fs.AbstractFileSystem.slow.impl": f"{_CLASS}$Context",
@@ -97,14 +102,14 @@ class RemoteStorage:
         }
 
 
-def compiled(build: Build) -> Path:
-    """The directory with the classes for a build; compiled once, kept by content.
+def compiled(build: Build, place: Path | None = None) -> Path:
+    """The directory with the classes for a build, in `place`; compiled once, kept by content.
 
     Raises:
         RemoteStorageError: There is no compiler, or it refuses the source.
     """
     digest = hashlib.sha256(build.id.encode() + _SOURCE.read_bytes()).hexdigest()[:16]
-    target = paths.home() / "remote-fs" / digest
+    target = (place or paths.home() / "remote-fs") / digest
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import random
-import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +11,7 @@ from typing import Any, Literal
 
 from nexmark.errors import NexmarkError
 from nexmark.recovery.checkpoint_files import commits, local_stores, moment, size
-from nexmark.recovery.daemons import WORKER, replace_worker
+from nexmark.recovery.daemons import WORKER
 from nexmark.recovery.kill_plan import Kill
 from nexmark.recovery.launcher import EXECUTOR, Running, Starter, last_words, progress
 from nexmark.recovery.remote_storage import SEED_CONF
@@ -149,16 +146,8 @@ class Supervisor:
         if self.what not in _REPLACED:
             process.kill()
             return True
-        found = self.launcher.processes(_REPLACED[self.what])
-        if not found:
-            return False
-        lost = draws.choice(found)
-        with contextlib.suppress(ProcessLookupError):
-            if self.what == "worker":
-                replace_worker(lost)
-            else:
-                os.kill(lost.pid, signal.SIGKILL)
-        return True
+        word, again = _REPLACED[self.what], self.what == "worker"
+        return self.launcher.kill_one(word, draws, again=again)
 
     def _break_storage(self) -> None:
         if self.fault_file and not self.fault_file.exists() and commits(self._spark()):
