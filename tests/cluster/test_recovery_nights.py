@@ -3,27 +3,59 @@
 from __future__ import annotations
 
 import json
+import random
+from contextlib import closing
 
 import pytest
 import yaml
 
+from nexmark.cluster.hosts.host import Host
+from nexmark.cluster.remote import RemoteCluster
 from nexmark.model import COMMIT, INTERRUPTION, RESTORE
+from nexmark.recovery.daemons import WORKER
+from nexmark_jobs.host import processes
 from tests.cluster.testbed import Testbed
 from tests.site import Site, run_name
+from tests.waiting import wait_for
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
+HOST = "nexmark03"
 SIZE = {"events": 12_000, "tps": 1_000, "rows_per_batch": 2_000}
-LONG = pytest.mark.long
 
 
+def test_one_process_of_a_host_is_killed_and_started_again(
+    testbed: Testbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    testbed.export(monkeypatch)
+    cluster = RemoteCluster(testbed.cluster, testbed.home)
+    word = f"{WORKER} 601"
+    machine = testbed.cluster.hosts[HOST]
+    with closing(Host(HOST, machine.connection, testbed.cluster.python)) as host:
+
+        def running() -> list[int]:
+            found = host.call(processes, {"do": "owned", **asked}, timeout_s=20)
+            return [each["pid"] for each in found["processes"]]
+
+        asked = {"mark": cluster.mark, "word": word}
+        command = ["bash", "-c", "sleep 600; exit", *word.split()]
+        request = {"do": "start", "command": command, "environment": {}, "mark": cluster.mark}
+        host.call(processes, {**request, "log": f"{cluster.work}/log"}, timeout_s=20)
+        try:
+            (first,) = running()
+            assert cluster.kill_one(word, random.Random(1), again=True)
+            (second,) = running()
+            assert second != first
+            assert cluster.kill_one(word, random.Random(1), again=False)
+            wait_for(lambda: running() == [], within_s=30)
+            assert not cluster.kill_one(word, random.Random(1), again=False)
+        finally:
+            cluster.stop()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
-    ("kill", "query"),
-    [
-        pytest.param("worker", "q20"),
-        pytest.param("executor", "q20", marks=LONG),
-        pytest.param("driver", "q5", marks=LONG),
-    ],
+    ("kill", "query"), [("worker", "q20"), ("executor", "q20"), ("driver", "q5")]
 )
 @pytest.mark.fault("killed by a recovery night", outcome="started again, right, measured")
 def test_a_night_kills_on_hosts_and_the_table_is_right(
@@ -37,8 +69,10 @@ def test_a_night_kills_on_hosts_and_the_table_is_right(
     night = site.night("--queries", query, "--cluster", "namespaces")
     assert night.returncode == 0, night.stdout + night.stderr
     with site.store() as store:
-        (row,) = store.repetitions(run_name(night))
-    assert row.status == "ok", row.reason
-    assert {RESTORE, COMMIT, INTERRUPTION} <= row.figures.keys()
-    (told,) = site.home.glob(f"runs/*/*/{query}/*/recovery.json")
-    assert [each["what"] for each in json.loads(told.read_text())["kills"]] == [kill]
+        rows = store.repetitions(run_name(night))
+    assert [row.status for row in rows] == ["ok"] * 3, [row.reason for row in rows]
+    for row in rows:
+        assert {RESTORE, COMMIT, INTERRUPTION} <= row.figures.keys()
+    files = site.home.glob(f"runs/*/*/{query}/*/recovery.json")
+    told = [each["what"] for path in files for each in json.loads(path.read_text())["kills"]]
+    assert told.count(kill) == 3
