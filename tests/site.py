@@ -31,8 +31,7 @@ _GATE = {
     **{"mode": "bounds", "order_seed": None},
     # The tests run beside other load: that the canary is read is tested, not what it says.
     **{"canary": 1, "canary_bound": 9.0, "canary_memory_bound": 9.0},
-    **dict.fromkeys(("canary_unsteady", "canary_memory_unsteady"), 1.0),
-    **{"canary_waiting_unsteady": 1.0, "canary_widening": 0.0, "canary_limits": {}},
+    **{"canary_widening": 0.0, "canary_limits": {}},
 }
 #: Below the ports that outgoing connections get. Each site has a block for both arms.
 _FIRST_PORT, _PORTS = 20_000, 20
