@@ -8,7 +8,7 @@ As a program on a host, by `do` of the request:
     start {command, environment, mark, log} -> {pid, start_ticks}
     owned {mark} or {prefix}                -> {processes: [{pid, start_ticks, command, mark}]}
     end   {mark} or {prefix}, {grace_s}     -> {ended: [the same], left: [the same]}
-    kill  {mark} or {prefix}, {again}       -> {killed: [the same]}
+    kill  {mark} or {prefix}, {again}       -> {killed: how many}
 
 The last three take `pid` and `word` as well: the process with this pid, or those with this word in
 their command line.
@@ -93,7 +93,7 @@ def marked(prefix: str = "") -> dict[Process, str]:
 
 def with_word(mark: str, word: str) -> list[Process]:
     """The processes with a mark that have a word in their command line; see `owned`."""
-    return [x for x in owned(mark) if word.encode() in b" ".join(_words(x.pid))]
+    return [process for process in owned(mark) if _has_word(process, word)]
 
 
 def with_variable(name: str, value: str) -> list[Process]:
@@ -201,12 +201,17 @@ def kill(process: Process, *, again: bool) -> None:
 
 
 def kill_one(mark: str, word: str, draws: random.Random, *, again: bool) -> bool:
-    """Kill one of the processes that `with_word` finds; False if there is none."""
+    """Kill one of the processes that `with_word` finds; False if there is none to kill."""
     found = with_word(mark, word)
-    if not found:
+    return bool(found) and _is_killed(draws.choice(found), again=again)
+
+
+def _is_killed(process: Process, *, again: bool) -> bool:
+    """Kill it; False if it has ended by itself."""
+    try:
+        kill(process, again=again)
+    except ProcessLookupError:
         return False
-    with contextlib.suppress(ProcessLookupError):
-        kill(draws.choice(found), again=again)
     return True
 
 
@@ -222,12 +227,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     if do == "owned":
         return {"processes": _described(_asked(request))}
     if do == "kill":
-        asked = _asked(request)
-        killed = _described(asked)
-        for process in asked:
-            with contextlib.suppress(ProcessLookupError):  # ended meanwhile
-                kill(process, again=request["again"])
-        return {"killed": killed}
+        return {"killed": sum(_is_killed(x, again=request["again"]) for x in _asked(request))}
     if do != "end":
         raise SystemExit(f"processes: cannot {do!r}")
     ended: list[dict[str, Any]] = []
@@ -250,12 +250,16 @@ def _asked(request: dict[str, Any]) -> dict[Process, str]:
         found = marked(request["prefix"])
     else:
         found = dict.fromkeys(owned(request["mark"]), request["mark"])
-    pid, word = request.get("pid"), request.get("word", "").encode()
+    pid, word = request.get("pid"), request.get("word", "")
     return {
         process: mark
         for process, mark in found.items()
-        if pid in (None, process.pid) and word in b" ".join(_words(process.pid))
+        if pid in (None, process.pid) and _has_word(process, word)
     }
+
+
+def _has_word(process: Process, word: str) -> bool:
+    return word.encode() in b" ".join(_words(process.pid))
 
 
 def _words(pid: int) -> list[bytes]:
