@@ -145,7 +145,7 @@ def test_every_arm_has_every_place_as_often() -> None:
 def test_an_arm_with_a_remote_checkpoint_differs_from_its_twin_by_the_storage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_storage, "compiled", lambda build: Path("/classes"))
+    monkeypatch.setattr(remote_storage, "compiled", lambda build, place: Path("/classes"))
     asked: list[dict[str, str]] = []
     fake = SimpleNamespace(work=tmp_path, run=lambda *args, confs, **rest: asked.append(confs))
     one = load_experiments()["remote-state"]
