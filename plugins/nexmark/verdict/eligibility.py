@@ -32,7 +32,10 @@ from nexmark.verdict.measured_night import (
 LEVELS = ("steal", "psi", "load", "throttl", "mhz", "freq")
 """A canary metric that starts so is a level of the host, which may be 0; all others are timings."""
 
-WAITING = ("fsync", "wall_")
+FLUSH = "fsync"
+"""A canary timing that starts so waits for a disk to write."""
+
+WAITING = (FLUSH, "wall_")
 """A canary timing that starts so is mostly waiting, for a disk or a turn: it says nothing against
 CPU time, nor how fast the host is."""
 
@@ -118,7 +121,7 @@ class Grounds:
     def __init__(self, night: MeasuredNight, rules: Gate) -> None:
         """Take the night and the settings."""
         self.night, self.rules = night, rules
-        self._grades: dict[str, Grade] = {}
+        self._grades: dict[tuple[str, bool], Grade] = {}
         self._source_bound = source_bound(night.measured, rules)
 
     def blank(self, query: str, metric: str, value: Value, reason: str) -> QueryVerdict:
@@ -140,8 +143,9 @@ class Grounds:
         query = measured.query
         if query in self.night.invalid:
             return Value.INVALID, self.night.invalid[query]
-        host = self.grade(query)
-        unsteady = host.steadiness is Steadiness.UNSTEADY and metric_of(measured.metric).waits
+        metric = metric_of(measured.metric)
+        host = self.grade(query, flushes=metric.flushes)
+        unsteady = host.steadiness is Steadiness.UNSTEADY and metric.waits
         if unsteady or host.steadiness is Steadiness.BROKEN:
             return Value.INVALID, host.reason
         if query in self.night.missing and _whole(measured.pairs) < MIN_PAIRS:
@@ -165,13 +169,14 @@ class Grounds:
         reason = f"{_whole(pairs)} of {asked} pairs: {verdict.reason}; {missing}"
         return replace(verdict, reason=reason)
 
-    def grade(self, query: str) -> Grade:
-        """Return the grade of the host while a query ran."""
+    def grade(self, query: str, *, flushes: bool = True) -> Grade:
+        """Return the grade of the host while a query ran, for a metric that ``flushes`` or not."""
         group = self.night.groups.get(query, "")
-        if group not in self._grades:
+        if (group, flushes) not in self._grades:
             seen = [canary for canary in self.night.canary if canary.group in ("", group)]
-            self._grades[group] = grade(seen, self.rules)
-        return self._grades[group]
+            seen = [canary for canary in seen if flushes or not canary.metric.startswith(FLUSH)]
+            self._grades[group, flushes] = grade(seen, self.rules)
+        return self._grades[group, flushes]
 
     def widening(self, query: str) -> float:
         """Return the deviation (log) that an unsteady host adds to a query's ratio tonight.

@@ -146,6 +146,25 @@ def test_an_unsteady_host_withholds_the_clock_and_leaves_cpu_time() -> None:
     assert "7.0% apart" in wall.reason
 
 
+@pytest.mark.parametrize(
+    ("metric", "canary", "expected"),
+    [
+        ("restore_s", "fsync_s", Value.OK),
+        ("commit_ms_p50", "fsync_s", Value.INVALID),
+        ("restore_s", "wall_spin_s", Value.INVALID),
+        ("restore_s", "cpu_s", Value.INVALID),
+    ],
+)
+def test_a_disk_that_others_use_leaves_the_restore_its_verdict_and_not_the_commit(
+    metric: str, canary: str, expected: Value
+) -> None:
+    some = night()
+    recovered = tuple(replace(x, metric=metric) for x in some.measured)
+    unsteady = Canary(canary, (1.0,), (1.3,))
+    some = replace(some, measured=(*some.measured, *recovered), canary=(unsteady,))
+    assert verdict(some, metric=metric, before=earlier(15, (CPU, metric))).value is expected
+
+
 def test_an_unsteady_host_leaves_the_size_of_the_state() -> None:
     metrics = (CPU, "state_bytes_max")
     some = night()
