@@ -227,8 +227,8 @@ class Metric:
     only where every repetition is above 0. ``waits``: it may be mostly waiting, for a disk or a
     turn, and has no verdict on an unsteady host. ``flushes``: it may wait for the disk's fsync; if
     not, a disk whose fsync is unsteady says nothing against it. ``tabled``: the result table has a
-    column for it beside the usual ones. ``judged``: the arms are compared by it; what is not says how far the
-    others can be believed.
+    column for it beside the usual ones. ``judged``: the arms are compared by it; what is not says
+    how far the others can be believed.
     """
 
     name: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from nexmark.recovery.checkpoint_files import (
     gaps,
     is_restoring,
     is_uploading,
+    local_stores,
     moment,
     size,
 )
@@ -102,3 +104,12 @@ def test_a_store_that_is_not_open_yet_is_being_restored(tmp_path: Path) -> None:
     assert moment(checkpoint, 0, scratch, since=time.time() + 60) == ("batch", 1)
     write(scratch, "spark-1/StateStoreId(opId=0)-1/workingDir-2/LOCK")
     assert not is_restoring(scratch, 0.0)
+
+
+def test_directories_may_vanish_while_they_are_searched(tmp_path: Path) -> None:
+    for number in range(20):
+        write(tmp_path, f"blockmgr-1/{number}/StateStoreId(opId=0)-{number}/LOCK")
+    stores = local_stores(tmp_path)
+    assert next(stores).name.startswith("StateStoreId")
+    shutil.rmtree(tmp_path / "blockmgr-1")
+    assert list(stores) == []

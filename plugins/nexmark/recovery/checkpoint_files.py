@@ -1,8 +1,14 @@
-"""Reads the state of a running or killed query from the files of its checkpoint here."""
+"""Reads the state of a running or killed query from the files of its checkpoint here.
+
+Spark deletes directories meanwhile. ``Path.glob`` fails on one that vanishes while it looks into
+it; ``glob`` and ``os.walk`` find nothing there.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from glob import iglob
 from pathlib import Path
 from typing import Literal
 
@@ -32,7 +38,7 @@ def moment(
     if is_uploading(checkpoint, planned):
         return "upload", planned
     version = planned + 1
-    written = (checkpoint / "state").glob(f"*/*/**/{version}.*")
+    written = _found(checkpoint / "state", f"*/*/**/{version}.*")
     return ("commit" if any(written) else "batch"), planned
 
 
@@ -43,12 +49,12 @@ def is_uploading(checkpoint: Path, batch: int) -> bool:
     store that has no snapshot of this version yet.
     """
     state, version = checkpoint / "state", batch + 1
-    if any(_bytes(path) for path in state.glob(f"*/*/**/.{version}.*.tmp")):
+    if any(_bytes(path) for path in _found(state, f"*/*/**/.{version}.*.tmp")):
         return True
     begun = _times(checkpoint / "offsets").get(batch)
     return begun is not None and any(
         not (path.parent.parent / f"{version}.zip").exists()
-        for path in state.glob("*/*/**/SSTs/*.sst")
+        for path in _found(state, "*/*/**/SSTs/*.sst")
         if _modified(path) > begun
     )
 
@@ -56,7 +62,7 @@ def is_uploading(checkpoint: Path, batch: int) -> bool:
 def is_restoring(scratch: Path, since: float) -> bool:
     """Whether a RocksDB store made since `since` is not open yet: its state is being loaded."""
     return any(
-        not any(store.glob("workingDir*/LOCK"))
+        not any(_found(store, "workingDir*/LOCK"))
         for store in local_stores(scratch)
         if _modified(store) > since
     )
@@ -64,17 +70,22 @@ def is_restoring(scratch: Path, since: float) -> bool:
 
 def local_stores(scratch: Path) -> Iterator[Path]:
     """The local directories of RocksDB stores below Spark's directory for temporary files."""
-    return scratch.glob("**/StateStoreId*")
+    return _found(scratch, "**/StateStoreId*")
 
 
 def size(directory: Path) -> int:
     """Bytes of all files below a directory, where files may come and go."""
-    return sum(_bytes(path) for path in directory.rglob("*") if path.is_file())
+    return sum(_bytes(Path(at, name)) for at, _, names in os.walk(directory) for name in names)
 
 
 def gaps(times: Mapping[int, float]) -> dict[int, float]:
     """Seconds from the commit before to the commit of each batch but the first."""
     return {batch: times[batch] - times[batch - 1] for batch in times if batch - 1 in times}
+
+
+def _found(directory: Path, pattern: str) -> Iterator[Path]:
+    names = iglob(pattern, root_dir=directory, recursive=True, include_hidden=True)  # noqa: PTH207
+    return map(directory.joinpath, names)
 
 
 def _times(directory: Path) -> dict[int, float]:
