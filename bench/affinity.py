@@ -33,12 +33,19 @@ KILLS = ("none", "executor", "worker")
 
 
 def stores(told: Mapping[str, Any]) -> dict[str, int]:
-    """The stores that the batches from the kill on needed, and loaded; without a kill, all."""
+    """The stores that the batches from the kill on needed, and loaded; without a kill, all.
+
+    Operators whose loads nothing reports do not count.
+    """
     first = min((kill["batch"] for kill in told["kills"]), default=1)
-    lines = [line for line in told["commit"] if line["batch"] >= first]
+    lines = [
+        line
+        for line in told["commit"]
+        if line["batch"] >= first and line["stores_loaded"] is not None
+    ]
     return {
         "needed": sum(line["stores"] or 0 for line in lines),
-        "loaded": sum(line["stores_loaded"] or 0 for line in lines),
+        "loaded": sum(line["stores_loaded"] for line in lines),
     }
 
 

@@ -58,6 +58,18 @@ def test_what_an_engine_does_not_report_is_null_and_not_zero() -> None:
     assert found["stores_loaded_from_checkpoint"] is None
 
 
+@pytest.mark.parametrize("name", ["stateStoreSave", "sessionWindowStateStoreSaveExec"])
+def test_the_operator_that_saves_an_aggregation_says_nothing_of_loading(name: str) -> None:
+    metrics = {"rocksdbLoadLatencyMs": 2, "rocksdbNumLoadedFromDfs": 0}
+    saves = operator(**metrics, rocksdbReplayChangeLogLatencyMs=0) | {"operatorName": name}
+    told = progress() | {"stateOperators": [saves]}
+    found = kill_split(1, KILL, 5.0, COMMITS, [told], float("inf"))
+    assert found["load_s"] is found["replay_s"] is found["stores_loaded_from_checkpoint"] is None
+    assert commit_splits([told])[0]["stores_loaded"] is None
+    joined = told | {"stateOperators": [saves, operator(rocksdbLoadLatencyMs=300)]}
+    assert kill_split(1, KILL, 5.0, COMMITS, [joined], float("inf"))["load_s"] == 0.3
+
+
 def test_a_kill_before_the_next_commit_has_no_interruption_of_its_own() -> None:
     found = kill_split(1, KILL, 5.0, COMMITS, [], 20.0)
     assert found["interruption_s"] is None

@@ -84,11 +84,17 @@ def test_the_hit_rate_counts_the_stores_whose_loads_are_told() -> None:
     told = [
         {"batchId": batch, "stateOperators": [operator(*each)]}
         for batch, each in enumerate(
-            [("symmetricHashJoin", 8), ("symmetricHashJoin", 8), ("stateStoreSave", 2)]
+            [
+                ("symmetricHashJoin", 8),
+                ("symmetricHashJoin", 8),
+                ("dedupe", 2),
+                ("stateStoreSave", 2),
+            ]
         )
     ]
     lines = commit_splits(told)
-    assert [(line["stores"], line["stores_loaded"]) for line in lines] == [(4, 1), (4, 1), (2, 1)]
+    found = [(line["stores"], line["stores_loaded"]) for line in lines]
+    assert found == [(4, 1), (4, 1), (2, 1), (2, None)]
     killed = {"kills": [{"batch": 1}], "commit": lines}
     assert affinity.stores(killed) == {"needed": 6, "loaded": 2}
     row = affinity.row("executor wait-0s", [affinity.stores(killed) | {"restore_s": 1.0}])

@@ -207,17 +207,17 @@ def recovery_figures(directory: Path) -> dict[str, float]:
 def figures_of(told: Mapping[str, Any]) -> dict[str, float]:
     """The metrics of a query whose kills and commits cost what `splits_of` has told.
 
-    Where an engine does not report how long stores were loaded, or reports 0 as of aggregations,
-    whose stores are loaded to be read, it is what the first commit took longer than a regular one.
+    Where an engine does not report how long stores were loaded, as none does of aggregations, it is
+    what the first commit took longer than a regular one.
     """
     commit: dict[int, float] = {}
     for line in told["commit"]:
         commit[line["batch"]] = commit.get(line["batch"], 0.0) + line["commit_s"]
     regular = told["regular_gap_s"] or 0.0
     restores = [
-        kill["load_s"] or max(0.0, kill["first_commit_s"] - regular)
+        max(0.0, kill["first_commit_s"] - regular) if kill["load_s"] is None else kill["load_s"]
         for kill in told["kills"]
-        if kill["load_s"] or kill["first_commit_s"] is not None
+        if kill["load_s"] is not None or kill["first_commit_s"] is not None
     ]
     found = {
         RESTORE: median_of(restores),

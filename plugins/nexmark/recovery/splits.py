@@ -1,18 +1,19 @@
 """The cost of kills and commits, from Spark's progress and the files of the checkpoint.
 
 None stands for what an engine does not report, never 0: metrics of restores exist since Spark 4.1,
-the number of stores loaded from the checkpoint since 4.2.
+the number of stores loaded from the checkpoint since 4.2, and neither for aggregations.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from nexmark.recovery.checkpoint_files import Moment, gaps
+from nexmark_jobs.state_loading import LOAD_MS, loading
 
 _MS = 1000
 #: Parts of a commit by Spark's metric of them, in milliseconds; the first that is there counts.
@@ -24,7 +25,7 @@ _PARTS = {
     "file_sync_s": ("rocksdbCommitFileSyncLatencyMs",),
     "zip_s": ("rocksdbSaveZipFilesLatencyMs",),
 }
-_LOADED = "rocksdbNumLoadedFromDfs"
+_LOADED, _REPLAY_MS = "rocksdbNumLoadedFromDfs", "rocksdbReplayChangeLogLatencyMs"
 _COUNTS = {
     "uploaded_bytes": "rocksdbBytesCopied",
     "files_copied": "rocksdbFilesCopied",
@@ -89,14 +90,14 @@ def kill_split(
         return split
     began = datetime.fromisoformat(first["timestamp"]).timestamp()
     durations = first["durationMs"]
-    replay = _sum(first, "rocksdbReplayChangeLogLatencyMs")
+    replay = _loading(first, _REPLAY_MS)
     return split | {
         "session_start_s": None if kill.restarted is None else round(began - kill.restarted, 3),
         "planning_s": durations.get("queryPlanning", 0) / _MS,
         "load_s": restore_s(first),
         "replay_s": None if replay is None else replay / _MS,
         "first_commit_s": round(min(after) - began, 3) if after else None,
-        "stores_loaded_from_checkpoint": _sum(first, _LOADED),
+        "stores_loaded_from_checkpoint": _loading(first, _LOADED),
     }
 
 
@@ -111,7 +112,7 @@ def commit_splits(progress: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
             **{name: _metric(operator, metric) for name, metric in _COUNTS.items()},
             "state_rows": operator["numRowsTotal"],
             "state_bytes": operator["memoryUsedBytes"],
-            **{"stores": _stores(operator), "stores_loaded": _metric(operator, _LOADED)},
+            **{"stores": _stores(operator), "stores_loaded": loading(operator, _LOADED)},
         }
         for batch in progress
         for operator in batch.get("stateOperators", [])
@@ -120,7 +121,7 @@ def commit_splits(progress: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 
 def restore_s(batch: Mapping[str, Any]) -> float | None:
     """How long state stores loaded in a batch, summed over them; None if the engine is silent."""
-    load = _sum(batch, "rocksdbLoadLatencyMs")
+    load = _loading(batch, LOAD_MS)
     return None if load is None else load / _MS
 
 
@@ -180,6 +181,14 @@ def _part(operator: Mapping[str, Any], metrics: Sequence[str]) -> float | None:
 
 def _sum(batch: Mapping[str, Any], name: str) -> int | None:
     """A metric summed over the stateful operators; None if none reports it."""
-    found = [_metric(operator, name) for operator in batch.get("stateOperators", [])]
-    told = [value for value in found if value is not None]
+    return _total(_metric(operator, name) for operator in batch.get("stateOperators", []))
+
+
+def _loading(batch: Mapping[str, Any], name: str) -> int | None:
+    """As `_sum`, of a metric of loading."""
+    return _total(loading(operator, name) for operator in batch.get("stateOperators", []))
+
+
+def _total(values: Iterable[int | None]) -> int | None:
+    told = [value for value in values if value is not None]
     return sum(told) if told else None

@@ -108,7 +108,7 @@ def test_commits_are_summed_over_operators(tmp_path: Path) -> None:
 
 def test_a_silent_engine_has_its_restore_from_the_gaps(tmp_path: Path) -> None:
     assert figures(tmp_path, told(load_s=None))[RESTORE] == 3.0
-    assert figures(tmp_path, told(load_s=0.0))[RESTORE] == 3.0
+    assert figures(tmp_path, told(load_s=0.0))[RESTORE] == 0.0
     assert RESTORE not in figures(tmp_path, told(load_s=None, first_commit_s=None))
 
 
