@@ -81,17 +81,9 @@ def operator(name: str, instances: int) -> dict[str, object]:
 
 def test_the_hit_rate_counts_the_stores_whose_loads_are_told() -> None:
     """Of a join in the formats 1 and 2 the metrics are of half of its stores."""
-    told = [
-        {"batchId": batch, "stateOperators": [operator(*each)]}
-        for batch, each in enumerate(
-            [
-                ("symmetricHashJoin", 8),
-                ("symmetricHashJoin", 8),
-                ("dedupe", 2),
-                ("stateStoreSave", 2),
-            ]
-        )
-    ]
+    join = operator("symmetricHashJoin", 8)
+    operators = [join, join, operator("dedupe", 2), operator("stateStoreSave", 2)]
+    told = [{"batchId": batch, "stateOperators": [each]} for batch, each in enumerate(operators)]
     lines = commit_splits(told)
     found = [(line["stores"], line["stores_loaded"]) for line in lines]
     assert found == [(4, 1), (4, 1), (2, 1), (2, None)]
