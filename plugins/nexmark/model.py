@@ -225,8 +225,8 @@ class Metric:
     the night red, and lower is better; the others inform. ``bases``: it is measured on each basis
     (columns ``<name>_steady`` and ``<name>_application``). ``positive``: 0 is no value, compared
     only where every repetition is above 0. ``waits``: it may be mostly waiting, for a disk or a
-    turn, and has no verdict on an unsteady host. ``flushes``: it may wait for the disk's fsync; if
-    not, a disk whose fsync is unsteady says nothing against it. ``tabled``: the result table has a
+    turn, and has no verdict on an unsteady host. ``flush_widens``: fsync is only a part of it, so
+    a disk whose fsync is unsteady widens its noise instead. ``tabled``: the result table has a
     column for it beside the usual ones. ``judged``: the arms are compared by it; what is not says
     how far the others can be believed.
     """
@@ -240,7 +240,7 @@ class Metric:
     bases: bool = False
     positive: bool = False
     waits: bool = True
-    flushes: bool = True
+    flush_widens: bool = False
     tabled: bool = False
     judged: bool = True
 
@@ -289,7 +289,7 @@ _KNOWN = (
     Metric(READ_RATE, "records/s", "read", decimals=0, direction=Direction.HIGHER, judged=False),
     Metric(P50, "ms", "p50 ms", decimals=1, tabled=True),
     Metric(P99, "ms", "p99 ms", decimals=1, tabled=True),
-    Metric(RESTORE, "s", "restore s", tabled=True, positive=True, flushes=False),
+    Metric(RESTORE, "s", "restore s", tabled=True, positive=True, flush_widens=True),
     Metric(COMMIT, "ms", "commit ms", decimals=0, tabled=True, positive=True),
     Metric(INTERRUPTION, "s", "away s", decimals=1, tabled=True, positive=True),
     Metric(FIRST_COMMIT, "s", "first commit s", decimals=1, tabled=True, positive=True),

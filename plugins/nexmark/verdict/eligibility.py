@@ -92,8 +92,7 @@ def _grade(canary: Canary, rules: Gate) -> Grade:
     usual = rules.canary_memory_unsteady if memory else rules.canary_unsteady
     bound = rules.canary_memory_bound if memory else rules.canary_bound
     if canary.metric.startswith(WAITING):
-        slow = ratio > math.log1p(rules.canary_waiting_unsteady)
-        return Grade(Steadiness.UNSTEADY, said) if slow else Grade(Steadiness.STEADY)
+        usual, bound = rules.canary_waiting_unsteady, math.inf
     if ratio > math.log1p(bound):
         return Grade(Steadiness.BROKEN, f"{said}, more than {bound:.0%}")
     if ratio > math.log1p(usual):
@@ -121,7 +120,7 @@ class Grounds:
     def __init__(self, night: MeasuredNight, rules: Gate) -> None:
         """Take the night and the settings."""
         self.night, self.rules = night, rules
-        self._grades: dict[tuple[str, bool], Grade] = {}
+        self._grades: dict[tuple[str, tuple[str, ...]], Grade] = {}
         self._source_bound = source_bound(night.measured, rules)
 
     def blank(self, query: str, metric: str, value: Value, reason: str) -> QueryVerdict:
@@ -144,7 +143,7 @@ class Grounds:
         if query in self.night.invalid:
             return Value.INVALID, self.night.invalid[query]
         metric = metric_of(measured.metric)
-        host = self.grade(query, flushes=metric.flushes)
+        host = self._grade(query, (FLUSH,) if metric.flush_widens else ())
         unsteady = host.steadiness is Steadiness.UNSTEADY and metric.waits
         if unsteady or host.steadiness is Steadiness.BROKEN:
             return Value.INVALID, host.reason
@@ -169,14 +168,9 @@ class Grounds:
         reason = f"{_whole(pairs)} of {asked} pairs: {verdict.reason}; {missing}"
         return replace(verdict, reason=reason)
 
-    def grade(self, query: str, *, flushes: bool = True) -> Grade:
-        """Return the grade of the host while a query ran, for a metric that ``flushes`` or not."""
-        group = self.night.groups.get(query, "")
-        if (group, flushes) not in self._grades:
-            seen = [canary for canary in self.night.canary if canary.group in ("", group)]
-            seen = [canary for canary in seen if flushes or not canary.metric.startswith(FLUSH)]
-            self._grades[group, flushes] = grade(seen, self.rules)
-        return self._grades[group, flushes]
+    def grade(self, query: str) -> Grade:
+        """Return the grade of the host while a query ran, for the metric that decides."""
+        return self._grade(query, () if metric_of(self.rules.metric).waits else WAITING)
 
     def widening(self, query: str) -> float:
         """Return the deviation (log) that an unsteady host adds to a query's ratio tonight.
@@ -185,6 +179,15 @@ class Grounds:
         estimate of five pairs by a third of it.
         """
         return self.rules.canary_widening * self.grade(query).apart
+
+    def _grade(self, query: str, passed_over: tuple[str, ...]) -> Grade:
+        """Return the grade without the canaries whose names start like one ``passed_over``."""
+        group = self.night.groups.get(query, "")
+        if (group, passed_over) not in self._grades:
+            seen = [canary for canary in self.night.canary if canary.group in ("", group)]
+            seen = [canary for canary in seen if not canary.metric.startswith(passed_over)]
+            self._grades[group, passed_over] = grade(seen, self.rules)
+        return self._grades[group, passed_over]
 
     def _of_pairs(self, pairs: tuple[Pair, ...]) -> tuple[Value, str] | None:
         for pair in pairs:

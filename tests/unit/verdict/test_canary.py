@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +11,14 @@ import pytest
 
 from nexmark.model import Value
 from nexmark.verdict.eligibility import Steadiness, grade
-from nexmark.verdict.measured_night import Canary, MeasuredNight
-from nexmark.verdict.nightly import judge_night, suspects
+from nexmark.verdict.measured_night import Canary, MeasuredNight, QueryVerdict
+from nexmark.verdict.nightly import judge_night, replay, suspects
 from tests.unit.verdict.gate_builder import (
     CPU,
     around,
     earlier,
     night,
+    quiet_nights,
     rules,
     tonight,
     verdict,
@@ -163,6 +165,28 @@ def test_a_disk_that_others_use_leaves_the_restore_its_verdict_and_not_the_commi
     unsteady = Canary(canary, (1.0,), (1.3,))
     some = replace(some, measured=(*some.measured, *recovered), canary=(unsteady,))
     assert verdict(some, metric=metric, before=earlier(15, (CPU, metric))).value is expected
+
+
+def test_an_unsteady_fsync_widens_the_noise_of_a_restore_and_not_of_cpu_time() -> None:
+    disk = Canary("fsync_s", (1.0,), (1.3,))
+    nights = quiet_nights(15, (CPU, "restore_s"))
+    before = list(replay(nights, rules(metric="restore_s")))
+    some = night(metric="restore_s")
+    usual = judged_by_restore(some, before)
+    found = judged_by_restore(replace(some, canary=(disk,)), before)
+    added = 0.33 * (math.log(1.3) - math.log(1.1))
+    assert usual.noise is not None
+    assert found.noise == pytest.approx(math.hypot(usual.noise, added))
+    assert found.reason.endswith("canary fsync_s: before and after are 30.0% apart, more than 10%")
+    assert verdict(replace(night(), canary=(disk,))).noise == verdict(night()).noise
+
+
+def judged_by_restore(
+    some: MeasuredNight, before: Sequence[Sequence[QueryVerdict]]
+) -> QueryVerdict:
+    found = judge_night(some, before, rules(metric="restore_s"))
+    (only,) = [x for x in found if (x.query, x.metric) == ("q5", "restore_s")]
+    return only
 
 
 def test_an_unsteady_host_leaves_the_size_of_the_state() -> None:
