@@ -71,7 +71,8 @@ def recovery(
         ),
     ] = "driver",
     checkpoint: Annotated[
-        Literal["local", "remote"], typer.Option(help="The disk, or a stand-in for remote storage.")
+        Literal["local", "remote", "hdfs"],
+        typer.Option(help="The disk, a stand-in for remote storage, or an HDFS of this command."),
     ] = "local",
     latency_ms: Latency = None,
     mb_per_s: Bandwidth = None,
@@ -92,8 +93,9 @@ def recovery(
 ) -> int:
     """Kill a query at random moments, restart it from its checkpoint, and compare its result.
 
-    The final table is then in DIR/result, the checkpoint in DIR/checkpoint, and what each kill and
-    commit cost is printed as JSON. 0 if the final table equals the reference, 1 if not.
+    The final table is then in DIR/result, the checkpoint in DIR/checkpoint (not one in HDFS), and
+    what each kill and commit cost is printed as JSON. 0 if the final table equals the reference, 1
+    if not.
     """
     from nexmark.recovery.recovery_run import RecoveryOptions, recover
 
@@ -108,6 +110,7 @@ def recovery(
     rows = rows_per_batch or max(1, events // _BATCHES)
     options = RecoveryOptions(
         *(query, kills, events, tps, seed, rows, state, changelog, kill, remote),
+        hdfs=checkpoint == "hdfs",
         pace_s=pace,
         conf=confs_of(conf),
         servers=bootstrap_servers,
@@ -236,7 +239,7 @@ def _remote(
 ) -> RemoteStorage | None:
     from nexmark.recovery.remote_storage import Fault
 
-    if checkpoint == "local":
+    if checkpoint != "remote":
         given = {"--latency-ms": latency_ms, "--mb-per-s": mb_per_s, "--remote-fault": fault}
         for option, value in given.items():
             if value is not None:

@@ -1,4 +1,4 @@
-"""The jars of the broker and of Spark's Kafka connector: pinned by SHA-256, fetched once.
+"""The jars of the broker, of Spark's Kafka connector, of an HDFS: with their SHA-256, fetched once.
 
 `locks/NAME.lock` lists a set of jars, a line each: `GROUP:ARTIFACT:VERSION SHA256`. Apache Ivy
 fetches them from Maven Central, as `spark-submit --packages` does; it is one of PySpark's jars. An
@@ -107,7 +107,7 @@ def jars(name: str, say: Callable[[str], None]) -> list[Path]:
                 _fetch(name, wanted, directory)
     except TimeoutError:
         raise KafkaError(
-            f"kafka jars {name}: another process has been fetching them for "
+            f"jars {name}: another process has been fetching them for "
             f"{_LOCK_TIMEOUT_S:.0f} s; end it and try again"
         ) from None
     return _files(name)
@@ -139,7 +139,7 @@ def _wrong(directory: Path, wanted: Sequence[Jar]) -> Jar | None:
 
 def _fetch(name: str, wanted: Sequence[Jar], directory: Path) -> None:
     if problem := java_problem() or disk_problem(directory.parent, _BYTES):
-        raise KafkaError(f"kafka jars {name}: {problem}")
+        raise KafkaError(f"jars {name}: {problem}")
     temporary = directory.with_name(f".{name}")
     shutil.rmtree(temporary, ignore_errors=True)
     try:
@@ -148,7 +148,7 @@ def _fetch(name: str, wanted: Sequence[Jar], directory: Path) -> None:
             there = (temporary / bad.file_name).is_file()
             problem = "is not the one in the lock (its SHA-256 differs)" if there else said
             raise KafkaError(
-                f"kafka jars: {bad} {problem}; check the network, or name a repository that has "
+                f"jars: {bad} {problem}; check the network, or name a repository that has "
                 f"it in {paths.conf_dir() / _SETTINGS}"
             )
         temporary.rename(directory)

@@ -1,8 +1,4 @@
-"""Reads the state of a running or killed query from the files of its checkpoint here.
-
-Spark deletes directories meanwhile. ``Path.glob`` fails on one that vanishes while it looks into
-it; ``glob`` and ``os.walk`` find nothing there.
-"""
+"""Reads the state of a running or killed query from the files of its checkpoint."""
 
 from __future__ import annotations
 
@@ -10,18 +6,61 @@ import os
 from collections.abc import Iterator, Mapping
 from glob import iglob
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple, Protocol
 
 Moment = Literal["start", "restore", "batch", "upload", "commit"]
 
 
-def commits(checkpoint: Path) -> dict[int, float]:
+class File(NamedTuple):
+    """A file: its bytes, and when it was modified, in seconds since 1970."""
+
+    size: int
+    modified: float
+
+
+class RemotePlace(Protocol):
+    """A directory that is not of this machine's file system."""
+
+    @property
+    def url(self) -> str:
+        """The directory as Spark is to name it."""
+
+    def __truediv__(self, name: str) -> RemotePlace:
+        """Return a directory below."""
+
+    def files(self) -> dict[str, File]:
+        """See `files`."""
+
+
+Place = Path | RemotePlace
+"""Where a checkpoint is."""
+
+
+def files(place: Place) -> dict[str, File]:
+    """The files below a directory, by their path in it; none if there is no such directory.
+
+    Files and directories may come and go meanwhile. ``os.walk`` passes over a directory that
+    vanishes; ``Path.glob`` would fail.
+    """
+    if not isinstance(place, Path):
+        return place.files()
+    paths = (Path(at, name) for at, _, names in os.walk(place) for name in names)
+    found = {str(path.relative_to(place)): _file(path) for path in paths}
+    return {name: file for name, file in found.items() if file}
+
+
+def commits(checkpoint: Place) -> dict[int, float]:
     """When each batch was committed, in seconds since 1970, by its number."""
     return _times(checkpoint / "commits")
 
 
+def planned(checkpoint: Place) -> dict[int, float]:
+    """When each batch was planned."""
+    return _times(checkpoint / "offsets")
+
+
 def moment(
-    checkpoint: Path, committed_at_start: int, scratch: Path | None = None, since: float = 0.0
+    checkpoint: Place, committed_at_start: int, scratch: Path | None = None, since: float = 0.0
 ) -> tuple[Moment, int]:
     """The work of a query at the moment of the kill, and its batch.
 
@@ -30,42 +69,45 @@ def moment(
     commit: a state store had its version of the batch; batch: all else.
     """
     committed = max(commits(checkpoint), default=-1)
-    planned = max(_times(checkpoint / "offsets"), default=-1)
+    newest = max(planned(checkpoint), default=-1)
     if scratch is not None and committed >= 0 and is_restoring(scratch, since):
-        return "restore", max(planned, committed)
-    if planned <= committed:
+        return "restore", max(newest, committed)
+    if newest <= committed:
         return ("start" if committed == committed_at_start else "batch"), committed + 1
-    if is_uploading(checkpoint, planned):
-        return "upload", planned
-    version = planned + 1
-    written = _found(checkpoint / "state", f"*/*/**/{version}.*")
-    return ("commit" if any(written) else "batch"), planned
+    if is_uploading(checkpoint, newest):
+        return "upload", newest
+    written = (name.rpartition("/")[2] for name in files(checkpoint / "state"))
+    version = f"{newest + 1}."
+    return ("commit" if any(name.startswith(version) for name in written) else "batch"), newest
 
 
-def is_uploading(checkpoint: Path, batch: int) -> bool:
+def is_uploading(checkpoint: Place, batch: int) -> bool:
     """Whether files of the state of a batch are on their way.
 
     A file of this version has a temporary name and content, or an SST is newer than the batch in a
     store that has no snapshot of this version yet.
     """
-    state, version = checkpoint / "state", batch + 1
-    if any(_bytes(path) for path in _found(state, f"*/*/**/.{version}.*.tmp")):
-        return True
-    begun = _times(checkpoint / "offsets").get(batch)
+    state, version = files(checkpoint / "state"), batch + 1
+    for name, file in state.items():
+        last = name.rpartition("/")[2]
+        if last.startswith(f".{version}.") and last.endswith(".tmp") and file.size:
+            return True
+    begun = planned(checkpoint).get(batch)
     return begun is not None and any(
-        not (path.parent.parent / f"{version}.zip").exists()
-        for path in _found(state, "*/*/**/SSTs/*.sst")
-        if _modified(path) > begun
+        name.endswith(".sst")
+        and f"{name.rpartition('/SSTs/')[0]}/{version}.zip" not in state
+        and file.modified > begun
+        for name, file in state.items()
     )
 
 
 def is_restoring(scratch: Path, since: float) -> bool:
     """Whether a RocksDB store made since `since` is not open yet: its state is being loaded."""
-    return any(
-        not any(_found(store, "workingDir*/LOCK"))
-        for store in local_stores(scratch)
-        if _modified(store) > since
-    )
+    for store in local_stores(scratch):
+        made = _file(store)
+        if made and made.modified > since and not any(_found(store, "workingDir*/LOCK")):
+            return True
+    return False
 
 
 def local_stores(scratch: Path) -> Iterator[Path]:
@@ -73,9 +115,9 @@ def local_stores(scratch: Path) -> Iterator[Path]:
     return _found(scratch, "**/StateStoreId*")
 
 
-def size(directory: Path) -> int:
-    """Bytes of all files below a directory, where files may come and go."""
-    return sum(_bytes(Path(at, name)) for at, _, names in os.walk(directory) for name in names)
+def size(place: Place) -> int:
+    """Bytes of all files below a directory."""
+    return sum(file.size for file in files(place).values())
 
 
 def gaps(times: Mapping[int, float]) -> dict[int, float]:
@@ -88,23 +130,13 @@ def _found(directory: Path, pattern: str) -> Iterator[Path]:
     return map(directory.joinpath, names)
 
 
-def _times(directory: Path) -> dict[int, float]:
-    if not directory.is_dir():
-        return {}
-    return {
-        int(path.name): _modified(path) for path in directory.iterdir() if path.name.isdecimal()
-    }
+def _times(place: Place) -> dict[int, float]:
+    return {int(name): file.modified for name, file in files(place).items() if name.isdecimal()}
 
 
-def _bytes(path: Path) -> int:
+def _file(path: Path) -> File | None:
     try:
-        return path.stat().st_size
+        found = path.stat()
     except FileNotFoundError:
-        return 0
-
-
-def _modified(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
+        return None
+    return File(found.st_size, found.st_mtime)

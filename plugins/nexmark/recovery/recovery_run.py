@@ -11,10 +11,11 @@ from typing import Any
 
 from nexmark.engines import Build
 from nexmark.expectations.suites import validate
-from nexmark.recovery.checkpoint_files import commits, size
+from nexmark.recovery.checkpoint_files import Place, commits, size
 from nexmark.recovery.daemons import standalone
 from nexmark.recovery.kill_plan import Kill, kill_plan
 from nexmark.recovery.launcher import CLUSTER, Launcher, last_words
+from nexmark.recovery.mini_hdfs import CONFS, mini_hdfs
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.recovery.splits import commit_splits, kill_split, regular_gap
 from nexmark.recovery.supervisor import RecoveryError, Story, Supervisor, What
@@ -42,6 +43,7 @@ class RecoveryOptions:
         changelog: whether RocksDB uploads changes, in place of snapshots.
         kill: what a kill kills.
         remote: the storage of the checkpoint; None is the local disk.
+        hdfs: whether the checkpoint is in an HDFS of this run, which ends with it.
         pace_s: a batch is due so long after the one before; 0: at once.
         conf: more Spark confs.
         servers: Kafka's brokers, for rows that go to a topic; left out: they go to parquet.
@@ -58,6 +60,7 @@ class RecoveryOptions:
     changelog: bool
     kill: What = "driver"
     remote: RemoteStorage | None = None
+    hdfs: bool = False
     pace_s: float = 0.0
     conf: Mapping[str, str] = field(default_factory=dict)
     servers: str | None = None
@@ -107,7 +110,7 @@ def recover(
     Raises:
         RecoveryError: The query failed by itself.
     """
-    table, checkpoint = out / "result", out / "checkpoint"
+    table = out / "result"
     out.mkdir(parents=True, exist_ok=True)
     repeated = None
     with ExitStack() as stack:
@@ -125,12 +128,15 @@ def recover(
             *(("--pace", str(options.pace_s)) if options.pace_s else ()),
         ]
         batches = -(-options.events // options.rows_per_batch)
+        checkpoint: Place = out / "checkpoint"
+        if options.hdfs:
+            checkpoint = stack.enter_context(mini_hdfs(work, mark, say)) / "checkpoint"
         with _launching(build, options, work, mark, say) as launcher:
             supervisor = Supervisor(
                 launcher,
                 arguments,
                 checkpoint,
-                options.remote.url(checkpoint) if options.remote else str(checkpoint),
+                _url(options, checkpoint),
                 table,
                 options.kill,
                 work / _FAULT_FILE if options.remote and options.remote.fault else None,
@@ -144,16 +150,16 @@ def recover(
         say("comparing the final table with the reference")
         events = events or dumped_events(Launcher(build, {}, work, mark), options.input)
         outcome = validate(options.query, table, events)
+        told = splits_of(story, commits(checkpoint / "checkpoint"), options.pace_s)
+        told |= {"ended_by_itself": story.ends, "checkpoint_bytes": size(checkpoint)}
     return {
         "query": options.query,
         "spark_version": build.version,
         "state": options.state,
         "changelog": options.changelog,
         "kill": options.kill,
-        "checkpoint": _as_json(options.remote),
-        **splits_of(story, commits(checkpoint / "checkpoint"), options.pace_s),
-        "ended_by_itself": story.ends,
-        "checkpoint_bytes": size(checkpoint),
+        "checkpoint": {"kind": "hdfs"} if options.hdfs else _as_json(options.remote),
+        **told,
         "right": outcome.success,
         "failures": list(outcome.failures),
         "rows": _rows(table),
@@ -170,7 +176,7 @@ def _launching(
     say: Callable[[str], None],
 ) -> Iterator[Launcher]:
     remote = options.remote.confs(build, work / _FAULT_FILE) if options.remote else {}
-    confs = options.confs | remote
+    confs = options.confs | remote | (CONFS if options.hdfs else {})
     if options.servers:
         from nexmark.kafka.jars import connector
 
@@ -181,6 +187,13 @@ def _launching(
     else:
         master = "local[2]" if options.kill == "driver" else CLUSTER
         yield Launcher(build, confs, work, mark, master, untimed=options.untimed)
+
+
+def _url(options: RecoveryOptions, checkpoint: Place) -> str:
+    """The checkpoint as Spark is to name it."""
+    if not isinstance(checkpoint, Path):
+        return checkpoint.url
+    return options.remote.url(checkpoint) if options.remote else str(checkpoint)
 
 
 def _as_json(remote: RemoteStorage | None) -> dict[str, Any]:

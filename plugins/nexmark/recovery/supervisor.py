@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nexmark.errors import NexmarkError
-from nexmark.recovery.checkpoint_files import commits, local_stores, moment, size
+from nexmark.recovery.checkpoint_files import Place, commits, local_stores, moment, size
 from nexmark.recovery.daemons import WORKER
 from nexmark.recovery.kill_plan import Kill
 from nexmark.recovery.launcher import EXECUTOR, Running, Starter, last_words, progress
@@ -73,7 +73,7 @@ class Supervisor:
 
     launcher: Starter
     arguments: Sequence[str]
-    checkpoint: Path
+    checkpoint: Place
     url: str
     table: Path
     what: What
@@ -168,6 +168,6 @@ class Supervisor:
         story.ends.append(end)
         self.say(f"the query ended by itself in batch {end['batch']}: {reason[:200]}")
 
-    def _spark(self) -> Path:
+    def _spark(self) -> Place:
         """Where Spark has its checkpoint."""
         return self.checkpoint / "checkpoint"

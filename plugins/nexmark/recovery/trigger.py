@@ -6,7 +6,14 @@ import random
 import time
 from pathlib import Path
 
-from nexmark.recovery.checkpoint_files import commits, gaps, is_restoring, is_uploading
+from nexmark.recovery.checkpoint_files import (
+    Place,
+    commits,
+    gaps,
+    is_restoring,
+    is_uploading,
+    planned,
+)
 from nexmark.recovery.kill_plan import Kill
 
 _DEFAULT_GAP_S = 1.0
@@ -20,7 +27,7 @@ class Trigger:
     """One kill to come, of a query that was started, or lost an executor, at `since`."""
 
     def __init__(
-        self, kill: Kill, checkpoint: Path, scratch: Path, since: float, draws: random.Random
+        self, kill: Kill, checkpoint: Place, scratch: Path, since: float, draws: random.Random
     ) -> None:
         """Look at Spark's `checkpoint` and its local directory `scratch`."""
         self._kill = kill
@@ -61,5 +68,5 @@ class Trigger:
     def _has_committed(self) -> bool:
         batch = self._kill.after_batch
         if batch < 0:
-            return any((self._checkpoint / "offsets").glob("[0-9]*"))
-        return (self._checkpoint / "commits" / str(batch)).exists()
+            return bool(planned(self._checkpoint))
+        return batch in commits(self._checkpoint)
