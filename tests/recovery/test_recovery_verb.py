@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from nexmark.config import paths
+from nexmark.kafka.jars import jars
+from nexmark.recovery.mini_hdfs import JARS
 from nexmark_jobs.host.processes import marked
 from tests.waiting import wait_for
 
@@ -24,6 +26,7 @@ INPUT = ("--events", "6000", "--tps", "100", "--rows-per-batch", "1000")
 def start(home: Path, *options: str) -> subprocess.Popen[str]:
     home.mkdir()
     (home / "builds").symlink_to(paths.builds_dir())
+    (home / "kafka").symlink_to(paths.home() / "kafka")
     command = [str(Path(sys.executable).with_name("nexmark")), "recovery", *options]
     environment = os.environ | {"NEXMARK_HOME": str(home), "TMPDIR": str(home)}
     pipe = subprocess.PIPE
@@ -33,7 +36,7 @@ def start(home: Path, *options: str) -> subprocess.Popen[str]:
 def assert_nothing_left(home: Path) -> None:
     assert [process.command for process in marked(f"{home}|")] == []
     left = {path.name for path in home.iterdir()}
-    assert left <= {"builds", "remote-fs"}, "temporary files, or what RocksDB left behind"
+    assert left <= {"builds", "kafka", "remote-fs"}, "temporary files, or what RocksDB left behind"
 
 
 @pytest.mark.spark
@@ -120,6 +123,27 @@ def test_a_query_that_loses_executors_is_right(
     stdout, stderr = process.communicate(timeout=1800)
     assert process.returncode == 0, stderr
     assert json.loads(stdout)["right"] is True
+    assert_nothing_left(home)
+
+
+@pytest.mark.spark
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["spark-4.3.0", "spark-3.5.9"])
+@pytest.mark.parametrize("state", [("rocksdb",), ("rocksdb", "--changelog"), ("hdfs",)])
+def test_a_query_with_its_checkpoint_in_hdfs_is_right(
+    engine: str, state: tuple[str, ...], tmp_path: Path
+) -> None:
+    home, out = tmp_path / "home", tmp_path / "out"
+    jars(JARS, print)  # the home of the run has a link to them
+    options = ("--engine", engine, "--state", *state, "--checkpoint", "hdfs", "--kills", "3")
+    process = start(home, "--query", "q20", *options, "--out", str(out), *INPUT)
+    stdout, stderr = process.communicate(timeout=900)
+    assert process.returncode == 0, stderr
+    told = json.loads(stdout)
+    assert (told["right"], told["checkpoint"]) == (True, {"kind": "hdfs"})
+    assert len(told["kills"]) == 3
+    assert {"upload", "batch", "restore", "commit"} & {kill["moment"] for kill in told["kills"]}
+    assert told["checkpoint_bytes"] > 0
     assert_nothing_left(home)
 
 
