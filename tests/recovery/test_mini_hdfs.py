@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from nexmark.recovery.checkpoint_files import commits, files, size
-from nexmark.recovery.mini_hdfs import HdfsDirectory, mini_hdfs
+from nexmark.recovery.mini_hdfs import HdfsDirectory, MiniHdfsError, mini_hdfs
 from nexmark_jobs.host.processes import OWNER_VARIABLE, marked
 from tests.waiting import wait_for
 
@@ -44,6 +44,11 @@ def test_it_lists_what_is_written_and_ends_with_its_context(tmp_path: Path) -> N
         assert size(checkpoint) == 1002
         assert marked(mark[OWNER_VARIABLE])
     assert not marked(mark[OWNER_VARIABLE])
+
+
+def test_an_hdfs_that_is_gone_is_one_line() -> None:
+    with pytest.raises(MiniHdfsError, match="--checkpoint hdfs: HDFS does not answer"):
+        commits(HdfsDirectory("hdfs://127.0.0.1:9", "http://127.0.0.1:9", "/checkpoint"))
 
 
 @pytest.mark.long

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import quote
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, build_opener
 
 import nexmark_jobs
 from nexmark.engines.prerequisites import java_program
@@ -33,6 +33,8 @@ CONFS = {"spark.hadoop.dfs.replication": "1"}
 """Spark confs: there is one data node."""
 
 _SOURCE = Path(nexmark_jobs.__file__).parent / "remote_fs" / "MiniHdfs.java"
+_HERE = build_opener(ProxyHandler({}))
+"""Asks this machine, whatever proxy the environment names."""
 _OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
 _START_S = 120
 _CALL_S = 30
@@ -83,13 +85,14 @@ class HdfsDirectory:
 
 
 def _listed(url: str) -> list[dict[str, Any]]:
+    """The entries of a directory; FileNotFoundError: there is none, MiniHdfsError: no HDFS."""
     try:
-        with urlopen(url, timeout=_CALL_S) as answer:
+        with _HERE.open(url, timeout=_CALL_S) as answer:
             found: list[dict[str, Any]] = json.load(answer)["FileStatuses"]["FileStatus"]
-    except HTTPError as error:
-        if error.code == HTTPStatus.NOT_FOUND:
+    except OSError as error:
+        if isinstance(error, HTTPError) and error.code == HTTPStatus.NOT_FOUND:
             raise FileNotFoundError(url) from None
-        raise
+        raise MiniHdfsError(f"--checkpoint hdfs: HDFS does not answer: {error}") from None
     return found
 
 
@@ -113,8 +116,11 @@ def mini_hdfs(
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=output, stderr=output, env={**os.environ, **mark}
         )
+    started = time.monotonic()
     try:
-        yield _up(process, told, log)
+        directory = _up(process, told, log)
+        say(f"HDFS is up after {time.monotonic() - started:.1f} s")
+        yield directory
     finally:
         try:
             process.communicate(timeout=_END_S)  # closes its standard input
