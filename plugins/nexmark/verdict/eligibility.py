@@ -143,7 +143,7 @@ class Grounds:
         if query in self.night.invalid:
             return Value.INVALID, self.night.invalid[query]
         metric = metric_of(measured.metric)
-        host = self._grade(query, (FLUSH,) if metric.flush_widens else ())
+        host = self._graded(query, (FLUSH,) if metric.flush_widens else ())
         unsteady = host.steadiness is Steadiness.UNSTEADY and metric.waits
         if unsteady or host.steadiness is Steadiness.BROKEN:
             return Value.INVALID, host.reason
@@ -170,7 +170,7 @@ class Grounds:
 
     def grade(self, query: str) -> Grade:
         """Return the grade of the host while a query ran, for the metric that decides."""
-        return self._grade(query, () if metric_of(self.rules.metric).waits else WAITING)
+        return self._graded(query, () if metric_of(self.rules.metric).waits else WAITING)
 
     def widening(self, query: str) -> float:
         """Return the deviation (log) that an unsteady host adds to a query's ratio tonight.
@@ -180,7 +180,7 @@ class Grounds:
         """
         return self.rules.canary_widening * self.grade(query).apart
 
-    def _grade(self, query: str, passed_over: tuple[str, ...]) -> Grade:
+    def _graded(self, query: str, passed_over: tuple[str, ...]) -> Grade:
         """Return the grade without the canaries whose names start like one ``passed_over``."""
         group = self.night.groups.get(query, "")
         if (group, passed_over) not in self._grades:
