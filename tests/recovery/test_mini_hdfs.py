@@ -12,10 +12,11 @@ from pathlib import Path
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
+import pyspark
 import pytest
 
 from nexmark.recovery.checkpoint_files import commits, files, size
-from nexmark.recovery.mini_hdfs import HdfsDirectory, MiniHdfsError, mini_hdfs
+from nexmark.recovery.mini_hdfs import JARS, HdfsDirectory, MiniHdfsError, mini_hdfs
 from nexmark_jobs.host.processes import OWNER_VARIABLE, marked
 from tests.waiting import wait_for
 
@@ -44,6 +45,11 @@ def test_it_lists_what_is_written_and_ends_with_its_context(tmp_path: Path) -> N
         assert size(checkpoint) == 1002
         assert marked(mark[OWNER_VARIABLE])
     assert not marked(mark[OWNER_VARIABLE])
+
+
+def test_its_jar_is_of_the_hadoop_of_the_installed_pyspark() -> None:
+    (client,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
+    assert JARS.removeprefix("minihdfs-") == client.stem.removeprefix("hadoop-client-api-")
 
 
 def test_an_hdfs_that_is_gone_is_one_line() -> None:
