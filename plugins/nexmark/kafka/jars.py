@@ -179,11 +179,15 @@ def _ivy(wanted: Sequence[Jar], target: Path) -> str:
     return f"cannot be fetched: {' '.join(problems)[:_MAX_REASON] or 'Ivy says nothing'}"
 
 
+def pyspark_jars() -> Path:
+    """The directory of the jars of the installed PySpark."""
+    found = find_spec("pyspark")
+    return Path((found.origin if found else None) or "pyspark").parent / "jars"
+
+
 def _ivy_jars() -> list[Path]:
     """Ivy and what its command line needs, out of PySpark's jars."""
-    found = find_spec("pyspark")
-    directory = Path((found.origin if found else None) or "pyspark").parent / "jars"
-    return [*directory.glob("ivy-*.jar"), *directory.glob("commons-cli-*.jar")]
+    return [*pyspark_jars().glob("ivy-*.jar"), *pyspark_jars().glob("commons-cli-*.jar")]
 
 
 def _module(wanted: Sequence[Jar]) -> str:

@@ -49,6 +49,14 @@ def files(place: Place) -> dict[str, File]:
     return {name: file for name, file in found.items() if file}
 
 
+def is_committed(checkpoint: Place, batch: int) -> bool:
+    """Whether a batch was committed: asked all the time, so it looks at one file where it can."""
+    directory = checkpoint / "commits"
+    if isinstance(directory, Path):
+        return (directory / str(batch)).exists()
+    return str(batch) in directory.files()
+
+
 def commits(checkpoint: Place) -> dict[int, float]:
     """When each batch was committed, in seconds since 1970, by its number."""
     return _times(checkpoint / "commits")

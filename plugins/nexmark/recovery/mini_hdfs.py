@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -24,7 +23,7 @@ from urllib.request import ProxyHandler, build_opener
 import nexmark_jobs
 from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
-from nexmark.kafka.jars import jars
+from nexmark.kafka.jars import jars, pyspark_jars
 from nexmark.recovery.checkpoint_files import File
 
 JARS = "minihdfs-3.5.0"
@@ -107,9 +106,7 @@ def mini_hdfs(
         KafkaError: Its jar cannot be fetched.
     """
     told, log = work / "hdfs.txt", work / "hdfs.log"
-    found = find_spec("pyspark")
-    spark = Path((found.origin if found else None) or "pyspark").parent / "jars"
-    classes = ":".join([*map(str, jars(JARS, say)), f"{spark}/*"])
+    classes = ":".join([*map(str, jars(JARS, say)), f"{pyspark_jars()}/*"])
     command = [str(java_program("java")), *_OPTIONS, "-cp", classes]
     command += [str(_SOURCE), str(work / "hdfs"), str(told)]
     with log.open("wb") as output:

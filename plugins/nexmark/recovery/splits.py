@@ -7,13 +7,13 @@ the number of stores loaded from the checkpoint since 4.2, and neither for aggre
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from nexmark.recovery.checkpoint_files import Moment, gaps
-from nexmark_jobs.state_loading import LOAD_MS, loading
+from nexmark_jobs.state_metrics import LOAD_MS, LOADED, REPLAY_MS, state_metric
 
 _MS = 1000
 #: Parts of a commit by Spark's metric of them, in milliseconds; the first that is there counts.
@@ -25,7 +25,6 @@ _PARTS = {
     "file_sync_s": ("rocksdbCommitFileSyncLatencyMs",),
     "zip_s": ("rocksdbSaveZipFilesLatencyMs",),
 }
-_LOADED, _REPLAY_MS = "rocksdbNumLoadedFromDfs", "rocksdbReplayChangeLogLatencyMs"
 _COUNTS = {
     "uploaded_bytes": "rocksdbBytesCopied",
     "files_copied": "rocksdbFilesCopied",
@@ -90,14 +89,14 @@ def kill_split(
         return split
     began = datetime.fromisoformat(first["timestamp"]).timestamp()
     durations = first["durationMs"]
-    replay = _loading(first, _REPLAY_MS)
+    replay = _sum(first, REPLAY_MS)
     return split | {
         "session_start_s": None if kill.restarted is None else round(began - kill.restarted, 3),
         "planning_s": durations.get("queryPlanning", 0) / _MS,
         "load_s": restore_s(first),
         "replay_s": None if replay is None else replay / _MS,
         "first_commit_s": round(min(after) - began, 3) if after else None,
-        "stores_loaded_from_checkpoint": _loading(first, _LOADED),
+        "stores_loaded_from_checkpoint": _sum(first, LOADED),
     }
 
 
@@ -109,10 +108,10 @@ def commit_splits(progress: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
             "operator": operator["operatorName"],
             "commit_s": operator.get("commitTimeMs", 0) / _MS,
             **{name: _part(operator, metrics) for name, metrics in _PARTS.items()},
-            **{name: _metric(operator, metric) for name, metric in _COUNTS.items()},
+            **{name: state_metric(operator, metric) for name, metric in _COUNTS.items()},
             "state_rows": operator["numRowsTotal"],
             "state_bytes": operator["memoryUsedBytes"],
-            **{"stores": _stores(operator), "stores_loaded": loading(operator, _LOADED)},
+            **{"stores": _stores(operator), "stores_loaded": state_metric(operator, LOADED)},
         }
         for batch in progress
         for operator in batch.get("stateOperators", [])
@@ -121,7 +120,7 @@ def commit_splits(progress: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 
 def restore_s(batch: Mapping[str, Any]) -> float | None:
     """How long state stores loaded in a batch, summed over them; None if the engine is silent."""
-    load = _loading(batch, LOAD_MS)
+    load = _sum(batch, LOAD_MS)
     return None if load is None else load / _MS
 
 
@@ -169,26 +168,13 @@ def _less(away: float | None, regular: float | None) -> float | None:
     return None if away is None else round(max(0.0, away - (regular or 0.0)), 3)
 
 
-def _metric(operator: Mapping[str, Any], name: str) -> int | None:
-    value = operator.get("customMetrics", {}).get(name)
-    return None if value is None else int(value)
-
-
 def _part(operator: Mapping[str, Any], metrics: Sequence[str]) -> float | None:
-    found = (_metric(operator, name) for name in metrics)
+    found = (state_metric(operator, name) for name in metrics)
     return next((value / _MS for value in found if value is not None), None)
 
 
 def _sum(batch: Mapping[str, Any], name: str) -> int | None:
     """A metric summed over the stateful operators; None if none reports it."""
-    return _total(_metric(operator, name) for operator in batch.get("stateOperators", []))
-
-
-def _loading(batch: Mapping[str, Any], name: str) -> int | None:
-    """As `_sum`, of a metric of loading."""
-    return _total(loading(operator, name) for operator in batch.get("stateOperators", []))
-
-
-def _total(values: Iterable[int | None]) -> int | None:
-    told = [value for value in values if value is not None]
+    found = [state_metric(operator, name) for operator in batch.get("stateOperators", [])]
+    told = [value for value in found if value is not None]
     return sum(told) if told else None

@@ -10,6 +10,7 @@ from nexmark.recovery.checkpoint_files import (
     Place,
     commits,
     gaps,
+    is_committed,
     is_restoring,
     is_uploading,
     planned,
@@ -69,4 +70,4 @@ class Trigger:
         batch = self._kill.after_batch
         if batch < 0:
             return bool(planned(self._checkpoint))
-        return batch in commits(self._checkpoint)
+        return is_committed(self._checkpoint, batch)
