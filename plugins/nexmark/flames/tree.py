@@ -11,6 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -67,7 +68,7 @@ class Profile:
     counts: Mapping[Stack, int]
     cpu_s_per_mevent: float
 
-    @property
+    @cached_property
     def samples(self) -> int:
         """The number of samples."""
         return sum(self.counts.values())
