@@ -7,13 +7,21 @@ import tempfile
 from pathlib import Path
 
 import nexmark_jobs
-from nexmark.config import paths
-from nexmark.engines import Build, local_environment
+from nexmark.config import load, paths
+from nexmark.engines import Build, local_environment, resolve
 from nexmark.engines.class_archive import ClassArchive, spark_conf_dir
 from nexmark_jobs.host.leases import locked
 from tests.quick_jvm import QUICK_JVM
 
 _MAKING_S = 600
+
+
+def share_builds(home: Path) -> None:
+    """Let a home have the builds that `make run` has, and the newest engine's archive."""
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "builds").symlink_to(paths.builds_dir())
+    newest = next(iter(load().engines.values()))
+    share_class_archive(resolve(newest.build, paths.builds_dir()), home)
 
 
 def share_class_archive(build: Build, home: Path) -> None:

@@ -13,6 +13,12 @@ from xdist.scheduler import LoadScopeScheduling
 from nexmark import config
 from nexmark.config import paths
 from nexmark.engines import Build, resolve
+from tests.quick_jvm import QUICK_JVM
+
+#: Of Spark that a test's Python starts, by itself or as a process.
+os.environ.setdefault(
+    "PYSPARK_SUBMIT_ARGS", f'--conf "spark.driver.defaultJavaOptions={QUICK_JVM}" pyspark-shell'
+)
 
 
 @pytest.hookimpl(wrapper=True)

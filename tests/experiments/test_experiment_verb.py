@@ -15,6 +15,7 @@ import pytest
 
 from nexmark.config import paths
 from nexmark_jobs.host.processes import marked
+from tests.class_archive import share_builds
 from tests.quick_jvm import QUICK_JVM
 from tests.waiting import wait_for
 
@@ -38,7 +39,7 @@ def start(home: Path, *options: str) -> subprocess.Popen[str]:
     conf = home / "conf"
     shutil.copytree(paths.conf_dir(), conf)
     (conf / "experiments.yaml").write_text(ENTRY)
-    (home / "builds").symlink_to(paths.builds_dir())
+    share_builds(home)
     command = [str(Path(sys.executable).with_name("nexmark")), "experiment", *options]
     own = {"NEXMARK_HOME": str(home), "NEXMARK_CONF": str(conf), "TMPDIR": str(home)}
     pipe = subprocess.PIPE

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.config import paths
 from nexmark_jobs.host.processes import marked
+from tests.class_archive import share_builds
 from tests.kafka.conftest import share_jars
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 def start(home: Path, *options: str) -> subprocess.Popen[str]:
     share_jars(home)
-    (home / "builds").symlink_to(paths.builds_dir())
+    share_builds(home)
     (home / "tmp").mkdir()
     command = [str(Path(sys.executable).with_name("nexmark")), "latency", *options]
     environment = os.environ | {"NEXMARK_HOME": str(home), "TMPDIR": str(home / "tmp")}

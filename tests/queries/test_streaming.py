@@ -20,6 +20,7 @@ from nexmark_jobs.progress import combine
 from nexmark_jobs.run_query import run
 from tests.queries.conftest import RunJob, write_topic
 from tests.queries.event_builders import at, auction, bid, person
+from tests.quick_jvm import QUICK_JVM
 
 pytestmark = pytest.mark.spark
 
@@ -221,7 +222,8 @@ def test_failing_query_is_reported_in_one_line_and_leaves_nothing(tmp_path: Path
     write_topic(tmp_path / "topic" / "a.json", [bid(number) for number in range(1000)])
     before = set(tmp_path.iterdir())
     script = Path(__file__).parents[2] / "nexmark_jobs" / "run_query.py"
-    submit = "--conf spark.sql.shuffle.partitions=1 --driver-memory 1g pyspark-shell"
+    submit = "--conf spark.sql.shuffle.partitions=1 --driver-memory 1g"
+    submit += f' --driver-java-options "{QUICK_JVM}" pyspark-shell'
     environment = {"PYSPARK_SUBMIT_ARGS": submit, "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
         [

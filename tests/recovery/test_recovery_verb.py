@@ -16,6 +16,7 @@ from nexmark.config import paths
 from nexmark.kafka.jars import jars
 from nexmark.recovery.mini_hdfs import JARS
 from nexmark_jobs.host.processes import marked
+from tests.class_archive import share_builds
 from tests.waiting import wait_for
 
 MOMENTS = ("start", "restore", "batch", "upload", "commit")
@@ -24,8 +25,7 @@ INPUT = ("--events", "6000", "--tps", "100", "--rows-per-batch", "1000")
 
 
 def start(home: Path, *options: str) -> subprocess.Popen[str]:
-    home.mkdir()
-    (home / "builds").symlink_to(paths.builds_dir())
+    share_builds(home)
     (home / "kafka").symlink_to(paths.home() / "kafka")
     command = [str(Path(sys.executable).with_name("nexmark")), "recovery", *options]
     environment = os.environ | {"NEXMARK_HOME": str(home), "TMPDIR": str(home)}
@@ -36,7 +36,8 @@ def start(home: Path, *options: str) -> subprocess.Popen[str]:
 def assert_nothing_left(home: Path) -> None:
     assert [process.command for process in marked(f"{home}|")] == []
     left = {path.name for path in home.iterdir()}
-    assert left <= {"builds", "kafka", "remote-fs"}, "temporary files, or what RocksDB left behind"
+    own = {"builds", "kafka", "no-spark-conf", "remote-fs"}
+    assert left <= own, "temporary files, or what RocksDB left behind"
 
 
 @pytest.mark.spark

@@ -36,8 +36,8 @@ def home() -> Path:
 
 
 def builds_dir() -> Path:
-    """The cache of Spark builds."""
-    return home() / "builds"
+    """The cache of Spark builds; a link to another home's shares the class archives of that."""
+    return (home() / "builds").resolve()
 
 
 def run_dir(dag_id: str, run_id: str) -> Path:

@@ -33,7 +33,6 @@ from nexmark.recovery.remote_storage import RemoteStorage
 _MIN_INTERVALS = 2
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_NOT_TIMED = {_JAVA_OPTIONS: C1}
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def quick(experiment: Experiment) -> Experiment:
     """The same to see that all arms run and agree: two small batches, compiled by C1 only."""
     arms = {}
     for name, arm in experiment.arms.items():
-        options = f"{_NOT_TIMED[_JAVA_OPTIONS]} {arm.conf.get(_JAVA_OPTIONS, '')}".strip()
+        options = f"{C1} {arm.conf.get(_JAVA_OPTIONS, '')}".strip()
         arms[name] = arm.model_copy(update={"conf": {**arm.conf, _JAVA_OPTIONS: options}})
     small = {"sizes": (2000,), "batches": 2, "warmup_batches": 1}
     return experiment.model_copy(update={"arms": arms, **small})
@@ -134,7 +133,7 @@ class Trial:
                 next(iter(self.builds.values())),
                 "dump_events.py",
                 [*arguments, "--events-per-file", str(rows)],
-                confs=_NOT_TIMED,
+                confs={},
                 memory=entry.memory,
                 name=f"{name}.dump",
             )
@@ -158,7 +157,7 @@ class Trial:
             self.builds[arm],
             "run_query.py",
             [*arguments, "--result", str(self.applications.work / name / RESULT)],
-            confs=confs | ({} if sampled else _NOT_TIMED) | dict(one.conf),
+            confs=confs | dict(one.conf),
             memory=one.memory or self.experiment.memory,
             name=name,
             sampled=sampled,

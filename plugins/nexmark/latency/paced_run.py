@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from nexmark.config import paths
 from nexmark.engines import Build
+from nexmark.engines.short_runs import untimed_options
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.latency.figures import LatencyFigures
 from nexmark.latency.measuring import LatencyError, Measuring, Pace
@@ -89,8 +90,10 @@ class PacedRuns:
         if not target.is_dir():
             script = paths.repository() / "nexmark_jobs" / "dump_events.py"
             arguments = ["--events", str(count), "--tps", str(rate), "--out", str(target)]
+            quick = untimed_options(self.build.spark_home, self.build.version)
+            confs = {"spark.driver.extraJavaOptions": quick}
             done = subprocess.run(
-                self._submit("local[2]", [str(script), *arguments, "--format", "json"], {}),
+                self._submit("local[2]", [str(script), *arguments, "--format", "json"], confs),
                 env=dict(self.environment),
                 capture_output=True,
                 text=True,
