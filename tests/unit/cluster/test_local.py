@@ -30,6 +30,7 @@ from nexmark.engines.class_archive import ClassArchive
 from nexmark.model import Arm
 from nexmark_jobs.host.ports import is_free, listener
 from nexmark_jobs.host.processes import end, owned, start_detached
+from tests.quick_jvm import QUICK_JVM
 
 Factory = Callable[..., LocalCluster]
 
@@ -158,7 +159,9 @@ def submit(cluster: LocalCluster, directory: Path, *options: str) -> subprocess.
         [
             *(str(spark_home / "bin" / "spark-submit"), "--master", cluster.config.master_url),
             *("--conf", "spark.ui.enabled=false", "--conf", "spark.executor.memory=512m"),
-            *("--driver-memory", "512m", *options, str(program)),
+            *("--conf", f"spark.executor.extraJavaOptions={QUICK_JVM}"),
+            *("--driver-java-options", QUICK_JVM, "--driver-memory", "512m"),
+            *(*options, str(program)),
         ],
         env=environment,
         cwd=directory,
