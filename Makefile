@@ -26,7 +26,7 @@ env: .venv/.run ## Create .venv with what a run needs
 	@touch $@
 # Where the development tools are installed, they stay.
 .venv/.run .venv/.dev: .venv/bin/uv requirements.lock requirements-dev.lock pyproject.toml
-	$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes $(if $(filter %.dev,$@)$(wildcard .venv/.dev),requirements-dev.lock,requirements.lock)
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes $(if $(filter %.dev,$@)$(wildcard .venv/.dev),requirements-dev.lock,requirements.lock)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@touch .venv/.run $@
 env-dev: .venv/.dev ## Create .venv with the test and lint tools as well
@@ -39,8 +39,8 @@ ui: .venv/.run ## Start Airflow with these DAGs on 127.0.0.1 (Ctrl-C ends it)
 check: lint ## Lint, types, and the tests without Spark: minutes
 	$(PYTEST) -n 2 -m "not spark and not slow and not long" tests/unit tests/docs
 
-test: lint ## Everything but the long tests; HOSTS=yes: with the ones on hosts (root)
-	$(PYTEST) -n 3 --no-loadscope-reorder $(if $(filter yes,$(HOSTS)),,--ignore=tests/cluster) -m "not long"
+test: lint ## Every part; ALL=yes: whole nights of every kind and the tests on hosts, too (root)
+	$(PYTEST) -n 3 --no-loadscope-reorder $(if $(filter yes,$(ALL)),-m "not long",--ignore=tests/cluster -m "not long and not extended")
 test-long: .venv/.dev ## The tests that take minutes by themselves: before a release
 	$(PYTEST) -m long --ignore=tests/cluster tests
 test-cluster: .venv/.dev ## The tests on three hosts in namespaces (root); FAULTS=all has every fault

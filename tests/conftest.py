@@ -67,7 +67,7 @@ ENGINES = tuple(config.load().engines)
 
 
 def engines(*often: str, of: Sequence[str] = ENGINES) -> pytest.MarkDecorator:
-    """A test for each engine `of` those; only `often` run in `make test`, the others take long."""
+    """A test for each engine `of` those; all but `often` are long."""
     marks = {engine: [] if engine in often else [pytest.mark.long] for engine in of}
     return pytest.mark.parametrize(
         "engine", [pytest.param(engine, marks=own) for engine, own in marks.items()]

@@ -107,6 +107,7 @@ def test_a_range_without_any_build_says_so_for_each_date_and_starts_nothing(site
 
 
 @pytest.mark.slow
+@pytest.mark.extended
 def test_every_date_has_its_night_and_one_without_a_build_is_no_failure(site: Site) -> None:
     run = backfill(site, "--engine", ENGINE, "--from", "2026-11-01", "--to", "2026-11-03")
     assert run.returncode == 1, run.stdout + run.stderr

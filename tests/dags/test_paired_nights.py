@@ -23,7 +23,7 @@ from nexmark.verdict.order import MIN_FRESH_PAIRS
 from tests.dags.earlier_nights import make_past
 from tests.site import ENGINE, Site, make_site, run_name
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
 PAIRS, NIGHTS = 3, 4
 ARMS = ("candidate", "baseline", "control", "slowed")

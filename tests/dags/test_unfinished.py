@@ -39,7 +39,7 @@ from nexmark.errors import NexmarkError
 from nexmark_jobs.host.processes import Process, end
 from tests.unit.store.postgresql import server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.extended]
 
 DAG_ID = "long_nights"
 #: Airflow keeps a run with a teardown for a scheduler, as every night has one.

@@ -23,13 +23,13 @@ from tests.conftest import ENGINES, engine_environment, engines
 
 RECORDED = Path(__file__).parents[1] / "data" / "recorded_nexmark_10k.jsonl.gz"
 NEWEST, OLDEST = FULL = (ENGINES[0], ENGINES[-1])
-"""These run every query: in `make test` the newest on 30,000 generated events, in `make test-long`
-both on 100,000, the recorded topic and the boundary events."""
+"""These run every query: in CI the newest on 30,000 generated events, in `make test-long` both on
+100,000, the recorded topic and the boundary events."""
 SECONDS = 100
 """Of event time, whatever the number of events: all windows and sessions come to an end."""
 KINDS = ("q1", "q5", "q6", "q8", "q11", "q13", "q16", "q18", "q20")
-"""Other engines run these on a small input: projection, windows, last n, a union of streams,
-sessions, a broadcast, distinct counts, de-duplication, a join."""
+"""`make test`, and the engines between, run these on a small input: projection, windows, last n, a
+union of streams, sessions, a broadcast, distinct counts, de-duplication, a join."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,21 @@ def test_generated_events(
     generated: Callable[[int], Events],
     tmp_path: Path,
 ) -> None:
-    queries = tuple(QUERIES) if engine in FULL else KINDS
-    assert_all_right(engine_build(engine), generated(30_000), tmp_path, queries)
+    assert_all_right(engine_build(engine), generated(30_000), tmp_path, KINDS)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.extended
+@engines(NEWEST, of=FULL)
+def test_generated_events_of_the_other_queries(
+    engine: str,
+    engine_build: Callable[[str], Build],
+    generated: Callable[[int], Events],
+    tmp_path: Path,
+) -> None:
+    others = tuple(query for query in QUERIES if query not in KINDS)
+    assert_all_right(engine_build(engine), generated(30_000), tmp_path, others)
 
 
 @pytest.mark.slow
@@ -104,6 +117,7 @@ def test_recorded_events(engine: str, engine_build: Callable[[str], Build], tmp_
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.extended
 @engines(OLDEST)
 def test_boundary_events(engine: str, engine_build: Callable[[str], Build], tmp_path: Path) -> None:
     """What a verification run reads beside the generated events."""

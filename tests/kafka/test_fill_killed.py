@@ -32,7 +32,14 @@ def records(broker: BrokerOfTests, topic: str) -> int | None:
     return found.get(topic)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.extended),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.extended),
+        signal.SIGKILL,
+    ],
+)
 def test_a_fill_that_is_ended_halfway(
     how: signal.Signals, broker: BrokerOfTests, events: Path
 ) -> None:

@@ -16,7 +16,7 @@ from nexmark_jobs.host.processes import marked
 from tests.kafka.conftest import share_jars
 from tests.site import ENGINE, Site, make_site, run_name
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tests.kafka.test_source import generated, source, with_connector
 
 __all__ = ["with_connector"]
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
 QUERIES = ("q0", "q9", "q18")
 """A projection; two scans, windows and ties by event number; rows that replace earlier ones."""

@@ -61,6 +61,7 @@ def test_a_killed_query_is_right_and_its_costs_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.extended
 def test_an_executor_is_lost_with_the_state_on_remote_storage(tmp_path: Path) -> None:
     home, out = tmp_path / "home", tmp_path / "out"
     given = ("--query", "q20", "--kills", "1", "--kill", "executor", *REMOTE)

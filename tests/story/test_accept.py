@@ -13,7 +13,7 @@ from tests.site import ENGINE, Site
 from tests.story.signing_off import DAG_ID as SIGN_OFF
 from tests.story.signing_off import SignOff
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
 
 def accept(airflow: Airflow, site: Site, run: str, **conf: Any) -> tuple[str, list[str]]:

@@ -19,7 +19,7 @@ from tests.airflow_site import Airflow
 from tests.site import ENGINE, TINY, Site
 from tests.story.signing_off import DAG_ID, SCALE, SignOff, answer, ended, wait_for_question
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.extended]
 
 
 @pytest.fixture(scope="module")
