@@ -250,15 +250,12 @@ def _nearest(rows: Sequence[Run], figure: Callable[[Run], float | None]) -> list
 
 
 def _counting(rows: Iterable[RepetitionRow]) -> list[RepetitionRow]:
-    return [row for row in rows if row.status == "ok" and row.stage == Stage.FIRST]
+    return [row for row in rows if row.ok and row.stage == Stage.FIRST]
 
 
 def _figure(row: RepetitionRow | None, column: str) -> float | None:
     """Return the figure in a column, or of a metric without one; None if it does not count."""
-    if row is None or row.status != "ok":
-        return None
-    value = getattr(row, column) if hasattr(row, column) else (row.figures or {}).get(column)
-    return None if value is None else float(value)
+    return row.figure(column) if row is not None and row.ok else None
 
 
 def _ratio(candidate: float | None, baseline: float | None) -> float | None:

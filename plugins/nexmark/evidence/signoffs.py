@@ -60,17 +60,14 @@ def signoffs_of(store: Store, dags: Collection[str]) -> list[SignOff]:
     """Return the sign-offs, the newest first."""
     rows = history.nights(store, set(dags) & {SIGNOFF_DAG_ID}, SHOWN)
     builds = {build.id: build for build in store.builds({row.build_id for row in rows})}
-    lines = lines_of(store, rows)
-    places = {row.id: Path(row.directory) for row in history.directories(store, rows)}
-    return [_signoff(x, builds.get(x.night.build_id), places[x.night.id]) for x in lines]
+    return [_signoff(x, builds.get(x.night.build_id)) for x in lines_of(store, rows)]
 
 
 def signoff_page(store: Store, night: NightRow) -> tuple[SignOff, list[SealedBundle]]:
     """Return one sign-off, and what each bundle of it says, checked."""
-    directory = Path(night.directory)
     (line,) = lines_of(store, [night])
-    signoff = _signoff(line, store.build(night.build_id), directory)
-    return signoff, [_bundle(directory, x) for x in signoff.decisions]
+    signoff = _signoff(line, store.build(night.build_id))
+    return signoff, [_bundle(Path(night.directory), x) for x in signoff.decisions]
 
 
 def evidence_file(night: NightRow, bundle: str) -> Path | None:
@@ -111,7 +108,8 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _signoff(line: NightLine, build: BuildRow | None, directory: Path) -> SignOff:
+def _signoff(line: NightLine, build: BuildRow | None) -> SignOff:
+    directory = Path(line.night.directory)
     found = directory.glob(f"{_BUNDLES}/{EVIDENCE}")
     decisions = [_decision(path, path.stat().st_mtime_ns) for path in found]
     decisions.sort(key=lambda one: (len(one.bundle), one.bundle), reverse=True)

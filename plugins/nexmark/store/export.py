@@ -1,4 +1,4 @@
-"""The whole results database as files: CSV, or Parquet by way of DuckDB, which reads JSON lines.
+"""The whole results database as files: CSV or Parquet.
 
 And the paired nights as CSV for ``python -m nexmark.verdict --nights``, which judges them again:
 measurements only, no acceptances, no settings of the gate. A query that is not proven right has one
@@ -9,13 +9,14 @@ row. A night that taught the gate nothing has 0 in the column ``teaches``.
 import csv
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import JSON, Boolean, Column, Float, Integer, select
+from sqlalchemy import Boolean, Column, Float, Integer, select
 from sqlalchemy.orm import Session
 
 from nexmark.config.paths import safe_name
@@ -120,20 +121,14 @@ def _canaries(session: Session, run: str) -> Iterator[dict[str, Any]]:
         }
 
 
-FORMATS = ("parquet", "csv")
-_AT_ONCE = 200
-_TYPES: tuple[tuple[type[Any], str], ...] = (
-    (Utc, "TIMESTAMPTZ"),
-    (Boolean, "BOOLEAN"),
-    (Integer, "BIGINT"),
-    (Float, "DOUBLE"),
-)
-_TEXT = "VARCHAR"
+_AT_ONCE, _ROW_GROUP = 200, 50_000
+_MOMENT = "moment"
+_TYPES = ((Utc, _MOMENT), (Boolean, "bool"), (Integer, "int64"), (Float, "double"))
 _PACKED = "series"
 _CUMULATIVE = ("executors", "python", "driver", "busy", "steal")
-_SERIES = {"sampler_cores": "DOUBLE", "executor_count": "BIGINT", "executor_ends": _TEXT}
-_SAMPLE = {"repetition_id": "BIGINT", "host": _TEXT, "time": "DOUBLE"} | dict.fromkeys(
-    _CUMULATIVE, "DOUBLE"
+_SERIES = {"sampler_cores": "double", "executor_count": "int64", "executor_ends": "string"}
+_SAMPLE = {"repetition_id": "int64", "host": "string"} | dict.fromkeys(
+    ("time", *_CUMULATIVE), "double"
 )
 
 Rows = Iterable[Mapping[str, Any]]
@@ -159,7 +154,7 @@ def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
 
 @dataclass(frozen=True)
 class ExportedTable:
-    """A table to be written: its columns with DuckDB's names of their types, and its rows."""
+    """A table to be written: its columns with Arrow's names of their types, and its rows."""
 
     name: str
     columns: Mapping[str, str]
@@ -185,63 +180,42 @@ def write_csv(table: ExportedTable, path: Path) -> int:
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(table.columns)
-        return _each(
-            table.rows, lambda row: writer.writerow([plain(row[x]) for x in table.columns])
-        )
+        count = 0
+        for row in table.rows:
+            values = (_text(row[x]) for x in table.columns)
+            writer.writerow(x.isoformat() if isinstance(x, datetime) else x for x in values)
+            count += 1
+    return count
 
 
 def write_parquet(table: ExportedTable, path: Path) -> int:
     """Write a table as Parquet; return how many rows it has."""
-    import duckdb
+    import pyarrow as pa
+    from pyarrow import parquet
 
-    lines = path.with_suffix(".jsonl")
-    with lines.open("w", encoding="utf-8") as stream:
-        count = _each(table.rows, lambda row: stream.write(_line(row, table.columns) + "\n"))
-    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in table.columns.items())
-    source = f"read_json({_text(lines)}, format='newline_delimited', columns={{{columns}}})"
-    options = "FORMAT parquet, COMPRESSION zstd"
+    moment = pa.timestamp("us", "UTC")
+    fields = [(x, moment if kind == _MOMENT else kind) for x, kind in table.columns.items()]
+    schema, rows, count = pa.schema(fields), iter(table.rows), 0
     try:
-        with duckdb.connect() as connection:
-            connection.execute("SET threads = 1")  # the rows stay in their order
-            connection.execute(f"COPY (SELECT * FROM {source}) TO {_text(path)} ({options})")
-    except duckdb.Error as error:
+        with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+            while group := list(islice(rows, _ROW_GROUP)):
+                values = {name: [_text(row[name]) for row in group] for name in schema.names}
+                writer.write_table(pa.table(values, schema))
+                count += len(group)
+    except pa.ArrowException as error:
         raise StoreError(f"cannot write {path.name}: {error}; try FORMAT=csv") from error
-    lines.unlink()
     return count
 
 
-def plain(value: Any) -> Any:
-    """Return a value as CSV and JSON have it: moments in ISO 8601, JSON as its text."""
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+def _text(value: Any) -> Any:
+    """Return JSON as its text, any other value as it is."""
     if isinstance(value, dict | list | tuple):
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return value
 
 
-def _each(rows: Rows, write: Callable[[Mapping[str, Any]], object]) -> int:
-    count = 0
-    for row in rows:
-        write(row)
-        count += 1
-    return count
-
-
-def _line(row: Mapping[str, Any], columns: Iterable[str]) -> str:
-    return json.dumps({name: plain(row[name]) for name in columns}, ensure_ascii=False)
-
-
-def _text(path: Path) -> str:
-    """Return a path as a literal of DuckDB."""
-    return "'" + str(path).replace("'", "''") + "'"
-
-
 def _type(column: Column[Any]) -> str:
-    if isinstance(column.type, JSON):
-        return _TEXT
-    return next((name for kind, name in _TYPES if isinstance(column.type, kind)), _TEXT)
+    return next((name for kind, name in _TYPES if isinstance(column.type, kind)), "string")
 
 
 def _stored(session: Session) -> Iterator[SeriesRow]:

@@ -7,12 +7,11 @@ that did not run leaves its place empty, with the reason.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Row, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, load_only
 
 from nexmark.attribution.explained import Observed, Plan
 from nexmark.measure.executed_plan import Part
@@ -39,25 +38,7 @@ from nexmark.store.table_rows import (
 )
 from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, canaries_of, pairs_of
 
-_KEY = ("query", "arm", "stage", "number", "status", "reason")
-
-
-@dataclass(frozen=True)
-class _Repeated:
-    """A repetition as the gate sees it; ``figures`` by the column of a metric on a basis."""
-
-    query: str
-    arm: str
-    stage: int
-    number: int
-    status: str
-    reason: str | None
-    figures: Mapping[str, float | None]
-
-    @property
-    def name(self) -> str:
-        fresh = "fresh " if self.stage == Stage.FRESH else ""
-        return f"{self.arm} {fresh}repetition {self.number}"
+_KEY = ("query", "arm", "stage", "number", "status", "reason", "figures")
 
 
 def read_night(
@@ -103,23 +84,16 @@ def read_night(
 
 def _repetitions(
     session: Session, run: str, arms: Iterable[str], queries: Sequence[str] | None
-) -> list[_Repeated]:
+) -> list[RepetitionRow]:
+    row = RepetitionRow
     names = {metric.column(basis) for metric in METRICS.values() for basis in Basis}
-    stored = [name for name in sorted(names) if name in RepetitionRow.__table__.columns]
-    columns = [getattr(RepetitionRow, name) for name in (*_KEY, *stored)]
-    query = select(RepetitionRow.figures, *columns).where(
-        RepetitionRow.night_id == run, RepetitionRow.arm.in_(arms), RepetitionRow.stage.in_(JUDGED)
-    )
+    columns = [getattr(row, x) for x in (*_KEY, *names) if x in row.__table__.columns]
+    query = select(row).options(load_only(*columns, raiseload=True))
+    query = query.where(row.night_id == run, row.arm.in_(arms), row.stage.in_(JUDGED))
     if queries is not None:
-        query = query.where(RepetitionRow.query.in_(queries))
-    key = (RepetitionRow.query, RepetitionRow.stage, RepetitionRow.number)
-    return [
-        _Repeated(
-            **{name: getattr(row, name) for name in _KEY},
-            figures={**(row.figures or {}), **{name: getattr(row, name) for name in stored}},
-        )
-        for row in session.execute(query.order_by(*key, RepetitionRow.arm.desc()))
-    ]
+        query = query.where(row.query.in_(queries))
+    order = (row.query, row.stage, row.number, row.arm.desc())
+    return list(session.scalars(query.order_by(*order)))
 
 
 def _validations(
@@ -134,29 +108,29 @@ def _validations(
 
 
 def _measured(
-    metric: Metric, query: str, rows: Sequence[_Repeated], arms: tuple[str, str]
+    metric: Metric, query: str, rows: Sequence[RepetitionRow], arms: tuple[str, str]
 ) -> Measured | None:
     """Return a metric of a query; None where it was not measured, or is 0 and must not be."""
-    used = [row for row in rows if row.status == Status.OK]
+    used = [row for row in rows if row.ok]
     basis = ""
     if metric.bases and used:
         steady = metric.column(Basis.STEADY)
-        basis = one_basis(row.figures.get(steady) for row in used)
+        basis = one_basis(row.figure(steady) for row in used)
     column = metric.column(basis)
-    values = [row.figures.get(column) for row in used]
+    values = [row.figure(column) for row in used]
     if metric.positive and not all(value and value > 0 for value in values):
         return None
     if all(value is None for value in values):
         return None
     first, fresh = (
-        pairs_of(((x.number, x.arm, x.figures.get(column)) for x in used if x.stage == stage), arms)
+        pairs_of(((x.number, x.arm, x.figure(column)) for x in used if x.stage == stage), arms)
         for stage in JUDGED
     )
     return Measured(query, metric.name, first, fresh, basis)
 
 
 def _invalid(
-    rows: Sequence[_Repeated], validations: Sequence[Row[Any]], arms: tuple[str, str]
+    rows: Sequence[RepetitionRow], validations: Sequence[Row[Any]], arms: tuple[str, str]
 ) -> dict[str, str]:
     """Return why a query is not proven right; the baseline was verified when it was accepted."""
     reasons: dict[str, str] = {}
@@ -169,7 +143,7 @@ def _invalid(
     for one in rows:
         if one.status == Status.INVALID:
             reasons.setdefault(one.query, f"{one.name}: {one.reason}")
-        elif (one.status, one.arm) == (Status.OK, Arm.CANDIDATE) and one.query not in verified:
+        elif one.ok and one.arm == Arm.CANDIDATE and one.query not in verified:
             reasons.setdefault(one.query, "its result was not verified")
     return reasons
 

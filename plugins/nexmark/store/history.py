@@ -4,7 +4,7 @@ Nights are the runs of ``dags``, the DAGs whose runs the reader may see; verdict
 version of the gate that judged a night.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ _NIGHT = tuple(
     getattr(NightRow, name)
     for name in (
         *("id", "dag_id", "run_id", "engine", "workload", "cluster", "build_id", "mode", "shape"),
-        *("started", "grade", "repetitions", "queries", "teaches"),
+        *("started", "grade", "repetitions", "queries", "teaches", "directory"),
     )
 )
 
@@ -72,12 +72,6 @@ def nights(
         query = query.where(NightRow.build_id == build)
     order = (NightRow.started.desc(), NightRow.id.desc())
     return _all(store, query.order_by(*order).limit(limit).offset(offset))
-
-
-def directories(store: Reader, rows: Iterable[Row[Any]]) -> Sequence[Row[Any]]:
-    """Return id and run directory of nights."""
-    query = select(NightRow.id, NightRow.directory).where(NightRow.id.in_([row.id for row in rows]))
-    return _all(store, query)
 
 
 def count_nights(store: Reader, dags: Collection[str]) -> int:

@@ -10,12 +10,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, select, tuple_
+from sqlalchemy import ColumnElement, delete, exists, select, tuple_
 from sqlalchemy.orm import Session
 
 from nexmark.measure.cpu_series import pack
 from nexmark.measure.measurement import Measurement
-from nexmark.model import CPU, Value
+from nexmark.model import CPU, Arm, Value
 from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
 from nexmark.store.connecting import open_engine, writing
 from nexmark.store.gate_input import read_night
@@ -102,7 +102,8 @@ class Store(Reader):
         night.candidate_conf = night.candidate_conf or None
         with self._writing() as session:
             before = session.get(NightRow, record.run)
-            if before is not None and before.shape != night.shape and self._rows(session, night.id):
+            measured = exists().where(RepetitionRow.night_id == night.id)
+            if before and before.shape != night.shape and session.scalar(select(measured)):
                 raise StoreError(
                     f"run {record.run}: it was measured on another workload or cluster before;"
                     " start a new run"
@@ -123,7 +124,11 @@ class Store(Reader):
         with self._writing() as session:
             self._known(session, record.run)
             before = session.scalar(select(RepetitionRow).where(*_where(row, _REPETITION)))
-            if self._is_baseline(session, record.run, record.query):
+            accepted = (
+                AcceptanceRow.night_id == record.run,
+                AcceptanceRow.query == record.query,
+            )
+            if session.scalar(select(exists().where(*accepted))):
                 figures = ("status", *Measurement.__dataclass_fields__)
                 if before and all(getattr(before, x) == getattr(row, x) for x in figures):
                     return
@@ -150,16 +155,6 @@ class Store(Reader):
 
     def _writing(self) -> AbstractContextManager[Session]:
         return self._session(writing(self._engine))
-
-    @staticmethod
-    def _rows(session: Session, run: str) -> bool:
-        where = RepetitionRow.night_id == run
-        return session.scalar(select(RepetitionRow.id).where(where).limit(1)) is not None
-
-    @staticmethod
-    def _is_baseline(session: Session, run: str, query: str) -> bool:
-        where = (AcceptanceRow.night_id == run, AcceptanceRow.query == query)
-        return session.scalar(select(AcceptanceRow.id).where(*where).limit(1)) is not None
 
     @staticmethod
     def _plan(session: Session, result: Mapping[str, Any]) -> str | None:
@@ -303,7 +298,8 @@ class Store(Reader):
             for row in self.verdicts(night.id)
             if row.decides and row.value == Value.SOURCE_BOUND
         }
-        problems = {**bound, **self.missing(night.id), **self.wrong(night.id)}
+        alone = self.paired_night(night.id, (Arm.CANDIDATE, Arm.CANDIDATE))
+        problems = {**bound, **alone.missing, **alone.invalid}
         arms = self.arms(night.id)
         for query in queries:
             done = len(arms[query].repetitions) if query in arms else 0

@@ -135,6 +135,19 @@ class RepetitionRow(Base):
         """Tell whether the repetition counts."""
         return self.status == Status.OK
 
+    @property
+    def name(self) -> str:
+        """Its name among the judged repetitions of its query."""
+        fresh = "fresh " if self.stage == Stage.FRESH else ""
+        return f"{self.arm} {fresh}repetition {self.number}"
+
+    def figure(self, column: str) -> float | None:
+        """Return the figure in a column, or of a metric without one."""
+        if column in self.__table__.columns:
+            value: float | None = getattr(self, column)
+            return value
+        return (self.figures or {}).get(column)
+
 
 _KINDS: dict[Any, Any] = {str: String(255), int: BigInteger, float: Double, tuple[str, ...]: JSON}
 MEASURED = {

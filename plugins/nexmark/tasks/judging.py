@@ -116,16 +116,17 @@ def _judge_by_bounds(night: Night, store: "Store") -> "list[QueryVerdict]":
     from nexmark.verdict.eligibility import source_bound
 
     place = (night.engine.name, night.workload.name, night.cluster.name)
+    measured = store.paired_night(night.name)
     return judge_queries(
         night.queries,
         store.arms(night.name),
         store.baseline(*place),
-        store.invalid(night.name),
+        measured.invalid,
         night.gate,
         workload=night.workload.name,
         repetitions=night.workload.repetitions,
-        missing=store.missing(night.name),
-        source_bound=source_bound(store.paired_night(night.name).measured, night.gate),
+        missing=measured.missing,
+        source_bound=source_bound(measured.measured, night.gate),
     )
 
 

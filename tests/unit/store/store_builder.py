@@ -122,7 +122,7 @@ def series(host: str = "nexmark02") -> SeriesRecord:
         None,
         (9.0, 10.0, 12.5),
         None,
-        True,
+        1,
         0.001,
     )
     return SeriesRecord(cpu, Path(f"q5/samples-{host}.jsonl"))
