@@ -1,12 +1,11 @@
 """How good the measurement is: the gate's self-test and what it sees, and the hosts of a night."""
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from nexmark.config import paths
@@ -43,8 +42,6 @@ class Seen:
     mde: float | None
     noise: float | None
     calibrating: bool
-    share: float = 0.0
-    """Of the widest bar."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +94,7 @@ def gate_health(store: Store, dags: Collection[str]) -> GateHealth:
     tests = {engine: self_tests(store, engine, dags=dags) for engine in engines}
     found = (test for own in tests.values() for test in own.rows)
     recent = sorted(found, key=lambda x: x.judged, reverse=True)[:LISTED]
-    tallies = history.tallies(store, [night.id for night in nights[:CHARTED]])
+    tallies = history.tallies(store, nights[:CHARTED])
     return GateHealth(
         tuple((name, own.rates) for name, own in tests.items() if own.rows),
         tuple(_series(store, nights[:NIGHTS])),
@@ -124,15 +121,13 @@ def seen_of(rows: Iterable[Any]) -> list[Seen]:
         )
         for query, own in grouped(rows, attrgetter("query")).items()
     ]
-    widest = max((one.mde or 0 for one in seen), default=0) or 1
-    shares = (replace(one, share=(one.mde or 0) / widest) for one in seen)
-    return sorted(shares, key=lambda one: -(one.mde or 0))
+    return sorted(seen, key=lambda one: -(one.mde or 0))
 
 
 def _series(store: Store, nights: Sequence[Any]) -> Iterable[ComparedNights]:
     place = attrgetter("engine", "workload", "cluster", "mode", "shape")
     for (engine, workload, cluster, mode, _), own in grouped(nights, place).items():
-        rows = history.visible(store, [night.id for night in own], CPU) if mode != "bounds" else ()
+        rows = history.figures(store, [night.id for night in own], CPU) if mode != "bounds" else ()
         yield ComparedNights(engine, workload, cluster, mode, len(own), tuple(seen_of(rows)))
 
 
@@ -165,11 +160,11 @@ class CanaryMedian:
 
 def canary_of(rows: Iterable[CanaryRow]) -> list[CanaryMedian]:
     """Return the median reading of each host and metric, before and after the queries."""
-    known: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
-    for row in rows:
-        if row.value is not None:
-            known[row.host, row.metric, row.moment].append(row.value)
-    return [CanaryMedian(*place, median(own), len(own)) for place, own in sorted(known.items())]
+    known = (row for row in rows if row.value is not None)
+    return [
+        CanaryMedian(*place, median(row.value for row in own), len(own))
+        for place, own in sorted(grouped(known, attrgetter("host", "metric", "moment")).items())
+    ]
 
 
 def host_facts(night: NightRow) -> dict[str, Mapping[str, Any]]:
@@ -181,30 +176,27 @@ def host_facts(night: NightRow) -> dict[str, Mapping[str, Any]]:
     return found if isinstance(found, dict) else {}
 
 
-def hosts_of(rows: Iterable[Any]) -> list[NightHost]:
-    """Return the hosts of a night from least, mean and most of each reading."""
+def hosts_of(rows: Iterable[CanaryRow]) -> list[NightHost]:
+    """Return the hosts of a night from the readings of its canary."""
     from nexmark.verdict.eligibility import WAITING, is_level
 
-    found: dict[str, dict[tuple[str, str], Any]] = {}
-    for row in rows:
-        found.setdefault(row.host, {})[row.metric, row.moment] = row
     hosts = []
-    for name, readings in sorted(found.items()):
+    for name, own in sorted(grouped(rows, attrgetter("host")).items()):
+        known = [row for row in own if row.value is not None]
+        means = {
+            place: fmean(row.value for row in some)
+            for place, some in grouped(known, attrgetter("metric", "moment")).items()
+        }
         drifts = {
-            metric: readings[metric, "after"].mean / readings[metric, "before"].mean
-            for metric, moment in readings
-            if moment == "before"
-            and (metric, "after") in readings
-            and not (is_level(metric) or metric.startswith(WAITING))
-            and readings[metric, "before"].mean
-            and readings[metric, "after"].mean
+            metric: after / before
+            for (metric, moment), before in means.items()
+            if moment == "before" and not (is_level(metric) or metric.startswith(WAITING))
+            if before and (after := means.get((metric, "after")))
         }
         worst = max(drifts, key=lambda x: max(drifts[x], 1 / drifts[x]), default="")
-        levels = (_most(readings, level) for level in ("steal_percent", "load_1m", "throttled"))
+        levels = (
+            max((row.value for row in known if row.metric == level), default=None)
+            for level in ("steal_percent", "load_1m", "throttled")
+        )
         hosts.append(NightHost(name, drifts.get(worst), worst, *levels))
     return hosts
-
-
-def _most(readings: dict[tuple[str, str], Any], metric: str) -> float | None:
-    found = (row.most for (name, _), row in readings.items() if name == metric)
-    return max((x for x in found if x is not None), default=None)

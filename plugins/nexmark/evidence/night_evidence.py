@@ -176,15 +176,20 @@ SORTS: Mapping[str, Callable[[QueryLine], tuple[Any, ...]]] = {
 def make_report(store: Store, run: str) -> Report:
     """Return the report of a run; StoreError when the run is not known."""
     night = store.find_run(run)
-    return _report(store, night, rows_of(store, night), gate_health.self_tests_of(store, night))
+    repetitions = store.repetitions(night.id, leave_out=("batch_list", "confs"))
+    return _report(store, night, repetitions, gate_health.self_tests_of(store, night))
 
 
 def _report(
-    store: Store, night: NightRow, rows: Sequence[Row], tests: gate_health.SelfTests
+    store: Store,
+    night: NightRow,
+    repetitions: Sequence[RepetitionRow],
+    tests: gate_health.SelfTests,
 ) -> Report:
+    rows = rows_of(store, night, repetitions)
     suite, upgrades = suite_of(store, night), Upgrades(tuple(store.compatibility(night.id)))
     what, why, after = summary(night, rows, suite, upgrades.red)
-    explained = attribution_lines(store, night, rows)
+    explained = attribution_lines(store, night, rows, repetitions)
     lines = (what, why, *explained, after, *health(night, rows, tests))
     alarms = tuple(alarm_lines(store, night))
     return Report(night, tuple(rows), lines, failed(rows, suite), alarms, upgrades)
@@ -195,15 +200,16 @@ def night_evidence(
 ) -> NightEvidence:
     """Return what is known of a night; ``deep``: also why each of its queries changed."""
     repetitions = store.repetitions(night.id, leave_out=("batch_list",))
-    rows, tests = rows_of(store, night, repetitions), gate_health.self_tests_of(store, night)
-    report = _report(store, night, rows, tests)
+    tests = gate_health.self_tests_of(store, night)
+    report = _report(store, night, repetitions, tests)
     what, why, *explained = report.lines
     what = re.sub("^NIGHT (FAILED|OK|NOT JUDGED): ", "", what)
     trust = [line for line in explained if line.startswith("Gate: ")]
     todo = next(line for line in explained if line.startswith("Next: "))
     verdicts = store.verdicts(night.id)
     arms = arms_of(repetitions, _accepted_arms(store, verdicts))
-    judged = any(row.verdict for row in rows)
+    judged = any(row.verdict for row in report.rows)
+    canaries = store.canaries(night.id)
     before, after = history.neighbours(store, night)
     return NightEvidence(
         night=night,
@@ -215,19 +221,19 @@ def night_evidence(
         todo=todo.removeprefix("Next: "),
         explained=tuple(x for x in explained if x not in (todo, *trust)),
         health=tuple(line.removeprefix("Gate: ") for line in trust),
-        lines=tuple(lines_of(rows, verdicts, arms)),
+        lines=tuple(lines_of(report.rows, verdicts, arms)),
         suite=next((row for row in verdicts if row.query == SUITE), None),
         builds=tuple(builds_of(store, night, verdicts)),
         verdicts=tuple(verdicts),
         validations=tuple(store.validations(night.id)),
-        hosts=tuple(gate_health.hosts_of(history.hosts(store, night.id))),
+        hosts=tuple(gate_health.hosts_of(canaries)),
         host_names=tuple(sorted({host for row in repetitions for host in row.hosts or ()})),
         host_facts=gate_health.host_facts(night),
-        canary=tuple(gate_health.canary_of(store.canaries(night.id))),
+        canary=tuple(gate_health.canary_of(canaries)),
         confs=confs_by_arm(row for row in repetitions if row.stage in STAGES),
         self_tests=tests,
         acks=tuple(acks_for(store, night)),
-        reproduce={x.query: reproduce(store, night, x.query) for x in rows if x.red},
+        reproduce={x.query: reproduce(store, night, x.query) for x in report.rows if x.red},
         attributions=attributions(store, night, night.queries) if deep else {},
         before=before,
         after=after,
@@ -268,11 +274,13 @@ def builds_of(store: Store, night: NightRow, verdicts: Iterable[VerdictRow]) -> 
             compared.setdefault((build, row.baseline_run), []).append(row.query)
     rows = store.builds({night.build_id, *(build for build, _ in compared)})
     known = defaultdict(lambda: ("", ""), {x.id: (x.version, x.source) for x in rows})
-    build = night.build_id
-    roles = [BuildRole("candidate", build, *known[build], tuple(night.queries))]
-    for (build, run), own in compared.items():
-        roles.append(BuildRole("baseline", build, *known[build], tuple(own), run))
-    return roles
+    return [
+        BuildRole("candidate", night.build_id, *known[night.build_id], tuple(night.queries)),
+        *(
+            BuildRole("baseline", build, *known[build], tuple(own), run)
+            for (build, run), own in compared.items()
+        ),
+    ]
 
 
 def _accepted_arms(store: Store, verdicts: Iterable[VerdictRow]) -> dict[str, list[RepetitionRow]]:

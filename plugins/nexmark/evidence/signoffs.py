@@ -4,10 +4,9 @@ import hashlib
 import json
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.errors import NexmarkError
@@ -121,14 +120,10 @@ def _signoff(line: NightLine, build: BuildRow | None) -> SignOff:
 def _decision(path: Path, _: int) -> SignOffDecision:
     """Read a decision; a bundle is read-only, so once is enough."""
     try:
-        made: Any = json.loads(path.read_text(encoding="utf-8"))["decision"]
+        made = json.loads(path.read_text(encoding="utf-8"))["decision"]
+        return replace(SignOffDecision(**made), bundle=path.parent.name)
     except (OSError, ValueError, KeyError, TypeError):
-        made = {}
-    made = made if isinstance(made, dict) else {}
-    names = ("choice", "who", "when", "reason", "objection")
-    texts = {name: str(made.get(name) or "") for name in names}
-    texts["choice"] = texts["choice"] or "cannot be read"
-    return SignOffDecision(**texts, signed_off=made.get("signed_off"), bundle=path.parent.name)
+        return SignOffDecision("cannot be read", bundle=path.parent.name)
 
 
 def _bundle(directory: Path, decision: SignOffDecision) -> SealedBundle:

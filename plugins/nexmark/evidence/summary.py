@@ -241,11 +241,12 @@ class Upgrades:
             return ()
         counted = Counter(row.outcome for row in self.rows)
         classes = ", ".join(f"{number} {outcome}" for outcome, number in counted.most_common())
-        lines = [f"Running queries, from the baseline to the candidate and back: {classes}."]
-        lines += [
-            f"Upgrade of {row.query}: {row.outcome} (forward {row.forward}, back "
-            f"{row.backward}; plans: {row.plans}): {shorten(row.reason, _WIDTH)}"
-            for row in self.rows
-            if row.red
-        ]
-        return tuple(lines)
+        return (
+            f"Running queries, from the baseline to the candidate and back: {classes}.",
+            *(
+                f"Upgrade of {row.query}: {row.outcome} (forward {row.forward}, back "
+                f"{row.backward}; plans: {row.plans}): {shorten(row.reason, _WIDTH)}"
+                for row in self.rows
+                if row.red
+            ),
+        )

@@ -3,12 +3,9 @@
 from nexmark.store.records import (
     Accepted,
     BuildRecord,
-    CanaryRecord,
     CompatibilityRecord,
-    ExperimentRecord,
     NightRecord,
     RepetitionRecord,
-    SelfTestRecord,
     SeriesRecord,
     ValidationRecord,
 )
@@ -18,13 +15,10 @@ from nexmark.store.store_error import Refused, StoreError, UnknownNight
 __all__ = [
     "Accepted",
     "BuildRecord",
-    "CanaryRecord",
     "CompatibilityRecord",
-    "ExperimentRecord",
     "NightRecord",
     "Refused",
     "RepetitionRecord",
-    "SelfTestRecord",
     "SeriesRecord",
     "Store",
     "StoreError",

@@ -10,7 +10,6 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -59,7 +58,10 @@ def write_nights(session: Session, directory: Path) -> dict[str, int]:
 def rows_of(session: Session, night: NightRow) -> Iterator[dict[str, Any]]:
     """Return the rows of one night."""
     judged = read_night(session, night)
-    positions = _positions(session, night.id)
+    names = ("query", "arm", "stage", "number", "position")
+    columns = (getattr(RepetitionRow, name) for name in names)
+    repetitions = session.execute(select(*columns).where(RepetitionRow.night_id == night.id))
+    positions = {tuple(place): position for *place, position in repetitions}
     own = {"night": night.id, "teaches": int(night.teaches)}
     facts = {**own, "asked": judged.asked, "queries": " ".join(judged.expected)}
     for row in (*_figures(judged), *_wrong(judged)):
@@ -100,12 +102,6 @@ def _row(one: Measured, stage: int, pair: int, arm: str, value: float) -> dict[s
     }
 
 
-def _positions(session: Session, run: str) -> dict[tuple[Any, ...], int | None]:
-    columns = (RepetitionRow.query, RepetitionRow.arm, RepetitionRow.stage, RepetitionRow.number)
-    query = select(*columns, RepetitionRow.position).where(RepetitionRow.night_id == run)
-    return {tuple(key): position for *key, position in session.execute(query)}
-
-
 def _canaries(session: Session, run: str) -> Iterator[dict[str, Any]]:
     query = select(CanaryRow).where(CanaryRow.night_id == run)
     readings = session.scalars(query.order_by(CanaryRow.taken, CanaryRow.id))
@@ -131,6 +127,7 @@ _SAMPLE = {"repetition_id": "int64", "host": "string"} | dict.fromkeys(
     ("time", *_CUMULATIVE), "double"
 )
 
+Columns = Mapping[str, str]
 Rows = Iterable[Mapping[str, Any]]
 
 
@@ -142,8 +139,8 @@ def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
     try:
         with whole_directory(directory.resolve()) as temporary:
             written = {
-                f"{table.name}.{form}": _WRITERS[form](table, temporary / f"{table.name}.{form}")
-                for table in tables(session)
+                f"{name}.{form}": _WRITERS[form](columns, rows, temporary / f"{name}.{form}")
+                for name, columns, rows in tables(session)
             }
             return {**written, **write_nights(session, temporary)}
     except OSError as error:
@@ -152,53 +149,47 @@ def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
         ) from error
 
 
-@dataclass(frozen=True)
-class ExportedTable:
-    """A table to be written: its columns with Arrow's names of their types, and its rows."""
+def tables(session: Session) -> Iterator[tuple[str, Columns, Rows]]:
+    """Return every table: its name, its columns with Arrow's names of their types, and its rows.
 
-    name: str
-    columns: Mapping[str, str]
-    rows: Rows
-
-
-def tables(session: Session) -> Iterator[ExportedTable]:
-    """Return every table; ``samples`` are cumulative CPU-seconds, as in ``sample_series``."""
+    ``samples`` are cumulative CPU-seconds, as in ``sample_series``.
+    """
     for table in Base.metadata.sorted_tables:
         columns = {column.name: _type(column) for column in table.columns}
         if table.name == SeriesRow.__tablename__:
             del columns[_PACKED]
-            yield ExportedTable(table.name, columns | _SERIES, _series(session))
-            yield ExportedTable("samples", _SAMPLE, _samples(session))
+            yield table.name, columns | _SERIES, _series(session)
+            yield "samples", _SAMPLE, _samples(session)
         else:
             statement = select(table).order_by(*table.primary_key.columns)
             rows = session.execute(statement.execution_options(yield_per=_AT_ONCE))
-            yield ExportedTable(table.name, columns, (dict(row) for row in rows.mappings()))
+            yield table.name, columns, rows.mappings()
 
 
-def write_csv(table: ExportedTable, path: Path) -> int:
+def write_csv(columns: Columns, rows: Rows, path: Path) -> int:
     """Write a table as CSV, nothing where there is NULL; return how many rows it has."""
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(table.columns)
+        writer.writerow(columns)
         count = 0
-        for row in table.rows:
-            values = (_text(row[x]) for x in table.columns)
+        for row in rows:
+            values = (_text(row[x]) for x in columns)
             writer.writerow(x.isoformat() if isinstance(x, datetime) else x for x in values)
             count += 1
     return count
 
 
-def write_parquet(table: ExportedTable, path: Path) -> int:
+def write_parquet(columns: Columns, rows: Rows, path: Path) -> int:
     """Write a table as Parquet; return how many rows it has."""
     import pyarrow as pa
     from pyarrow import parquet
 
     moment = pa.timestamp("us", "UTC")
-    fields = [(x, moment if kind == _MOMENT else kind) for x, kind in table.columns.items()]
-    schema, rows, count = pa.schema(fields), iter(table.rows), 0
+    schema = pa.schema([(x, moment if kind == _MOMENT else kind) for x, kind in columns.items()])
+    left, count = iter(rows), 0
     try:
         with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
-            while group := list(islice(rows, _ROW_GROUP)):
+            while group := list(islice(left, _ROW_GROUP)):
                 values = {name: [_text(row[name]) for row in group] for name in schema.names}
                 writer.write_table(pa.table(values, schema))
                 count += len(group)

@@ -8,10 +8,10 @@ that did not run leaves its place empty, with the reason.
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TypeVar
 
-from sqlalchemy import Row, select
-from sqlalchemy.orm import Session, load_only
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session, defer
 
 from nexmark.attribution.explained import Observed, Plan
 from nexmark.measure.executed_plan import Part
@@ -36,9 +36,10 @@ from nexmark.store.table_rows import (
     RepetitionRow,
     ValidationRow,
 )
-from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, canaries_of, pairs_of
+from nexmark.verdict.measured_night import Measured, MeasuredNight, canaries_of, pairs_of
 
-_KEY = ("query", "arm", "stage", "number", "status", "reason", "figures")
+_OfArms = TypeVar("_OfArms", RepetitionRow, ValidationRow)
+_LARGE = (RepetitionRow.batch_list, RepetitionRow.confs, RepetitionRow.latency)
 
 
 def read_night(
@@ -49,8 +50,17 @@ def read_night(
 ) -> MeasuredNight:
     """Return a night, or some queries of it; the first arm is the candidate."""
     wanted = list(night.queries) if queries is None else list(queries)
-    rows = _repetitions(session, night.id, arms, queries)
-    validations = _validations(session, night.id, arms, queries)
+
+    def of_night(row: type[_OfArms]) -> Select[tuple[_OfArms]]:
+        found = select(row).where(row.night_id == night.id, row.arm.in_(arms))
+        return found if queries is None else found.where(row.query.in_(queries))
+
+    row = RepetitionRow
+    repetitions = of_night(row).where(row.stage.in_(JUDGED)).options(*map(defer, _LARGE))
+    order = (row.query, row.stage, row.number, row.arm.desc())
+    rows = session.scalars(repetitions.order_by(*order)).all()
+    of_query = (ValidationRow.query, ValidationRow.arm.desc())
+    validations = session.scalars(of_night(ValidationRow).order_by(*of_query)).all()
     by_query = grouped(rows, lambda row: row.query)
     places = {query: place for place, query in enumerate(wanted)}
     measured = [
@@ -59,7 +69,11 @@ def read_night(
         for metric in METRICS.values()
         if (found := _measured(metric, query, own, arms)) is not None
     ]
-    canary = _canaries(session, night.id)
+    readings = select(CanaryRow).where(CanaryRow.night_id == night.id)
+    canary = canaries_of(
+        (x.metric, x.host, x.group, x.moment, math.nan if x.value is None else x.value)
+        for x in session.scalars(readings.order_by(CanaryRow.taken, CanaryRow.id))
+    )
     with_canary = {reading.group for reading in canary}
     return MeasuredNight(
         night.id,
@@ -68,7 +82,7 @@ def read_night(
         expected=tuple(wanted),
         asked=night.repetitions,
         invalid={
-            **(broken_by_upgrade(session, night.id, wanted) if arms == ARMS else {}),
+            **(_broken_by_upgrade(session, night.id, wanted) if arms == ARMS else {}),
             **_invalid(rows, validations, arms),
         },
         missing={
@@ -80,31 +94,6 @@ def read_night(
         groups={query: query for query in wanted if query in with_canary},
         teaches=night.teaches,
     )
-
-
-def _repetitions(
-    session: Session, run: str, arms: Iterable[str], queries: Sequence[str] | None
-) -> list[RepetitionRow]:
-    row = RepetitionRow
-    names = {metric.column(basis) for metric in METRICS.values() for basis in Basis}
-    columns = [getattr(row, x) for x in (*_KEY, *names) if x in row.__table__.columns]
-    query = select(row).options(load_only(*columns, raiseload=True))
-    query = query.where(row.night_id == run, row.arm.in_(arms), row.stage.in_(JUDGED))
-    if queries is not None:
-        query = query.where(row.query.in_(queries))
-    order = (row.query, row.stage, row.number, row.arm.desc())
-    return list(session.scalars(query.order_by(*order)))
-
-
-def _validations(
-    session: Session, run: str, arms: Iterable[str], queries: Sequence[str] | None
-) -> Sequence[Row[Any]]:
-    row = ValidationRow
-    query = select(row.query, row.arm, row.success, row.failures)
-    query = query.where(row.night_id == run, row.arm.in_(arms))
-    if queries is not None:
-        query = query.where(row.query.in_(queries))
-    return session.execute(query.order_by(row.query, row.arm.desc())).all()
 
 
 def _measured(
@@ -130,7 +119,7 @@ def _measured(
 
 
 def _invalid(
-    rows: Sequence[RepetitionRow], validations: Sequence[Row[Any]], arms: tuple[str, str]
+    rows: Sequence[RepetitionRow], validations: Sequence[ValidationRow], arms: tuple[str, str]
 ) -> dict[str, str]:
     """Return why a query is not proven right; the baseline was verified when it was accepted."""
     reasons: dict[str, str] = {}
@@ -148,21 +137,10 @@ def _invalid(
     return reasons
 
 
-def broken_by_upgrade(session: Session, run: str, queries: Iterable[str]) -> dict[str, str]:
-    """Return why a running query would not survive the candidate, by query."""
-    found = CompatibilityRow
-    query = select(found.query, found.outcome, found.reason).where(
-        found.night_id == run, found.red, found.query.in_(list(queries))
-    )
-    return {row.query: f"{row.outcome}: {row.reason}" for row in session.execute(query)}
-
-
-def _canaries(session: Session, run: str) -> tuple[Canary, ...]:
-    query = select(CanaryRow).where(CanaryRow.night_id == run)
-    return canaries_of(
-        (x.metric, x.host, x.group, x.moment, math.nan if x.value is None else x.value)
-        for x in session.scalars(query.order_by(CanaryRow.taken, CanaryRow.id))
-    )
+def _broken_by_upgrade(session: Session, run: str, queries: Iterable[str]) -> dict[str, str]:
+    row = CompatibilityRow
+    query = select(row).where(row.night_id == run, row.red, row.query.in_(list(queries)))
+    return {row.query: f"{row.outcome}: {row.reason}" for row in session.scalars(query)}
 
 
 _KEPT = ("number", "stage", "basis", "cpu_s_per_mevent", "wall_s")
@@ -172,8 +150,7 @@ _COLUMNS = (
 )
 
 
-def read_parts(session: Session, repetitions: Iterable[int]) -> dict[int, tuple[Part, ...]]:
-    """Return the parts of repetitions, by the id of the repetition, each in the order of places."""
+def _parts(session: Session, repetitions: Iterable[int]) -> dict[int, tuple[Part, ...]]:
     where = PartRow.repetition_id.in_(list(repetitions))
     columns = [getattr(PartRow, name) for name in ("repetition_id", *Part.__dataclass_fields__)]
     statement = select(*columns).where(where).order_by(PartRow.repetition_id, PartRow.place)
@@ -198,7 +175,7 @@ def read_observed(
     )
     order = (RepetitionRow.stage, RepetitionRow.number)
     rows = session.execute(select(*columns).where(*where).order_by(*order)).all()
-    parts = read_parts(session, [row.id for row in rows])
+    parts = _parts(session, [row.id for row in rows])
     wanted = select(PlanRow).where(PlanRow.id.in_({row.plan_id for row in rows if row.plan_id}))
     plans = {x.id: Plan(x.text, x.skeleton, x.skeleton_hash) for x in session.scalars(wanted)}
     found: dict[str, list[Observed]] = {arm: [] for arm in arms}

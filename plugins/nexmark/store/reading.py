@@ -181,18 +181,6 @@ class Reader:
         with self.reading() as session:
             return read_observed(session, run, query, arms)
 
-    def plan_hashes(self, run: str) -> dict[str, dict[str, frozenset[str]]]:
-        """Return the hashes of the operators that ran, by query and arm."""
-        skeletons = RepetitionRow.__table__.c.plan_skeleton_hash
-        columns = (RepetitionRow.query, RepetitionRow.arm, skeletons)
-        where = (RepetitionRow.night_id == run, skeletons.is_not(None))
-        found: dict[str, dict[str, frozenset[str]]] = {}
-        with self.reading() as session:
-            for query, arm, skeleton in session.execute(select(*columns).where(*where).distinct()):
-                own = found.setdefault(query, {})
-                own[arm] = own.get(arm, frozenset()) | {str(skeleton)}
-        return found
-
     def query_verdicts(self, run: str) -> list[QueryVerdict]:
         """Return the verdicts on a run as the gate gave them, by its newest version."""
         with self.reading() as session:
@@ -223,9 +211,7 @@ class Reader:
 
     def plans(self, ids: Iterable[str]) -> dict[str, PlanRow]:
         """Return executed plans by their id; one that is not recorded is left out."""
-        query = select(PlanRow).where(PlanRow.id.in_(sorted(set(ids))))
-        with self.reading() as session:
-            return {row.id: row for row in session.scalars(query)}
+        return {x.id: x for x in self._all(select(PlanRow).where(PlanRow.id.in_(set(ids))))}
 
     def builds(self, builds: Iterable[str]) -> list[BuildRow]:
         """Return the builds that are recorded, out of the given ids."""

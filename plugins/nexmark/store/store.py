@@ -22,12 +22,9 @@ from nexmark.store.gate_input import read_night
 from nexmark.store.reading import Reader
 from nexmark.store.records import (
     Accepted,
-    CanaryRecord,
     CompatibilityRecord,
-    ExperimentRecord,
     NightRecord,
     RepetitionRecord,
-    SelfTestRecord,
     ValidationRecord,
 )
 from nexmark.store.store_error import Refused, StoreError
@@ -168,14 +165,16 @@ class Store(Reader):
             session.flush()
         return key
 
-    def record_canary(self, run: str, records: Sequence[CanaryRecord]) -> None:
+    def record_canary(self, run: str, rows: Sequence[CanaryRow]) -> None:
         """Record readings; each replaces one of the same host, group, moment and metric."""
         with self._writing() as session:
             self._known(session, run)
             what = tuple_(CanaryRow.host, CanaryRow.group, CanaryRow.moment, CanaryRow.metric)
-            given = {(x.host, x.group, x.moment, x.metric) for x in records}
+            given = {(x.host, x.group, x.moment, x.metric) for x in rows}
             session.execute(delete(CanaryRow).where(CanaryRow.night_id == run, what.in_(given)))
-            session.add_all(CanaryRow(night_id=run, **asdict(record)) for record in records)
+            for row in rows:
+                row.night_id = run
+            session.add_all(rows)
 
     def record_grade(self, run: str, grade: str, reason: str = "") -> None:
         """Record how far the hosts of a night can be trusted, and why not further."""
@@ -198,18 +197,20 @@ class Store(Reader):
                 CompatibilityRow(night_id=run, checked=checked, **asdict(x)) for x in records
             )
 
-    def record_experiment(self, run: str, records: Sequence[ExperimentRecord]) -> None:
+    def record_experiment(self, run: str, rows: Sequence[ExperimentRow]) -> None:
         """Record a measurement of an experiment, in place of what was recorded of it before."""
         with self._writing() as session:
             session.execute(delete(ExperimentRow).where(ExperimentRow.run == run))
             measured = now()
-            session.add_all(ExperimentRow(run=run, measured=measured, **asdict(x)) for x in records)
+            for row in rows:
+                row.run, row.measured = run, measured
+            session.add_all(rows)
 
-    def record_self_test(self, run: str, record: SelfTestRecord) -> None:
+    def record_self_test(self, run: str, row: SelfTestRow) -> None:
         """Record a gate version's verdict on a known change; replaces its earlier verdict."""
         with self._writing() as session:
             self._known(session, run)
-            row = SelfTestRow(night_id=run, judged=now(), **asdict(record))
+            row.night_id, row.judged = run, now()
             replace_row(session, row, ("night_id", "kind", "query", "gate_version"))
 
     def record_verdicts(
@@ -269,13 +270,13 @@ class Store(Reader):
             moment = now()
             for query in accepted:
                 verdict = verdicts.get(query)
+                of_night = ("engine", "workload", "cluster", "build_id")
                 row = AcceptanceRow(
-                    **{name: getattr(night, name) for name in ("engine", "workload", "cluster")},
-                    **{"query": query, "night_id": night.id, "build_id": night.build_id},
-                    **{"who": who, "reason": reason, "accepted": moment, "link": link},
+                    **{name: getattr(night, name) for name in of_night},
+                    **{"query": query, "night_id": night.id, "accepted": moment},
+                    **{"who": who, "reason": reason, "link": link, "expires": expires},
                     metric=verdict.metric if verdict else CPU,
                     size=verdict.ratio if verdict else None,
-                    expires=expires,
                 )
                 session.add(row)
         return Accepted(night.id, accepted, left_out)

@@ -4,7 +4,6 @@ import os
 import sqlite3
 from collections.abc import Iterable
 from contextlib import suppress
-from glob import iglob
 from pathlib import Path
 from textwrap import shorten
 
@@ -71,10 +70,10 @@ def _locking(files: Iterable[Path]) -> list[int]:
 def _opening(files: Iterable[Path]) -> list[int]:
     """Return which other processes have one of the files open, of those that may be looked at."""
     wanted, found = {str(file.resolve()) for file in files}, set()
-    for link in iglob(f"{PROC}/[0-9]*/fd/*"):
+    for process in PROC.glob("[0-9]*"):
         with suppress(OSError):  # it has ended, or is another user's
-            if str(Path(link).readlink()) in wanted:
-                found.add(int(link.split("/")[2]))
+            if wanted.intersection(str(x.readlink()) for x in (process / "fd").iterdir()):
+                found.add(int(process.name))
     return sorted(found - {os.getpid()})
 
 

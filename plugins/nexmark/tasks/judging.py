@@ -132,7 +132,7 @@ def _judge_by_bounds(night: Night, store: "Store") -> "list[QueryVerdict]":
 
 def _judge_by_gate(night: Night, store: "Store") -> None:
     """Judge the pairs of the night, and the gate itself by the pairs of its self-test."""
-    from nexmark.store import SelfTestRecord
+    from nexmark.store.table_rows import SelfTestRow
     from nexmark.verdict.eligibility import grade
     from nexmark.verdict.nightly import judge_night
 
@@ -146,7 +146,7 @@ def _judge_by_gate(night: Night, store: "Store") -> None:
         tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
         judged = judge_night(tested, earlier, gate)
         (found,) = (x for x in judged if (x.query, x.metric) == (query, gate.metric))
-        made = SelfTestRecord(
+        made = SelfTestRow(
             kind=SELF_TESTS[arm],
             query=query,
             size=1 + gate.self_test if arm == Arm.SLOWED else 1.0,

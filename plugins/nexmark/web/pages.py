@@ -89,9 +89,6 @@ def night(visit: Visiting, dag: str, run: str, sort: str = "") -> Response:
 def of_task(visit: Visiting, dag: str, run: str, task: str) -> Response:
     """Lead from a task of a run to its query."""
     query = query_of(task)
-    if query is None:
-        visit.night(dag, run)
-        return _to(visit, _address(dag, run))
     _night_of(visit, dag, run, query)
     return _to(visit, _address(dag, run, query))
 
@@ -207,16 +204,16 @@ def kafka(visit: Visiting) -> Response:
     return visit.page("kafka.html", "kafka", found=visit.store.broker_benches())
 
 
-def query_of(task: str) -> str | None:
-    """Return the query that a task is about: it is the name of its task group."""
+def query_of(task: str) -> str:
+    """Return the query that a task is about, "" for none: it is the name of its task group."""
     group = task.partition(".")[0]
-    return group if group in KNOWN_QUERIES else None
+    return group if group in KNOWN_QUERIES else ""
 
 
 def _night_of(visit: Visit, dag: str, run: str, query: str) -> NightRow:
-    """Return a night with a query that the visitor may see; 404 for any other."""
+    """Return a night with a query, if any, that the visitor may see; 404 for any other."""
     night = visit.night(dag, run)
-    if query not in night.queries:
+    if query and query not in night.queries:
         raise HTTPException(404, f"{query!r} was not among the queries of {night.id}")
     return night
 
@@ -255,9 +252,7 @@ def accept(
     _check(visit, token)
     night = _night_of(visit, dag, run, query)
     until = parse_expiry(expires, datetime.now(UTC))
-    visit.store.accept(
-        night.id, visit.name, reason, [query], expires=until, link=link.strip() or None
-    )
+    visit.store.accept(night.id, visit.name, reason, [query], expires=until, link=link)
     return _to(visit, f"{_address(dag, run, query)}?done=accepted#acks")
 
 
