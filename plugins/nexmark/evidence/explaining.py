@@ -16,6 +16,7 @@ from nexmark.model import ARMS, SUITE, WALL, Arm, Value
 from nexmark.secrets import shown as hidden
 from nexmark.secrets import without_secrets
 from nexmark.store import Store
+from nexmark.store.gate_input import observed
 from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
 
 EXPLAINED = 3
@@ -77,11 +78,11 @@ def attribution_of(
     own = [row for row in every if row.query == query]
     deciding = next((row for row in own if row.decides), None)
     wall = next((row for row in own if row.metric == WALL), None)
-    arms = store.observed(run, query, ARMS)
+    arms = observed(store, run, query)
     baseline, paired = arms[Arm.BASELINE], True
     if not baseline and deciding is not None and deciding.baseline_run:
-        other = store.observed(deciding.baseline_run, query, (Arm.CANDIDATE,))
-        baseline, paired = other[Arm.CANDIDATE], False
+        baseline = observed(store, deciding.baseline_run, query)[Arm.CANDIDATE]
+        paired = False
     stated = None
     if deciding is not None and deciding.ratio is not None:
         stated = CostChange(deciding.ratio, deciding.lo, deciding.hi)

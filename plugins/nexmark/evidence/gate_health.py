@@ -1,6 +1,7 @@
 """How good the measurement is: the gate's self-test and what it sees, and the hosts of a night."""
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -28,7 +29,6 @@ TESTS = 400
 class SelfTests:
     """The last self-tests of one version of the gate, newest first, and their rates."""
 
-    version: int | None
     rows: tuple[SelfTestRow, ...]
     rates: Rates
 
@@ -78,7 +78,7 @@ def self_tests(
     if rows:
         version = rows[0].gate_version
     results = ((Test(x.kind), alarmed(Value(x.value))) for x in rows)
-    return SelfTests(version, tuple(rows), rates(results, version))
+    return SelfTests(tuple(rows), rates(results, version))
 
 
 def self_tests_of(store: Store, night: NightRow) -> SelfTests:
@@ -158,13 +158,19 @@ class CanaryMedian:
     readings: int
 
 
+def _readings(rows: Iterable[CanaryRow]) -> dict[tuple[str, str, str], list[float]]:
+    """Return what was read by host, metric and moment."""
+    found: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for row in rows:
+        if row.value is not None:
+            found[row.host, row.metric, row.moment].append(row.value)
+    return found
+
+
 def canary_of(rows: Iterable[CanaryRow]) -> list[CanaryMedian]:
     """Return the median reading of each host and metric, before and after the queries."""
-    known = (row for row in rows if row.value is not None)
-    return [
-        CanaryMedian(*place, median(row.value for row in own), len(own))
-        for place, own in sorted(grouped(known, attrgetter("host", "metric", "moment")).items())
-    ]
+    known = sorted(_readings(rows).items())
+    return [CanaryMedian(*place, median(values), len(values)) for place, values in known]
 
 
 def host_facts(night: NightRow) -> dict[str, Mapping[str, Any]]:
@@ -176,17 +182,14 @@ def host_facts(night: NightRow) -> dict[str, Mapping[str, Any]]:
     return found if isinstance(found, dict) else {}
 
 
-def hosts_of(rows: Iterable[CanaryRow]) -> list[NightHost]:
+def hosts_of(rows: Sequence[CanaryRow]) -> list[NightHost]:
     """Return the hosts of a night from the readings of its canary."""
     from nexmark.verdict.eligibility import WAITING, is_level
 
-    hosts = []
-    for name, own in sorted(grouped(rows, attrgetter("host")).items()):
-        known = [row for row in own if row.value is not None]
-        means = {
-            place: fmean(row.value for row in some)
-            for place, some in grouped(known, attrgetter("metric", "moment")).items()
-        }
+    readings, hosts = _readings(rows), []
+    for name in sorted({row.host for row in rows}):
+        own = {place[1:]: values for place, values in readings.items() if place[0] == name}
+        means = {place: fmean(values) for place, values in own.items()}
         drifts = {
             metric: after / before
             for (metric, moment), before in means.items()
@@ -195,7 +198,7 @@ def hosts_of(rows: Iterable[CanaryRow]) -> list[NightHost]:
         }
         worst = max(drifts, key=lambda x: max(drifts[x], 1 / drifts[x]), default="")
         levels = (
-            max((row.value for row in known if row.metric == level), default=None)
+            max((x for place in own if place[0] == level for x in own[place]), default=None)
             for level in ("steal_percent", "load_1m", "throttled")
         )
         hosts.append(NightHost(name, drifts.get(worst), worst, *levels))

@@ -1,6 +1,5 @@
 """All that the verdict on a night rests on: is it green, why, what next; then a line per query."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from nexmark.evidence.alarms import Acknowledged, acks_for, alarm_lines
 from nexmark.evidence.explaining import attribution_lines, attributions, confs_by_arm, reproduce
 from nexmark.evidence.night_list import GREEN, NOT_JUDGED, RED, Look, look
 from nexmark.evidence.pairs import STAGES, Arms, arms_of
-from nexmark.evidence.rows import Row, rows_of, suite_of
+from nexmark.evidence.rows import Row, rows_of
 from nexmark.evidence.signoffs import SignOffDecision
 from nexmark.evidence.summary import Upgrades, failed, health, summary
 from nexmark.model import CPU, METRICS, SUITE, WALL, Metric, grouped, metric_of
@@ -119,13 +118,7 @@ class NightEvidence(CommonEvidence):
     report: Report
     decision: SignOffDecision | None
     colour: str
-    what: str
-    why: str
-    todo: str
-    explained: tuple[str, ...]
-    health: tuple[str, ...]
     lines: tuple[QueryLine, ...]
-    suite: VerdictRow | None
     hosts: tuple[gate_health.NightHost, ...]
     self_tests: gate_health.SelfTests
     reproduce: Mapping[str, str]
@@ -151,12 +144,6 @@ class NightEvidence(CommonEvidence):
     def done(self) -> int:
         """The number of queries that have rows."""
         return sum(line.row.result != "not run" for line in self.lines)
-
-    @property
-    def same_build(self) -> bool:
-        """Whether the candidate was compared with itself."""
-        same = set((self.night.baselines or {}).values()) == {self.night.build_id}
-        return same and not self.night.candidate_conf
 
 
 def _largest(value: Callable[[QueryLine], float | None]) -> Callable[[QueryLine], tuple[Any, ...]]:
@@ -187,7 +174,8 @@ def _report(
     tests: gate_health.SelfTests,
 ) -> Report:
     rows = rows_of(store, night, repetitions)
-    suite, upgrades = suite_of(store, night), Upgrades(tuple(store.compatibility(night.id)))
+    suite = next((row for row in store.verdicts(night.id) if row.query == SUITE), None)
+    upgrades = Upgrades(tuple(store.compatibility(night.id)))
     what, why, after = summary(night, rows, suite, upgrades.red)
     explained = attribution_lines(store, night, rows, repetitions)
     lines = (what, why, *explained, after, *health(night, rows, tests))
@@ -202,10 +190,6 @@ def night_evidence(
     repetitions = store.repetitions(night.id, leave_out=("batch_list",))
     tests = gate_health.self_tests_of(store, night)
     report = _report(store, night, repetitions, tests)
-    what, why, *explained = report.lines
-    what = re.sub("^NIGHT (FAILED|OK|NOT JUDGED): ", "", what)
-    trust = [line for line in explained if line.startswith("Gate: ")]
-    todo = next(line for line in explained if line.startswith("Next: "))
     verdicts = store.verdicts(night.id)
     arms = arms_of(repetitions, _accepted_arms(store, verdicts))
     judged = any(row.verdict for row in report.rows)
@@ -216,13 +200,7 @@ def night_evidence(
         report=report,
         decision=decision,
         colour=(RED if report.failed else GREEN) if judged else NOT_JUDGED,
-        what=what[:1].upper() + what[1:],
-        why=why.removeprefix("Why: "),
-        todo=todo.removeprefix("Next: "),
-        explained=tuple(x for x in explained if x not in (todo, *trust)),
-        health=tuple(line.removeprefix("Gate: ") for line in trust),
         lines=tuple(lines_of(report.rows, verdicts, arms)),
-        suite=next((row for row in verdicts if row.query == SUITE), None),
         builds=tuple(builds_of(store, night, verdicts)),
         verdicts=tuple(verdicts),
         validations=tuple(store.validations(night.id)),

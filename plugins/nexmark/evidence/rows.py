@@ -78,14 +78,9 @@ def rows_of(store: Store, night: NightRow, repetitions: Iterable[RepetitionRow])
     first = [x for x in repetitions if x.arm == Arm.CANDIDATE and x.stage == Stage.FIRST]
     measured = grouped(first, lambda row: row.query)
     queries = list(dict.fromkeys([*night.queries, *verdicts, *measured]))
-    if SUITE in queries:  # it is no query; `suite_of` has its verdict
+    if SUITE in queries:  # it is no query
         queries.remove(SUITE)
     return [_row(query, measured.get(query, ()), verdicts, validations) for query in queries]
-
-
-def suite_of(store: Store, night: NightRow) -> VerdictRow | None:
-    """Return the verdict on the suite as a whole, None where there is none."""
-    return next((row for row in store.verdicts(night.id) if row.query == SUITE), None)
 
 
 def _row(

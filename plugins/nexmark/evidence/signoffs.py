@@ -71,12 +71,17 @@ def signoff_page(store: Store, night: NightRow) -> tuple[SignOff, list[SealedBun
 
 def evidence_file(night: NightRow, bundle: str) -> Path | None:
     """Return the page of a bundle of a night, or of the draft before it; None for none."""
-    directory = Path(night.directory)
     if bundle == DRAFT:
-        found = directory / "report" / HTML
-        return found if found.is_file() else None
-    names = {path.parent.name: path for path in directory.glob(f"{_BUNDLES}/{HTML}")}
+        return alarm_file(night)
+    names = {path.parent.name: path for path in Path(night.directory).glob(f"{_BUNDLES}/{HTML}")}
     return names.get(bundle)
+
+
+def alarm_file(night: NightRow, query: str = "") -> Path | None:
+    """Return the page that the night has written of itself, or of a query that alarmed."""
+    place = Path(night.directory) / "report"
+    found = (place / "alarms" / query if query else place) / HTML
+    return found if found.is_file() and query in (*night.queries, "") else None
 
 
 def verify(directory: Path) -> list[str]:
@@ -112,8 +117,7 @@ def _signoff(line: NightLine, build: BuildRow | None) -> SignOff:
     found = directory.glob(f"{_BUNDLES}/{EVIDENCE}")
     decisions = [_decision(path, path.stat().st_mtime_ns) for path in found]
     decisions.sort(key=lambda one: (len(one.bundle), one.bundle), reverse=True)
-    draft = (directory / "report" / HTML).is_file()
-    return SignOff(line, build, tuple(decisions), draft)
+    return SignOff(line, build, tuple(decisions), alarm_file(line.night) is not None)
 
 
 @lru_cache(maxsize=256)

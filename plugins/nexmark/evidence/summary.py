@@ -73,9 +73,8 @@ def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
     pairs = max((row.repetitions for row in rows), default=0)
     if night.baselines:
         builds = sorted(set(night.baselines.values()))
-        same = builds == [night.build_id] and not night.candidate_conf
         parts.append(f"{pairs} pairs with build {' and '.join(builds)}")
-        parts += ["the same build: a night A against A"] if same else []
+        parts += ["the same build: a night A against A"] if night.same_build else []
     if night.grade:
         reason = f" ({night.grade_reason})" if night.grade_reason else ""
         parts.append(f"hosts {night.grade}{reason}")

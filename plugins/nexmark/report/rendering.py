@@ -99,14 +99,15 @@ def environment() -> Environment:
 def plain(value: Any, keep: Iterable[str] = (), leave_out: Iterable[str] = ()) -> Any:
     """Return a model, or a row of the store, as plain data that is ready for JSON.
 
-    Rows lose their ids (but ``keep``), and the columns to ``leave_out``.
+    Rows lose their ids (but ``keep``); ``leave_out`` are columns, or fields of the model itself.
     """
     if isinstance(value, Base):
         left_out = _NOT_TO_SHOW.union(leave_out).difference(keep)
         names = [column.name for column in value.__table__.columns if column.name not in left_out]
         return {name: plain(getattr(value, name)) for name in names}
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+        names = [one.name for one in fields(value) if one.name not in leave_out]
+        return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {key: plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

@@ -6,7 +6,6 @@ from nexmark.store.records import (
     CompatibilityRecord,
     NightRecord,
     RepetitionRecord,
-    SeriesRecord,
     ValidationRecord,
 )
 from nexmark.store.store import Store, open_store
@@ -19,7 +18,6 @@ __all__ = [
     "NightRecord",
     "Refused",
     "RepetitionRecord",
-    "SeriesRecord",
     "Store",
     "StoreError",
     "UnknownNight",

@@ -128,7 +128,7 @@ _SAMPLE = {"repetition_id": "int64", "host": "string"} | dict.fromkeys(
 )
 
 Columns = Mapping[str, str]
-Rows = Iterable[Mapping[str, Any]]
+Rows = Iterable[Mapping[Any, Any]]
 
 
 def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:

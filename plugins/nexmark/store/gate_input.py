@@ -8,7 +8,7 @@ that did not run leaves its place empty, with the reason.
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session, defer
@@ -32,11 +32,13 @@ from nexmark.store.table_rows import (
     CompatibilityRow,
     NightRow,
     PartRow,
-    PlanRow,
     RepetitionRow,
     ValidationRow,
 )
 from nexmark.verdict.measured_night import Measured, MeasuredNight, canaries_of, pairs_of
+
+if TYPE_CHECKING:
+    from nexmark.store.reading import Reader
 
 _OfArms = TypeVar("_OfArms", RepetitionRow, ValidationRow)
 _LARGE = (RepetitionRow.batch_list, RepetitionRow.confs, RepetitionRow.latency)
@@ -51,7 +53,7 @@ def read_night(
     """Return a night, or some queries of it; the first arm is the candidate."""
     wanted = list(night.queries) if queries is None else list(queries)
 
-    def of_night(row: type[_OfArms]) -> Select[tuple[_OfArms]]:
+    def of_night(row: type[_OfArms]) -> Select[_OfArms]:
         found = select(row).where(row.night_id == night.id, row.arm.in_(arms))
         return found if queries is None else found.where(row.query.in_(queries))
 
@@ -162,23 +164,22 @@ def _parts(session: Session, repetitions: Iterable[int]) -> dict[int, tuple[Part
     return {identity: tuple(parts) for identity, parts in found.items()}
 
 
-def read_observed(
-    session: Session, run: str, query: str, arms: Sequence[str]
-) -> dict[str, list[Observed]]:
-    """Return the repetitions of a query that count, by arm."""
+def observed(store: "Reader", run: str, query: str) -> dict[str, list[Observed]]:
+    """Return by arm the repetitions of a query that count, with what a change may be due to."""
     columns = [getattr(RepetitionRow, name) for name in _COLUMNS]
     where = (
         RepetitionRow.night_id == run,
         RepetitionRow.query == query,
-        RepetitionRow.arm.in_(arms),
+        RepetitionRow.arm.in_(ARMS),
         RepetitionRow.status == Status.OK,
     )
     order = (RepetitionRow.stage, RepetitionRow.number)
-    rows = session.execute(select(*columns).where(*where).order_by(*order)).all()
-    parts = _parts(session, [row.id for row in rows])
-    wanted = select(PlanRow).where(PlanRow.id.in_({row.plan_id for row in rows if row.plan_id}))
-    plans = {x.id: Plan(x.text, x.skeleton, x.skeleton_hash) for x in session.scalars(wanted)}
-    found: dict[str, list[Observed]] = {arm: [] for arm in arms}
+    with store.reading() as session:
+        rows = session.execute(select(*columns).where(*where).order_by(*order)).all()
+        parts = _parts(session, [row.id for row in rows])
+    known = store.plans(row.plan_id for row in rows if row.plan_id)
+    plans = {x.id: Plan(x.text, x.skeleton, x.skeleton_hash) for x in known.values()}
+    found: dict[str, list[Observed]] = {arm: [] for arm in ARMS}
     for row in rows:
         events = row.steady_events if row.basis == Basis.STEADY else row.events
         if events and row.cpu_s_per_mevent and row.wall_s:

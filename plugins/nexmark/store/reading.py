@@ -11,13 +11,12 @@ from sqlalchemy import Engine, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, defer
 
-from nexmark.attribution.explained import Observed
 from nexmark.model import ARMS, CPU, Arm, Stage, Status, grouped, of_newest_gate
 from nexmark.store import verdict_rows as judged
 from nexmark.store.accepting import counting
 from nexmark.store.connecting import snapshot
 from nexmark.store.export import export
-from nexmark.store.gate_input import read_night, read_observed
+from nexmark.store.gate_input import read_night
 from nexmark.store.query_history import QueryHistory, read_history
 from nexmark.store.store_error import StoreError, UnknownNight, database_error
 from nexmark.store.table_rows import (
@@ -173,13 +172,6 @@ class Reader:
         """Return a run as the gate takes it, the first of ``arms`` as candidate."""
         with self.reading() as session:
             return read_night(session, self._known(session, run), arms, queries)
-
-    def observed(
-        self, run: str, query: str, arms: Sequence[str] = ARMS
-    ) -> dict[str, list[Observed]]:
-        """Return by arm the repetitions of a query that count, with what a change may be due to."""
-        with self.reading() as session:
-            return read_observed(session, run, query, arms)
 
     def query_verdicts(self, run: str) -> list[QueryVerdict]:
         """Return the verdicts on a run as the gate gave them, by its newest version."""

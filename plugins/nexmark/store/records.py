@@ -57,14 +57,6 @@ class NightRecord:
 
 
 @dataclass(frozen=True)
-class SeriesRecord:
-    """The CPU of a repetition on one host and the samples file it was made from."""
-
-    series: CpuSeries
-    path: Path
-
-
-@dataclass(frozen=True)
 class RepetitionRecord:
     """One repetition of a query: measured and right, or with the reason why not.
 
@@ -72,7 +64,8 @@ class RepetitionRecord:
     end; at most one of them, and only with one ``measurement`` may be None. ``result`` is the
     content of the result file. ``number`` is the pair's within its ``stage``, ``position`` its
     place among the repetitions of its query and stage as they really ran (from 1), None where it
-    never started. ``parts`` are what its event log says; ``parts_problem``: why there are none.
+    never started. ``series`` are its CPU by host, each with the samples file it was made from;
+    ``parts`` are what its event log says; ``parts_problem``: why there are none.
     """
 
     run: str
@@ -86,7 +79,7 @@ class RepetitionRecord:
     result_path: Path | None = None
     event_log_path: Path | None = None
     event_log_bytes: int | None = None
-    series: Sequence[SeriesRecord] = ()
+    series: Sequence[tuple[CpuSeries, Path]] = ()
     stage: int = Stage.FIRST
     position: int | None = None
     parts: Sequence[Part] = ()

@@ -137,10 +137,10 @@ class Store(Reader):
             replace_row(session, row, _REPETITION)
             session.flush()
             session.add_all(PartRow(repetition_id=row.id, **asdict(x)) for x in record.parts)
-            for item in record.series:
-                own = {"host": item.series.host, "interval_s": item.series.interval_s}
-                own |= {"readings": len(item.series.times), "series": pack(item.series)}
-                session.add(SeriesRow(repetition_id=row.id, path=str(item.path), **own))
+            for series, path in record.series:
+                own = {"host": series.host, "interval_s": series.interval_s, "path": str(path)}
+                own |= {"readings": len(series.times), "series": pack(series)}
+                session.add(SeriesRow(repetition_id=row.id, **own))
 
     def record_validation(self, record: ValidationRecord) -> None:
         """Record the expectations' outcome on a query in place of the one before."""

@@ -24,7 +24,7 @@ from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from nexmark.measure.measurement import Measurement
-from nexmark.model import COMPARABLE, CPU, FAILING, Mode, Stage, Status, Value, is_red
+from nexmark.model import CPU, FAILING, Mode, Stage, Status, Value, is_red
 from nexmark.store.table_base import NAME, RUN, Base, append_only
 
 
@@ -84,10 +84,11 @@ class NightRow(Base):
     candidate_conf: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     teaches: Mapped[bool] = mapped_column(default=True, server_default=true())
 
-
-def comparable(night: NightRow) -> list[ColumnElement[bool]]:
-    """Return the conditions on ``NightRow`` for nights that are comparable with one."""
-    return [getattr(NightRow, name) == getattr(night, name) for name in COMPARABLE]
+    @property
+    def same_build(self) -> bool:
+        """Whether the candidate was compared with itself."""
+        same = set((self.baselines or {}).values()) == {self.build_id}
+        return same and not self.candidate_conf
 
 
 class PlanRow(Base):

@@ -16,8 +16,8 @@ from nexmark.evidence.build_comparison import build_lines, compare_builds
 from nexmark.evidence.gate_health import gate_health
 from nexmark.evidence.night_evidence import SORTS, night_evidence
 from nexmark.evidence.night_list import nights_page, overview
-from nexmark.evidence.query_evidence import alarm_file, query_evidence
-from nexmark.evidence.signoffs import evidence_file, signoff_page, signoffs_of
+from nexmark.evidence.query_evidence import query_evidence
+from nexmark.evidence.signoffs import alarm_file, evidence_file, signoff_page, signoffs_of
 from nexmark.flames.flame_files import flames_of
 from nexmark.report.charts import query_charts, time_charts, verdicts_chart
 from nexmark.report.rendering import part

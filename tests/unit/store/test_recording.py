@@ -125,7 +125,7 @@ class TestRepetition:
         rows = recorded.sample_series(row.id)
         assert [(x.host, x.readings) for x in rows] == [("nexmark02", 3), ("nexmark03", 3)]
         assert rows[0].path == "q5/samples-nexmark02.jsonl"
-        assert unpack(rows[0].series) == series().series
+        assert unpack(rows[0].series) == series()[0]
 
     def test_a_repetition_of_an_unknown_run_is_refused(self, store: Store) -> None:
         with pytest.raises(StoreError, match="is not recorded; its preflight has to pass first"):

@@ -266,9 +266,11 @@ def test_the_page_of_a_night_says_what_why_and_what_next(store: Store) -> None:
     before = web_nights.record(store, 1)
     run = web_nights.record(store, 2, {"q0": Value.OK, "q2": Value.REGRESSION})
     page = night_evidence(store, store.night(run))
-    assert page.what.startswith("1 slower (q2)")
-    assert "q2" in page.why
-    assert "nexmark accept" in page.todo
+    what, why, *_, after, health, _ = page.report.lines
+    assert what.startswith("NIGHT FAILED: 1 slower (q2)")
+    assert "q2" in why
+    assert "nexmark accept" in after
+    assert health.startswith("Gate: ")
     assert page.report.alarms
     assert (page.before, page.after) == (before, None)
     assert [host.name for host in page.hosts] == ["n02", "n03"]

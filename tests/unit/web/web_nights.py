@@ -14,7 +14,6 @@ from nexmark.store import (
     BuildRecord,
     NightRecord,
     RepetitionRecord,
-    SeriesRecord,
     Store,
     ValidationRecord,
 )
@@ -129,7 +128,7 @@ def record_repetition(
             stage=stage,
             measurement=measured,
             result={"batches": batches(figure), "plan": plan, "confs": {"spark.a": arm}},
-            series=[SeriesRecord(series(host), Path("samples")) for host in ("n02", "n03")],
+            series=[(series(host), Path("samples")) for host in ("n02", "n03")],
         )
     )
 
