@@ -146,39 +146,23 @@ def _broken_by_upgrade(session: Session, run: str, queries: Iterable[str]) -> di
 
 
 _KEPT = ("number", "stage", "basis", "cpu_s_per_mevent", "wall_s")
-_COLUMNS = (
-    *("id", "arm", "events", "steady_events", *_KEPT),
-    *("formulation", "confs", "plan_id", "parts_problem"),
-)
 
 
-def _parts(session: Session, repetitions: Iterable[int]) -> dict[int, tuple[Part, ...]]:
-    where = PartRow.repetition_id.in_(list(repetitions))
-    columns = [getattr(PartRow, name) for name in ("repetition_id", *Part.__dataclass_fields__)]
-    statement = select(*columns).where(where).order_by(PartRow.repetition_id, PartRow.place)
-    found: dict[int, list[Part]] = {}
-    for identity, *values in session.execute(statement):
-        fields = dict(zip(Part.__dataclass_fields__, values, strict=True))
-        fields["covers"] = tuple(fields["covers"])
-        found.setdefault(identity, []).append(Part(**fields))
-    return {identity: tuple(parts) for identity, parts in found.items()}
+def _part(row: PartRow) -> Part:
+    fields = {name: getattr(row, name) for name in Part.__dataclass_fields__}
+    return Part(**{**fields, "covers": tuple(row.covers)})
 
 
 def observed(store: "Reader", run: str, query: str) -> dict[str, list[Observed]]:
     """Return by arm the repetitions of a query that count, with what a change may be due to."""
-    columns = [getattr(RepetitionRow, name) for name in _COLUMNS]
-    where = (
-        RepetitionRow.night_id == run,
-        RepetitionRow.query == query,
-        RepetitionRow.arm.in_(ARMS),
-        RepetitionRow.status == Status.OK,
-    )
-    order = (RepetitionRow.stage, RepetitionRow.number)
-    with store.reading() as session:
-        rows = session.execute(select(*columns).where(*where).order_by(*order)).all()
-        parts = _parts(session, [row.id for row in rows])
+    every = store.repetitions(run, [query], leave_out=("batch_list",))
+    rows = [row for row in every if row.ok and row.arm in ARMS]
     known = store.plans(row.plan_id for row in rows if row.plan_id)
-    plans = {x.id: Plan(x.text, x.skeleton, x.skeleton_hash) for x in known.values()}
+    plans = {key: Plan(x.text, x.skeleton, x.skeleton_hash) for key, x in known.items()}
+    where = PartRow.repetition_id.in_([row.id for row in rows])
+    with store.reading() as session:
+        in_order = session.scalars(select(PartRow).where(where).order_by(PartRow.place))
+        parts = grouped(in_order, lambda part: part.repetition_id)
     found: dict[str, list[Observed]] = {arm: [] for arm in ARMS}
     for row in rows:
         events = row.steady_events if row.basis == Basis.STEADY else row.events
@@ -186,10 +170,10 @@ def observed(store: "Reader", run: str, query: str) -> dict[str, list[Observed]]
             one = Observed(
                 **{name: getattr(row, name) for name in _KEPT},
                 events=events,
-                plan=plans.get(row.plan_id),
+                plan=plans.get(row.plan_id or ""),
                 formulation=row.formulation or "",
-                confs={str(key): str(value) for key, value in dict(row.confs or {}).items()},
-                parts=parts.get(row.id, ()),
+                confs={str(key): str(value) for key, value in (row.confs or {}).items()},
+                parts=tuple(map(_part, parts.get(row.id, ()))),
                 problem=row.parts_problem,
             )
             found[row.arm].append(one)
