@@ -79,7 +79,7 @@ def open_recording(directory: Path) -> Recording:
         raise UsageError(f"--source: {directory} {problem}; give a directory with one of the two")
     if suffixes == {"parquet"}:
         return Recording(directory, True, tuple(files))
-    counts, numbered = zip(*(_check(file) for file in files), strict=True)
+    counts, numbered = zip(*(check_lines(file) for file in files), strict=True)
     if not sum(counts):
         raise UsageError(f"--source: {directory} holds no events; record some first")
     return Recording(directory, False, tuple(files), counts, all(numbered))
@@ -91,8 +91,8 @@ def _suffix(file: Path) -> str | None:
     return "parquet" if file.suffix == ".parquet" else None
 
 
-def _check(file: Path) -> tuple[int, bool]:
-    """Number of events in a file, and whether each is numbered."""
+def check_lines(file: Path) -> tuple[int, bool]:
+    """Number of events in a JSON file, and whether each is numbered; UsageError on a bad line."""
     events, numbered = 0, 0
     for place, line in _lines(file):
         try:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import random
 from datetime import timedelta
-from typing import Literal
 
 from bench.detection.earlier import measurement_of, record_of
 from nexmark.config import Gate
 from nexmark.measure.measurement import Measurement
 from nexmark.model import Arm
-from nexmark.store import CanaryRecord, RepetitionRecord, Store, ValidationRecord
-from nexmark.store.table_rows import RepetitionRow
+from nexmark.store import RepetitionRecord, Store, ValidationRecord
+from nexmark.store.table_rows import CanaryRow, RepetitionRow
 from nexmark.verdict.nightly import judge_night
 
 NOISE = 0.15
@@ -61,10 +60,10 @@ def _noisy(row: RepetitionRow, factor: float) -> Measurement:
     return dataclasses.replace(figures, figures=more, **costs)
 
 
-def _canaries(store: Store, run: str) -> list[CanaryRecord]:
-    moments: dict[str, Literal["before", "after"]] = {"before": "before", "after": "after"}
+def _canaries(store: Store, run: str) -> list[CanaryRow]:
+    names = ("metric", "value", "moment", "taken", "host", "group")
     return [
-        CanaryRecord(row.metric, row.value, moments[row.moment], row.taken, row.host, row.group)
+        CanaryRow(**{name: getattr(row, name) for name in names})
         for row in store.canaries(run)
         if row.value is not None
     ]

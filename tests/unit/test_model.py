@@ -88,10 +88,11 @@ def test_the_database_calls_the_same_verdicts_red() -> None:
                 )
             )
         session.commit()
-        in_sql = set(session.scalars(select(VerdictRow.id).where(VerdictRow.red)))
-        in_python = {row.id for row in session.scalars(select(VerdictRow)) if row.red}
+        bad_in_sql = set(session.scalars(select(VerdictRow.id).where(VerdictRow.bad)))
+        rows = list(session.scalars(select(VerdictRow)))
     expected = {place for place, case in enumerate(CASES) if is_red(**case)}  # type: ignore[arg-type]
-    assert in_sql == in_python == expected != set()
+    assert {row.id for row in rows if row.red} == expected != set()
+    assert bad_in_sql == {row.id for row in rows if row.bad}
 
 
 def test_a_night_is_red_for_one_red_query_and_without_any_verdict() -> None:

@@ -27,8 +27,8 @@ from nexmark_jobs.host.leases import write_whole
 if TYPE_CHECKING:
     from nexmark.config import Experiment
     from nexmark.engines import Build
-    from nexmark.evidence.experiment_evidence import MeasuredArm
     from nexmark.experiments.experiment_run import ExperimentResult
+    from nexmark.store.table_rows import ExperimentRow
 
 
 def experiment(
@@ -88,7 +88,7 @@ def _measured(
     from nexmark.experiments.local_applications import local_applications
 
     results: list[ExperimentResult] = []
-    arms: list[MeasuredArm] = []
+    arms: list[ExperimentRow] = []
     failed: dict[str, str] = {}
     countdown = _Countdown({one.name: applications_of(one, pairs) for one in chosen})
     with local_applications() as applications:
@@ -114,7 +114,7 @@ def _measured(
     return 0 if not failed and all(result.is_right for result in results) else 1
 
 
-def _kept(result: ExperimentResult) -> Sequence[MeasuredArm]:
+def _kept(result: ExperimentResult) -> Sequence[ExperimentRow]:
     """Record a result, write its page, and return its arms."""
     from nexmark.config import paths
     from nexmark.experiments.experiment_rows import keep

@@ -71,9 +71,12 @@ def compare_builds(
     place = attrgetter("workload", "cluster", "shape")  # nights there and of that input are alike
     one, other = grouped(ours, place), grouped(theirs, place)
     alike = {night.id for x in one.keys() & other.keys() for night in (*one[x], *other[x])}
-    rows = history.compared(store, [night.id for night in ours], CPU)
-    others = history.compared(store, [night.id for night in theirs], CPU)
-    lines = compare(_of(rows, alike), _of(others, alike), rows, others, new.id, old.id)
+    rows, others = (
+        [x for x in history.figures(store, [night.id for night in nights], CPU) if x.decides]
+        for nights in (ours, theirs)
+    )
+    own, others_own = ([x for x in found if x.night_id in alike] for found in (rows, others))
+    lines = compare(own, others_own, rows, others, new.id, old.id)
     logs = [math.log(line.ratio) for line in lines if line.ratio]
     mean, paired = math.exp(fmean(logs)) if logs else None, sum(line.paired for line in lines)
     return BuildComparison(new, old, tuple(lines), paired, mean, len(ours), len(theirs))
@@ -116,10 +119,6 @@ def _compared(
         return Compared(query, ours, theirs, ratio, lo, hi, True, len(direct))
     ratio_of_medians = ours / theirs if ours and theirs else None
     return Compared(query, ours, theirs, ratio_of_medians, None, None, False, 0)
-
-
-def _of(rows: Iterable[Any], nights: set[str]) -> list[Any]:
-    return [row for row in rows if row.night_id in nights]
 
 
 def _medians(rows: Iterable[Any]) -> dict[str, float | None]:

@@ -4,13 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import TypeAlias
 
 from nexmark.attribution.explained import Attribution
-from nexmark.store import ExperimentRecord, Store
+from nexmark.store import Store
 from nexmark.store.table_rows import ExperimentRow
-
-MeasuredArm: TypeAlias = ExperimentRecord | ExperimentRow
 
 HEADS = (
     *("experiment", "query", "rows/batch", "arm", "CPU s/M", "saves", "interval", "wall s"),
@@ -25,7 +22,7 @@ class ExperimentEvidence:
 
     run: str
     measured: datetime
-    arms: Sequence[MeasuredArm]
+    arms: Sequence[ExperimentRow]
 
     @property
     def right(self) -> bool:
@@ -59,7 +56,7 @@ def experiments_of(store: Store, run: str | None = None) -> list[ExperimentEvide
     return [ExperimentEvidence(*key, tuple(rows)) for key, rows in found][::-1]
 
 
-def cells(arm: MeasuredArm) -> list[str]:
+def cells(arm: ExperimentRow) -> list[str]:
     """Return the cells of an arm, below HEADS."""
     head = [arm.name, arm.query, f"{arm.size:,}", arm.arm]
     if arm.outcome == "FAILED":
@@ -78,7 +75,7 @@ def cells(arm: MeasuredArm) -> list[str]:
     ]
 
 
-def remarks(arms: Sequence[MeasuredArm]) -> list[str]:
+def remarks(arms: Sequence[ExperimentRow]) -> list[str]:
     """Return the lines below the table: where gains turn into losses, why arms differ, failures."""
     lines = []
     for _, group in groupby(arms, key=lambda arm: arm.name):
@@ -90,5 +87,5 @@ def remarks(arms: Sequence[MeasuredArm]) -> list[str]:
     return lines
 
 
-def _place(arm: MeasuredArm) -> str:
+def _place(arm: ExperimentRow) -> str:
     return f"{arm.query} at {arm.size:,}, {arm.arm}"

@@ -10,12 +10,13 @@ from textwrap import shorten
 from nexmark.attribution.attribute import attribute
 from nexmark.attribution.explained import Attribution, CostChange, words
 from nexmark.config.fields import is_reserved
-from nexmark.evidence.pairs import Arms
+from nexmark.evidence.pairs import CHANGED, Arms, arms_of
 from nexmark.evidence.rows import Row
 from nexmark.model import ARMS, SUITE, WALL, Arm, Value
 from nexmark.secrets import shown as hidden
 from nexmark.secrets import without_secrets
 from nexmark.store import Store
+from nexmark.store.gate_input import observed
 from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
 
 EXPLAINED = 3
@@ -77,11 +78,11 @@ def attribution_of(
     own = [row for row in every if row.query == query]
     deciding = next((row for row in own if row.decides), None)
     wall = next((row for row in own if row.metric == WALL), None)
-    arms = store.observed(run, query, ARMS)
+    arms = observed(store, run, query)
     baseline, paired = arms[Arm.BASELINE], True
     if not baseline and deciding is not None and deciding.baseline_run:
-        other = store.observed(deciding.baseline_run, query, (Arm.CANDIDATE,))
-        baseline, paired = other[Arm.CANDIDATE], False
+        baseline = observed(store, deciding.baseline_run, query)[Arm.CANDIDATE]
+        paired = False
     stated = None
     if deciding is not None and deciding.ratio is not None:
         stated = CostChange(deciding.ratio, deciding.lo, deciding.hi)
@@ -103,7 +104,9 @@ def attributions(store: Store, night: NightRow, queries: Iterable[str]) -> dict[
     return {query: one for query, one in found if one is not None}
 
 
-def attribution_lines(store: Store, night: NightRow, rows: Sequence[Row]) -> list[str]:
+def attribution_lines(
+    store: Store, night: NightRow, rows: Sequence[Row], repetitions: Iterable[RepetitionRow]
+) -> list[str]:
     """Return a line on each of the first red queries, and one on plans that changed unnoticed."""
     red = [row.query for row in rows if row.red and row.ratio]
     lines = [
@@ -111,21 +114,12 @@ def attribution_lines(store: Store, night: NightRow, rows: Sequence[Row]) -> lis
         for query, one in attributions(store, night, red[:EXPLAINED]).items()
         if (why := words(one))
     ]
-    other = changed_plans(store, night)
-    changed = [row.query for row in rows if not row.red and row.query in other]
-    if changed:
+    arms = arms_of(repetitions)
+    quiet = [row.query for row in rows if not row.red]
+    if changed := [x for x in quiet if x in arms and arms[x].plan == CHANGED]:
         names = ", ".join(changed)
         lines.append(f"Plan: other operators than the baseline's, same speed: {names}.")
     return lines
-
-
-def changed_plans(store: Store, night: NightRow) -> frozenset[str]:
-    """Return the queries whose arms had other operators, of a night with both arms."""
-    return frozenset(
-        query
-        for query, arms in store.plan_hashes(night.id).items()
-        if arms.keys() >= set(ARMS) and arms[Arm.CANDIDATE] != arms[Arm.BASELINE]
-    )
 
 
 def plans_of(store: Store, rows: Sequence[RepetitionRow], arms: Arms) -> PlansCompared:
@@ -200,7 +194,6 @@ def _one_or_few(
 
 
 _FEWEST_PAIRS = 3
-_PROGRAM = ("nexmark", "build")
 
 
 def reproduce(store: Store, night: NightRow, query: str) -> str:
@@ -209,25 +202,24 @@ def reproduce(store: Store, night: NightRow, query: str) -> str:
     Where the night compared it with nothing, it measures the candidate alone. A
     password in the URL of a build is not shown: it has to be put in again.
     """
-    values = {
-        "BUILD": store.build(night.build_id).source,
-        "AGAINST": _against(store, night, query),
-        "QUERIES": ",".join(night.queries) if query == SUITE else query,
-        "WORKLOAD": night.workload,
-        "CLUSTER": night.cluster,
-        "ENGINE": night.engine,
+    options = {
+        "--build": store.build(night.build_id).source,
+        "--against": _against(store, night, query),
+        "--queries": ",".join(night.queries) if query == SUITE else query,
+        "--workload": night.workload,
+        "--cluster": night.cluster,
+        "--engine": night.engine,
     }
-    if night.repetitions >= _FEWEST_PAIRS or not values["AGAINST"]:
-        values["REPETITIONS"] = str(night.repetitions)
-    shown = {name: without_secrets(value) for name, value in values.items() if value}
-    confs = {str(key): hidden(str(key), str(x)) for key, x in (night.candidate_conf or {}).items()}
-    words = [*_PROGRAM]
-    for name, value in shown.items():
-        words += [f"--{name.lower()}", value]
-    for key, value in confs.items():
-        words += ["--candidate-conf", f"{key}={value}"]
-    is_broken = any(row.red and row.query == query for row in store.compatibility(night.id))
-    return shlex.join([*words, "--compatibility"] if is_broken else words)
+    if night.repetitions >= _FEWEST_PAIRS or not options["--against"]:
+        options["--repetitions"] = str(night.repetitions)
+    words = ["nexmark", "build"]
+    for name, value in options.items():
+        words += [name, without_secrets(value)] if value else []
+    for key, value in (night.candidate_conf or {}).items():
+        words += ["--candidate-conf", f"{key}={hidden(str(key), str(value))}"]
+    if any(row.red and row.query == query for row in store.compatibility(night.id)):
+        words.append("--compatibility")
+    return shlex.join(words)
 
 
 def _against(store: Store, night: NightRow, query: str) -> str:

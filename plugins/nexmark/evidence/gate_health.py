@@ -3,10 +3,10 @@
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from nexmark.config import paths
@@ -29,7 +29,6 @@ TESTS = 400
 class SelfTests:
     """The last self-tests of one version of the gate, newest first, and their rates."""
 
-    version: int | None
     rows: tuple[SelfTestRow, ...]
     rates: Rates
 
@@ -43,8 +42,6 @@ class Seen:
     mde: float | None
     noise: float | None
     calibrating: bool
-    share: float = 0.0
-    """Of the widest bar."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +74,11 @@ def self_tests(
 
     ``dags``: of these DAGs only. Without any such test there are no rows, and no rate.
     """
-    if version is None:
-        version = store.newest_tested(engine, dags)
     rows = store.self_tests(engine, TESTS, version=version, dags=dags)
+    if rows:
+        version = rows[0].gate_version
     results = ((Test(x.kind), alarmed(Value(x.value))) for x in rows)
-    return SelfTests(version, tuple(rows), rates(results, version))
+    return SelfTests(tuple(rows), rates(results, version))
 
 
 def self_tests_of(store: Store, night: NightRow) -> SelfTests:
@@ -97,7 +94,7 @@ def gate_health(store: Store, dags: Collection[str]) -> GateHealth:
     tests = {engine: self_tests(store, engine, dags=dags) for engine in engines}
     found = (test for own in tests.values() for test in own.rows)
     recent = sorted(found, key=lambda x: x.judged, reverse=True)[:LISTED]
-    tallies = history.tallies(store, [night.id for night in nights[:CHARTED]])
+    tallies = history.tallies(store, nights[:CHARTED])
     return GateHealth(
         tuple((name, own.rates) for name, own in tests.items() if own.rows),
         tuple(_series(store, nights[:NIGHTS])),
@@ -124,15 +121,13 @@ def seen_of(rows: Iterable[Any]) -> list[Seen]:
         )
         for query, own in grouped(rows, attrgetter("query")).items()
     ]
-    widest = max((one.mde or 0 for one in seen), default=0) or 1
-    shares = (replace(one, share=(one.mde or 0) / widest) for one in seen)
-    return sorted(shares, key=lambda one: -(one.mde or 0))
+    return sorted(seen, key=lambda one: -(one.mde or 0))
 
 
 def _series(store: Store, nights: Sequence[Any]) -> Iterable[ComparedNights]:
     place = attrgetter("engine", "workload", "cluster", "mode", "shape")
     for (engine, workload, cluster, mode, _), own in grouped(nights, place).items():
-        rows = history.visible(store, [night.id for night in own], CPU) if mode != "bounds" else ()
+        rows = history.figures(store, [night.id for night in own], CPU) if mode != "bounds" else ()
         yield ComparedNights(engine, workload, cluster, mode, len(own), tuple(seen_of(rows)))
 
 
@@ -163,13 +158,19 @@ class CanaryMedian:
     readings: int
 
 
-def canary_of(rows: Iterable[CanaryRow]) -> list[CanaryMedian]:
-    """Return the median reading of each host and metric, before and after the queries."""
-    known: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
+def _readings(rows: Iterable[CanaryRow]) -> dict[tuple[str, str, str], list[float]]:
+    """Return what was read by host, metric and moment."""
+    found: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
     for row in rows:
         if row.value is not None:
-            known[row.host, row.metric, row.moment].append(row.value)
-    return [CanaryMedian(*place, median(own), len(own)) for place, own in sorted(known.items())]
+            found[row.host, row.metric, row.moment].append(row.value)
+    return found
+
+
+def canary_of(rows: Iterable[CanaryRow]) -> list[CanaryMedian]:
+    """Return the median reading of each host and metric, before and after the queries."""
+    known = sorted(_readings(rows).items())
+    return [CanaryMedian(*place, median(values), len(values)) for place, values in known]
 
 
 def host_facts(night: NightRow) -> dict[str, Mapping[str, Any]]:
@@ -181,30 +182,24 @@ def host_facts(night: NightRow) -> dict[str, Mapping[str, Any]]:
     return found if isinstance(found, dict) else {}
 
 
-def hosts_of(rows: Iterable[Any]) -> list[NightHost]:
-    """Return the hosts of a night from least, mean and most of each reading."""
+def hosts_of(rows: Sequence[CanaryRow]) -> list[NightHost]:
+    """Return the hosts of a night from the readings of its canary."""
     from nexmark.verdict.eligibility import WAITING, is_level
 
-    found: dict[str, dict[tuple[str, str], Any]] = {}
-    for row in rows:
-        found.setdefault(row.host, {})[row.metric, row.moment] = row
-    hosts = []
-    for name, readings in sorted(found.items()):
+    readings, hosts = _readings(rows), []
+    for name in sorted({row.host for row in rows}):
+        own = {place[1:]: values for place, values in readings.items() if place[0] == name}
+        means = {place: fmean(values) for place, values in own.items()}
         drifts = {
-            metric: readings[metric, "after"].mean / readings[metric, "before"].mean
-            for metric, moment in readings
-            if moment == "before"
-            and (metric, "after") in readings
-            and not (is_level(metric) or metric.startswith(WAITING))
-            and readings[metric, "before"].mean
-            and readings[metric, "after"].mean
+            metric: after / before
+            for (metric, moment), before in means.items()
+            if moment == "before" and not (is_level(metric) or metric.startswith(WAITING))
+            if before and (after := means.get((metric, "after")))
         }
         worst = max(drifts, key=lambda x: max(drifts[x], 1 / drifts[x]), default="")
-        levels = (_most(readings, level) for level in ("steal_percent", "load_1m", "throttled"))
+        levels = (
+            max((x for place in own if place[0] == level for x in own[place]), default=None)
+            for level in ("steal_percent", "load_1m", "throttled")
+        )
         hosts.append(NightHost(name, drifts.get(worst), worst, *levels))
     return hosts
-
-
-def _most(readings: dict[tuple[str, str], Any], metric: str) -> float | None:
-    found = (row.most for (name, _), row in readings.items() if name == metric)
-    return max((x for x in found if x is not None), default=None)

@@ -1,6 +1,5 @@
 """All that the verdict on a night rests on: is it green, why, what next; then a line per query."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from nexmark.evidence.alarms import Acknowledged, acks_for, alarm_lines
 from nexmark.evidence.explaining import attribution_lines, attributions, confs_by_arm, reproduce
 from nexmark.evidence.night_list import GREEN, NOT_JUDGED, RED, Look, look
 from nexmark.evidence.pairs import STAGES, Arms, arms_of
-from nexmark.evidence.rows import Row, rows_of, suite_of
+from nexmark.evidence.rows import Row, rows_of
 from nexmark.evidence.signoffs import SignOffDecision
 from nexmark.evidence.summary import Upgrades, failed, health, summary
 from nexmark.model import CPU, METRICS, SUITE, WALL, Metric, grouped, metric_of
@@ -119,13 +118,7 @@ class NightEvidence(CommonEvidence):
     report: Report
     decision: SignOffDecision | None
     colour: str
-    what: str
-    why: str
-    todo: str
-    explained: tuple[str, ...]
-    health: tuple[str, ...]
     lines: tuple[QueryLine, ...]
-    suite: VerdictRow | None
     hosts: tuple[gate_health.NightHost, ...]
     self_tests: gate_health.SelfTests
     reproduce: Mapping[str, str]
@@ -152,12 +145,6 @@ class NightEvidence(CommonEvidence):
         """The number of queries that have rows."""
         return sum(line.row.result != "not run" for line in self.lines)
 
-    @property
-    def same_build(self) -> bool:
-        """Whether the candidate was compared with itself."""
-        same = set((self.night.baselines or {}).values()) == {self.night.build_id}
-        return same and not self.night.candidate_conf
-
 
 def _largest(value: Callable[[QueryLine], float | None]) -> Callable[[QueryLine], tuple[Any, ...]]:
     return lambda line: (value(line) is None, -(value(line) or 0), line.place)
@@ -176,15 +163,21 @@ SORTS: Mapping[str, Callable[[QueryLine], tuple[Any, ...]]] = {
 def make_report(store: Store, run: str) -> Report:
     """Return the report of a run; StoreError when the run is not known."""
     night = store.find_run(run)
-    return _report(store, night, rows_of(store, night), gate_health.self_tests_of(store, night))
+    repetitions = store.repetitions(night.id, leave_out=("batch_list", "confs"))
+    return _report(store, night, repetitions, gate_health.self_tests_of(store, night))
 
 
 def _report(
-    store: Store, night: NightRow, rows: Sequence[Row], tests: gate_health.SelfTests
+    store: Store,
+    night: NightRow,
+    repetitions: Sequence[RepetitionRow],
+    tests: gate_health.SelfTests,
 ) -> Report:
-    suite, upgrades = suite_of(store, night), Upgrades(tuple(store.compatibility(night.id)))
+    rows = rows_of(store, night, repetitions)
+    suite = next((row for row in store.verdicts(night.id) if row.query == SUITE), None)
+    upgrades = Upgrades(tuple(store.compatibility(night.id)))
     what, why, after = summary(night, rows, suite, upgrades.red)
-    explained = attribution_lines(store, night, rows)
+    explained = attribution_lines(store, night, rows, repetitions)
     lines = (what, why, *explained, after, *health(night, rows, tests))
     alarms = tuple(alarm_lines(store, night))
     return Report(night, tuple(rows), lines, failed(rows, suite), alarms, upgrades)
@@ -195,39 +188,30 @@ def night_evidence(
 ) -> NightEvidence:
     """Return what is known of a night; ``deep``: also why each of its queries changed."""
     repetitions = store.repetitions(night.id, leave_out=("batch_list",))
-    rows, tests = rows_of(store, night, repetitions), gate_health.self_tests_of(store, night)
-    report = _report(store, night, rows, tests)
-    what, why, *explained = report.lines
-    what = re.sub("^NIGHT (FAILED|OK|NOT JUDGED): ", "", what)
-    trust = [line for line in explained if line.startswith("Gate: ")]
-    todo = next(line for line in explained if line.startswith("Next: "))
+    tests = gate_health.self_tests_of(store, night)
+    report = _report(store, night, repetitions, tests)
     verdicts = store.verdicts(night.id)
     arms = arms_of(repetitions, _accepted_arms(store, verdicts))
-    judged = any(row.verdict for row in rows)
+    judged = any(row.verdict for row in report.rows)
+    canaries = store.canaries(night.id)
     before, after = history.neighbours(store, night)
     return NightEvidence(
         night=night,
         report=report,
         decision=decision,
         colour=(RED if report.failed else GREEN) if judged else NOT_JUDGED,
-        what=what[:1].upper() + what[1:],
-        why=why.removeprefix("Why: "),
-        todo=todo.removeprefix("Next: "),
-        explained=tuple(x for x in explained if x not in (todo, *trust)),
-        health=tuple(line.removeprefix("Gate: ") for line in trust),
-        lines=tuple(lines_of(rows, verdicts, arms)),
-        suite=next((row for row in verdicts if row.query == SUITE), None),
+        lines=tuple(lines_of(report.rows, verdicts, arms)),
         builds=tuple(builds_of(store, night, verdicts)),
         verdicts=tuple(verdicts),
         validations=tuple(store.validations(night.id)),
-        hosts=tuple(gate_health.hosts_of(history.hosts(store, night.id))),
+        hosts=tuple(gate_health.hosts_of(canaries)),
         host_names=tuple(sorted({host for row in repetitions for host in row.hosts or ()})),
         host_facts=gate_health.host_facts(night),
-        canary=tuple(gate_health.canary_of(store.canaries(night.id))),
+        canary=tuple(gate_health.canary_of(canaries)),
         confs=confs_by_arm(row for row in repetitions if row.stage in STAGES),
         self_tests=tests,
         acks=tuple(acks_for(store, night)),
-        reproduce={x.query: reproduce(store, night, x.query) for x in rows if x.red},
+        reproduce={x.query: reproduce(store, night, x.query) for x in report.rows if x.red},
         attributions=attributions(store, night, night.queries) if deep else {},
         before=before,
         after=after,
@@ -268,11 +252,13 @@ def builds_of(store: Store, night: NightRow, verdicts: Iterable[VerdictRow]) -> 
             compared.setdefault((build, row.baseline_run), []).append(row.query)
     rows = store.builds({night.build_id, *(build for build, _ in compared)})
     known = defaultdict(lambda: ("", ""), {x.id: (x.version, x.source) for x in rows})
-    build = night.build_id
-    roles = [BuildRole("candidate", build, *known[build], tuple(night.queries))]
-    for (build, run), own in compared.items():
-        roles.append(BuildRole("baseline", build, *known[build], tuple(own), run))
-    return roles
+    return [
+        BuildRole("candidate", night.build_id, *known[night.build_id], tuple(night.queries)),
+        *(
+            BuildRole("baseline", build, *known[build], tuple(own), run)
+            for (build, run), own in compared.items()
+        ),
+    ]
 
 
 def _accepted_arms(store: Store, verdicts: Iterable[VerdictRow]) -> dict[str, list[RepetitionRow]]:

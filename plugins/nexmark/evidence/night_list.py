@@ -107,7 +107,7 @@ def nights_page(store: Store, dags: Collection[str], page: int = 1) -> NightsPag
 
 def lines_of(store: Store, rows: Collection[Any]) -> list[NightLine]:
     """Return nights with what was said of them."""
-    tallies = history.tallies(store, [row.id for row in rows])
+    tallies = history.tallies(store, rows)
     return [line_of(row, tallies.get(row.id)) for row in rows]
 
 
@@ -189,7 +189,7 @@ def overview(store: Store, dags: Collection[str]) -> Overview:
     accepted = states(store.acceptances(), datetime.now(UTC))
     issues = issues_of(history.judged(store, nights, reds=True), accepted)
     newest = {night.dag_id: night for night in reversed(nights)}
-    tallies = history.tallies(store, [night.id for night in newest.values()])
+    tallies = history.tallies(store, newest.values())
     versions = {x.id: x.version for x in store.builds({x.build_id for x in newest.values()})}
     engines = [
         _engine(line_of(night, tallies.get(night.id)), versions.get(night.build_id, ""), issues)

@@ -56,19 +56,16 @@ class Arms:
     @property
     def plan(self) -> str:
         """Whether both arms ran the same plan: by its operators, then by its text."""
-        both = [
+        ours, theirs = (
             [row for row in rows if row.plan_skeleton_hash is not None]
             for rows in (self.candidate, self.baseline)
-        ]
-        if not all(both):
-            return UNKNOWN
-        skeletons, plans = (
-            [{getattr(row, name) for row in rows} for rows in both]
-            for name in ("plan_skeleton_hash", "plan_id")
         )
-        if skeletons[0] != skeletons[1]:
-            return CHANGED
-        return SAME if plans[0] == plans[1] else DETAILS
+        if not ours or not theirs:
+            return UNKNOWN
+        for name, differs in (("plan_skeleton_hash", CHANGED), ("plan_id", DETAILS)):
+            if {getattr(row, name) for row in ours} != {getattr(row, name) for row in theirs}:
+                return differs
+        return SAME
 
 
 @dataclass(frozen=True)
@@ -250,15 +247,12 @@ def _nearest(rows: Sequence[Run], figure: Callable[[Run], float | None]) -> list
 
 
 def _counting(rows: Iterable[RepetitionRow]) -> list[RepetitionRow]:
-    return [row for row in rows if row.status == "ok" and row.stage == Stage.FIRST]
+    return [row for row in rows if row.ok and row.stage == Stage.FIRST]
 
 
 def _figure(row: RepetitionRow | None, column: str) -> float | None:
     """Return the figure in a column, or of a metric without one; None if it does not count."""
-    if row is None or row.status != "ok":
-        return None
-    value = getattr(row, column) if hasattr(row, column) else (row.figures or {}).get(column)
-    return None if value is None else float(value)
+    return row.figure(column) if row is not None and row.ok else None
 
 
 def _ratio(candidate: float | None, baseline: float | None) -> float | None:

@@ -52,14 +52,13 @@ class QueryEvidence(CommonEvidence):
     """A query of a night; what is not there (yet) is None or empty.
 
     ``since`` names the build with which an alarm began. ``runs`` are all repetitions of the
-    night, ``repetitions`` the judged ones; ``points`` go back from this night, oldest first.
+    night; ``points`` go back from this night, oldest first.
     """
 
     query: str
     since: str
     reproduce: str
     runs: tuple[RepetitionRow, ...]
-    repetitions: tuple[RepetitionRow, ...]
     pairs: tuple[PairOfRuns, ...]
     points: tuple[RatioPoint, ...]
     changes: tuple[LevelChange, ...]
@@ -126,7 +125,6 @@ def query_evidence(
         builds=tuple(x for x in builds if query in (*x.queries, SUITE)),
         reproduce=explaining.reproduce(store, night, query),
         runs=() if query == SUITE else tuple(runs),
-        repetitions=tuple(own),
         pairs=tuple(found),
         points=tuple(points),
         changes=tuple(lasting_changes(points)),
@@ -162,15 +160,6 @@ def source_of(query: str) -> QuerySource | None:
     title = text.strip('"').partition("\n")[0].rstrip('".').removeprefix(query).strip()
     place = f"nexmark_jobs/queries/{found[0].name}"
     return QuerySource(reference_sql(query), text, place, title)
-
-
-def alarm_file(night: NightRow, query: str = "") -> Path | None:
-    """Return the page that the night has written of itself, or of a query that alarmed."""
-    place = Path(night.directory) / "report"
-    if query:
-        place = place / "alarms" / query
-    found = place / "evidence.html"
-    return found if found.is_file() and query in (*night.queries, "") else None
 
 
 def _since(store: Store, night: NightRow, verdicts: Sequence[VerdictRow]) -> str:

@@ -71,28 +71,16 @@ class Row:
         return self.events / self.cpu_s if self.events is not None and self.cpu_s else None
 
 
-def rows_of(
-    store: Store, night: NightRow, repetitions: Sequence[RepetitionRow] | None = None
-) -> list[Row]:
-    """Return the rows of a night in the order its queries were asked for.
-
-    ``repetitions`` are all of the night; read where they are not given.
-    """
-    if repetitions is None:
-        repetitions = store.repetitions(night.id, leave_out=("batch_list", "confs"))
+def rows_of(store: Store, night: NightRow, repetitions: Iterable[RepetitionRow]) -> list[Row]:
+    """Return the rows of a night in the order its queries were asked for."""
     verdicts = {row.query: row for row in store.verdicts(night.id) if row.decides}
     validations = {x.query: x for x in store.validations(night.id) if x.arm == Arm.CANDIDATE}
     first = [x for x in repetitions if x.arm == Arm.CANDIDATE and x.stage == Stage.FIRST]
     measured = grouped(first, lambda row: row.query)
     queries = list(dict.fromkeys([*night.queries, *verdicts, *measured]))
-    if SUITE in queries:  # it is no query; `suite_of` has its verdict
+    if SUITE in queries:  # it is no query
         queries.remove(SUITE)
     return [_row(query, measured.get(query, ()), verdicts, validations) for query in queries]
-
-
-def suite_of(store: Store, night: NightRow) -> VerdictRow | None:
-    """Return the verdict on the suite as a whole, None where there is none."""
-    return next((row for row in store.verdicts(night.id) if row.query == SUITE), None)
 
 
 def _row(

@@ -4,10 +4,9 @@ import hashlib
 import json
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.errors import NexmarkError
@@ -60,27 +59,29 @@ def signoffs_of(store: Store, dags: Collection[str]) -> list[SignOff]:
     """Return the sign-offs, the newest first."""
     rows = history.nights(store, set(dags) & {SIGNOFF_DAG_ID}, SHOWN)
     builds = {build.id: build for build in store.builds({row.build_id for row in rows})}
-    lines = lines_of(store, rows)
-    places = {row.id: Path(row.directory) for row in history.directories(store, rows)}
-    return [_signoff(x, builds.get(x.night.build_id), places[x.night.id]) for x in lines]
+    return [_signoff(x, builds.get(x.night.build_id)) for x in lines_of(store, rows)]
 
 
 def signoff_page(store: Store, night: NightRow) -> tuple[SignOff, list[SealedBundle]]:
     """Return one sign-off, and what each bundle of it says, checked."""
-    directory = Path(night.directory)
     (line,) = lines_of(store, [night])
-    signoff = _signoff(line, store.build(night.build_id), directory)
-    return signoff, [_bundle(directory, x) for x in signoff.decisions]
+    signoff = _signoff(line, store.build(night.build_id))
+    return signoff, [_bundle(Path(night.directory), x) for x in signoff.decisions]
 
 
 def evidence_file(night: NightRow, bundle: str) -> Path | None:
     """Return the page of a bundle of a night, or of the draft before it; None for none."""
-    directory = Path(night.directory)
     if bundle == DRAFT:
-        found = directory / "report" / HTML
-        return found if found.is_file() else None
-    names = {path.parent.name: path for path in directory.glob(f"{_BUNDLES}/{HTML}")}
+        return alarm_file(night)
+    names = {path.parent.name: path for path in Path(night.directory).glob(f"{_BUNDLES}/{HTML}")}
     return names.get(bundle)
+
+
+def alarm_file(night: NightRow, query: str = "") -> Path | None:
+    """Return the page that the night has written of itself, or of a query that alarmed."""
+    place = Path(night.directory) / "report"
+    found = (place / "alarms" / query if query else place) / HTML
+    return found if found.is_file() and query in (*night.queries, "") else None
 
 
 def verify(directory: Path) -> list[str]:
@@ -111,26 +112,22 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _signoff(line: NightLine, build: BuildRow | None, directory: Path) -> SignOff:
+def _signoff(line: NightLine, build: BuildRow | None) -> SignOff:
+    directory = Path(line.night.directory)
     found = directory.glob(f"{_BUNDLES}/{EVIDENCE}")
     decisions = [_decision(path, path.stat().st_mtime_ns) for path in found]
     decisions.sort(key=lambda one: (len(one.bundle), one.bundle), reverse=True)
-    draft = (directory / "report" / HTML).is_file()
-    return SignOff(line, build, tuple(decisions), draft)
+    return SignOff(line, build, tuple(decisions), alarm_file(line.night) is not None)
 
 
 @lru_cache(maxsize=256)
 def _decision(path: Path, _: int) -> SignOffDecision:
     """Read a decision; a bundle is read-only, so once is enough."""
     try:
-        made: Any = json.loads(path.read_text(encoding="utf-8"))["decision"]
+        made = json.loads(path.read_text(encoding="utf-8"))["decision"]
+        return replace(SignOffDecision(**made), bundle=path.parent.name)
     except (OSError, ValueError, KeyError, TypeError):
-        made = {}
-    made = made if isinstance(made, dict) else {}
-    names = ("choice", "who", "when", "reason", "objection")
-    texts = {name: str(made.get(name) or "") for name in names}
-    texts["choice"] = texts["choice"] or "cannot be read"
-    return SignOffDecision(**texts, signed_off=made.get("signed_off"), bundle=path.parent.name)
+        return SignOffDecision("cannot be read", bundle=path.parent.name)
 
 
 def _bundle(directory: Path, decision: SignOffDecision) -> SealedBundle:

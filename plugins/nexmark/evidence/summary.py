@@ -73,9 +73,8 @@ def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
     pairs = max((row.repetitions for row in rows), default=0)
     if night.baselines:
         builds = sorted(set(night.baselines.values()))
-        same = builds == [night.build_id] and not night.candidate_conf
         parts.append(f"{pairs} pairs with build {' and '.join(builds)}")
-        parts += ["the same build: a night A against A"] if same else []
+        parts += ["the same build: a night A against A"] if night.same_build else []
     if night.grade:
         reason = f" ({night.grade_reason})" if night.grade_reason else ""
         parts.append(f"hosts {night.grade}{reason}")
@@ -241,11 +240,12 @@ class Upgrades:
             return ()
         counted = Counter(row.outcome for row in self.rows)
         classes = ", ".join(f"{number} {outcome}" for outcome, number in counted.most_common())
-        lines = [f"Running queries, from the baseline to the candidate and back: {classes}."]
-        lines += [
-            f"Upgrade of {row.query}: {row.outcome} (forward {row.forward}, back "
-            f"{row.backward}; plans: {row.plans}): {shorten(row.reason, _WIDTH)}"
-            for row in self.rows
-            if row.red
-        ]
-        return tuple(lines)
+        return (
+            f"Running queries, from the baseline to the candidate and back: {classes}.",
+            *(
+                f"Upgrade of {row.query}: {row.outcome} (forward {row.forward}, back "
+                f"{row.backward}; plans: {row.plans}): {shorten(row.reason, _WIDTH)}"
+                for row in self.rows
+                if row.red
+            ),
+        )

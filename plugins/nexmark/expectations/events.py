@@ -8,11 +8,8 @@ timestamp has a ``T`` or a blank, and 0 to 9 fraction digits. Digits beyond mill
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
 import tempfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexmark.expectations.contract import EventsError
-from nexmark_jobs.sources.recorded_events import FIELDS, IS_A
+from nexmark_jobs.ending import UsageError
+from nexmark_jobs.sources.recorded_events import FIELDS, check_lines
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -35,7 +33,6 @@ ENTITIES: dict[str, dict[str, str]] = {
 }
 """Fields and types of each entity, in the order of ``event_type``."""
 
-_MOST_SHOWN = 80
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
 
@@ -187,54 +184,9 @@ def first_line(error: Exception) -> str:
 def _find_fault(files: list[Path]) -> str | None:
     """Look for the first malformed JSON event, line by line; None when there is none."""
     for file in files:
-        if file.suffix == ".parquet":
-            continue
-        opener = gzip.open if file.suffix == ".gz" else open
-        number = 0
-        try:
-            with opener(file, "rt", encoding="utf-8") as lines:
-                for number, line in enumerate(lines, 1):
-                    fault = _line_fault(line)
-                    if fault:
-                        return f"{file}:{number}: {fault}; correct or remove this line"
-        except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-            return f"{file}:{number + 1}: cannot be read ({error}); copy the file again"
+        if file.suffix != ".parquet":
+            try:
+                check_lines(file)
+            except (UsageError, OSError) as error:
+                return str(error).removeprefix("--source: ")
     return None
-
-
-def _line_fault(line: str) -> str | None:
-    """The problem of a line of JSON, or None; a blank line is right."""
-    try:
-        return _event_fault(json.loads(line)) if line.strip() else None
-    except json.JSONDecodeError as error:
-        return f"not JSON ({error.msg} at column {error.colno})"
-    except RecursionError:
-        return "brackets nested too deep for an event"
-    except ValueError:
-        return "a number with more digits than any field has"
-
-
-def _event_fault(event: Any) -> str | None:
-    if not isinstance(event, dict):
-        return "not a JSON object"
-    kind = event.get("event_type")
-    if isinstance(kind, bool) or kind not in (0, 1, 2):
-        return f"event_type is {_shown(kind)}, not 0, 1 or 2"
-    if not isinstance(event.get("n"), int | None):
-        return f"n is {_shown(event['n'])}, not a whole number"
-    entity, fields = list(FIELDS.items())[kind]
-    if not isinstance(event.get(entity), dict):
-        return f"event_type is {kind} but there is no {entity}"
-    for name, field_type in fields.items():
-        if event[entity].get(name) is None:
-            return f"{entity}.{name} is missing"
-        if not IS_A[field_type](event[entity][name]):
-            found, wanted = _shown(event[entity][name]), _TYPES[field_type].lower()
-            return f"{entity}.{name} is {found}, not a {wanted}"
-    return None
-
-
-def _shown(value: object) -> str:
-    """The value as JSON; only the beginning of a long one."""
-    text = json.dumps(value)
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

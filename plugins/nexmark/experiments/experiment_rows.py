@@ -15,10 +15,11 @@ from nexmark.experiments.gains import ArmResult, Crossing, TrialResult
 from nexmark.home import write_text
 from nexmark.model import MIN_PAIRS
 from nexmark.report import rendering
-from nexmark.store import ExperimentRecord, open_store
+from nexmark.store import open_store
+from nexmark.store.table_rows import ExperimentRow
 
 
-def records_of(result: ExperimentResult) -> list[ExperimentRecord]:
+def records_of(result: ExperimentResult) -> list[ExperimentRow]:
     """A row for each arm of each trial, in the order in which they were measured."""
     return [_record(result, trial, arm) for trial in result.trials for arm in trial.arms]
 
@@ -45,11 +46,11 @@ def recorded(result: ExperimentResult, run: str, database: str) -> ExperimentEvi
     return found
 
 
-def _record(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> ExperimentRecord:
+def _record(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> ExperimentRow:
     entry, gain = result.experiment, arm.gain
     measured = not arm.problem and arm.cpu_s_per_mevent is not None
     reported = entry.text if arm is not trial.arms[0] else None
-    return ExperimentRecord(
+    return ExperimentRow(
         name=entry.name,
         question=entry.question,
         spark_version=result.spark_versions[arm.arm],

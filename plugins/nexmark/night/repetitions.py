@@ -235,7 +235,7 @@ def _measured(
     wrong: str | None,
 ) -> RepetitionRecord:
     from nexmark.measure.result_file import parse_result
-    from nexmark.store import RepetitionRecord, SeriesRecord
+    from nexmark.store import RepetitionRecord
 
     directory = night.query_dir(run.query) / run.name
     path, events = directory / "result.json", directory / "events"
@@ -272,7 +272,7 @@ def _measured(
         measurement = _as_if_fewer(measurement, night.workload.events)
     if (splits := recovery_splits(directory)) is not None:
         kept["result"] = {**result, "batches": splits["batches"]}
-    kept["series"] = [SeriesRecord(series, path) for series, path in found]
+    kept["series"] = found
     return RepetitionRecord(night.name, **kept, measurement=measurement, invalid=wrong)
 
 

@@ -64,8 +64,8 @@ def query_charts(found: QueryEvidence) -> list[Chart]:
 
 def time_charts(found: QueryEvidence) -> list[Chart]:
     """Return what happened within the repetitions of a query: CPU, batches, state."""
-    hosts = dict.fromkeys(curve.host for curve in found.cpu)
-    charts = [cpu_chart(host, [x for x in found.cpu if x.host == host]) for host in hosts]
+    by_host = grouped(found.cpu, lambda curve: curve.host)
+    charts = [cpu_chart(host, curves) for host, curves in by_host.items()]
     if found.batches:
         charts += batch_charts(found.batches)
     if any(batch.commit_ms for batch in found.batches):

@@ -22,7 +22,6 @@ _OF_BATCH = ("id", "phase", *OF_BATCH)
 def night_json(found: NightEvidence) -> dict[str, Any]:
     """Return all that is known of a night, and what was decided on it."""
     tests = found.self_tests
-    decision = found.decision
     content = {
         "schema_version": SCHEMA_VERSION,
         "written": plain(found.written),
@@ -32,7 +31,7 @@ def night_json(found: NightEvidence) -> dict[str, Any]:
         "alarms": list(found.report.alarms),
         "table": report_text(found.report),
         "rows": plain(found.report.rows),
-        "decision": None if decision is None else _without(plain(decision), "bundle"),
+        "decision": plain(found.decision, leave_out=("bundle",)),
         "night": night_fields(found.night),
         "builds": plain(found.builds),
         **_shared(found),
@@ -78,7 +77,7 @@ def query_json(found: QueryEvidence) -> dict[str, Any]:
         "batches": [x for row in found.runs if row.stage in STAGES for x in _batches(row)],
         "cpu": plain(found.cpu),
         "attribution": None if found.attribution is None else _why(found.attribution),
-        "flames": None if found.flames is None else _without(plain(found.flames), "query"),
+        "flames": plain(found.flames, leave_out=("query",)),
     }
     return dict(without_any_secret(content))
 
@@ -131,7 +130,3 @@ def _why(one: Attribution) -> dict[str, Any] | None:
     if one.kind is ChangeKind.NOTHING and not one.confs and not one.parts:
         return None
     return {"words": words(one), **plain(one), "contribution": one.contribution}
-
-
-def _without(content: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in content.items() if key != name}

@@ -99,14 +99,15 @@ def environment() -> Environment:
 def plain(value: Any, keep: Iterable[str] = (), leave_out: Iterable[str] = ()) -> Any:
     """Return a model, or a row of the store, as plain data that is ready for JSON.
 
-    Rows lose their ids (but ``keep``), and the columns to ``leave_out``.
+    Rows lose their ids (but ``keep``); ``leave_out`` are columns, or fields of the model itself.
     """
     if isinstance(value, Base):
         left_out = _NOT_TO_SHOW.union(leave_out).difference(keep)
         names = [column.name for column in value.__table__.columns if column.name not in left_out]
         return {name: plain(getattr(value, name)) for name in names}
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+        names = [one.name for one in fields(value) if one.name not in leave_out]
+        return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {key: plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -118,35 +119,12 @@ def plain(value: Any, keep: Iterable[str] = (), leave_out: Iterable[str] = ()) -
     return str(value) if isinstance(value, Path) else value
 
 
-def ratio(value: float | None) -> str:
-    """Return a ratio: ``1.082``."""
-    return NONE if value is None else f"{value:.3f}"
-
-
-def change(value: float | None) -> str:
-    """Return a ratio as a change: ``+8.2 %``."""
-    return NONE if value is None else f"{100 * (value - 1):+.1f} %".replace("-", "−")
-
-
-def percent(value: float | None) -> str:
-    """Return a share: ``7.0 %``."""
-    return NONE if value is None else f"{100 * value:.1f} %"
-
-
-def number(value: float | None, digits: int = 2) -> str:
-    """Return a figure with thousands separators."""
-    return NONE if value is None else f"{value:,.{digits}f}"
-
-
 def count(value: int | None, one: str, many: str = "") -> str:
     """Return ``1 pair``, ``5 pairs``."""
     return f"{value or 0:,} {one if value == 1 else many or one + 's'}"
 
 
-def size(value: float | None) -> str:
-    """Return bytes with a unit: ``1.0 MB``."""
-    if value is None:
-        return NONE
+def _size(value: float) -> str:
     unit = 0
     while value >= 1000 and unit < len(_UNITS) - 1:
         value, unit = value / 1000, unit + 1
@@ -156,11 +134,6 @@ def size(value: float | None) -> str:
 def moment(value: datetime | None, form: str = "%Y-%m-%d %H:%M") -> str:
     """Return a moment in UTC: ``2026-11-21 04:00``."""
     return NONE if value is None else value.astimezone(UTC).strftime(form)
-
-
-def short(build: str | None) -> str:
-    """Return a short name of a build, for places with little room."""
-    return (build or NONE)[:BUILD]
 
 
 def part(text: str) -> str:
@@ -179,11 +152,6 @@ def cell(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name}: {one}" for name, one in value.items())
     return "" if value is None else str(value)
-
-
-def field_of(row: Any, name: str) -> Any:
-    """Return a field of a mapping or of an object; None for none."""
-    return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
 
 
 def as_json(value: Any) -> str:
@@ -226,12 +194,25 @@ def _css() -> Markup:
     return Markup(resources.files("nexmark.report").joinpath("static/page.css").read_text("utf-8"))
 
 
+def _known(shown: Callable[..., str]) -> Callable[..., str]:
+    """Return a filter that shows a dash for None."""
+    return lambda value, *more: NONE if value is None else shown(value, *more)
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
-    **{"ratio": ratio, "change": change, "percent": percent, "number": number, "count": count},
-    **{"size": size, "moment": moment, "short": short},
+    "ratio": _known("{:.3f}".format),
+    "change": _known(lambda ratio: f"{100 * (ratio - 1):+.1f} %".replace("-", "−")),
+    "percent": _known(lambda share: f"{100 * share:.1f} %"),
+    "number": _known(lambda value, digits=2: f"{value:,.{digits}f}"),
+    "size": _known(_size),
+    "short": lambda build: (build or NONE)[:BUILD],
+    "field": lambda row, name: (
+        row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
+    ),
+    **{"count": count, "moment": moment},
     **{"day": partial(moment, form="%Y-%m-%d"), "monthday": partial(moment, form="%m-%d")},
     **{"part": part, "public": without_secrets, "without_secrets": without_any_secret},
-    **{"cell": cell, "field": field_of, "as_json": as_json, "diff_lines": diff_lines},
+    **{"cell": cell, "as_json": as_json, "diff_lines": diff_lines},
     **{"picture": picture, "drawn": drawn, "words": words},
 }
 """By the name that they have in the templates."""

@@ -3,13 +3,9 @@
 from nexmark.store.records import (
     Accepted,
     BuildRecord,
-    CanaryRecord,
     CompatibilityRecord,
-    ExperimentRecord,
     NightRecord,
     RepetitionRecord,
-    SelfTestRecord,
-    SeriesRecord,
     ValidationRecord,
 )
 from nexmark.store.store import Store, open_store
@@ -18,14 +14,10 @@ from nexmark.store.store_error import Refused, StoreError, UnknownNight
 __all__ = [
     "Accepted",
     "BuildRecord",
-    "CanaryRecord",
     "CompatibilityRecord",
-    "ExperimentRecord",
     "NightRecord",
     "Refused",
     "RepetitionRecord",
-    "SelfTestRecord",
-    "SeriesRecord",
     "Store",
     "StoreError",
     "UnknownNight",

@@ -1,4 +1,4 @@
-"""The whole results database as files: CSV, or Parquet by way of DuckDB, which reads JSON lines.
+"""The whole results database as files: CSV or Parquet.
 
 And the paired nights as CSV for ``python -m nexmark.verdict --nights``, which judges them again:
 measurements only, no acceptances, no settings of the gate. A query that is not proven right has one
@@ -9,13 +9,13 @@ row. A night that taught the gate nothing has 0 in the column ``teaches``.
 import csv
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import JSON, Boolean, Column, Float, Integer, select
+from sqlalchemy import Boolean, Column, Float, Integer, select
 from sqlalchemy.orm import Session
 
 from nexmark.config.paths import safe_name
@@ -58,7 +58,10 @@ def write_nights(session: Session, directory: Path) -> dict[str, int]:
 def rows_of(session: Session, night: NightRow) -> Iterator[dict[str, Any]]:
     """Return the rows of one night."""
     judged = read_night(session, night)
-    positions = _positions(session, night.id)
+    names = ("query", "arm", "stage", "number", "position")
+    columns = (getattr(RepetitionRow, name) for name in names)
+    repetitions = session.execute(select(*columns).where(RepetitionRow.night_id == night.id))
+    positions = {tuple(place): position for *place, position in repetitions}
     own = {"night": night.id, "teaches": int(night.teaches)}
     facts = {**own, "asked": judged.asked, "queries": " ".join(judged.expected)}
     for row in (*_figures(judged), *_wrong(judged)):
@@ -99,12 +102,6 @@ def _row(one: Measured, stage: int, pair: int, arm: str, value: float) -> dict[s
     }
 
 
-def _positions(session: Session, run: str) -> dict[tuple[Any, ...], int | None]:
-    columns = (RepetitionRow.query, RepetitionRow.arm, RepetitionRow.stage, RepetitionRow.number)
-    query = select(*columns, RepetitionRow.position).where(RepetitionRow.night_id == run)
-    return {tuple(key): position for *key, position in session.execute(query)}
-
-
 def _canaries(session: Session, run: str) -> Iterator[dict[str, Any]]:
     query = select(CanaryRow).where(CanaryRow.night_id == run)
     readings = session.scalars(query.order_by(CanaryRow.taken, CanaryRow.id))
@@ -120,23 +117,18 @@ def _canaries(session: Session, run: str) -> Iterator[dict[str, Any]]:
         }
 
 
-FORMATS = ("parquet", "csv")
-_AT_ONCE = 200
-_TYPES: tuple[tuple[type[Any], str], ...] = (
-    (Utc, "TIMESTAMPTZ"),
-    (Boolean, "BOOLEAN"),
-    (Integer, "BIGINT"),
-    (Float, "DOUBLE"),
-)
-_TEXT = "VARCHAR"
+_AT_ONCE, _ROW_GROUP = 200, 50_000
+_MOMENT = "moment"
+_TYPES = ((Utc, _MOMENT), (Boolean, "bool"), (Integer, "int64"), (Float, "double"))
 _PACKED = "series"
 _CUMULATIVE = ("executors", "python", "driver", "busy", "steal")
-_SERIES = {"sampler_cores": "DOUBLE", "executor_count": "BIGINT", "executor_ends": _TEXT}
-_SAMPLE = {"repetition_id": "BIGINT", "host": _TEXT, "time": "DOUBLE"} | dict.fromkeys(
-    _CUMULATIVE, "DOUBLE"
+_SERIES = {"sampler_cores": "double", "executor_count": "int64", "executor_ends": "string"}
+_SAMPLE = {"repetition_id": "int64", "host": "string"} | dict.fromkeys(
+    ("time", *_CUMULATIVE), "double"
 )
 
-Rows = Iterable[Mapping[str, Any]]
+Columns = Mapping[str, str]
+Rows = Iterable[Mapping[Any, Any]]
 
 
 def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
@@ -147,8 +139,8 @@ def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
     try:
         with whole_directory(directory.resolve()) as temporary:
             written = {
-                f"{table.name}.{form}": _WRITERS[form](table, temporary / f"{table.name}.{form}")
-                for table in tables(session)
+                f"{name}.{form}": _WRITERS[form](columns, rows, temporary / f"{name}.{form}")
+                for name, columns, rows in tables(session)
             }
             return {**written, **write_nights(session, temporary)}
     except OSError as error:
@@ -157,91 +149,64 @@ def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
         ) from error
 
 
-@dataclass(frozen=True)
-class ExportedTable:
-    """A table to be written: its columns with DuckDB's names of their types, and its rows."""
+def tables(session: Session) -> Iterator[tuple[str, Columns, Rows]]:
+    """Return every table: its name, its columns with Arrow's names of their types, and its rows.
 
-    name: str
-    columns: Mapping[str, str]
-    rows: Rows
-
-
-def tables(session: Session) -> Iterator[ExportedTable]:
-    """Return every table; ``samples`` are cumulative CPU-seconds, as in ``sample_series``."""
+    ``samples`` are cumulative CPU-seconds, as in ``sample_series``.
+    """
     for table in Base.metadata.sorted_tables:
         columns = {column.name: _type(column) for column in table.columns}
         if table.name == SeriesRow.__tablename__:
             del columns[_PACKED]
-            yield ExportedTable(table.name, columns | _SERIES, _series(session))
-            yield ExportedTable("samples", _SAMPLE, _samples(session))
+            yield table.name, columns | _SERIES, _series(session)
+            yield "samples", _SAMPLE, _samples(session)
         else:
             statement = select(table).order_by(*table.primary_key.columns)
             rows = session.execute(statement.execution_options(yield_per=_AT_ONCE))
-            yield ExportedTable(table.name, columns, (dict(row) for row in rows.mappings()))
+            yield table.name, columns, rows.mappings()
 
 
-def write_csv(table: ExportedTable, path: Path) -> int:
+def write_csv(columns: Columns, rows: Rows, path: Path) -> int:
     """Write a table as CSV, nothing where there is NULL; return how many rows it has."""
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(table.columns)
-        return _each(
-            table.rows, lambda row: writer.writerow([plain(row[x]) for x in table.columns])
-        )
-
-
-def write_parquet(table: ExportedTable, path: Path) -> int:
-    """Write a table as Parquet; return how many rows it has."""
-    import duckdb
-
-    lines = path.with_suffix(".jsonl")
-    with lines.open("w", encoding="utf-8") as stream:
-        count = _each(table.rows, lambda row: stream.write(_line(row, table.columns) + "\n"))
-    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in table.columns.items())
-    source = f"read_json({_text(lines)}, format='newline_delimited', columns={{{columns}}})"
-    options = "FORMAT parquet, COMPRESSION zstd"
-    try:
-        with duckdb.connect() as connection:
-            connection.execute("SET threads = 1")  # the rows stay in their order
-            connection.execute(f"COPY (SELECT * FROM {source}) TO {_text(path)} ({options})")
-    except duckdb.Error as error:
-        raise StoreError(f"cannot write {path.name}: {error}; try FORMAT=csv") from error
-    lines.unlink()
+        writer.writerow(columns)
+        count = 0
+        for row in rows:
+            values = (_text(row[x]) for x in columns)
+            writer.writerow(x.isoformat() if isinstance(x, datetime) else x for x in values)
+            count += 1
     return count
 
 
-def plain(value: Any) -> Any:
-    """Return a value as CSV and JSON have it: moments in ISO 8601, JSON as its text."""
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+def write_parquet(columns: Columns, rows: Rows, path: Path) -> int:
+    """Write a table as Parquet; return how many rows it has."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    moment = pa.timestamp("us", "UTC")
+    schema = pa.schema([(x, moment if kind == _MOMENT else kind) for x, kind in columns.items()])
+    left, count = iter(rows), 0
+    try:
+        with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+            while group := list(islice(left, _ROW_GROUP)):
+                values = {name: [_text(row[name]) for row in group] for name in schema.names}
+                writer.write_table(pa.table(values, schema))
+                count += len(group)
+    except pa.ArrowException as error:
+        raise StoreError(f"cannot write {path.name}: {error}; try FORMAT=csv") from error
+    return count
+
+
+def _text(value: Any) -> Any:
+    """Return JSON as its text, any other value as it is."""
     if isinstance(value, dict | list | tuple):
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return value
 
 
-def _each(rows: Rows, write: Callable[[Mapping[str, Any]], object]) -> int:
-    count = 0
-    for row in rows:
-        write(row)
-        count += 1
-    return count
-
-
-def _line(row: Mapping[str, Any], columns: Iterable[str]) -> str:
-    return json.dumps({name: plain(row[name]) for name in columns}, ensure_ascii=False)
-
-
-def _text(path: Path) -> str:
-    """Return a path as a literal of DuckDB."""
-    return "'" + str(path).replace("'", "''") + "'"
-
-
 def _type(column: Column[Any]) -> str:
-    if isinstance(column.type, JSON):
-        return _TEXT
-    return next((name for kind, name in _TYPES if isinstance(column.type, kind)), _TEXT)
+    return next((name for kind, name in _TYPES if isinstance(column.type, kind)), "string")
 
 
 def _stored(session: Session) -> Iterator[SeriesRow]:

@@ -7,12 +7,11 @@ that did not run leaves its place empty, with the reason.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy import Row, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session, defer
 
 from nexmark.attribution.explained import Observed, Plan
 from nexmark.measure.executed_plan import Part
@@ -33,31 +32,16 @@ from nexmark.store.table_rows import (
     CompatibilityRow,
     NightRow,
     PartRow,
-    PlanRow,
     RepetitionRow,
     ValidationRow,
 )
-from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, canaries_of, pairs_of
+from nexmark.verdict.measured_night import Measured, MeasuredNight, canaries_of, pairs_of
 
-_KEY = ("query", "arm", "stage", "number", "status", "reason")
+if TYPE_CHECKING:
+    from nexmark.store.reading import Reader
 
-
-@dataclass(frozen=True)
-class _Repeated:
-    """A repetition as the gate sees it; ``figures`` by the column of a metric on a basis."""
-
-    query: str
-    arm: str
-    stage: int
-    number: int
-    status: str
-    reason: str | None
-    figures: Mapping[str, float | None]
-
-    @property
-    def name(self) -> str:
-        fresh = "fresh " if self.stage == Stage.FRESH else ""
-        return f"{self.arm} {fresh}repetition {self.number}"
+_OfArms = TypeVar("_OfArms", RepetitionRow, ValidationRow)
+_LARGE = (RepetitionRow.batch_list, RepetitionRow.confs, RepetitionRow.latency)
 
 
 def read_night(
@@ -68,8 +52,17 @@ def read_night(
 ) -> MeasuredNight:
     """Return a night, or some queries of it; the first arm is the candidate."""
     wanted = list(night.queries) if queries is None else list(queries)
-    rows = _repetitions(session, night.id, arms, queries)
-    validations = _validations(session, night.id, arms, queries)
+
+    def of_night(row: type[_OfArms]) -> Select[_OfArms]:
+        found = select(row).where(row.night_id == night.id, row.arm.in_(arms))
+        return found if queries is None else found.where(row.query.in_(queries))
+
+    row = RepetitionRow
+    repetitions = of_night(row).where(row.stage.in_(JUDGED)).options(*map(defer, _LARGE))
+    order = (row.query, row.stage, row.number, row.arm.desc())
+    rows = session.scalars(repetitions.order_by(*order)).all()
+    of_query = (ValidationRow.query, ValidationRow.arm.desc())
+    validations = session.scalars(of_night(ValidationRow).order_by(*of_query)).all()
     by_query = grouped(rows, lambda row: row.query)
     places = {query: place for place, query in enumerate(wanted)}
     measured = [
@@ -78,7 +71,11 @@ def read_night(
         for metric in METRICS.values()
         if (found := _measured(metric, query, own, arms)) is not None
     ]
-    canary = _canaries(session, night.id)
+    readings = select(CanaryRow).where(CanaryRow.night_id == night.id)
+    canary = canaries_of(
+        (x.metric, x.host, x.group, x.moment, math.nan if x.value is None else x.value)
+        for x in session.scalars(readings.order_by(CanaryRow.taken, CanaryRow.id))
+    )
     with_canary = {reading.group for reading in canary}
     return MeasuredNight(
         night.id,
@@ -87,7 +84,7 @@ def read_night(
         expected=tuple(wanted),
         asked=night.repetitions,
         invalid={
-            **(broken_by_upgrade(session, night.id, wanted) if arms == ARMS else {}),
+            **(_broken_by_upgrade(session, night.id, wanted) if arms == ARMS else {}),
             **_invalid(rows, validations, arms),
         },
         missing={
@@ -101,62 +98,30 @@ def read_night(
     )
 
 
-def _repetitions(
-    session: Session, run: str, arms: Iterable[str], queries: Sequence[str] | None
-) -> list[_Repeated]:
-    names = {metric.column(basis) for metric in METRICS.values() for basis in Basis}
-    stored = [name for name in sorted(names) if name in RepetitionRow.__table__.columns]
-    columns = [getattr(RepetitionRow, name) for name in (*_KEY, *stored)]
-    query = select(RepetitionRow.figures, *columns).where(
-        RepetitionRow.night_id == run, RepetitionRow.arm.in_(arms), RepetitionRow.stage.in_(JUDGED)
-    )
-    if queries is not None:
-        query = query.where(RepetitionRow.query.in_(queries))
-    key = (RepetitionRow.query, RepetitionRow.stage, RepetitionRow.number)
-    return [
-        _Repeated(
-            **{name: getattr(row, name) for name in _KEY},
-            figures={**(row.figures or {}), **{name: getattr(row, name) for name in stored}},
-        )
-        for row in session.execute(query.order_by(*key, RepetitionRow.arm.desc()))
-    ]
-
-
-def _validations(
-    session: Session, run: str, arms: Iterable[str], queries: Sequence[str] | None
-) -> Sequence[Row[Any]]:
-    row = ValidationRow
-    query = select(row.query, row.arm, row.success, row.failures)
-    query = query.where(row.night_id == run, row.arm.in_(arms))
-    if queries is not None:
-        query = query.where(row.query.in_(queries))
-    return session.execute(query.order_by(row.query, row.arm.desc())).all()
-
-
 def _measured(
-    metric: Metric, query: str, rows: Sequence[_Repeated], arms: tuple[str, str]
+    metric: Metric, query: str, rows: Sequence[RepetitionRow], arms: tuple[str, str]
 ) -> Measured | None:
     """Return a metric of a query; None where it was not measured, or is 0 and must not be."""
-    used = [row for row in rows if row.status == Status.OK]
+    used = [row for row in rows if row.ok]
     basis = ""
     if metric.bases and used:
         steady = metric.column(Basis.STEADY)
-        basis = one_basis(row.figures.get(steady) for row in used)
+        basis = one_basis(row.figure(steady) for row in used)
     column = metric.column(basis)
-    values = [row.figures.get(column) for row in used]
+    values = [row.figure(column) for row in used]
     if metric.positive and not all(value and value > 0 for value in values):
         return None
     if all(value is None for value in values):
         return None
     first, fresh = (
-        pairs_of(((x.number, x.arm, x.figures.get(column)) for x in used if x.stage == stage), arms)
+        pairs_of(((x.number, x.arm, x.figure(column)) for x in used if x.stage == stage), arms)
         for stage in JUDGED
     )
     return Measured(query, metric.name, first, fresh, basis)
 
 
 def _invalid(
-    rows: Sequence[_Repeated], validations: Sequence[Row[Any]], arms: tuple[str, str]
+    rows: Sequence[RepetitionRow], validations: Sequence[ValidationRow], arms: tuple[str, str]
 ) -> dict[str, str]:
     """Return why a query is not proven right; the baseline was verified when it was accepted."""
     reasons: dict[str, str] = {}
@@ -169,75 +134,46 @@ def _invalid(
     for one in rows:
         if one.status == Status.INVALID:
             reasons.setdefault(one.query, f"{one.name}: {one.reason}")
-        elif (one.status, one.arm) == (Status.OK, Arm.CANDIDATE) and one.query not in verified:
+        elif one.ok and one.arm == Arm.CANDIDATE and one.query not in verified:
             reasons.setdefault(one.query, "its result was not verified")
     return reasons
 
 
-def broken_by_upgrade(session: Session, run: str, queries: Iterable[str]) -> dict[str, str]:
-    """Return why a running query would not survive the candidate, by query."""
-    found = CompatibilityRow
-    query = select(found.query, found.outcome, found.reason).where(
-        found.night_id == run, found.red, found.query.in_(list(queries))
-    )
-    return {row.query: f"{row.outcome}: {row.reason}" for row in session.execute(query)}
-
-
-def _canaries(session: Session, run: str) -> tuple[Canary, ...]:
-    query = select(CanaryRow).where(CanaryRow.night_id == run)
-    return canaries_of(
-        (x.metric, x.host, x.group, x.moment, math.nan if x.value is None else x.value)
-        for x in session.scalars(query.order_by(CanaryRow.taken, CanaryRow.id))
-    )
+def _broken_by_upgrade(session: Session, run: str, queries: Iterable[str]) -> dict[str, str]:
+    row = CompatibilityRow
+    query = select(row).where(row.night_id == run, row.red, row.query.in_(list(queries)))
+    return {row.query: f"{row.outcome}: {row.reason}" for row in session.scalars(query)}
 
 
 _KEPT = ("number", "stage", "basis", "cpu_s_per_mevent", "wall_s")
-_COLUMNS = (
-    *("id", "arm", "events", "steady_events", *_KEPT),
-    *("formulation", "confs", "plan_id", "parts_problem"),
-)
 
 
-def read_parts(session: Session, repetitions: Iterable[int]) -> dict[int, tuple[Part, ...]]:
-    """Return the parts of repetitions, by the id of the repetition, each in the order of places."""
-    where = PartRow.repetition_id.in_(list(repetitions))
-    columns = [getattr(PartRow, name) for name in ("repetition_id", *Part.__dataclass_fields__)]
-    statement = select(*columns).where(where).order_by(PartRow.repetition_id, PartRow.place)
-    found: dict[int, list[Part]] = {}
-    for identity, *values in session.execute(statement):
-        fields = dict(zip(Part.__dataclass_fields__, values, strict=True))
-        fields["covers"] = tuple(fields["covers"])
-        found.setdefault(identity, []).append(Part(**fields))
-    return {identity: tuple(parts) for identity, parts in found.items()}
+def _part(row: PartRow) -> Part:
+    fields = {name: getattr(row, name) for name in Part.__dataclass_fields__}
+    return Part(**{**fields, "covers": tuple(row.covers)})
 
 
-def read_observed(
-    session: Session, run: str, query: str, arms: Sequence[str]
-) -> dict[str, list[Observed]]:
-    """Return the repetitions of a query that count, by arm."""
-    columns = [getattr(RepetitionRow, name) for name in _COLUMNS]
-    where = (
-        RepetitionRow.night_id == run,
-        RepetitionRow.query == query,
-        RepetitionRow.arm.in_(arms),
-        RepetitionRow.status == Status.OK,
-    )
-    order = (RepetitionRow.stage, RepetitionRow.number)
-    rows = session.execute(select(*columns).where(*where).order_by(*order)).all()
-    parts = read_parts(session, [row.id for row in rows])
-    wanted = select(PlanRow).where(PlanRow.id.in_({row.plan_id for row in rows if row.plan_id}))
-    plans = {x.id: Plan(x.text, x.skeleton, x.skeleton_hash) for x in session.scalars(wanted)}
-    found: dict[str, list[Observed]] = {arm: [] for arm in arms}
+def observed(store: "Reader", run: str, query: str) -> dict[str, list[Observed]]:
+    """Return by arm the repetitions of a query that count, with what a change may be due to."""
+    every = store.repetitions(run, [query], leave_out=("batch_list",))
+    rows = [row for row in every if row.ok and row.arm in ARMS]
+    known = store.plans(row.plan_id for row in rows if row.plan_id)
+    plans = {key: Plan(x.text, x.skeleton, x.skeleton_hash) for key, x in known.items()}
+    where = PartRow.repetition_id.in_([row.id for row in rows])
+    with store.reading() as session:
+        in_order = session.scalars(select(PartRow).where(where).order_by(PartRow.place))
+        parts = grouped(in_order, lambda part: part.repetition_id)
+    found: dict[str, list[Observed]] = {arm: [] for arm in ARMS}
     for row in rows:
         events = row.steady_events if row.basis == Basis.STEADY else row.events
         if events and row.cpu_s_per_mevent and row.wall_s:
             one = Observed(
                 **{name: getattr(row, name) for name in _KEPT},
                 events=events,
-                plan=plans.get(row.plan_id),
+                plan=plans.get(row.plan_id or ""),
                 formulation=row.formulation or "",
-                confs={str(key): str(value) for key, value in dict(row.confs or {}).items()},
-                parts=parts.get(row.id, ()),
+                confs={str(key): str(value) for key, value in (row.confs or {}).items()},
+                parts=tuple(map(_part, parts.get(row.id, ()))),
                 problem=row.parts_problem,
             )
             found[row.arm].append(one)

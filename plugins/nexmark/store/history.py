@@ -4,23 +4,24 @@ Nights are the runs of ``dags``, the DAGs whose runs the reader may see; verdict
 version of the gate that judged a night.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Boolean, ColumnElement, Executable, Row, case, func, select, tuple_
+from sqlalchemy import Boolean, ColumnElement, Executable, Row, func, select, tuple_
 
 from nexmark.model import SUITE, grouped
 from nexmark.store.query_history import PLACE
 from nexmark.store.reading import Reader
-from nexmark.store.table_rows import BuildRow, CanaryRow, NightRow, VerdictRow
+from nexmark.store.table_rows import BuildRow, NightRow, VerdictRow
 
 _NIGHT = tuple(
     getattr(NightRow, name)
     for name in (
         *("id", "dag_id", "run_id", "engine", "workload", "cluster", "build_id", "mode", "shape"),
-        *("started", "grade", "repetitions", "queries", "teaches"),
+        *("started", "grade", "repetitions", "queries", "teaches", "directory"),
     )
 )
 
@@ -29,7 +30,7 @@ _NIGHT = tuple(
 class Tally:
     """The deciding verdicts of a night by value; ``red`` and ``known`` (accepted) of them."""
 
-    values: dict[str, int]
+    values: Mapping[str, int]
     red: int
     known: int
     suite: float | None
@@ -74,12 +75,6 @@ def nights(
     return _all(store, query.order_by(*order).limit(limit).offset(offset))
 
 
-def directories(store: Reader, rows: Iterable[Row[Any]]) -> Sequence[Row[Any]]:
-    """Return id and run directory of nights."""
-    query = select(NightRow.id, NightRow.directory).where(NightRow.id.in_([row.id for row in rows]))
-    return _all(store, query)
-
-
 def count_nights(store: Reader, dags: Collection[str]) -> int:
     """Return how many nights there are."""
     query = select(func.count()).select_from(NightRow).where(NightRow.dag_id.in_(dags))
@@ -96,34 +91,20 @@ def neighbours(store: Reader, night: NightRow) -> tuple[str | None, str | None]:
         return session.scalar(before), session.scalar(after)
 
 
-def tallies(store: Reader, runs: Collection[str]) -> dict[str, Tally]:
+def tallies(store: Reader, nights: Iterable[Any]) -> dict[str, Tally]:
     """Return the tally of the verdicts by night; nights that were not judged are left out."""
-    known = VerdictRow.acceptance_id.is_not(None)
-    query = (
-        select(
-            VerdictRow.night_id,
-            VerdictRow.value,
-            func.count().label("number"),
-            func.sum(case((VerdictRow.red, 1), else_=0)).label("red"),
-            func.sum(case((known, 1), else_=0)).label("known"),
-            func.max(case((VerdictRow.query == SUITE, VerdictRow.ratio))).label("suite"),
-        )
-        .where(VerdictRow.decides, _of_newest_gate(runs))
-        .group_by(VerdictRow.night_id, VerdictRow.value)
-    )
-    by_night = grouped(_all(store, query), lambda row: row.night_id)
     return {
         night: Tally(
-            {row.value: row.number for row in rows},
-            sum(int(row.red) for row in rows),
-            sum(int(row.known) for row in rows),
-            next((row.suite for row in rows if row.suite is not None), None),
+            Counter(one.value for one in own),
+            sum(one.bad and one.acceptance is None for one in own),
+            sum(one.acceptance is not None for one in own),
+            next((one.ratio for one in own if one.query == SUITE), None),
         )
-        for night, rows in by_night.items()
+        for night, own in grouped(judged(store, nights), lambda one: one.night).items()
     }
 
 
-def judged(store: Reader, nights: Sequence[Row[Any]], reds: bool = False) -> list[Judged]:
+def judged(store: Reader, nights: Iterable[Any], reds: bool = False) -> list[Judged]:
     """Return the deciding verdicts, oldest first; ``reds``: bad ones, and the first after them."""
     place = [getattr(NightRow, name) for name in PLACE]
     before = func.lag(VerdictRow.bad, type_=Boolean()).over(
@@ -145,36 +126,6 @@ def judged(store: Reader, nights: Sequence[Row[Any]], reds: bool = False) -> lis
     return [Judged._make(row) for row in _all(store, wanted)]
 
 
-def visible(store: Reader, runs: Collection[str], metric: str) -> Sequence[Row[Any]]:
-    """Return query, mde and noise of the verdicts on nights, newest night first."""
-    query = (
-        select(VerdictRow.query, VerdictRow.mde, VerdictRow.noise, VerdictRow.value)
-        .join(NightRow, NightRow.id == VerdictRow.night_id)
-        .where(
-            VerdictRow.night_id.in_(runs), VerdictRow.metric == metric, VerdictRow.query != SUITE
-        )
-        .order_by(NightRow.started.desc())
-    )
-    return _all(store, query)
-
-
-def hosts(store: Reader, run: str) -> Sequence[Row[Any]]:
-    """Return least, mean and greatest reading of the canary by host, metric and moment."""
-    value, what = CanaryRow.value, (CanaryRow.host, CanaryRow.metric, CanaryRow.moment)
-    query = (
-        select(
-            *what,
-            func.min(value).label("least"),
-            func.avg(value).label("mean"),
-            func.max(value).label("most"),
-        )
-        .where(CanaryRow.night_id == run)
-        .group_by(*what)
-        .order_by(*what)
-    )
-    return _all(store, query)
-
-
 def builds(store: Reader, dags: Collection[str]) -> Sequence[Row[Any]]:
     """Return the builds that were candidates, the one that was tested last first."""
     last = func.max(NightRow.started)
@@ -193,18 +144,17 @@ def builds(store: Reader, dags: Collection[str]) -> Sequence[Row[Any]]:
     return _all(store, query)
 
 
-def compared(store: Reader, runs: Collection[str], metric: str) -> Sequence[Row[Any]]:
-    """Return the deciding figures of nights by query, newest night first."""
+def figures(store: Reader, runs: Collection[str], metric: str) -> Sequence[Row[Any]]:
+    """Return the verdicts on nights by a metric without the suite's, newest night first."""
     names = (
-        *("query", "value", "ratio", "lo", "hi"),
+        *("night_id", "query", "value", "decides", "ratio", "lo", "hi", "mde", "noise"),
         *("candidate", "baseline", "basis", "baseline_build"),
     )
-    columns = [getattr(VerdictRow, name) for name in names]
     query = (
-        select(VerdictRow.night_id, *columns)
+        select(*(getattr(VerdictRow, name) for name in names))
         .join(NightRow, NightRow.id == VerdictRow.night_id)
         .where(VerdictRow.night_id.in_(runs), VerdictRow.metric == metric)
-        .where(VerdictRow.query != SUITE, VerdictRow.decides)
+        .where(VerdictRow.query != SUITE)
         .order_by(NightRow.started.desc(), VerdictRow.gate_version.desc())
     )
     return _all(store, query)

@@ -7,17 +7,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import ColumnElement, Engine, Select, func, select
+from sqlalchemy import Engine, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, defer
 
-from nexmark.attribution.explained import Observed
-from nexmark.model import ARMS, CPU, JUDGED, Arm, Stage, Status, grouped, of_newest_gate
+from nexmark.model import ARMS, CPU, Arm, Stage, Status, grouped, of_newest_gate
 from nexmark.store import verdict_rows as judged
 from nexmark.store.accepting import counting
 from nexmark.store.connecting import snapshot
 from nexmark.store.export import export
-from nexmark.store.gate_input import broken_by_upgrade, read_night, read_observed
+from nexmark.store.gate_input import read_night
 from nexmark.store.query_history import QueryHistory, read_history
 from nexmark.store.store_error import StoreError, UnknownNight, database_error
 from nexmark.store.table_rows import (
@@ -93,33 +92,6 @@ class Reader:
         """Return the arms of a measured experiment, in order; of all without ``run``."""
         rows = select(ExperimentRow).order_by(ExperimentRow.id)
         return self._all(rows if run is None else rows.where(ExperimentRow.run == run))
-
-    def invalid(self, run: str) -> dict[str, str]:
-        """Return why a query is wrong, or would not survive the upgrade, by query."""
-        with self.reading() as session:
-            broken = broken_by_upgrade(session, run, self._known(session, run).queries)
-        return {**broken, **self.wrong(run)}
-
-    def wrong(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, str]:
-        """Return why a query that was run is not proven right, by query; others are right."""
-        validations = {x.query: x for x in self.validations(run) if x.arm == arm}
-        reasons = {
-            query: " | ".join(map(str, validation.failures)) or "its result is wrong"
-            for query, validation in validations.items()
-            if not validation.success
-        }
-        for row in (x for x in self.repetitions(run) if x.stage in JUDGED):
-            if row.arm == arm and row.status == Status.INVALID:
-                reasons.setdefault(row.query, f"repetition {row.number}: {row.reason}")
-            elif row.arm == arm and row.ok and row.query not in validations:
-                reasons.setdefault(row.query, "its result was not verified")
-        return reasons
-
-    def missing(self, run: str, arm: str = Arm.CANDIDATE) -> dict[str, str]:
-        """Return why there is no measurement where a first repetition failed, by query."""
-        wanted = (arm, Stage.FIRST, Status.FAILED)
-        failed = [x for x in self.repetitions(run) if (x.arm, x.stage, x.status) == wanted]
-        return {x.query: f"repetition {x.number}: {x.reason}" for x in reversed(failed)}
 
     def night(self, run: str) -> NightRow:
         """Return a run by its exact name; UnknownNight when it is not recorded."""
@@ -201,25 +173,6 @@ class Reader:
         with self.reading() as session:
             return read_night(session, self._known(session, run), arms, queries)
 
-    def observed(
-        self, run: str, query: str, arms: Sequence[str] = ARMS
-    ) -> dict[str, list[Observed]]:
-        """Return by arm the repetitions of a query that count, with what a change may be due to."""
-        with self.reading() as session:
-            return read_observed(session, run, query, arms)
-
-    def plan_hashes(self, run: str) -> dict[str, dict[str, frozenset[str]]]:
-        """Return the hashes of the operators that ran, by query and arm."""
-        skeletons = RepetitionRow.__table__.c.plan_skeleton_hash
-        columns = (RepetitionRow.query, RepetitionRow.arm, skeletons)
-        where = (RepetitionRow.night_id == run, skeletons.is_not(None))
-        found: dict[str, dict[str, frozenset[str]]] = {}
-        with self.reading() as session:
-            for query, arm, skeleton in session.execute(select(*columns).where(*where).distinct()):
-                own = found.setdefault(query, {})
-                own[arm] = own.get(arm, frozenset()) | {str(skeleton)}
-        return found
-
     def query_verdicts(self, run: str) -> list[QueryVerdict]:
         """Return the verdicts on a run as the gate gave them, by its newest version."""
         with self.reading() as session:
@@ -250,9 +203,7 @@ class Reader:
 
     def plans(self, ids: Iterable[str]) -> dict[str, PlanRow]:
         """Return executed plans by their id; one that is not recorded is left out."""
-        query = select(PlanRow).where(PlanRow.id.in_(sorted(set(ids))))
-        with self.reading() as session:
-            return {row.id: row for row in session.scalars(query)}
+        return {x.id: x for x in self._all(select(PlanRow).where(PlanRow.id.in_(set(ids))))}
 
     def builds(self, builds: Iterable[str]) -> list[BuildRow]:
         """Return the builds that are recorded, out of the given ids."""
@@ -276,29 +227,21 @@ class Reader:
 
     def self_tests(
         self,
-        engine: str | None = None,
+        engine: str,
         limit: int | None = None,
         *,
         version: int | None = None,
         dags: Collection[str] | None = None,
     ) -> list[SelfTestRow]:
-        """Return what the gate said of known changes, newest first."""
-        query = select(SelfTestRow).join(NightRow, NightRow.id == SelfTestRow.night_id)
-        query = query.where(*_tested(engine, dags))
-        if version is not None:
-            query = query.where(SelfTestRow.gate_version == version)
+        """Return what a version of the gate (the newest) said of known changes, newest first."""
+        tests = select(SelfTestRow).join(NightRow, NightRow.id == SelfTestRow.night_id)
+        tests = tests.where(NightRow.engine == engine)
+        if dags is not None:
+            tests = tests.where(NightRow.dag_id.in_(dags))
+        newest = tests.with_only_columns(func.max(SelfTestRow.gate_version)).scalar_subquery()
+        tests = tests.where(SelfTestRow.gate_version == (newest if version is None else version))
         order = (NightRow.started.desc(), SelfTestRow.id.desc())
-        return self._all(query.order_by(*order).limit(limit))
-
-    def newest_tested(
-        self, engine: str | None = None, dags: Collection[str] | None = None
-    ) -> int | None:
-        """Return the newest version of the gate that was tested; None if none was."""
-        query = select(func.max(SelfTestRow.gate_version)).join(
-            NightRow, NightRow.id == SelfTestRow.night_id
-        )
-        with self.reading() as session:
-            return session.scalar(query.where(*_tested(engine, dags)))
+        return self._all(tests.order_by(*order).limit(limit))
 
     def export(self, directory: Path, form: str = "parquet") -> Mapping[str, int]:
         """Write everything into a new directory as it is at this moment; see ``export``."""
@@ -331,11 +274,6 @@ class Reader:
         if night is None:
             raise UnknownNight(f"run {run!r} is not recorded; its preflight has to pass first")
         return night
-
-
-def _tested(engine: str | None, dags: Collection[str] | None) -> list[ColumnElement[bool]]:
-    of_engine = [] if engine is None else [NightRow.engine == engine]
-    return of_engine if dags is None else [*of_engine, NightRow.dag_id.in_(dags)]
 
 
 def _names(nights: Sequence[Any]) -> str:

@@ -1,10 +1,10 @@
-"""The records that tasks of a night hand to the store."""
+"""The records that tasks hand to the store where a row is made of more than they know."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from nexmark.measure.cpu_series import CpuSeries
 from nexmark.measure.executed_plan import Part
@@ -57,14 +57,6 @@ class NightRecord:
 
 
 @dataclass(frozen=True)
-class SeriesRecord:
-    """The CPU of a repetition on one host and the samples file it was made from."""
-
-    series: CpuSeries
-    path: Path
-
-
-@dataclass(frozen=True)
 class RepetitionRecord:
     """One repetition of a query: measured and right, or with the reason why not.
 
@@ -72,7 +64,8 @@ class RepetitionRecord:
     end; at most one of them, and only with one ``measurement`` may be None. ``result`` is the
     content of the result file. ``number`` is the pair's within its ``stage``, ``position`` its
     place among the repetitions of its query and stage as they really ran (from 1), None where it
-    never started. ``parts`` are what its event log says; ``parts_problem``: why there are none.
+    never started. ``series`` are its CPU by host, each with the samples file it was made from;
+    ``parts`` are what its event log says; ``parts_problem``: why there are none.
     """
 
     run: str
@@ -86,7 +79,7 @@ class RepetitionRecord:
     result_path: Path | None = None
     event_log_path: Path | None = None
     event_log_bytes: int | None = None
-    series: Sequence[SeriesRecord] = ()
+    series: Sequence[tuple[CpuSeries, Path]] = ()
     stage: int = Stage.FIRST
     position: int | None = None
     parts: Sequence[Part] = ()
@@ -121,18 +114,6 @@ class ValidationRecord:
 
 
 @dataclass(frozen=True)
-class CanaryRecord:
-    """One reading of the canary; ``group`` is "" for a reading of the whole night."""
-
-    metric: str
-    value: float
-    moment: Literal["before", "after"]
-    taken: datetime
-    host: str = ""
-    group: str = ""
-
-
-@dataclass(frozen=True)
 class CompatibilityRecord:
     """Whether a running query survives the candidate; see ``CompatibilityRow``."""
 
@@ -147,45 +128,6 @@ class CompatibilityRecord:
     checkpoint: str = ""
     baseline_plan: str | None = None
     candidate_plan: str | None = None
-
-
-@dataclass(frozen=True)
-class ExperimentRecord:
-    """The cost of an arm of an experiment, and its saving against the first arm; see the row."""
-
-    name: str
-    question: str
-    spark_version: str
-    pairs: int
-    query: str
-    size: int
-    arm: str
-    outcome: str
-    told: str = ""
-    cpu_s_per_mevent: float | None = None
-    saves: float | None = None
-    lo: float | None = None
-    hi: float | None = None
-    wall_s: float | None = None
-    state_rows: int | None = None
-    exchanges: int | None = None
-    text_gain: float | None = None
-    text: str | None = None
-    attribution: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class SelfTestRecord:
-    """The gate's verdict on a known change: ``size`` is the seeded ratio, 1 for aa."""
-
-    kind: Literal["aa", "slowdown"]
-    query: str
-    size: float
-    value: str
-    gate_version: int
-    ratio: float | None = None
-    lo: float | None = None
-    hi: float | None = None
 
 
 @dataclass(frozen=True)

@@ -10,24 +10,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, select, tuple_
+from sqlalchemy import ColumnElement, delete, exists, select, tuple_
 from sqlalchemy.orm import Session
 
 from nexmark.measure.cpu_series import pack
 from nexmark.measure.measurement import Measurement
-from nexmark.model import CPU, Value
+from nexmark.model import CPU, Arm, Value
 from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
 from nexmark.store.connecting import open_engine, writing
 from nexmark.store.gate_input import read_night
 from nexmark.store.reading import Reader
 from nexmark.store.records import (
     Accepted,
-    CanaryRecord,
     CompatibilityRecord,
-    ExperimentRecord,
     NightRecord,
     RepetitionRecord,
-    SelfTestRecord,
     ValidationRecord,
 )
 from nexmark.store.store_error import Refused, StoreError
@@ -102,7 +99,8 @@ class Store(Reader):
         night.candidate_conf = night.candidate_conf or None
         with self._writing() as session:
             before = session.get(NightRow, record.run)
-            if before is not None and before.shape != night.shape and self._rows(session, night.id):
+            measured = exists().where(RepetitionRow.night_id == night.id)
+            if before and before.shape != night.shape and session.scalar(select(measured)):
                 raise StoreError(
                     f"run {record.run}: it was measured on another workload or cluster before;"
                     " start a new run"
@@ -123,7 +121,11 @@ class Store(Reader):
         with self._writing() as session:
             self._known(session, record.run)
             before = session.scalar(select(RepetitionRow).where(*_where(row, _REPETITION)))
-            if self._is_baseline(session, record.run, record.query):
+            accepted = (
+                AcceptanceRow.night_id == record.run,
+                AcceptanceRow.query == record.query,
+            )
+            if session.scalar(select(exists().where(*accepted))):
                 figures = ("status", *Measurement.__dataclass_fields__)
                 if before and all(getattr(before, x) == getattr(row, x) for x in figures):
                     return
@@ -135,10 +137,10 @@ class Store(Reader):
             replace_row(session, row, _REPETITION)
             session.flush()
             session.add_all(PartRow(repetition_id=row.id, **asdict(x)) for x in record.parts)
-            for item in record.series:
-                own = {"host": item.series.host, "interval_s": item.series.interval_s}
-                own |= {"readings": len(item.series.times), "series": pack(item.series)}
-                session.add(SeriesRow(repetition_id=row.id, path=str(item.path), **own))
+            for series, path in record.series:
+                own = {"host": series.host, "interval_s": series.interval_s, "path": str(path)}
+                own |= {"readings": len(series.times), "series": pack(series)}
+                session.add(SeriesRow(repetition_id=row.id, **own))
 
     def record_validation(self, record: ValidationRecord) -> None:
         """Record the expectations' outcome on a query in place of the one before."""
@@ -152,16 +154,6 @@ class Store(Reader):
         return self._session(writing(self._engine))
 
     @staticmethod
-    def _rows(session: Session, run: str) -> bool:
-        where = RepetitionRow.night_id == run
-        return session.scalar(select(RepetitionRow.id).where(where).limit(1)) is not None
-
-    @staticmethod
-    def _is_baseline(session: Session, run: str, query: str) -> bool:
-        where = (AcceptanceRow.night_id == run, AcceptanceRow.query == query)
-        return session.scalar(select(AcceptanceRow.id).where(*where).limit(1)) is not None
-
-    @staticmethod
     def _plan(session: Session, result: Mapping[str, Any]) -> str | None:
         plan = result.get("plan")
         if not plan:
@@ -173,14 +165,16 @@ class Store(Reader):
             session.flush()
         return key
 
-    def record_canary(self, run: str, records: Sequence[CanaryRecord]) -> None:
+    def record_canary(self, run: str, rows: Sequence[CanaryRow]) -> None:
         """Record readings; each replaces one of the same host, group, moment and metric."""
         with self._writing() as session:
             self._known(session, run)
             what = tuple_(CanaryRow.host, CanaryRow.group, CanaryRow.moment, CanaryRow.metric)
-            given = {(x.host, x.group, x.moment, x.metric) for x in records}
+            given = {(x.host, x.group, x.moment, x.metric) for x in rows}
             session.execute(delete(CanaryRow).where(CanaryRow.night_id == run, what.in_(given)))
-            session.add_all(CanaryRow(night_id=run, **asdict(record)) for record in records)
+            for row in rows:
+                row.night_id = run
+            session.add_all(rows)
 
     def record_grade(self, run: str, grade: str, reason: str = "") -> None:
         """Record how far the hosts of a night can be trusted, and why not further."""
@@ -203,18 +197,20 @@ class Store(Reader):
                 CompatibilityRow(night_id=run, checked=checked, **asdict(x)) for x in records
             )
 
-    def record_experiment(self, run: str, records: Sequence[ExperimentRecord]) -> None:
+    def record_experiment(self, run: str, rows: Sequence[ExperimentRow]) -> None:
         """Record a measurement of an experiment, in place of what was recorded of it before."""
         with self._writing() as session:
             session.execute(delete(ExperimentRow).where(ExperimentRow.run == run))
             measured = now()
-            session.add_all(ExperimentRow(run=run, measured=measured, **asdict(x)) for x in records)
+            for row in rows:
+                row.run, row.measured = run, measured
+            session.add_all(rows)
 
-    def record_self_test(self, run: str, record: SelfTestRecord) -> None:
+    def record_self_test(self, run: str, row: SelfTestRow) -> None:
         """Record a gate version's verdict on a known change; replaces its earlier verdict."""
         with self._writing() as session:
             self._known(session, run)
-            row = SelfTestRow(night_id=run, judged=now(), **asdict(record))
+            row.night_id, row.judged = run, now()
             replace_row(session, row, ("night_id", "kind", "query", "gate_version"))
 
     def record_verdicts(
@@ -274,13 +270,13 @@ class Store(Reader):
             moment = now()
             for query in accepted:
                 verdict = verdicts.get(query)
+                of_night = ("engine", "workload", "cluster", "build_id")
                 row = AcceptanceRow(
-                    **{name: getattr(night, name) for name in ("engine", "workload", "cluster")},
-                    **{"query": query, "night_id": night.id, "build_id": night.build_id},
-                    **{"who": who, "reason": reason, "accepted": moment, "link": link},
+                    **{name: getattr(night, name) for name in of_night},
+                    **{"query": query, "night_id": night.id, "accepted": moment},
+                    **{"who": who, "reason": reason, "link": link, "expires": expires},
                     metric=verdict.metric if verdict else CPU,
                     size=verdict.ratio if verdict else None,
-                    expires=expires,
                 )
                 session.add(row)
         return Accepted(night.id, accepted, left_out)
@@ -303,7 +299,8 @@ class Store(Reader):
             for row in self.verdicts(night.id)
             if row.decides and row.value == Value.SOURCE_BOUND
         }
-        problems = {**bound, **self.missing(night.id), **self.wrong(night.id)}
+        alone = self.paired_night(night.id, (Arm.CANDIDATE, Arm.CANDIDATE))
+        problems = {**bound, **alone.missing, **alone.invalid}
         arms = self.arms(night.id)
         for query in queries:
             done = len(arms[query].repetitions) if query in arms else 0

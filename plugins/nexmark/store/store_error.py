@@ -2,10 +2,10 @@
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from textwrap import shorten
-from typing import NamedTuple
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -56,49 +56,25 @@ def _locking(files: Iterable[Path]) -> list[int]:
     facts = [file.stat() for file in files if file.exists()]
     names = {f"{os.major(x.st_dev):02x}:{os.minor(x.st_dev):02x}:{x.st_ino}" for x in facts}
     inodes = {str(x.st_ino) for x in facts}
-    locks = [lock for line in _lines(PROC / "locks") if (lock := _lock(line))]
+    # 1: POSIX  ADVISORY  WRITE 4711 fe:01:131082 120 120, and who waits with -> for the kind
+    lines = [x for x in map(str.split, _lines(PROC / "locks")) if len(x) > 5 and x[1] != "->"]
+    locks = [(int(x[4]), x[5], x[3] == "WRITE") for x in lines if int(x[4]) > 0]
     # Some file systems (overlay, btrfs) show another device there than the files have.
-    found = [x for x in locks if x.file in names] or [
-        x for x in locks if x.file.rpartition(":")[2] in inodes
+    found = [x for x in locks if x[1] in names] or [
+        x for x in locks if x[1].rpartition(":")[2] in inodes
     ]
-    writing = {x.pid for x in found if x.writes}
-    return sorted(writing or {x.pid for x in found} - {os.getpid()})
-
-
-class _Lock(NamedTuple):
-    """A lock that somebody has on a ``file`` (device:inode)."""
-
-    pid: int
-    file: str
-    writes: bool
-
-
-def _lock(line: str) -> _Lock | None:
-    """Read a line as ``1: POSIX  ADVISORY  WRITE 4711 fe:01:131082 120 120``; None who waits."""
-    words = line.split()
-    if len(words) < 6 or words[1] == "->" or int(words[4]) <= 0:
-        return None
-    return _Lock(int(words[4]), words[5], words[3] == "WRITE")
+    writing = {pid for pid, _, writes in found if writes}
+    return sorted(writing or {pid for pid, _, _ in found} - {os.getpid()})
 
 
 def _opening(files: Iterable[Path]) -> list[int]:
     """Return which other processes have one of the files open, of those that may be looked at."""
-    wanted = {str(file.resolve()) for file in files}
-    return sorted(
-        int(process.name)
-        for process in PROC.iterdir()
-        if process.name.isdigit()
-        and int(process.name) != os.getpid()
-        and wanted.intersection(_open_files(process))
-    )
-
-
-def _open_files(process: Path) -> Iterator[str]:
-    try:
-        for file in (process / "fd").iterdir():
-            yield str(file.readlink())
-    except OSError:  # it has ended, or is another user's
-        return
+    wanted, found = {str(file.resolve()) for file in files}, set()
+    for process in PROC.glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is another user's
+            if wanted.intersection(str(x.readlink()) for x in (process / "fd").iterdir()):
+                found.add(int(process.name))
+    return sorted(found - {os.getpid()})
 
 
 def _command(pid: int) -> str:

@@ -24,8 +24,16 @@ from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from nexmark.measure.measurement import Measurement
-from nexmark.model import COMPARABLE, CPU, FAILING, Mode, Stage, Status, Value, is_red
+from nexmark.model import CPU, FAILING, Mode, Stage, Status, Value, is_red
 from nexmark.store.table_base import NAME, RUN, Base, append_only
+
+
+class _Numbered:
+    id: Mapped[int] = mapped_column(Integer, primary_key=True, sort_order=-2)
+
+
+class _OfNight(_Numbered):
+    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"), sort_order=-1)
 
 
 class BuildRow(Base):
@@ -76,10 +84,11 @@ class NightRow(Base):
     candidate_conf: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     teaches: Mapped[bool] = mapped_column(default=True, server_default=true())
 
-
-def comparable(night: NightRow) -> list[ColumnElement[bool]]:
-    """Return the conditions on ``NightRow`` for nights that are comparable with one."""
-    return [getattr(NightRow, name) == getattr(night, name) for name in COMPARABLE]
+    @property
+    def same_build(self) -> bool:
+        """Whether the candidate was compared with itself."""
+        same = set((self.baselines or {}).values()) == {self.build_id}
+        return same and not self.candidate_conf
 
 
 class PlanRow(Base):
@@ -93,7 +102,7 @@ class PlanRow(Base):
     text: Mapped[str] = mapped_column(Text)
 
 
-class RepetitionRow(Base):
+class RepetitionRow(_OfNight, Base):
     """One fresh application run of a query. Every figure of ``measure.Measurement`` is a column.
 
     ``number`` is the pair's, ``position`` the place in which it really ran among the repetitions of
@@ -104,8 +113,6 @@ class RepetitionRow(Base):
     __tablename__ = "repetition"
     __table_args__ = (UniqueConstraint("night_id", "query", "arm", "stage", "number"),)
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
     query: Mapped[str] = mapped_column(NAME)
     arm: Mapped[str] = mapped_column(NAME)
     stage: Mapped[int] = mapped_column(default=Stage.FIRST, server_default="1")
@@ -135,16 +142,25 @@ class RepetitionRow(Base):
         """Tell whether the repetition counts."""
         return self.status == Status.OK
 
+    @property
+    def name(self) -> str:
+        """Its name among the judged repetitions of its query."""
+        fresh = "fresh " if self.stage == Stage.FRESH else ""
+        return f"{self.arm} {fresh}repetition {self.number}"
+
+    def figure(self, column: str) -> float | None:
+        """Return the figure in a column, or of a metric without one."""
+        if column in self.__table__.columns:
+            value: float | None = getattr(self, column)
+            return value
+        return (self.figures or {}).get(column)
+
 
 _KINDS: dict[Any, Any] = {str: String(255), int: BigInteger, float: Double, tuple[str, ...]: JSON}
-MEASURED = {
-    name: next(_KINDS[kind] for kind in (hint, *get_args(hint)) if kind in _KINDS)
-    for name, hint in get_type_hints(Measurement).items()
-    if name not in RepetitionRow.__table__.columns
-}
-"""The columns that a repetition has of its measurement, with their types."""
-for _name, _kind in MEASURED.items():
-    setattr(RepetitionRow, _name, mapped_column(_kind, nullable=True))
+for _name, _hint in get_type_hints(Measurement).items():
+    if _name not in RepetitionRow.__table__.columns:
+        _kind = next(_KINDS[kind] for kind in (_hint, *get_args(_hint)) if kind in _KINDS)
+        setattr(RepetitionRow, _name, mapped_column(_kind, nullable=True))
 
 
 class PartRow(Base):
@@ -166,13 +182,12 @@ class PartRow(Base):
     metrics: Mapped[dict[str, Any]]
 
 
-class SeriesRow(Base):
+class SeriesRow(_Numbered, Base):
     """The CPU of one repetition on one host; ``series`` is packed (``measure.cpu_series``)."""
 
     __tablename__ = "sample_series"
     __table_args__ = (UniqueConstraint("repetition_id", "host"),)
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
     repetition_id: Mapped[int] = mapped_column(ForeignKey("repetition.id", ondelete="CASCADE"))
     host: Mapped[str]
     path: Mapped[str] = mapped_column(Text)
@@ -181,14 +196,12 @@ class SeriesRow(Base):
     series: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-class ValidationRow(Base):
+class ValidationRow(_OfNight, Base):
     """The outcome of the expectations on a query's verified result; a line per failure."""
 
     __tablename__ = "validation"
     __table_args__ = (UniqueConstraint("night_id", "query", "arm"),)
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
     query: Mapped[str] = mapped_column(NAME)
     arm: Mapped[str] = mapped_column(NAME)
     success: Mapped[bool]
@@ -198,7 +211,7 @@ class ValidationRow(Base):
     recorded: Mapped[datetime]
 
 
-class VerdictRow(Base):
+class VerdictRow(_OfNight, Base):
     """A verdict as it was given; of a paired night the figures are medians over its pairs."""
 
     __tablename__ = "verdict"
@@ -207,8 +220,6 @@ class VerdictRow(Base):
         Index(None, "query", "metric"),
     )
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
     query: Mapped[str] = mapped_column(NAME)
     metric: Mapped[str] = mapped_column(NAME)
     gate_version: Mapped[int]
@@ -248,19 +259,14 @@ class VerdictRow(Base):
         slower = cls.ratio.is_(None) | (cls.ratio > 1)
         return cls.value.in_(FAILING) | ((cls.value == Value.SUSPECT) & slower)
 
-    @hybrid_property
+    @property
     def red(self) -> bool:
         """Whether the verdict fails the night."""
         accepted = self.acceptance_id is not None
         return is_red(self.value, self.ratio, decides=self.decides, accepted=accepted)
 
-    @red.inplace.expression
-    @classmethod
-    def _red(cls) -> ColumnElement[bool]:
-        return cls.decides & cls.bad & cls.acceptance_id.is_(None)
 
-
-class AcceptanceRow(Base):
+class AcceptanceRow(_Numbered, Base):
     """A person's acceptance of a night's figures of one query as the baseline from then on.
 
     Rows are only ever added: the newest of a place and query that is not over counts. ``build_id``
@@ -270,7 +276,6 @@ class AcceptanceRow(Base):
     __tablename__ = "acceptance"
     __table_args__ = (Index(None, "engine", "workload", "cluster", "query"),)
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
     engine: Mapped[str] = mapped_column(NAME)
     workload: Mapped[str] = mapped_column(NAME)
     cluster: Mapped[str] = mapped_column(NAME)
@@ -299,26 +304,23 @@ class AcceptanceRow(Base):
         return self.withdrawal is not None and self.withdrawal.withdrawn <= at
 
 
-class WithdrawalRow(Base):
+class WithdrawalRow(_Numbered, Base):
     """That a person took an acceptance back, and why. Rows are only ever added."""
 
     __tablename__ = "withdrawal"
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
     acceptance_id: Mapped[int] = mapped_column(Integer, ForeignKey("acceptance.id"), unique=True)
     who: Mapped[str]
     reason: Mapped[str] = mapped_column(Text)
     withdrawn: Mapped[datetime]
 
 
-class CanaryRow(Base):
+class CanaryRow(_OfNight, Base):
     """A reading of the canary, before or after a group of queries ("": all); NULL: unreadable."""
 
     __tablename__ = "canary"
     __table_args__ = (Index(None, "night_id"),)
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
     host: Mapped[str]
     group: Mapped[str] = mapped_column(NAME)
     moment: Mapped[str] = mapped_column(NAME)
@@ -327,7 +329,7 @@ class CanaryRow(Base):
     taken: Mapped[datetime]
 
 
-class CompatibilityRow(Base):
+class CompatibilityRow(_OfNight, Base):
     """The outcome of a query that the baseline began and the candidate continued, and back.
 
     ``outcome`` is the class, ``red`` whether it fails the night, ``plans`` how the plans differ,
@@ -337,8 +339,6 @@ class CompatibilityRow(Base):
     __tablename__ = "compatibility"
     __table_args__ = (UniqueConstraint("night_id", "query"),)
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
     query: Mapped[str] = mapped_column(NAME)
     baseline_build: Mapped[str]
     outcome: Mapped[str] = mapped_column(NAME)
@@ -353,7 +353,7 @@ class CompatibilityRow(Base):
     checked: Mapped[datetime]
 
 
-class ExperimentRow(Base):
+class ExperimentRow(_Numbered, Base):
     """An arm of an experiment for one query at one size (events per micro-batch), in the order run.
 
     ``run`` is one measurement of the experiment. ``saves`` is a share of the first arm's CPU time,
@@ -363,7 +363,6 @@ class ExperimentRow(Base):
 
     __tablename__ = "experiment"
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
     run: Mapped[str] = mapped_column(RUN, index=True)
     measured: Mapped[datetime]
     name: Mapped[str] = mapped_column(NAME)
@@ -387,14 +386,12 @@ class ExperimentRow(Base):
     attribution: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
 
-class SelfTestRow(Base):
+class SelfTestRow(_OfNight, Base):
     """The gate's verdict on a known change: none (``aa``) or a seeded ``size`` (``slowdown``)."""
 
     __tablename__ = "self_test"
     __table_args__ = (UniqueConstraint("night_id", "kind", "query", "gate_version"),)
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
     kind: Mapped[str] = mapped_column(NAME)
     query: Mapped[str] = mapped_column(NAME)
     size: Mapped[float]
@@ -406,12 +403,11 @@ class SelfTestRow(Base):
     judged: Mapped[datetime]
 
 
-class BrokerBenchRow(Base):
+class BrokerBenchRow(_Numbered, Base):
     """The figures of `nexmark kafka bench`: its tests, and ratios beside the article's."""
 
     __tablename__ = "broker_bench"
 
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
     cluster: Mapped[str] = mapped_column(Text)
     measured: Mapped[datetime]
     figures: Mapped[dict[str, Any]]

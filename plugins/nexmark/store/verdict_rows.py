@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from nexmark.model import Value, of_newest_gate
-from nexmark.store.table_rows import NightRow, VerdictRow, comparable
+from nexmark.model import COMPARABLE, Value, of_newest_gate
+from nexmark.store.table_rows import NightRow, VerdictRow
 from nexmark.verdict.measured_night import MeasuredNight, QueryVerdict
 
 _OTHERWISE_NAMED = {"night": "night_id", "baseline": "baseline_build"}
@@ -47,7 +47,8 @@ def earlier(
     )
     last = (
         select(NightRow.id)
-        .where(*comparable(night), NightRow.teaches, NightRow.started < night.started)
+        .where(*(getattr(NightRow, name) == getattr(night, name) for name in COMPARABLE))
+        .where(NightRow.teaches, NightRow.started < night.started)
         .where(judged.exists())
         .order_by(NightRow.started.desc(), NightRow.id.desc())
         .limit(limit)

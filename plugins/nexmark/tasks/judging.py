@@ -116,22 +116,23 @@ def _judge_by_bounds(night: Night, store: "Store") -> "list[QueryVerdict]":
     from nexmark.verdict.eligibility import source_bound
 
     place = (night.engine.name, night.workload.name, night.cluster.name)
+    measured = store.paired_night(night.name)
     return judge_queries(
         night.queries,
         store.arms(night.name),
         store.baseline(*place),
-        store.invalid(night.name),
+        measured.invalid,
         night.gate,
         workload=night.workload.name,
         repetitions=night.workload.repetitions,
-        missing=store.missing(night.name),
-        source_bound=source_bound(store.paired_night(night.name).measured, night.gate),
+        missing=measured.missing,
+        source_bound=source_bound(measured.measured, night.gate),
     )
 
 
 def _judge_by_gate(night: Night, store: "Store") -> None:
     """Judge the pairs of the night, and the gate itself by the pairs of its self-test."""
-    from nexmark.store import SelfTestRecord
+    from nexmark.store.table_rows import SelfTestRow
     from nexmark.verdict.eligibility import grade
     from nexmark.verdict.nightly import judge_night
 
@@ -145,7 +146,7 @@ def _judge_by_gate(night: Night, store: "Store") -> None:
         tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
         judged = judge_night(tested, earlier, gate)
         (found,) = (x for x in judged if (x.query, x.metric) == (query, gate.metric))
-        made = SelfTestRecord(
+        made = SelfTestRow(
             kind=SELF_TESTS[arm],
             query=query,
             size=1 + gate.self_test if arm == Arm.SLOWED else 1.0,

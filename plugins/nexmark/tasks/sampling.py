@@ -29,7 +29,7 @@ from nexmark_jobs.host.processes import end, identify, owned, start_detached
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
-    from nexmark.store import CanaryRecord
+    from nexmark.store.table_rows import CanaryRow
 
 
 Moment: TypeAlias = Literal["before", "after"]
@@ -54,9 +54,9 @@ def run_canary(night: Night, group: str, moment: Moment) -> None:
     (directory / f"canary-{moment}.json").write_text(json.dumps(found))
 
 
-def canary_records(night: Night, group: str) -> "list[CanaryRecord]":
+def canary_records(night: Night, group: str) -> "list[CanaryRow]":
     """Return the canary's readings around a group, for the results database."""
-    from nexmark.store import CanaryRecord
+    from nexmark.store.table_rows import CanaryRow
 
     records = []
     for moment in (BEFORE, AFTER):
@@ -65,7 +65,10 @@ def canary_records(night: Night, group: str) -> "list[CanaryRecord]":
             continue
         taken = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         records += [
-            CanaryRecord(metric, value, moment, taken, host, group)
+            CanaryRow(
+                **{"metric": metric, "value": value, "moment": moment, "taken": taken},
+                **{"host": host, "group": group},
+            )
             for reading in json.loads(path.read_text())
             for host, metrics in reading.items()
             for metric, value in metrics.items()

@@ -6,18 +6,18 @@ and 150 MB), and kept under ``.nexmark/web``.
 """
 
 import hashlib
-import os
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 from importlib import metadata, resources
-from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response
 
 from nexmark.config import paths
 from nexmark.errors import NexmarkError
+from nexmark_jobs.host.leases import write_whole
 
 LIBRARY = "vega.js"
 TYPES = {
@@ -67,21 +67,15 @@ def _library() -> bytes:
     except OSError:
         pass
     made = subprocess.run(
-        [sys.executable, "-c", _BUNDLE], capture_output=True, timeout=_TIMEOUT_S, check=False
+        [sys.executable, "-c", _BUNDLE],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=_TIMEOUT_S,
+        check=False,
     )
     if made.returncode != 0:
-        words = made.stderr.decode(errors="replace").strip().split("\n")[-1]
+        words = made.stderr.strip().split("\n")[-1]
         raise NexmarkError(f"the chart library could not be put together: {words}; `make env`")
-    _keep(kept, made.stdout)
-    return made.stdout
-
-
-def _keep(path: Path, data: bytes) -> None:
-    """Write it for the next process; a process that may not write makes it each time."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
+    with suppress(OSError):  # a process that may not write makes it each time
+        write_whole(kept, made.stdout)
+    return made.stdout.encode()

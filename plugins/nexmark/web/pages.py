@@ -16,8 +16,8 @@ from nexmark.evidence.build_comparison import build_lines, compare_builds
 from nexmark.evidence.gate_health import gate_health
 from nexmark.evidence.night_evidence import SORTS, night_evidence
 from nexmark.evidence.night_list import nights_page, overview
-from nexmark.evidence.query_evidence import alarm_file, query_evidence
-from nexmark.evidence.signoffs import evidence_file, signoff_page, signoffs_of
+from nexmark.evidence.query_evidence import query_evidence
+from nexmark.evidence.signoffs import alarm_file, evidence_file, signoff_page, signoffs_of
 from nexmark.flames.flame_files import flames_of
 from nexmark.report.charts import query_charts, time_charts, verdicts_chart
 from nexmark.report.rendering import part
@@ -89,9 +89,6 @@ def night(visit: Visiting, dag: str, run: str, sort: str = "") -> Response:
 def of_task(visit: Visiting, dag: str, run: str, task: str) -> Response:
     """Lead from a task of a run to its query."""
     query = query_of(task)
-    if query is None:
-        visit.night(dag, run)
-        return _to(visit, _address(dag, run))
     _night_of(visit, dag, run, query)
     return _to(visit, _address(dag, run, query))
 
@@ -207,16 +204,16 @@ def kafka(visit: Visiting) -> Response:
     return visit.page("kafka.html", "kafka", found=visit.store.broker_benches())
 
 
-def query_of(task: str) -> str | None:
-    """Return the query that a task is about: it is the name of its task group."""
+def query_of(task: str) -> str:
+    """Return the query that a task is about, "" for none: it is the name of its task group."""
     group = task.partition(".")[0]
-    return group if group in KNOWN_QUERIES else None
+    return group if group in KNOWN_QUERIES else ""
 
 
 def _night_of(visit: Visit, dag: str, run: str, query: str) -> NightRow:
-    """Return a night with a query that the visitor may see; 404 for any other."""
+    """Return a night with a query, if any, that the visitor may see; 404 for any other."""
     night = visit.night(dag, run)
-    if query not in night.queries:
+    if query and query not in night.queries:
         raise HTTPException(404, f"{query!r} was not among the queries of {night.id}")
     return night
 
@@ -255,9 +252,7 @@ def accept(
     _check(visit, token)
     night = _night_of(visit, dag, run, query)
     until = parse_expiry(expires, datetime.now(UTC))
-    visit.store.accept(
-        night.id, visit.name, reason, [query], expires=until, link=link.strip() or None
-    )
+    visit.store.accept(night.id, visit.name, reason, [query], expires=until, link=link)
     return _to(visit, f"{_address(dag, run, query)}?done=accepted#acks")
 
 

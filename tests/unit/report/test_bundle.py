@@ -18,7 +18,8 @@ from nexmark.cli.app import main
 from nexmark.evidence.signoffs import verify
 from nexmark.model import Value
 from nexmark.report.evidence_files import Bundle, night_html, question_text, write_bundle
-from nexmark.store import BuildRecord, SelfTestRecord, Store
+from nexmark.store import BuildRecord, Store
+from nexmark.store.table_rows import SelfTestRow
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.report.rendered import collect, evidence
 
@@ -46,8 +47,10 @@ def run(store: Store) -> str:
     q0 = QueryVerdict(query="q0", value=Value.OK, reason="as ever", ratio=1.0, mde=0.02, **values)
     store.record_verdicts(name, [q0, q5])
     store.record_grade(name, "steady", "within 2 %")
-    store.record_self_test(name, SelfTestRecord("aa", "q0", 1.0, "OK", 3))
-    store.record_self_test(name, SelfTestRecord("slowdown", "q5", 1.2, "REGRESSION", 3))
+    own = {"gate_version": 3, "query": "q0"}
+    store.record_self_test(name, SelfTestRow(**own, kind="aa", size=1.0, value="OK"))
+    own["query"] = "q5"
+    store.record_self_test(name, SelfTestRow(**own, kind="slowdown", size=1.2, value="REGRESSION"))
     store.accept(name, "ada", "meant so", ["q5"], link="https://issues/1")
     return name
 

@@ -16,7 +16,7 @@ from nexmark.evidence.query_evidence import query_evidence
 from nexmark.measure.cpu_series import CpuSeries
 from nexmark.model import Value
 from nexmark.report.evidence_files import DRAWN, write_evidence
-from nexmark.store import BuildRecord, RepetitionRecord, SeriesRecord, Store
+from nexmark.store import BuildRecord, RepetitionRecord, Store
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.night_builder import cpu, judge, paired, record_night, validate
 from tests.unit.store.store_builder import night, series
@@ -182,7 +182,7 @@ def test_cpu_over_time_is_of_the_repetition_alone(store: Store, run: str, tmp_pa
             1,
             arm=arm,
             measurement=cpu(10.0, start=1200.0, end=1230.0),
-            series=[SeriesRecord(busy, Path("x"))],
+            series=[(busy, Path("x"))],
         )
         store.record_repetition(row)
     write_evidence(tmp_path, store, run)

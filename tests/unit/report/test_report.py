@@ -39,7 +39,7 @@ def judged(store: Store, number: int = 1, figure: float = 10.0, **wrong: str) ->
         night(number).queries,
         store.arms(run),
         store.baseline("spark-4.3.0", "smoke"),
-        store.invalid(run),
+        store.paired_night(run).invalid,
         Gate(),
         workload="smoke",
     )

@@ -9,7 +9,8 @@ import pytest
 from nexmark.evidence.gate_health import gate_health, self_tests_of
 from nexmark.evidence.summary import health
 from nexmark.model import Value
-from nexmark.store import SelfTestRecord, Store
+from nexmark.store import Store
+from nexmark.store.table_rows import SelfTestRow
 from nexmark.verdict.measured_night import QueryVerdict
 from nexmark.verdict.rates import alarmed
 from tests.unit.report.rendered import collect
@@ -23,8 +24,9 @@ def self_tested(store: Store, number: int, version: int, aa: str, slowdown: str)
     store.record_night(made)
     verdict = QueryVerdict(made.run, "q5", "cpu_s_per_mevent", Value.OK, "same", "paired", version)
     store.record_verdicts(made.run, [verdict])
-    store.record_self_test(made.run, SelfTestRecord("aa", "q5", 1.0, aa, version))
-    store.record_self_test(made.run, SelfTestRecord("slowdown", "q5", 1.2, slowdown, version))
+    for kind, size, value in (("aa", 1.0, aa), ("slowdown", 1.2, slowdown)):
+        known = {"kind": kind, "query": "q5", "size": size, "gate_version": version}
+        store.record_self_test(made.run, SelfTestRow(**known, value=value))
     return made.run
 
 

@@ -13,12 +13,12 @@ from nexmark.config.load import load_gate
 from nexmark.model import Stage
 from nexmark.store import (
     BuildRecord,
-    CanaryRecord,
     NightRecord,
     RepetitionRecord,
     Store,
     ValidationRecord,
 )
+from nexmark.store.table_rows import CanaryRow
 from nexmark.verdict.measured_night import QueryVerdict
 from nexmark.verdict.nightly import judge_night, suspects
 from tests.unit.store.store_builder import STARTED, measurement, night
@@ -115,10 +115,10 @@ def record_of_metric(
     return record.run
 
 
-def canary(moment: Any, value: float, **changes: Any) -> CanaryRecord:
+def canary(moment: Any, value: float, **changes: Any) -> CanaryRow:
     taken = STARTED + timedelta(hours=1 if moment == "before" else 2)
     values = {"metric": "spin_ms", "value": value, "moment": moment, "taken": taken}
-    return CanaryRecord(**{**values, **changes})
+    return CanaryRow(**{"host": "", "group": "", **values, **changes})
 
 
 def judge(store: Store, run: str, rules: Gate = RULES) -> list[QueryVerdict]:

@@ -10,8 +10,8 @@ from sqlalchemy import insert, select
 
 from nexmark.config import BUILD_DAG_ID
 from nexmark.model import SUITE, Value
-from nexmark.store import SelfTestRecord, Store, StoreError
-from nexmark.store.table_rows import VerdictRow
+from nexmark.store import Store, StoreError
+from nexmark.store.table_rows import SelfTestRow, VerdictRow
 from nexmark.store.verdict_rows import columns_of
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.night_builder import judge, paired, record_night, record_pair, suspected
@@ -176,11 +176,13 @@ class TestSelfTests:
     def test_the_newest_is_first_and_the_same_gate_replaces_its_own(self, store: Store) -> None:
         for number in (1, 2):
             store.record_night(paired(number))
-        record = SelfTestRecord("slowdown", "q5", 1.1, "REGRESSION", 2, 1.11, 1.05, 1.2)
+        known = {"kind": "slowdown", "query": "q5", "size": 1.1, "gate_version": 2}
         for value in ("OK", "REGRESSION"):
-            store.record_self_test(RUN, replace(record, value=value))
-        store.record_self_test(paired(2).run, SelfTestRecord("aa", "q0", 1.0, "OK", 2))
-        assert [(x.kind, x.value, x.ratio) for x in store.self_tests()] == [
+            row = SelfTestRow(**known, value=value, ratio=1.11, lo=1.05, hi=1.2)
+            store.record_self_test(RUN, row)
+        same = {"kind": "aa", "query": "q0", "size": 1.0, "gate_version": 2}
+        store.record_self_test(paired(2).run, SelfTestRow(**same, value="OK"))
+        assert [(x.kind, x.value, x.ratio) for x in store.self_tests("spark-4.3.0")] == [
             ("aa", "OK", None),
             ("slowdown", "REGRESSION", 1.11),
         ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.evidence.rows import rows_of
+from nexmark.evidence.night_evidence import make_report
 from nexmark.model import METRICS, Direction, Metric, Value
 from nexmark.report.table import render_table
 from nexmark.store import Store
@@ -91,7 +91,7 @@ def test_the_replay_csv_has_it(store: Store, metric: Metric, tmp_path: Path) -> 
 
 def test_the_table_has_a_column_for_it(store: Store, metric: Metric) -> None:
     judged(store, 1.5)
-    table = render_table(rows_of(store, store.night(paired(NIGHTS + 1).run))).splitlines()
+    table = render_table(make_report(store, paired(NIGHTS + 1).run).rows).splitlines()
     assert [cell.strip() for cell in table[1].split("|")][-3:-1] == ["Made up(s)", "Verdict"]
     assert [cell.strip() for cell in table[3].split("|")][-3:-1] == ["6.00", "OK"]
     assert len({len(line) for line in table}) == 1
@@ -100,4 +100,4 @@ def test_the_table_has_a_column_for_it(store: Store, metric: Metric) -> None:
 def test_no_entry_no_trace(store: Store) -> None:
     run = record(store, 1, 4.0)
     assert MADE_UP.name not in {x.metric for x in store.paired_night(run).measured}
-    assert "Made up" not in render_table(rows_of(store, store.night(run)))
+    assert "Made up" not in render_table(make_report(store, run).rows)

@@ -73,7 +73,6 @@ class TestRecorded:
         record_pair(begun, RUN, "q5", 1, stage=Stage.PROFILED, candidate=wrong, baseline=lost)
         night = begun.paired_night(RUN)
         assert (night.invalid, night.missing) == ({}, {})
-        assert (begun.invalid(RUN), begun.missing(RUN, "baseline")) == ({}, {})
 
     def test_it_is_none_of_the_figures_of_an_arm(self, begun: Store) -> None:
         record_pair(begun, RUN, "q5", 1, candidate=10, baseline=9)

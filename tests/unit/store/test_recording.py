@@ -125,7 +125,7 @@ class TestRepetition:
         rows = recorded.sample_series(row.id)
         assert [(x.host, x.readings) for x in rows] == [("nexmark02", 3), ("nexmark03", 3)]
         assert rows[0].path == "q5/samples-nexmark02.jsonl"
-        assert unpack(rows[0].series) == series().series
+        assert unpack(rows[0].series) == series()[0]
 
     def test_a_repetition_of_an_unknown_run_is_refused(self, store: Store) -> None:
         with pytest.raises(StoreError, match="is not recorded; its preflight has to pass first"):
@@ -150,24 +150,26 @@ class TestRightness:
 
     def test_a_wrong_result_is_reported(self, recorded: Store) -> None:
         recorded.record_validation(ValidationRecord(RUN, "q0", False, ["2 rows missing", "schema"]))
-        assert recorded.invalid(RUN) == {"q0": "2 rows missing | schema"}
+        assert recorded.paired_night(RUN).invalid == {"q0": "2 rows missing | schema"}
 
     def test_a_wrong_repetition_is_reported(self, recorded: Store) -> None:
         recorded.record_validation(ValidationRecord(RUN, "q5", True))
         recorded.record_repetition(repetition(RUN, "q5"))
         recorded.record_repetition(repetition(RUN, "q5", 2, invalid="digest differs"))
-        assert recorded.invalid(RUN) == {"q5": "repetition 2: digest differs"}
+        assert recorded.paired_night(RUN).invalid == {
+            "q5": "candidate repetition 2: digest differs"
+        }
 
     def test_measured_but_never_verified_is_not_right(self, recorded: Store) -> None:
         recorded.record_repetition(repetition(RUN, "q5"))
-        assert recorded.invalid(RUN) == {"q5": "its result was not verified"}
+        assert recorded.paired_night(RUN).invalid == {"q5": "its result was not verified"}
 
     def test_a_failed_repetition_is_missing_not_wrong(self, recorded: Store) -> None:
         recorded.record_validation(ValidationRecord(RUN, "q5", True))
         recorded.record_repetition(repetition(RUN, "q5", 2, failed="executor lost"))
         recorded.record_repetition(repetition(RUN, "q5", 3, failed="timeout"))
-        assert recorded.invalid(RUN) == {}
-        assert recorded.missing(RUN) == {"q5": "repetition 2: executor lost"}
+        assert recorded.paired_night(RUN).invalid == {}
+        assert recorded.paired_night(RUN).missing == {"q5": "candidate repetition 2: executor lost"}
 
     def test_a_validation_of_a_retried_task_replaces_the_first(self, recorded: Store) -> None:
         recorded.record_validation(ValidationRecord(RUN, "q5", False, ["x"]))
@@ -200,5 +202,5 @@ class TestVerdicts:
 
 def test_record_helper_makes_a_right_night(store: Store) -> None:
     run = record(store, night())
-    assert store.invalid(run) == {}
+    assert store.paired_night(run).invalid == {}
     assert set(store.arms(run)) == {"q0", "q5"}

@@ -233,7 +233,8 @@ class TestFailing:
         rows = store.repetitions(night.name)
         assert {(row.stage, row.status) for row in rows} == {(Stage.PROFILED, "failed")}
         assert "repetition 1, recorded (baseline): FAILED" in said.read_text()
-        assert (store.invalid(night.name), store.missing(night.name)) == ({}, {})
+        measured = store.paired_night(night.name)
+        assert (measured.invalid, measured.missing) == ({}, {})
         recorded.draw_flames(night)
         found = flames_of(night.directory, "q5")
         assert found is not None

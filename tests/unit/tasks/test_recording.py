@@ -109,7 +109,7 @@ def test_a_verification_that_did_not_run_is_the_reason(night: Night, store: Stor
 def test_a_wrong_result_is_recorded_with_what_is_wrong(night: Night, store: Store) -> None:
     verified(night, success=False)
     recording.record("q0")
-    assert store.invalid(night.name) == {"q0": "row_count: 1, the reference has 2"}
+    assert store.paired_night(night.name).invalid == {"q0": "row_count: 1, the reference has 2"}
     assert statuses(store, night)[1] == ("failed", "not run, because the result is wrong")
 
 

@@ -169,7 +169,7 @@ def test_queries_that_survive_are_recorded_and_shown_in_a_line(
         ("q5", "same", False, "partitions 2"),
         ("q17", "same", False, "partitions 2"),
     ]
-    assert store.invalid(night.name) == {}
+    assert store.paired_night(night.name).invalid == {}
     (line,) = make_report(store, night.name).upgrades.lines
     assert line == "Running queries, from the baseline to the candidate and back: 2 same."
     written = json.loads((night.directory / "compatibility.json").read_text())
@@ -249,4 +249,4 @@ def test_what_is_not_checked_to_the_end_is_not_known_and_red(
         upgrading.compatibility()
     rows = store.compatibility(night.name)
     assert [(x.query, x.outcome, x.red) for x in rows] == [(x, "not known", True) for x in QUERIES]
-    assert store.invalid(night.name).keys() == set(QUERIES)
+    assert store.paired_night(night.name).invalid.keys() == set(QUERIES)

@@ -12,14 +12,12 @@ from nexmark.measure.cpu_series import CpuSeries
 from nexmark.model import Arm, Stage, Value
 from nexmark.store import (
     BuildRecord,
-    CanaryRecord,
     NightRecord,
     RepetitionRecord,
-    SelfTestRecord,
-    SeriesRecord,
     Store,
     ValidationRecord,
 )
+from nexmark.store.table_rows import CanaryRow, SelfTestRow
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.store_builder import DAG, STARTED, measurement, night
 
@@ -68,8 +66,9 @@ def record(
     store.record_grade(made.run, "steady")
     for kind, size, said in (("aa", 1.0, Value.OK), ("slowdown", 1.2, Value.REGRESSION)):
         query = next(iter(values))
-        test = SelfTestRecord(kind, query, size, said.value, 1, size, size - 0.02, size + 0.02)  # type: ignore[arg-type]
-        store.record_self_test(made.run, test)
+        known = {"kind": kind, "query": query, "size": size, "gate_version": 1}
+        found = {"value": said.value, "ratio": size, "lo": size - 0.02, "hi": size + 0.02}
+        store.record_self_test(made.run, SelfTestRow(**known, **found))
     return made.run
 
 
@@ -129,7 +128,7 @@ def record_repetition(
             stage=stage,
             measurement=measured,
             result={"batches": batches(figure), "plan": plan, "confs": {"spark.a": arm}},
-            series=[SeriesRecord(series(host), Path("samples")) for host in ("n02", "n03")],
+            series=[(series(host), Path("samples")) for host in ("n02", "n03")],
         )
     )
 
@@ -178,7 +177,10 @@ def record_canary(store: Store, run: str, hosts: Sequence[str] = ("n02", "n03"))
     store.record_canary(
         run,
         [
-            CanaryRecord(metric, value * factor, moment, STARTED, host, "q0")  # type: ignore[arg-type]
+            CanaryRow(
+                **{"host": host, "group": "q0", "moment": moment, "metric": metric},
+                **{"value": value * factor, "taken": STARTED},
+            )
             for host in hosts
             for moment, factor in moments
             for metric, value in readings.items()
