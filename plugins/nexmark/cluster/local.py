@@ -44,7 +44,7 @@ from nexmark.config import EmbeddedCluster
 from nexmark.config.clusters import PORTS
 from nexmark.config.fields import mebibytes
 from nexmark.engines.build import spark_version
-from nexmark.engines.class_archive import ClassArchive
+from nexmark.engines.short_runs import ClassArchive
 from nexmark_jobs.host import canary, facts, files, processes
 from nexmark_jobs.host.facts import free_memory
 from nexmark_jobs.host.leases import write_whole
@@ -69,16 +69,6 @@ class LocalCluster(SparkCluster):
     home: Path
 
     @property
-    def checkpoints(self) -> Path:
-        """Where streaming queries keep their checkpoints."""
-        return self.scratch / "checkpoints"
-
-    @property
-    def mark(self) -> str:
-        """The value of NEXMARK_OWNER in every process of this cluster."""
-        return owner_mark(self.home, self.config.name)
-
-    @property
     def brokers(self) -> "LocalBrokers":
         """The Kafka brokers of a night that reads Kafka; they outlive a restart of the cluster."""
         from nexmark.kafka.broker import LocalBrokers
@@ -90,15 +80,6 @@ class LocalCluster(SparkCluster):
     def end_kafka(self) -> list[str]:
         """Ends the brokers, and removes their storage."""
         return self.brokers.down() if (self.state / "kafka").exists() else []
-
-    @property
-    def worker_python(self) -> str:
-        """This interpreter."""
-        return sys.executable
-
-    def data_dir(self, run: Path) -> Path:
-        """The run directory: executors are on this machine."""
-        return run
 
     def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
         """Too little memory, and each port that a foreign process has."""
@@ -118,8 +99,8 @@ class LocalCluster(SparkCluster):
 
     def canary(self) -> dict[str, dict[str, float]]:
         """The canary of this machine, in a separate process as on a host."""
-        command, sent = program_command(sys.executable), {"directory": str(self.home)}
-        asked = program_input(canary, sent)
+        command = program_command(sys.executable)
+        asked = program_input(canary, {"directory": str(self.home)})
         run = subprocess.run(command, input=asked, capture_output=True, timeout=_CANARY_S)
         try:
             answer = program_result(run.stdout)
@@ -135,15 +116,11 @@ class LocalCluster(SparkCluster):
         return {socket.gethostname(): facts.main({"java_home": home, "busy_window_s": 0})}
 
     def _taken_ports(self) -> list[str]:
-        """A line with the remedy for each port that a foreign process has."""
         ours = set(owned(self.mark))
         problems = []
         for name in PORTS:
             port = getattr(self.config, name)
-            if is_free(port):
-                continue
-            holder = listener(port)
-            if holder in ours:
+            if is_free(port) or (holder := listener(port)) in ours:
                 continue
             who = f"process {holder.pid} ({holder.command})" if holder else "another process"
             problems.append(
@@ -183,8 +160,7 @@ class LocalCluster(SparkCluster):
 
     def clear(self, logs: Path | None = None) -> list[str]:
         """Ends all processes of this cluster and removes its scratch space; keeps the lease."""
-        request = {"do": "end", "mark": self.mark, "grace_s": _END_GRACE_S}
-        answer = processes.main(request)
+        answer = processes.main({"do": "end", "mark": self.mark, "grace_s": _END_GRACE_S})
         if left := self.left_behind(answer):
             raise ClusterError(f"cluster {self.config.name}: {left}")
         shutil.rmtree(self.scratch, ignore_errors=True)

@@ -39,13 +39,13 @@ from nexmark.cluster.hosts import samplers
 from nexmark.cluster.hosts.deploy import deploy_release
 from nexmark.cluster.hosts.host import Host, Outcome, on_all
 from nexmark.cluster.hosts.ssh import HostError, HostUnreachable
-from nexmark.cluster.inspection.inspection import inspect, listening
+from nexmark.cluster.inspection import inspect, listening
 from nexmark.cluster.lease import ClusterError, Lease
 from nexmark.config import SshCluster
 from nexmark.config.fields import mebibytes
 from nexmark.config.paths import safe_name
 from nexmark_jobs.host import canary, facts, files, leases, processes
-from nexmark_jobs.host.processes import end, owned, owner_mark
+from nexmark_jobs.host.processes import end, owned
 
 _POLL_S = 0.5
 _LOG_LINES = 3
@@ -70,7 +70,7 @@ class RemoteCluster(SparkCluster):
     @property
     def mark(self) -> str:
         """The value of NEXMARK_OWNER in every process of this cluster."""
-        return f"{socket.gethostname()}:{owner_mark(self.home, self.config.name)}"
+        return f"{socket.gethostname()}:{super().mark}"
 
     @property
     def key(self) -> str:
@@ -195,13 +195,11 @@ class RemoteCluster(SparkCluster):
 
     def _ask_host(self, request: dict[str, Any]) -> dict[str, Any]:
         request |= {"path": self._host_lease, "owner": f"{socket.gethostname()}:{self.home}|"}
-        connection = self.config.hosts[self.config.master].connection
-        with contextlib.closing(Host(self.config.master, connection, self.config.python)) as host:
+        with contextlib.closing(self._host(self.config.master)) as host:
             return host.call(leases, request, timeout_s=_CALL_S + _CALL_S)
 
     @property
     def _host_lease(self) -> str:
-        """The lease on the master's host: the installation that has the hosts."""
         return f"{self.config.root}/lease.json"
 
     def reap(self, mine: Lease, is_active: Callable[[Lease], bool] = surely) -> list[str]:
@@ -283,12 +281,13 @@ class RemoteCluster(SparkCluster):
     def _hosts(self) -> Iterator[list[Host]]:
         """All hosts; each connects when it is first used."""
         with contextlib.ExitStack() as opened:
-            yield [
-                opened.enter_context(
-                    contextlib.closing(Host(name, machine.connection, self.config.python))
-                )
-                for name, machine in self.config.hosts.items()
-            ]
+            hosts = list(map(self._host, self.config.hosts))
+            for host in hosts:
+                opened.callback(host.close)
+            yield hosts
+
+    def _host(self, name: str) -> Host:
+        return Host(name, self.config.hosts[name].connection, self.config.python)
 
     def _prepare(self, host: Host) -> None:
         confs = _DAEMON_CONFS | {"spark.authenticate.secret": self._secret()}
@@ -376,8 +375,6 @@ def _processes(host: Host, do: str, request: Mapping[str, Any]) -> dict[str, Any
 
 def _all_of(outcomes: Mapping[str, Outcome | HostError]) -> dict[str, Outcome]:
     """Return the answers of all hosts; raise the failures of hosts as one error."""
-    found = {name: x for name, x in outcomes.items() if not isinstance(x, HostError)}
-    if len(found) < len(outcomes):
-        problems = (str(x) for x in outcomes.values() if isinstance(x, HostError))
+    if problems := [str(x) for x in outcomes.values() if isinstance(x, HostError)]:
         raise ClusterError(" | ".join(problems))
-    return found
+    return {name: x for name, x in outcomes.items() if not isinstance(x, HostError)}

@@ -139,19 +139,11 @@ def rollout_params(config: Config) -> dict[str, Param]:
 def accept_params() -> dict[str, Param]:
     """The params of `nexmark_accept`; run and reason have no default, they must be given."""
     until = "a day (2027-01-31, UTC) or a number of days (30d); empty: without end."
-    maybe = {"default": "", "type": ["null", "string"]}
+    maybe, given = {"default": "", "type": ["null", "string"]}, {"minLength": 1}
     return {
-        "run": _text(
-            "Run",
-            "The run id of the night to accept, or a unique part of it.",
-            **{"minLength": 1, "maxLength": 500},
-        ),
-        "reason": _text(
-            "Reason", "Why it is accepted; kept on record.", minLength=1, maxLength=2000
-        ),
-        "by": _text(
-            "By", "Who accepts it; empty: who triggers the run.", default="", maxLength=200
-        ),
+        "run": _text("Run", "The night's run id, or a unique part of it.", **given, maxLength=500),
+        "reason": _text("Reason", "Why it is accepted; it is kept.", **given, maxLength=2000),
+        "by": _text("By", "Who accepts it; empty: who starts the run.", default="", maxLength=200),
         "queries": Param(
             None,
             type=["null", "string", "array"],

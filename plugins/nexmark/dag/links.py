@@ -29,10 +29,15 @@ class MeasurementLink(BaseOperatorLink):
 
     def get_link(self, operator: "BaseOperator", *, ti_key: "TaskInstanceKey") -> str:
         """The path of the page, relative to Airflow's base URL."""
+        from airflow.sdk.configuration import conf
+
         label = str(running(operator).get("label", ""))
         words = (label.split(" ")[0], str(ti_key.task_id).split(".")[0])
         query = next((word for word in words if word in KNOWN_QUERIES), "")
-        return measurement_path(ti_key.dag_id, ti_key.run_id, query)
+        parts = ["nexmark", "night", ti_key.dag_id, ti_key.run_id]
+        parts += ["query", query] if query else []
+        below = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
+        return "/".join([below, *(quote(part, safe="") for part in parts)])
 
 
 class SparkHistoryLink(BaseOperatorLink):
@@ -50,15 +55,6 @@ class SparkHistoryLink(BaseOperatorLink):
 
 
 LINKS: tuple[BaseOperatorLink, ...] = (MeasurementLink(), SparkHistoryLink())
-
-
-def measurement_path(dag_id: str, run_id: str, query: str = "") -> str:
-    """The path of the page of a night, or of a query of it, in Airflow's own web server."""
-    from airflow.sdk.configuration import conf
-
-    below = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
-    words = ["nexmark", "night", dag_id, run_id, *(["query", query] if query else [])]
-    return "/".join([below, *(quote(word, safe="") for word in words)])
 
 
 def running(operator: Any) -> Mapping[str, Any]:

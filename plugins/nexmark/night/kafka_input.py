@@ -1,13 +1,11 @@
 """The topics of a night whose workload reads Kafka, and the broker that has them.
 
-On the embedded cluster the night starts a broker of its own, in the state directory of the cluster,
-and ends it; elsewhere it uses the Kafka of the cluster's connection.
+On the embedded cluster the night starts and ends a broker of its own; elsewhere it uses the Kafka
+of the cluster's connection. Event n of a topic is event n of the generator: the results are alike.
 
     <run directory>/kafka.json     what the applications of the night read, and how fast that is
     <query>/<run>/broker.json      CPU time of the night's broker during an application
     <run directory>/topics/        the events while they are written to the topics
-
-Event n of a topic is event n of the generator, so that the results are the same.
 """
 
 import hashlib
@@ -30,6 +28,7 @@ from nexmark.kafka.jars import connector, connector_files
 from nexmark.model import BROKER_CPU, READ_RATE, SOURCE_RATE, Arm, grouped
 from nexmark.night.paced_night import events_of, prefix_of
 from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.run_directory import read_json
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
@@ -40,11 +39,7 @@ _DUMP_TIMEOUT_S = 3 * 3600
 
 
 class NightKafka(Model):
-    """The Kafka of a night: its bootstrap servers.
-
-    Attributes:
-        rates: by topic what a consumer alone reads, records per second.
-    """
+    """The Kafka of a night: its `servers`, and by topic the records/s that a consumer reads."""
 
     servers: str
     rates: Mapping[str, float] = Field(default_factory=dict)
@@ -112,15 +107,6 @@ def _timed(night: Night) -> list[Size]:
     return [night.workload, *([night.slowed] if Arm.SLOWED in night.self_test else [])]
 
 
-def _consumer(night: Night) -> dict[str, str]:
-    """Settings of the queries' consumers that the engine gives."""
-    return {
-        name.removeprefix(_CONFS): value
-        for name, value in night.engine.conf.items()
-        if name.startswith(_CONFS)
-    }
-
-
 def problems(night: Night) -> list[str]:
     """Return the reasons, known on this machine, why the night cannot have its topics."""
     if night.workload.source != "kafka":
@@ -141,8 +127,7 @@ def fill_topics(
 ) -> None:
     """Fill the topics of the night; on the embedded cluster (`kafka` None) start its broker.
 
-    Raises:
-        KafkaError: The broker does not start, the events cannot be written, or a jar is missing.
+    KafkaError if it does not start, the events cannot be written, or a jar is missing.
     """
     from nexmark.kafka.filling import fill
     from nexmark.kafka.topics import KafkaCluster, read_alone
@@ -154,8 +139,8 @@ def fill_topics(
         say(f"Kafka is up at {kafka.servers}")
     assert kafka is not None
     events, rates = night.directory / "topics", {}
-    partitions = night.workload.partitions or 1
-    timed = [topic_of(night, size) for size in _timed(night)]
+    partitions, confs = night.workload.partitions or 1, night.engine.conf.items()
+    consumer = {x.removeprefix(_CONFS): value for x, value in confs if x.startswith(_CONFS)}
     try:
         # Sizes of the same rate have the first events of the largest one.
         for same in grouped(sizes(night), lambda size: size.tps).values():
@@ -166,8 +151,8 @@ def fill_topics(
                 say(str(fill(kafka, events, topic, partitions, limit=limit, replace=True)))
         if night.workload.is_paced:
             _dump(night, deployments.candidate, night.workload, events_of(night))
-        for topic in timed:
-            rates[topic] = read_alone(kafka, topic, partitions, _consumer(night))
+        for topic in (topic_of(night, size) for size in _timed(night)):
+            rates[topic] = read_alone(kafka, topic, partitions, consumer)
             say(f"{topic}: a consumer alone reads {rates[topic]:,.0f} records per second")
     finally:
         shutil.rmtree(events, ignore_errors=True)
@@ -195,9 +180,8 @@ def source_figures(night: Night, directory: Path, size: Size, read_rate: float) 
         return {}
     alone = NightKafka.read(night).rates.get(topic_of(night, size))
     found = {} if alone is None else {SOURCE_RATE: alone, READ_RATE: read_rate}
-    noted = directory / _BROKER
-    if noted.exists():
-        found[BROKER_CPU] = json.loads(noted.read_text())["cpu_s"]
+    if noted := read_json(directory / _BROKER):
+        found[BROKER_CPU] = noted["cpu_s"]
     return found
 
 

@@ -100,7 +100,7 @@ class _Beside:
     problem: str = ""
 
     def run(self, source: str, sink: str) -> None:
-        from nexmark.latency.measuring import LatencyError, Measuring, Pace
+        from nexmark.latency.measuring import Measuring, Pace
 
         workload = self.night.workload
         numbers = (workload.rate or 0, workload.warm_up or 0, workload.partitions or 1)
@@ -112,7 +112,7 @@ class _Beside:
             while not (self.directory / "started").exists():
                 self._alive()
                 if time.monotonic() > deadline:
-                    raise LatencyError(f"{self.query} did not start within {_READY_S:.0f} s")
+                    raise NexmarkError(f"{self.query} did not start within {_READY_S:.0f} s")
                 time.sleep(_POLL_S)
             found = Measuring(self.kafka, say).measure(pace, lines, source, sink, self._alive)
             (self.directory / FIGURES).write_text(json.dumps(asdict(found)))
@@ -124,20 +124,17 @@ class _Beside:
             (self.directory / "stop").touch()
 
     def _alive(self) -> None:
-        from nexmark.latency.measuring import LatencyError
-
         if self.ended.is_set():
-            raise LatencyError(f"{self.query} ended before all of its rows were there")
+            raise NexmarkError(f"{self.query} ended before all of its rows were there")
 
 
 @contextlib.contextmanager
 def sent_to(night: Night, kafka: "KafkaCluster", query: str, directory: Path) -> Iterator[None]:
     """Send events to the repetition that the context runs; at its end, its result is written.
 
-    Raises:
-        NexmarkError: It was not measured.
+    NexmarkError if it was not measured.
     """
-    from nexmark.latency.measuring import LatencyError, Measuring
+    from nexmark.latency.measuring import Measuring
 
     topics = topics_of(night, f"{query} {directory.name}")
     beside = _Beside(night, kafka, query, directory)
@@ -150,32 +147,23 @@ def sent_to(night: Night, kafka: "KafkaCluster", query: str, directory: Path) ->
             beside.ended.set()
             thread.join()
     if beside.problem:
-        raise LatencyError(f"{query} {directory.name}: {beside.problem}")
+        raise NexmarkError(f"{query} {directory.name}: {beside.problem}")
     job = json.loads((directory / "job.json").read_text())
     figures = json.loads((directory / FIGURES).read_text())
     result = job | _of_pace(night, figures)
     (directory / "result.json").write_text(json.dumps(result, indent=1) + "\n")
 
 
-def paced_figures(directory: Path) -> Mapping[str, Any] | None:
-    """The figures of the repetition in `directory`; None if it is not a paced one."""
-    path = directory / FIGURES
-    return dict(json.loads(path.read_text())) if path.exists() else None
-
-
 def _of_pace(night: Night, figures: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sent events as batches of the length of the warm-up."""
     step, sent, begin = night.workload.rows_per_batch, figures["sent"], figures["first_ms"]
     span = (figures["last_ms"] - begin) / sent
-    batches = [
-        {
-            **{"id": number, "phase": "data", "input_rows": min(step, sent - first)},
-            "start": _instant(begin + first * span),
-            "end": _instant(begin + min(first + step, sent) * span),
-            "duration_ms": min(step, sent - first) * span,
-        }
-        for number, first in enumerate(range(0, sent, step))
-    ]
+    batches = []
+    for number, first in enumerate(range(0, sent, step)):
+        rows = min(step, sent - first)
+        ends = {"start": begin + first * span, "end": begin + (first + rows) * span}
+        batch = {"id": number, "phase": "data", "input_rows": rows, "duration_ms": rows * span}
+        batches.append(batch | {name: _instant(millis) for name, millis in ends.items()})
     return {
         **{"start": batches[0]["start"], "end": batches[-1]["end"], "batches": batches},
         **{"input_rows": sent, "output_rows": figures["events"], "digest": None},

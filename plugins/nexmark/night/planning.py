@@ -57,8 +57,7 @@ def make_night(
     """The plan of the DAG run; NexmarkError for a param that names nothing.
 
     A build on demand (param `build`) is the candidate; the engine gives every other param that is
-    empty. Such a run does not test the gate, because the nights do, and the test would double the
-    cost of a query.
+    empty. Such a run does not test the gate: the nights do, and it doubles the cost of a query.
     """
     asked = NightParams.of(params)
     engine_config = pick("engine", engine, config.engines)
@@ -100,10 +99,10 @@ def make_night(
 
 
 def teaches(dag_id: str, asked: NightParams) -> bool:
-    """Whether the gate learns from such a night: nobody has chosen the builds to compare.
+    """Whether the gate learns from such a night.
 
     It does not learn from a build on demand or a sign-off, nor if a person gave the candidate, its
-    confs or the build to compare with. All other code reads this decision from the plan.
+    confs or the build to compare with.
     """
     chosen = (_candidate(asked), asked.candidate_conf, asked.against)
     return dag_id not in TRIALS and not any(chosen)
@@ -250,9 +249,8 @@ def _build_problem(source: BuildSource) -> str:
 
 def java_of(night: Night) -> tuple[int, ...]:
     """The versions of the JDK that every build of the night supports."""
-    builds = [night.candidate, *night.against.values()]
-    first, *others = [java_majors(_major(build)) for build in builds]
-    return tuple(major for major in first if all(major in other for other in others))
+    builds = (night.candidate, *night.against.values())
+    return tuple(sorted(set.intersection(*({*java_majors(_major(build))} for build in builds))))
 
 
 def _major(source: BuildSource) -> str:

@@ -132,9 +132,7 @@ def record_night(night: Night, deployments: Deployments) -> None:
 
 
 def start_cluster() -> dict[str, Any]:
-    """Start the candidate's master and workers and wait until all are ready.
-
-    Where the workload reads Kafka, fill the topics of the night as well.
+    """Start the clusters and wait until all are ready; fill the topics of a night of Kafka.
 
     Returns the submission with which SparkSubmit dumps the events of the verification runs.
     """

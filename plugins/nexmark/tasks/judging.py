@@ -199,10 +199,9 @@ def report() -> dict[str, Any]:
 
 def _overhead(night: Night) -> str:
     """Return the night's time around its applications: samplers, expectations, Airflow itself."""
-    try:
-        seconds, repetitions = overhead(night.directory)
-    except FileNotFoundError:
+    if (found := overhead(night.directory)) is None:
         return "harness: no application ran"
+    seconds, repetitions = found
     return (
         f"harness: {seconds:.0f} s around the applications, {seconds / max(repetitions, 1):.1f} s "
         "per timed repetition"

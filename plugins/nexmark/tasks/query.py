@@ -20,7 +20,6 @@ from airflow.sdk.exceptions import (
 from nexmark.config import KNOWN_QUERIES
 from nexmark.model import Arm, Stage, grouped, metric_of
 from nexmark.night import profiling
-from nexmark.night.checking import result_line, take, verify
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
 from nexmark.night.repetitions import repetition_records
@@ -39,7 +38,7 @@ from nexmark.night.run_directory import (
 )
 from nexmark.night.sampled import dropped
 from nexmark.night.submission import repetition_submission, verify_submission
-from nexmark.night.verification import Verification, plan_together
+from nexmark.night.verification import Verification, plan_together, result_line, take, verify
 from nexmark.tasks import current_night, results
 from nexmark.tasks.infrastructure import heal
 from nexmark.tasks.sampling import canary_records
