@@ -11,11 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from nexmark.cluster.lease import ClusterError, Lease, LeaseFile
 from nexmark.config import Cluster
 from nexmark.engines import own_environment
+from nexmark.engines.fetch import Say
 from nexmark.engines.prerequisites import java_program
 from nexmark.engines.short_runs import C1, spark_conf_dir
 from nexmark_jobs.host.leases import locked, write_whole
@@ -39,8 +40,6 @@ DAEMON_CONFS = {
 
 #: The JDK versions of the newest Spark.
 JAVA_MAJORS = (17, 21)
-
-Say: TypeAlias = Callable[[str], None]
 
 
 def silent(text: str) -> None:

@@ -145,8 +145,7 @@ def listening(config: SshCluster, hosts: Sequence[Host], mark: str) -> bool:
     """
 
     def holders(host: Host) -> dict[str, Any]:
-        ports = ports_of(config, host.name)
-        request = {"ports": ports, "mark": mark, "busy_window_s": 0}
+        request = {"ports": ports_of(config, host.name), "mark": mark, "busy_window_s": 0}
         return dict(host.call(facts, request, timeout_s=_CALL_S)["ports"])
 
     ours = True

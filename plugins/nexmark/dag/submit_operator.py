@@ -116,10 +116,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
 
     @staticmethod
     def _is_verified(context: "Context", submission: Mapping[str, Any]) -> bool:
-        """Whether this is a verification run that has been done with all others of the night.
-
-        A task that is tried or cleared again runs it by itself.
-        """
+        """Whether this verification run was done with all others; a second try runs by itself."""
         query, _, run = str(submission.get("label", "")).partition(" ")
         if run != VERIFY or context["ti"].try_number > 1:
             return False

@@ -203,8 +203,7 @@ def resolve(
     index = cache / "sources" / f"{key}.json"
     index.parent.mkdir(parents=True, exist_ok=True)
     with _lock(index.with_suffix(".lock"), str(source), say):
-        build = _cached(index, cache, source, full_check, say)
-        return build or _fetch(index, cache, source, say)
+        return _cached(index, cache, source, full_check, say) or _fetch(index, cache, source, say)
 
 
 def _cached(

@@ -13,7 +13,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from nexmark.config.fields import Model
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import connector, connector_files
 from nexmark.model import BROKER_CPU, READ_RATE, SOURCE_RATE, Arm, grouped
+from nexmark.night.night_progress import say
 from nexmark.night.paced_night import events_of, prefix_of
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.run_directory import read_json
@@ -122,13 +123,13 @@ def problems(night: Night) -> list[str]:
     return []
 
 
-def fill_topics(
-    night: Night, deployments: Deployments, kafka: "KafkaCluster | None", say: Callable[[str], None]
-) -> None:
+def fill_topics(night: Night, deployments: Deployments, kafka: "KafkaCluster | None") -> None:
     """Fill the topics of the night; on the embedded cluster (`kafka` None) start its broker.
 
     KafkaError if it does not start, the events cannot be written, or a jar is missing.
     """
+    if night.workload.source != "kafka":
+        return
     from nexmark.kafka.filling import fill
     from nexmark.kafka.topics import KafkaCluster, read_alone
 
@@ -144,8 +145,7 @@ def fill_topics(
     try:
         # Sizes of the same rate have the first events of the largest one.
         for same in grouped(sizes(night), lambda size: size.tps).values():
-            largest = max(same, key=lambda size: size.events)
-            _dump(night, deployments.candidate, largest, events)
+            _dump(night, deployments.candidate, max(same, key=lambda x: x.events), events)
             for size in same:
                 topic, limit = topic_of(night, size), size.events
                 say(str(fill(kafka, events, topic, partitions, limit=limit, replace=True)))
@@ -191,6 +191,7 @@ def remove_topics(night: Night, kafka: "KafkaCluster") -> None:
     ours = {topic_of(night, size) for size in sizes(night)} & there
     for topic in ours | {name for name in there if name.startswith(prefix_of(night))}:
         kafka.delete(topic)
+    say("the topics of this night are removed")
 
 
 def _dump(night: Night, deployment: Deployment, size: Size, target: Path) -> None:

@@ -15,19 +15,9 @@ from typing import Literal
 from pydantic import Field
 
 import nexmark_jobs
+from nexmark import config
 from nexmark.cluster import Release, SparkCluster, open_cluster
-from nexmark.config import (
-    AnyCluster,
-    BuildSource,
-    Engine,
-    Gate,
-    Mode,
-    Size,
-    Span,
-    SparkConf,
-    Workload,
-    paths,
-)
+from nexmark.config import BuildSource, Size, paths
 from nexmark.config.fields import Model, without_removed
 from nexmark.engines.build import scan
 from nexmark.errors import NexmarkError
@@ -57,18 +47,18 @@ class Night(Model):
 
     dag_id: str
     run_id: str
-    engine: Engine
-    workload: Workload
-    cluster: AnyCluster
-    gate: Gate
+    engine: config.Engine
+    workload: config.Workload
+    cluster: config.AnyCluster
+    gate: config.Gate
     queries: tuple[str, ...]
     candidate: BuildSource
-    candidate_conf: SparkConf = Field(default_factory=dict)
-    mode: Mode | Literal["history"] = "bounds"
+    candidate_conf: config.SparkConf = Field(default_factory=dict)
+    mode: config.Mode | Literal["history"] = "bounds"
     teaches: bool = True
     against: Mapping[str, BuildSource] = Field(default_factory=dict)
     accepted: Mapping[str, str] = Field(default_factory=dict)
-    compatibility: Span | None = None
+    compatibility: config.Span | None = None
     self_test: Mapping[str, str] = Field(default_factory=dict)
     slowed_confs: Mapping[str, str] = Field(default_factory=dict)
     seed: int = 0

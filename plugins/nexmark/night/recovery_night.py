@@ -148,10 +148,7 @@ class _Submitter:
 
 
 def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None:
-    """Run the repetition of a submission with its kills, and compare its table.
-
-    NexmarkError if the query failed by itself, or was not killed as it was to be.
-    """
+    """Run a repetition with its kills, and compare its table; NexmarkError where it failed."""
     from nexmark.expectations.suites import validate
     from nexmark.recovery.checkpoint_files import commits, size
     from nexmark.recovery.recovery_run import splits_of
@@ -191,10 +188,7 @@ def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None
 
 
 def recovery_figures(directory: Path) -> dict[str, float]:
-    """The metrics of the repetition in `directory`; none if it was not killed.
-
-    NexmarkError if its table is wrong.
-    """
+    """The metrics of a repetition, none if it was not killed; NexmarkError for a wrong table."""
     if (told := read_json(directory / FIGURES)) is None:
         return {}
     if told["failures"]:

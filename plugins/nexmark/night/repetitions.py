@@ -1,19 +1,15 @@
 """From what an application left in its directory to the record of a repetition.
 
 A repetition that was planned is never left out: it is right, wrong, unmeasured or not there, and
-its record says which and why. Which repetitions produced the right rows: every one reports the
-events it read, the rows it put out and an order-free digest of them.
+its record says which and why. It is right if it has read all events, and has put out the rows, by
+number and an order-free digest,
 
-- All repetitions must have read all events.
-- *Append* queries put every row of the result out once, so the digest does not depend on batches:
-  where the verification run read the same events (workload `smoke`), the digest must be the one
-  of the verified result, so that the timed rows are proven right to the row. At larger
-  sizes it must be the digest stored with the accepted baseline of the same events, if there is one.
-- *Update* queries put a row out again whenever it changes, so the digest depends on the batches
-  too: it must equal the digest of the accepted baseline of the same events and batches, if any.
-- In every case all repetitions must agree. Where there is nothing else to go by, the digest that
-  more than half of them have counts as right; without a majority none of them counts as right.
-- Without a digest (q12, whose windows use processing time) only the events are checked.
+- of the verified result, where the verification run read the same events (workload `smoke`) and the
+  query appends: it puts every row out once, so the digest does not depend on the batches;
+- else of the accepted baseline of the same events and batches, if there is one;
+- else of more than half of the repetitions; without a majority none of them is right.
+
+Without a digest (q12, whose windows use processing time) only the events are checked.
 """
 
 from __future__ import annotations
@@ -139,10 +135,7 @@ def _wrong(
     verification: Verification | None,
     store: Store,
 ) -> dict[Run, str]:
-    """Which repetitions did not produce the right rows, and what is wrong.
-
-    Those with the seeded slowdown have read other events, so their rows are nobody's.
-    """
+    """What is wrong with the rows of repetitions; the slowed ones have read other events."""
     if night.workload.recovery:  # each table is compared with the reference
         return {}
     runs = [run for run in results if run.arm != Arm.SLOWED]

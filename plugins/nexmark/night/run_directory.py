@@ -63,10 +63,7 @@ def note_application(night: Path, label: str, start: float, end: float) -> None:
 
 
 def overhead(night: Path) -> tuple[float, int] | None:
-    """Seconds without an application from the first one's start to the last one's end.
-
-    And how many of them were timed repetitions. None if no application ran.
-    """
+    """Seconds between the applications, and how many of these were timed; None if none ran."""
     if not (ran := _applications(night)):
         return None
     span = max(each["end"] for each in ran) - min(each["start"] for each in ran)

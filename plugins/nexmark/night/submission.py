@@ -25,17 +25,9 @@ from nexmark.config import Size, profile_path
 from nexmark.engines.short_runs import C1, ClassArchive, checkpoint_confs
 from nexmark.flames.jfr import RECORDER
 from nexmark.model import Arm, Stage
-from nexmark.night.kafka_input import (
-    NightKafka,
-    connection_of,
-    generator_arguments,
-    source_arguments,
-    source_confs,
-)
-from nexmark.night.paced_night import paced_arguments
+from nexmark.night import kafka_input, paced_night, recovery_night
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.private_confs import profile_confs, split
-from nexmark.night.recovery_night import kept_dir, recovery_arguments, recovery_confs
 from nexmark.night.run_directory import Run, group
 from nexmark.secrets import key_path
 from nexmark_jobs.redaction import KEY_VARIABLE, SPARK_REGEX
@@ -89,7 +81,7 @@ def recorded_options(archive: ClassArchive | None) -> dict[str, str]:
 
 def dump_submission(night: Night, deployment: Deployment) -> dict[str, Any]:
     """The application that writes the events of the verification runs for the reference."""
-    arguments = generator_arguments(night, night.workload.verify)
+    arguments = kafka_input.generator_arguments(night, night.workload.verify)
     arguments += ["--out", str(night.events_dir), "--format", "parquet"]
     made = _submission(
         night, deployment, "dump_events.py", arguments, night.events_dir, name="dump_events"
@@ -169,7 +161,7 @@ def _query(
     arm: str = Arm.CANDIDATE,
 ) -> dict[str, Any]:
     arguments = [
-        *("--query", query, *source_arguments(night, size)),
+        *("--query", query, *kafka_input.source_arguments(night, size)),
         *("--sink", sink, "--result", str(directory / "result.json")),
         *("--conf-profile", night.conf_profile),
     ]
@@ -178,8 +170,8 @@ def _query(
 
 def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
     """The query that runs while its task sends it events; one slot for the shuffle is enough."""
-    servers, arm = NightKafka.read(night).servers, run.cluster_arm
-    arguments = paced_arguments(night, run.query, directory, servers)
+    servers, arm = kafka_input.NightKafka.read(night).servers, run.cluster_arm
+    arguments = paced_night.paced_arguments(night, run.query, directory, servers)
     submission = _submission(night, deployment, "paced_query.py", arguments, directory, arm=arm)
     submission["conf"]["spark.sql.shuffle.partitions"] = "1"
     submission["conf"] |= night.slowed_confs if run.arm == Arm.SLOWED else {}
@@ -189,10 +181,10 @@ def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> d
 
 def _killed(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
     """The query that its task kills and starts again."""
-    kept, arm = str(kept_dir(night, run.query, run.name)), run.cluster_arm
-    arguments = recovery_arguments(night, run.query, run.name)
+    kept, arm = str(recovery_night.kept_dir(night, run.query, run.name)), run.cluster_arm
+    arguments = recovery_night.recovery_arguments(night, run.query, run.name)
     submission = _submission(night, deployment, "run_query.py", arguments, directory, arm=arm)
-    submission["conf"] = recovery_confs(night, deployment) | submission["conf"]
+    submission["conf"] = recovery_night.recovery_confs(night, deployment) | submission["conf"]
     submission["directories"].append(kept)
     return submission | {"killed": run.query, "kept": kept, "arm": arm}
 
@@ -230,7 +222,7 @@ def _submission(
     confs, secret = split(
         {
             **redaction,
-            **source_confs(night, deployment),
+            **kafka_input.source_confs(night, deployment),
             **(checkpoint_confs(deployment.spark_version) if short else {}),
             "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
             **night.engine.conf,
@@ -270,7 +262,7 @@ def _submission(
         },
         "conf": confs,
         "secret_confs": secret,
-        "kafka": connection_of(night),
+        "kafka": kafka_input.connection_of(night),
         "engine": night.engine.name,
         "private": str(cluster.scratch / "private"),
     }

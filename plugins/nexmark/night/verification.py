@@ -135,9 +135,8 @@ def _begun(night: Path) -> list[str]:
 
 
 def _note(night: Path, query: str, state: str, reason: str = "") -> None:
-    line = {"query": query, "state": state, "reason": reason}
     with (night / _LOG).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+        file.write(json.dumps({"query": query, "state": state, "reason": reason}) + "\n")
 
 
 def _newest(night: Path) -> dict[str, Mapping[str, Any]]:

@@ -49,8 +49,7 @@ def compatibility() -> None:
             made = not_known(one, str(error))
         records = {query: x for query, x in records.items() if query not in one.queries}
         records |= {x.query: x for x in made}
-    told = json.dumps(as_json(found), indent=1) + "\n"
-    write_whole(night.directory / paths.COMPATIBILITY, told)
+    write_whole(night.directory / paths.COMPATIBILITY, json.dumps(as_json(found), indent=1) + "\n")
     with results() as store:
         store.record_compatibility(night.name, list(records.values()))
     if found:
