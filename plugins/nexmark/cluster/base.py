@@ -11,12 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from nexmark.cluster.lease import ClusterError, Lease, LeaseFile
 from nexmark.config import Cluster
 from nexmark.engines import own_environment
-from nexmark.engines.fetch import Say
 from nexmark.engines.prerequisites import java_program
 from nexmark.engines.short_runs import C1, spark_conf_dir
 from nexmark_jobs.host.leases import locked, write_whole
@@ -40,6 +39,9 @@ DAEMON_CONFS = {
 
 #: The JDK versions of the newest Spark.
 JAVA_MAJORS = (17, 21)
+
+
+Say: TypeAlias = Callable[[str], None]
 
 
 def silent(text: str) -> None:
@@ -345,7 +347,6 @@ class SparkCluster(ABC):
         ]
 
     def _master_is_alone(self) -> bool:
-        """Whether the master answers and waits for its workers."""
         try:
             return self.status().get("status") == "ALIVE"
         except (OSError, ValueError):

@@ -338,8 +338,6 @@ class RemoteCluster(SparkCluster):
             time.sleep(_POLL_S)
 
     def _last_words(self, hosts: Sequence[Host]) -> str:
-        """The last lines that the daemons on `hosts` logged."""
-
         def words(host: Host) -> str:
             log = self._log(host.name)
             answer = host.call(files, {"tail": {log: _LOG_LINES}}, timeout_s=_CALL_S)

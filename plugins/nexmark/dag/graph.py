@@ -210,7 +210,6 @@ def _confirmation(before: Any) -> Any:
 
 
 def _samplers(group: str) -> tuple[Any, Any]:
-    """The tasks that start and stop the samplers of a group."""
     start = task_of("start_samplers", 5, pool=POOL, retries=1)(sampling.start_samplers)(group)
     stop = task_of("stop_samplers", 5, pool=POOL, retries=1)(sampling.stop_samplers)(group)
     return start, stop.as_teardown(setups=start)
@@ -229,7 +228,6 @@ def _submit(task_id: str, minutes: int, submission: Any) -> NexmarkSubmitOperato
 
 
 def _submit_each(task_id: str, minutes: int) -> OperatorPartial:
-    """As `_submit`, for a task that is mapped."""
     return NexmarkSubmitOperator.partial(
         task_id=task_id, execution_timeout=timedelta(minutes=minutes), **_IN_TURN, **_SUBMIT_OPTIONS
     )

@@ -64,11 +64,9 @@ def running(operator: Any) -> Mapping[str, Any]:
 
 def event_log(submission: Mapping[str, Any]) -> Path | None:
     """The event log that an application has left: a file, or a directory of several."""
-    for directory in submission.get("directories", ()):
-        if Path(directory).name == "events":
-            found = sorted(x for x in Path(directory).glob("*app-*") if _APPLICATION.match(x.name))
-            return found[-1] if found else None
-    return None
+    places = [Path(x) for x in submission.get("directories", ()) if Path(x).name == "events"]
+    logs = (x for place in places for x in place.glob("*app-*") if _APPLICATION.match(x.name))
+    return max(logs, default=None)
 
 
 def publish_event_log(submission: Mapping[str, Any]) -> None:

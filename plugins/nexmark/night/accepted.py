@@ -110,9 +110,9 @@ def with_baselines(night: Night) -> Night:
     builds = {x: builds[x] for x in night.queries if x in builds and not night.against}
     against = night.against or {query: sources[build] for query, build in builds.items()}
     tests, seed = _self_test(night, list(against), before), secrets.randbelow(2**31)
-    slowed = tests.get(Arm.SLOWED, "")
-    later = (slowed, str(night.workload.trigger), usual.get(slowed), night.gate.self_test)
-    confs = later_confs(*later) if usual.get(slowed) else {}  # by the size of the slowdown
+    slowed, trigger = tests.get(Arm.SLOWED, ""), str(night.workload.trigger)
+    p50 = usual.get(slowed)
+    confs = later_confs(slowed, trigger, p50, night.gate.self_test) if p50 else {}
     if night.workload.is_paced and not confs:
         tests.pop(Arm.SLOWED, None)
     found = {"against": against, "accepted": builds, "self_test": tests, "seed": seed}
@@ -132,7 +132,6 @@ def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, s
 
 
 def _p50(rows: Iterable[RepetitionRow]) -> float | None:
-    """The usual latency of the accepted repetitions of a query."""
     return median_of(
         (row.figures or {}).get(P50) for row in rows if row.ok and row.arm == Arm.CANDIDATE
     )

@@ -201,7 +201,6 @@ def _words(night: Night, run: str) -> str:
 
 
 def _planned(night: Night) -> list[str]:
-    """The labels of all repetitions, in the order they run."""
     queries = [query for query in run_order(night.gate) if query in night.queries]
     runs = [run for query in queries for run in first_runs(night, query)]
     return [f"{run.query} {run.name}" for run in (*runs, *runs_of(night, CONFIRMATION))]

@@ -90,8 +90,6 @@ def kills_of(night: Night) -> "list[Kill]":
 
 
 class _Submitted:
-    """An application that a thread submits."""
-
     def __init__(self, submit: Callable[[], object], mark: str, result: Path, log: Path) -> None:
         self.returncode: int | None = None
         self._mark, self._result = mark, result

@@ -115,12 +115,11 @@ def trouble(night: Night, directory: Path, result: "RunResult", samples: Samples
     names, period = _names(night), (result.start, result.end)
     try:
         work = read_executor_work(directory / "events", result.application_id)
+        size = {"executors": night.cluster.executors, "cores": night.cluster.executor_cores}
+        found = uneven(work, hosts, **size, period=period, names=names)
     except EventLogError:
-        return " | ".join(stalled([], hosts, period=period, names=names)) or None
-    size = {"executors": night.cluster.executors, "cores": night.cluster.executor_cores}
-    found = uneven(work, hosts, **size, period=period, names=names)
-    found += stalled(work, hosts, period=period, names=names)
-    return " | ".join(found) or None
+        work, found = [], []
+    return " | ".join([*found, *stalled(work, hosts, period=period, names=names)]) or None
 
 
 def measure_again(night: Night, submission: Mapping[str, Any]) -> bool:

@@ -180,7 +180,6 @@ def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> d
 
 
 def _killed(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
-    """The query that its task kills and starts again."""
     kept, arm = str(recovery_night.kept_dir(night, run.query, run.name)), run.cluster_arm
     arguments = recovery_night.recovery_arguments(night, run.query, run.name)
     submission = _submission(night, deployment, "run_query.py", arguments, directory, arm=arm)

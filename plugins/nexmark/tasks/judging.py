@@ -193,7 +193,6 @@ def report() -> dict[str, Any]:
 
 
 def _overhead(night: Night) -> str:
-    """Return the night's time around its applications: samplers, expectations, Airflow itself."""
     if (found := overhead(night.directory)) is None:
         return "harness: no application ran"
     seconds, repetitions = found

@@ -56,8 +56,9 @@ def compatibility() -> None:
         say(matrix(found))
     if red := [x for x in records.values() if x.red]:
         for x in red:
-            say(f"{x.query}, plan of the baseline:\n{x.baseline_plan or '-'}")
-            say(f"{x.query}, plan of the candidate:\n{x.candidate_plan or '-'}")
+            plans = {"baseline": x.baseline_plan, "candidate": x.candidate_plan}
+            told = (f"{x.query}, plan of the {arm}:\n{plan or '-'}" for arm, plan in plans.items())
+            say("\n".join(told))
         named = " | ".join(f"{x.query} {x.outcome}: {x.reason}" for x in red)
         raise AirflowFailException(f"running queries do not survive: {named}")
 

@@ -193,7 +193,6 @@ class Host:
         return HostError(f"host {self.name}: {what}: {last}")
 
     def _client(self) -> "paramiko.SSHClient":
-        """The open connection, or a new one."""
         if self._connected is None or not ssh.is_alive(self._connected):
             self.close()
             self._connected = ssh.connect(self.name, self.connection_id)
