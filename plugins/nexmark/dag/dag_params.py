@@ -141,8 +141,10 @@ def accept_params() -> dict[str, Param]:
     maybe, given = {"default": "", "type": ["null", "string"]}, {"minLength": 1}
     return {
         "run": _text("Run", "The night's run id, or a unique part of it.", **given, maxLength=500),
-        "reason": _text("Reason", "Why it is accepted; it is kept.", **given, maxLength=2000),
-        "by": _text("By", "Who accepts it; empty: who starts the run.", default="", maxLength=200),
+        "reason": _text("Reason", "Why it is accepted; kept on record.", **given, maxLength=2000),
+        "by": _text(
+            "By", "Who accepts it; empty: who triggers the run.", default="", maxLength=200
+        ),
         "queries": _param(
             "queries", description="A list, or names separated by commas; empty: all of the run."
         ),

@@ -79,7 +79,8 @@ def spans(night: Path) -> dict[str, tuple[float, float]]:
 
 def _applications(night: Path) -> list[dict[str, Any]]:
     path = night / _APPLICATIONS
-    return [*map(json.loads, path.read_text().splitlines())] if path.exists() else []
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
 
 
 def write_failure(directory: Path, reason: str) -> None:
