@@ -1,7 +1,5 @@
 """The Airflow DAG by which a person makes a run the baseline."""
 
-from __future__ import annotations
-
 from nexmark.dag.graph import build_accept_dag
 
 dag = build_accept_dag()

@@ -1,7 +1,5 @@
 """The Airflow DAG that tests any Spark build, when a person asks for it."""
 
-from __future__ import annotations
-
 from nexmark.config import load
 from nexmark.dag.graph import build_on_demand_dag
 

@@ -1,7 +1,5 @@
 """The Airflow DAG that measures an experiment."""
 
-from __future__ import annotations
-
 from nexmark.config import load, load_experiments
 from nexmark.dag.graph import build_experiment_dag
 

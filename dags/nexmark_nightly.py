@@ -1,7 +1,5 @@
 """One DAG for each engine of include/conf/engines.yaml."""
 
-from __future__ import annotations
-
 from airflow.sdk import get_parsing_context
 
 from nexmark.config import load

@@ -1,7 +1,5 @@
 """The Airflow DAG that gives a conf or a build to queries stage by stage."""
 
-from __future__ import annotations
-
 from nexmark.config import load
 from nexmark.dag.graph import build_rollout_dag
 

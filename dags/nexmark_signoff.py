@@ -1,7 +1,5 @@
 """The Airflow DAG by which a person signs a release off."""
 
-from __future__ import annotations
-
 from nexmark.config import load
 from nexmark.dag.signoff import build_signoff_dag
 

@@ -3,8 +3,6 @@
 Every component of Airflow and every task imports this: nothing heavy may be imported here.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from airflow.plugins_manager import AirflowPlugin
@@ -14,14 +12,10 @@ from nexmark.web.entry import PREFIX, EntryPoint, base_path
 _PAGES = f"{base_path()}{PREFIX}"
 
 
-def _view(destination: str, route: str, path: str, name: str = "Nexmark") -> dict[str, Any]:
+def _view(destination: str, route: str, path: str) -> dict[str, Any]:
     """An external view: Airflow shows the page of ours in a tab, or as a page of its menu."""
-    return {
-        "name": name,
-        "href": f"{_PAGES}{path}",
-        "destination": destination,
-        "url_route": route,
-    }
+    where = {"destination": destination, "url_route": route}
+    return {"name": "Nexmark", "href": f"{_PAGES}{path}", **where}
 
 
 class NexmarkPlugin(AirflowPlugin):

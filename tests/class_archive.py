@@ -9,7 +9,7 @@ from pathlib import Path
 import nexmark_jobs
 from nexmark.config import load, paths
 from nexmark.engines import Build, local_environment, resolve
-from nexmark.engines.class_archive import ClassArchive, spark_conf_dir
+from nexmark.engines.short_runs import ClassArchive, spark_conf_dir
 from nexmark_jobs.host.leases import locked
 from tests.quick_jvm import QUICK_JVM
 

@@ -5,6 +5,7 @@ import json
 import random
 import secrets
 import shutil
+import sys
 import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +16,10 @@ from typing import Any, TypeAlias
 from nexmark.cluster.lease import ClusterError, Lease, LeaseFile
 from nexmark.config import Cluster
 from nexmark.engines import own_environment
-from nexmark.engines.class_archive import spark_conf_dir
 from nexmark.engines.prerequisites import java_program
-from nexmark.engines.short_runs import C1
+from nexmark.engines.short_runs import C1, spark_conf_dir
 from nexmark_jobs.host.leases import locked, write_whole
-from nexmark_jobs.host.processes import kill_one
+from nexmark_jobs.host.processes import kill_one, owner_mark
 
 #: Far longer than any query's repetitions: a forgotten sampler ends by itself.
 SAMPLER_MAX_SECONDS = 12 * 3600
@@ -40,6 +40,7 @@ DAEMON_CONFS = {
 #: The JDK versions of the newest Spark.
 JAVA_MAJORS = (17, 21)
 
+
 Say: TypeAlias = Callable[[str], None]
 
 
@@ -54,12 +55,9 @@ def surely(lease: Lease) -> bool:
 
 @dataclass(frozen=True)
 class Release:
-    """A Spark build or the jobs, to be deployed.
+    """A Spark build or the jobs, to be deployed from the directory `path`.
 
-    Attributes:
-        name: its directory on a host, e.g. `spark-190d4599466ce465`.
-        digest: the hash of its content (`engines.identity.Manifest.id`).
-        path: the directory on this machine.
+    `name` is its directory on a host, as `spark-190d4599466ce465`; `digest` its `Manifest.id`.
     """
 
     name: str
@@ -97,19 +95,19 @@ class SparkCluster(ABC):
         return spark_conf_dir(self.home)
 
     @property
-    @abstractmethod
     def mark(self) -> str:
         """The value of NEXMARK_OWNER in every process of this cluster."""
+        return owner_mark(self.home, self.config.name)
 
     @property
-    @abstractmethod
     def checkpoints(self) -> Path:
         """Where streaming queries keep their checkpoints: the same path for every process."""
+        return self.scratch / "checkpoints"
 
     @property
-    @abstractmethod
     def worker_python(self) -> str:
         """The interpreter of Python workers."""
+        return sys.executable
 
     def properties_file(self, profile: Path) -> Path:
         """A private file with the confs of `profile` and the secret of this night."""
@@ -119,10 +117,9 @@ class SparkCluster(ABC):
         return target
 
     def _secret(self) -> str:
-        """The secret of the night, which all processes of the cluster share.
+        """The secret of the night; the first call makes it, a restart keeps it.
 
-        The first call makes it; several threads may call first, because hosts are prepared at the
-        same time. A restart keeps it: earlier submissions still need it.
+        Several threads may call first, because hosts are prepared at the same time.
         """
         path = self._private / "secret"
         self._private.mkdir(parents=True, exist_ok=True)
@@ -137,9 +134,9 @@ class SparkCluster(ABC):
         """The files with the secret; they live as long as the lease."""
         return self.state / "private"
 
-    @abstractmethod
     def data_dir(self, run: Path) -> Path:
         """The directory of the executors' output for the run directory `run`."""
+        return run
 
     def driver_environment(self, spark_home: Path) -> dict[str, str]:
         """The environment of Spark on this machine: the caller's, without its Spark settings."""
@@ -299,8 +296,7 @@ class SparkCluster(ABC):
         url = f"http://{self.config.master_address}:{self.config.master_ui_port}/json/"
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with direct.open(url, timeout=_STATUS_TIMEOUT_S) as response:
-            content: Mapping[str, Any] = json.load(response)
-        return content
+            return dict(json.load(response))
 
     @property
     def started(self) -> bool:
@@ -351,7 +347,6 @@ class SparkCluster(ABC):
         ]
 
     def _master_is_alone(self) -> bool:
-        """Whether the master answers and waits for its workers."""
         try:
             return self.status().get("status") == "ALIVE"
         except (OSError, ValueError):

@@ -56,10 +56,7 @@ class LeaseFile:
     name: str
 
     def holder(self) -> Lease | None:
-        """The current lease, or None.
-
-        ClusterError if it cannot be read: it may belong to an active night.
-        """
+        """The current lease, or None; ClusterError if it cannot be read: a night may have it."""
         try:
             content = json.loads(self.path.read_text())
             processes = (content["holder"], content.get("command"))

@@ -16,7 +16,6 @@ There are no pid files: processes are found by their mark (see `processes`). A m
 process that was started just before a kill, and never a stranger with a reused pid.
 """
 
-import os
 import shutil
 import socket
 import subprocess
@@ -27,16 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nexmark.cluster.base import (
-    DAEMON_CONFS,
-    DAEMON_JAVA_OPTIONS,
-    JAVA_MAJORS,
-    Release,
-    Say,
-    SparkCluster,
-    properties,
-    silent,
-)
+from nexmark.cluster import base
+from nexmark.cluster.base import Release, SparkCluster
 from nexmark.cluster.hosts.host import program_command, program_input, program_result
 from nexmark.cluster.hosts.samplers import executor_of, pattern_of, wait_until_whole
 from nexmark.cluster.lease import ClusterError
@@ -44,7 +35,8 @@ from nexmark.config import EmbeddedCluster
 from nexmark.config.clusters import PORTS
 from nexmark.config.fields import mebibytes
 from nexmark.engines.build import spark_version
-from nexmark.engines.class_archive import ClassArchive
+from nexmark.engines.prerequisites import java_program
+from nexmark.engines.short_runs import ClassArchive
 from nexmark_jobs.host import canary, facts, files, processes
 from nexmark_jobs.host.facts import free_memory
 from nexmark_jobs.host.leases import write_whole
@@ -69,16 +61,6 @@ class LocalCluster(SparkCluster):
     home: Path
 
     @property
-    def checkpoints(self) -> Path:
-        """Where streaming queries keep their checkpoints."""
-        return self.scratch / "checkpoints"
-
-    @property
-    def mark(self) -> str:
-        """The value of NEXMARK_OWNER in every process of this cluster."""
-        return owner_mark(self.home, self.config.name)
-
-    @property
     def brokers(self) -> "LocalBrokers":
         """The Kafka brokers of a night that reads Kafka; they outlive a restart of the cluster."""
         from nexmark.kafka.broker import LocalBrokers
@@ -91,16 +73,9 @@ class LocalCluster(SparkCluster):
         """Ends the brokers, and removes their storage."""
         return self.brokers.down() if (self.state / "kafka").exists() else []
 
-    @property
-    def worker_python(self) -> str:
-        """This interpreter."""
-        return sys.executable
-
-    def data_dir(self, run: Path) -> Path:
-        """The run directory: executors are on this machine."""
-        return run
-
-    def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
+    def problems(
+        self, say: base.Say = base.silent, java: Sequence[int] = base.JAVA_MAJORS
+    ) -> list[str]:
         """Too little memory, and each port that a foreign process has."""
         return [*filter(None, [self._memory_problem()]), *self._taken_ports()]
 
@@ -118,8 +93,8 @@ class LocalCluster(SparkCluster):
 
     def canary(self) -> dict[str, dict[str, float]]:
         """The canary of this machine, in a separate process as on a host."""
-        command, sent = program_command(sys.executable), {"directory": str(self.home)}
-        asked = program_input(canary, sent)
+        command = program_command(sys.executable)
+        asked = program_input(canary, {"directory": str(self.home)})
         run = subprocess.run(command, input=asked, capture_output=True, timeout=_CANARY_S)
         try:
             answer = program_result(run.stdout)
@@ -130,20 +105,15 @@ class LocalCluster(SparkCluster):
 
     def describe(self) -> dict[str, dict[str, Any]]:
         """The facts of this machine."""
-        java = shutil.which("java")
-        home = os.environ.get("JAVA_HOME") or (str(Path(java).resolve().parents[1]) if java else "")
+        home = str(java_program("java").parents[1])
         return {socket.gethostname(): facts.main({"java_home": home, "busy_window_s": 0})}
 
     def _taken_ports(self) -> list[str]:
-        """A line with the remedy for each port that a foreign process has."""
         ours = set(owned(self.mark))
         problems = []
         for name in PORTS:
             port = getattr(self.config, name)
-            if is_free(port):
-                continue
-            holder = listener(port)
-            if holder in ours:
+            if is_free(port) or (holder := listener(port)) in ours:
                 continue
             who = f"process {holder.pid} ({holder.command})" if holder else "another process"
             problems.append(
@@ -169,8 +139,8 @@ class LocalCluster(SparkCluster):
             raise ClusterError(problems[0])
         for directory in ("work", "local", "checkpoints"):
             (self.scratch / directory).mkdir(parents=True, exist_ok=True)
-        confs = DAEMON_CONFS | {"spark.authenticate.secret": self._secret()}
-        write_whole(self._private / _DAEMONS, properties(confs))
+        confs = base.DAEMON_CONFS | {"spark.authenticate.secret": self._secret()}
+        write_whole(self._private / _DAEMONS, base.properties(confs))
         log, arguments = logs / "master.log", self.master_arguments(LOOPBACK)
         master = self._start_daemon("master.Master", arguments, spark, log)
         self._wait(self._master_is_alone, master, log, "master")
@@ -183,8 +153,7 @@ class LocalCluster(SparkCluster):
 
     def clear(self, logs: Path | None = None) -> list[str]:
         """Ends all processes of this cluster and removes its scratch space; keeps the lease."""
-        request = {"do": "end", "mark": self.mark, "grace_s": _END_GRACE_S}
-        answer = processes.main(request)
+        answer = processes.main({"do": "end", "mark": self.mark, "grace_s": _END_GRACE_S})
         if left := self.left_behind(answer):
             raise ClusterError(f"cluster {self.config.name}: {left}")
         shutil.rmtree(self.scratch, ignore_errors=True)
@@ -193,7 +162,7 @@ class LocalCluster(SparkCluster):
 
     def _start_daemon(self, name: str, arguments: list[str], spark: Release, log: Path) -> Process:
         archive = ClassArchive.of(spark.path, spark_version(spark.path), self.conf_dir)
-        options = [DAEMON_JAVA_OPTIONS, *(f'"{option}"' for option in archive.use())]
+        options = [base.DAEMON_JAVA_OPTIONS, *(f'"{option}"' for option in archive.use())]
         environment = {
             **self.driver_environment(spark.path),
             "SPARK_DAEMON_MEMORY": self.config.daemon_memory,

@@ -24,28 +24,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nexmark.cluster.base import (
-    DAEMON_CONFS,
-    DAEMON_JAVA_OPTIONS,
-    JAVA_MAJORS,
-    Release,
-    Say,
-    SparkCluster,
-    properties,
-    silent,
-    surely,
-)
+from nexmark.cluster import base
+from nexmark.cluster.base import Release, SparkCluster
 from nexmark.cluster.hosts import samplers
 from nexmark.cluster.hosts.deploy import deploy_release
 from nexmark.cluster.hosts.host import Host, Outcome, on_all
 from nexmark.cluster.hosts.ssh import HostError, HostUnreachable
-from nexmark.cluster.inspection.inspection import inspect, listening
+from nexmark.cluster.inspection import inspect, listening
 from nexmark.cluster.lease import ClusterError, Lease
 from nexmark.config import SshCluster
 from nexmark.config.fields import mebibytes
 from nexmark.config.paths import safe_name
 from nexmark_jobs.host import canary, facts, files, leases, processes
-from nexmark_jobs.host.processes import end, owned, owner_mark
+from nexmark_jobs.host.processes import end, owned
 
 _POLL_S = 0.5
 _LOG_LINES = 3
@@ -55,7 +46,7 @@ _DESCRIBE_S = 40
 _CANARY_S = 60
 
 #: A host counts as dead after this; Spark's 60 s would be most of a repetition.
-_DAEMON_CONFS = DAEMON_CONFS | {"spark.worker.timeout": "30"}
+_DAEMON_CONFS = base.DAEMON_CONFS | {"spark.worker.timeout": "30"}
 #: Hosts stay reserved for a night without a process there for this time: the longest deploy.
 _HOLD_S = 3600
 
@@ -70,7 +61,7 @@ class RemoteCluster(SparkCluster):
     @property
     def mark(self) -> str:
         """The value of NEXMARK_OWNER in every process of this cluster."""
-        return f"{socket.gethostname()}:{owner_mark(self.home, self.config.name)}"
+        return f"{socket.gethostname()}:{super().mark}"
 
     @property
     def key(self) -> str:
@@ -111,7 +102,9 @@ class RemoteCluster(SparkCluster):
         """In the shared directory, since executors of every host write there."""
         return self.shared / "runs" / safe_name(f"{run.parent.name}-{run.name}")
 
-    def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
+    def problems(
+        self, say: base.Say = base.silent, java: Sequence[int] = base.JAVA_MAJORS
+    ) -> list[str]:
         """Returns the problems of all hosts, one line each; prints their table with `say`."""
         with self._hosts() as hosts:
             found = inspect(self.config, hosts, self.mark, java)
@@ -120,7 +113,7 @@ class RemoteCluster(SparkCluster):
             say(f"warning: {warning}")
         return found.problems
 
-    def deploy(self, releases: list[Release], say: Say) -> None:
+    def deploy(self, releases: list[Release], say: base.Say) -> None:
         """Send the missing releases to all hosts at once."""
         with self._hosts() as hosts:
             for release in releases:
@@ -142,10 +135,7 @@ class RemoteCluster(SparkCluster):
             self._wait(lambda: not self.trouble(), workers)
 
     def clear(self, logs: Path | None = None) -> list[str]:
-        """End all processes of the cluster, here and on every reachable host; keep the lease.
-
-        Raises ClusterError at the end if a host could not be reached.
-        """
+        """Here and on every reachable host; ClusterError at the end if one could not be reached."""
         mine = owned(self.mark)
         ended = [f"{process.pid} {process.command}" for process in mine]
         end(mine)
@@ -160,7 +150,7 @@ class RemoteCluster(SparkCluster):
         self._running.unlink(missing_ok=True)
         return ended
 
-    def claim(self, mine: Lease, is_active: Callable[[Lease], bool] = surely) -> bool:
+    def claim(self, mine: Lease, is_active: Callable[[Lease], bool] = base.surely) -> bool:
         """Claims the cluster among the nights of this machine, then among other machines.
 
         The second lease is on the master's host. If this host cannot be reached, a night can still
@@ -195,16 +185,14 @@ class RemoteCluster(SparkCluster):
 
     def _ask_host(self, request: dict[str, Any]) -> dict[str, Any]:
         request |= {"path": self._host_lease, "owner": f"{socket.gethostname()}:{self.home}|"}
-        connection = self.config.hosts[self.config.master].connection
-        with contextlib.closing(Host(self.config.master, connection, self.config.python)) as host:
+        with contextlib.closing(self._host(self.config.master)) as host:
             return host.call(leases, request, timeout_s=_CALL_S + _CALL_S)
 
     @property
     def _host_lease(self) -> str:
-        """The lease on the master's host: the installation that has the hosts."""
         return f"{self.config.root}/lease.json"
 
-    def reap(self, mine: Lease, is_active: Callable[[Lease], bool] = surely) -> list[str]:
+    def reap(self, mine: Lease, is_active: Callable[[Lease], bool] = base.surely) -> list[str]:
         """Ends the processes of earlier nights, and removes their files in the shared directory."""
         ended = super().reap(mine, is_active)
         shutil.rmtree(self.shared, ignore_errors=True)
@@ -283,12 +271,13 @@ class RemoteCluster(SparkCluster):
     def _hosts(self) -> Iterator[list[Host]]:
         """All hosts; each connects when it is first used."""
         with contextlib.ExitStack() as opened:
-            yield [
-                opened.enter_context(
-                    contextlib.closing(Host(name, machine.connection, self.config.python))
-                )
-                for name, machine in self.config.hosts.items()
-            ]
+            hosts = list(map(self._host, self.config.hosts))
+            for host in hosts:
+                opened.callback(host.close)
+            yield hosts
+
+    def _host(self, name: str) -> Host:
+        return Host(name, self.config.hosts[name].connection, self.config.python)
 
     def _prepare(self, host: Host) -> None:
         confs = _DAEMON_CONFS | {"spark.authenticate.secret": self._secret()}
@@ -296,7 +285,7 @@ class RemoteCluster(SparkCluster):
         request = {
             "remove": [self.work, self.local],
             "make": [*directories, self.local],
-            "write": {f"{self.work}/conf/spark-defaults.conf": properties(confs)},
+            "write": {f"{self.work}/conf/spark-defaults.conf": base.properties(confs)},
         }
         host.call(files, request, timeout_s=_CALL_S)
 
@@ -320,7 +309,7 @@ class RemoteCluster(SparkCluster):
             "SPARK_LOCAL_IP": self.config.hosts[host.name].address,
             "SPARK_LOCAL_DIRS": self.local,
             "SPARK_DAEMON_MEMORY": self.config.daemon_memory,
-            "SPARK_DAEMON_JAVA_OPTS": DAEMON_JAVA_OPTIONS,
+            "SPARK_DAEMON_JAVA_OPTS": base.DAEMON_JAVA_OPTIONS,
             # Executors inherit these two, so files of a killed executor are removed with `local`.
             "JAVA_TOOL_OPTIONS": f'"-Djava.io.tmpdir={self.local}"',
             "TMPDIR": self.local,
@@ -349,8 +338,6 @@ class RemoteCluster(SparkCluster):
             time.sleep(_POLL_S)
 
     def _last_words(self, hosts: Sequence[Host]) -> str:
-        """The last lines that the daemons on `hosts` logged."""
-
         def words(host: Host) -> str:
             log = self._log(host.name)
             answer = host.call(files, {"tail": {log: _LOG_LINES}}, timeout_s=_CALL_S)
@@ -376,8 +363,6 @@ def _processes(host: Host, do: str, request: Mapping[str, Any]) -> dict[str, Any
 
 def _all_of(outcomes: Mapping[str, Outcome | HostError]) -> dict[str, Outcome]:
     """Return the answers of all hosts; raise the failures of hosts as one error."""
-    found = {name: x for name, x in outcomes.items() if not isinstance(x, HostError)}
-    if len(found) < len(outcomes):
-        problems = (str(x) for x in outcomes.values() if isinstance(x, HostError))
+    if problems := [str(x) for x in outcomes.values() if isinstance(x, HostError)]:
         raise ClusterError(" | ".join(problems))
-    return found
+    return {name: x for name, x in outcomes.items() if not isinstance(x, HostError)}

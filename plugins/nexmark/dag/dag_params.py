@@ -5,7 +5,7 @@ from typing import Any
 
 from airflow.sdk import Param
 
-from nexmark.config import KNOWN_QUERIES, Config, Engine
+from nexmark.config import Config, Engine
 from nexmark.night.params import BUILD, schema_of
 
 SIGNOFF_DAYS = 7
@@ -98,9 +98,8 @@ def _of_engine(name: str, known: Iterable[str]) -> Param:
 
 def experiment_params(config: Config, experiments: Iterable[str]) -> dict[str, Param]:
     """The params of `nexmark_experiment`; the name has no default, it must be given."""
-    names = list(experiments)
     return {
-        "name": _text("Experiment", "Of include/conf/experiments.yaml.", enum=names),
+        "name": _text("Experiment", "Of include/conf/experiments.yaml.", enum=list(experiments)),
         "sizes": Param(
             None,
             type=["null", "array"],
@@ -139,27 +138,15 @@ def rollout_params(config: Config) -> dict[str, Param]:
 def accept_params() -> dict[str, Param]:
     """The params of `nexmark_accept`; run and reason have no default, they must be given."""
     until = "a day (2027-01-31, UTC) or a number of days (30d); empty: without end."
-    maybe = {"default": "", "type": ["null", "string"]}
+    maybe, given = {"default": "", "type": ["null", "string"]}, {"minLength": 1}
     return {
-        "run": _text(
-            "Run",
-            "The run id of the night to accept, or a unique part of it.",
-            **{"minLength": 1, "maxLength": 500},
-        ),
-        "reason": _text(
-            "Reason", "Why it is accepted; kept on record.", minLength=1, maxLength=2000
-        ),
+        "run": _text("Run", "The night's run id, or a unique part of it.", **given, maxLength=500),
+        "reason": _text("Reason", "Why it is accepted; kept on record.", **given, maxLength=2000),
         "by": _text(
             "By", "Who accepts it; empty: who triggers the run.", default="", maxLength=200
         ),
-        "queries": Param(
-            None,
-            type=["null", "string", "array"],
-            items={"type": "string"},
-            maxLength=2000,
-            title="Queries",
-            description="A list, or names separated by commas; empty: all of the run.",
-            examples=list(KNOWN_QUERIES),
+        "queries": _param(
+            "queries", description="A list, or names separated by commas; empty: all of the run."
         ),
         "expires": _text("Expires", f"Until when it counts: {until}", maxLength=20, **maybe),
         "link": _text("Link", "Where it was decided, an issue say.", maxLength=2000, **maybe),

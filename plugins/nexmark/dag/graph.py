@@ -40,13 +40,7 @@ from nexmark.config import (
     Engine,
     Experiment,
 )
-from nexmark.dag.dag_params import (
-    accept_params,
-    experiment_params,
-    nightly_params,
-    on_demand_params,
-    rollout_params,
-)
+from nexmark.dag import dag_params
 from nexmark.dag.notifying import notifiers, notify
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.night.night_progress import tell_failure, tell_retry
@@ -92,7 +86,7 @@ def build_nightly_dag(engine: Engine, config: Config) -> DAG:
         _wire(engine.name, run_order(config.gate))
     notify(dag, notifiers())
     # Not before: every task would copy them, which is two thirds of the time to parse.
-    dag.params = ParamsDict(nightly_params(engine, config))
+    dag.params = ParamsDict(dag_params.nightly_params(engine, config))
     return dag
 
 
@@ -107,7 +101,7 @@ def build_on_demand_dag(config: Config) -> DAG:
     ) as dag:
         _wire("", run_order(config.gate))
     notify(dag, notifiers())
-    dag.params = ParamsDict(on_demand_params(config))
+    dag.params = ParamsDict(dag_params.on_demand_params(config))
     return dag
 
 
@@ -119,7 +113,7 @@ def build_accept_dag() -> DAG:
         "Make a night the baseline that later nights are compared with",
         text_of("accept"),
         "acceptance",
-        params=accept_params(),
+        params=dag_params.accept_params(),
     ) as dag:
         task_of("accept", 5)(judging.accept)()
     return dag
@@ -172,8 +166,7 @@ def wire_night(check: Any, order: Sequence[str]) -> tuple[Any, Any]:
     start = task_of("start_cluster", 120, pool=POOL, retries=1)(clusters.start_cluster)()
     dump: Any = _submit("dump_events", 60, start)
     select = task_of("select", 5, retries=1)(query.select)()
-    together = XComArg(select.operator, key=query.VERIFY_KEY)
-    last: Any = _submit("verify", 120, together)
+    last: Any = _submit("verify", 120, XComArg(select.operator, key=query.VERIFY_KEY))
     check >> reap >> deploy >> start.as_setup() >> dump.as_setup() >> select >> last
     for name in order:
         last = _query(name, last)
@@ -217,7 +210,6 @@ def _confirmation(before: Any) -> Any:
 
 
 def _samplers(group: str) -> tuple[Any, Any]:
-    """The tasks that start and stop the samplers of a group."""
     start = task_of("start_samplers", 5, pool=POOL, retries=1)(sampling.start_samplers)(group)
     stop = task_of("stop_samplers", 5, pool=POOL, retries=1)(sampling.stop_samplers)(group)
     return start, stop.as_teardown(setups=start)
@@ -236,7 +228,6 @@ def _submit(task_id: str, minutes: int, submission: Any) -> NexmarkSubmitOperato
 
 
 def _submit_each(task_id: str, minutes: int) -> OperatorPartial:
-    """As `_submit`, for a task that is mapped."""
     return NexmarkSubmitOperator.partial(
         task_id=task_id, execution_timeout=timedelta(minutes=minutes), **_IN_TURN, **_SUBMIT_OPTIONS
     )
@@ -265,7 +256,7 @@ def build_rollout_dag(config: Config) -> DAG:
         report >> stop
         report >> stage >> following.expand(conf=stage)
     notify(dag, notifiers())
-    dag.params = ParamsDict(rollout_params(config))
+    dag.params = ParamsDict(dag_params.rollout_params(config))
     return dag
 
 
@@ -277,7 +268,7 @@ def build_experiment_dag(config: Config, experiments: dict[str, Experiment]) -> 
         "Measure the arms of an experiment in turns, compare their results and their CPU time",
         text_of("experiment"),
         "experiment",
-        params=experiment_params(config, experiments),
+        params=dag_params.experiment_params(config, experiments),
     ) as dag:
         steps = task_of("steps", 10, pool=POOL, retries=1)(experiment_steps.steps)()
         in_turn = task_of("measure", 60, pool=POOL, retries=1, **_IN_TURN)

@@ -29,10 +29,15 @@ class MeasurementLink(BaseOperatorLink):
 
     def get_link(self, operator: "BaseOperator", *, ti_key: "TaskInstanceKey") -> str:
         """The path of the page, relative to Airflow's base URL."""
+        from airflow.sdk.configuration import conf
+
         label = str(running(operator).get("label", ""))
         words = (label.split(" ")[0], str(ti_key.task_id).split(".")[0])
         query = next((word for word in words if word in KNOWN_QUERIES), "")
-        return measurement_path(ti_key.dag_id, ti_key.run_id, query)
+        parts = ["nexmark", "night", ti_key.dag_id, ti_key.run_id]
+        parts += ["query", query] if query else []
+        below = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
+        return "/".join([below, *(quote(part, safe="") for part in parts)])
 
 
 class SparkHistoryLink(BaseOperatorLink):
@@ -52,15 +57,6 @@ class SparkHistoryLink(BaseOperatorLink):
 LINKS: tuple[BaseOperatorLink, ...] = (MeasurementLink(), SparkHistoryLink())
 
 
-def measurement_path(dag_id: str, run_id: str, query: str = "") -> str:
-    """The path of the page of a night, or of a query of it, in Airflow's own web server."""
-    from airflow.sdk.configuration import conf
-
-    below = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
-    words = ["nexmark", "night", dag_id, run_id, *(["query", query] if query else [])]
-    return "/".join([below, *(quote(word, safe="") for word in words)])
-
-
 def running(operator: Any) -> Mapping[str, Any]:
     """Return the submission of an operator, {} where it did not get that far."""
     return getattr(operator, "running", None) or {}
@@ -68,11 +64,9 @@ def running(operator: Any) -> Mapping[str, Any]:
 
 def event_log(submission: Mapping[str, Any]) -> Path | None:
     """The event log that an application has left: a file, or a directory of several."""
-    for directory in submission.get("directories", ()):
-        if Path(directory).name == "events":
-            found = sorted(x for x in Path(directory).glob("*app-*") if _APPLICATION.match(x.name))
-            return found[-1] if found else None
-    return None
+    places = [Path(x) for x in submission.get("directories", ()) if Path(x).name == "events"]
+    logs = (x for place in places for x in place.glob("*app-*") if _APPLICATION.match(x.name))
+    return max(logs, default=None)
 
 
 def publish_event_log(submission: Mapping[str, Any]) -> None:

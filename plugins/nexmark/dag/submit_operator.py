@@ -1,7 +1,4 @@
-"""The provider's spark-submit hook, whose log tells how far the night is.
-
-The SparkSubmit operator of a night.
-"""
+"""The SparkSubmit operator of a night, and its hook, whose log tells how far the night is."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +12,6 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from nexmark.dag.links import LINKS, publish_event_log
 from nexmark.errors import NexmarkError
-from nexmark.night.checking import checked_early
 from nexmark.night.kafka_input import note_broker
 from nexmark.night.night_progress import Watch, reason, say
 from nexmark.night.plan import Night
@@ -25,7 +21,7 @@ from nexmark.night.recovery_night import recovered
 from nexmark.night.run_directory import claim, note_application, prepare, write_failure
 from nexmark.night.sampled import measure_again
 from nexmark.night.submission import VERIFY
-from nexmark.night.verification import DONE, outcomes, run_together
+from nexmark.night.verification import DONE, checked_early, outcomes, run_together
 from nexmark.secrets import without_secrets
 from nexmark.tasks import current_night, failing
 from nexmark.tasks.infrastructure import heal
@@ -120,10 +116,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
 
     @staticmethod
     def _is_verified(context: "Context", submission: Mapping[str, Any]) -> bool:
-        """Whether this is a verification run that has been done with all others of the night.
-
-        A task that is tried or cleared again runs it by itself.
-        """
+        """Whether this verification run was done with all others; a second try runs by itself."""
         query, _, run = str(submission.get("label", "")).partition(" ")
         if run != VERIFY or context["ti"].try_number > 1:
             return False
@@ -171,7 +164,6 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         say(f"{submission['label']}: done in {time.time() - started:.1f} s")
 
     def _submit(self, night: Night, submission: Mapping[str, Any]) -> None:
-        """Run the application, with its kills if it is to have some."""
         ready = partial(self._ready, submission)
         if "killed" not in submission:
             ready(submission["application_args"], {})()
@@ -185,17 +177,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         """A hook that is connected, with all but the submission of the application done."""
         self.application_args = list(arguments)
         self.conf = {**submission["conf"], **confs}
-        self._submitted = self._hook_of(submission)
-        return partial(self._submitted.submit, self.application)
-
-    def on_kill(self) -> None:
-        """Kill the application that runs."""
-        if self._submitted is not None:
-            self._submitted.on_kill()
-
-    def _hook_of(self, submission: Mapping[str, Any]) -> WatchedSubmitHook:
-        """The hook that runs a submission."""
-        return WatchedSubmitHook(
+        self._submitted = WatchedSubmitHook(
             Watch(current_night(), submission["label"]),
             application_args=self.application_args,
             conf=self.conf,
@@ -206,6 +188,12 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             properties_file=self.properties_file,
             spark_binary=submission["spark_binary"],
         )
+        return partial(self._submitted.submit, self.application)
+
+    def on_kill(self) -> None:
+        """Kill the application that runs."""
+        if self._submitted is not None:
+            self._submitted.on_kill()
 
     def _keep_links(self, context: "Context") -> None:
         """Keep the links that are known now, as Airflow does when the task has ended."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from nexmark.config import BuildSource, paths
-from nexmark.engines.class_archive import spark_conf_dir
+from nexmark.engines.short_runs import spark_conf_dir
 from nexmark.errors import NexmarkError
 from nexmark.home import write_text
 from nexmark_jobs.redaction import without_secrets

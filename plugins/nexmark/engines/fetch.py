@@ -19,6 +19,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import date
+from functools import partial
 from http.client import HTTPResponse
 from pathlib import Path
 
@@ -119,8 +120,7 @@ def _unpack(archive: Path, location: str, sha512: str, target: Path) -> None:
 
 
 def _need_space(target: Path, needed: int) -> None:
-    problem = disk_problem(target.parent, needed)
-    if problem:
+    if problem := disk_problem(target.parent, needed):
         raise BuildError(problem)
 
 
@@ -138,7 +138,9 @@ def snapshot(snapshots: Snapshots, day: date) -> BuildSource:
     """The build of `day` with its SHA-512; MissingBuild: there is none, BuildError: not known."""
     tarball, checksum = snapshots.of(day)
     try:
-        sha512 = _sha512(checksum, _read(checksum))
+        with closing(_open(checksum)) as response:
+            text = response.read(_CHECKSUM_BYTES).decode("utf-8", errors="replace")
+        sha512 = _sha512(checksum, text)
         _open(tarball, "HEAD").close()
     except FileNotFoundError as error:
         raise MissingBuild(f"no build for {day}: {error} is not there") from None
@@ -148,11 +150,6 @@ def snapshot(snapshots: Snapshots, day: date) -> BuildSource:
             "check the network and `snapshots` in include/conf/engines.yaml"
         ) from None
     return BuildSource(tarball=tarball, sha512=sha512)
-
-
-def _read(location: str) -> str:
-    with closing(_open(location)) as response:
-        return response.read(_CHECKSUM_BYTES).decode("utf-8", errors="replace")
 
 
 def _open(location: str, method: str = "GET") -> HTTPResponse:
@@ -206,8 +203,7 @@ def resolve(
     index = cache / "sources" / f"{key}.json"
     index.parent.mkdir(parents=True, exist_ok=True)
     with _lock(index.with_suffix(".lock"), str(source), say):
-        build = _cached(index, cache, source, full_check, say)
-        return build or _fetch(index, cache, source, say)
+        return _cached(index, cache, source, full_check, say) or _fetch(index, cache, source, say)
 
 
 def _cached(
@@ -276,11 +272,7 @@ def _in_place(directory: Path, cache: Path, source: BuildSource, full_check: boo
 
 @contextmanager
 def _lock(path: Path, what: str, say: Say) -> Iterator[None]:
-    """Holds the lock file `path`; any end of this process frees it."""
-
-    def waiting() -> None:
-        say(f"waiting for another process that fetches {what}")
-
+    waiting = partial(say, f"waiting for another process that fetches {what}")
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(path, _LOCK_TIMEOUT_S, waiting))

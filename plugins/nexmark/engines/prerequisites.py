@@ -12,15 +12,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-#: Spark version (major) -> the Java versions that it runs on.
-JAVA_VERSIONS: Mapping[int, tuple[int, ...]] = {3: (17,), 4: (17, 21)}
 #: Environment (1.3 GB), one build (0.5 GB), and room to unpack and to run.
 SETUP_BYTES = 4 * 10**9
 
 
 def java_majors(spark_version: str = "4") -> tuple[int, ...]:
     """The versions of the JDK that Spark `spark_version` supports."""
-    return JAVA_VERSIONS.get(int(spark_version.split(".")[0]), (17, 21))
+    return (17,) if spark_version.split(".")[0] == "3" else (17, 21)
 
 
 def java_problem(spark_version: str = "4", environment: Mapping[str, str] = os.environ) -> str:

@@ -1,32 +1,25 @@
 """The accepted builds: a night is compared with them; and which of its red verdicts are known.
 
-A person accepts a query of a run (the DAG or `nexmark accept`). That does two things, which
-have to agree:
+A person accepts a query of a run (the DAG or `nexmark accept`). That does two things:
 
 1. *The baseline moves.* From then on the query is compared with the build (in mode bounds: the run)
-   that was accepted. What was accepted is ratio 1 there, so it is silent by itself, and anything
-   worse is red again, by its own size. No ack is needed for that, and none may hide it: the size
-   that was accepted, 1.08 say, was of another baseline, and 1.08 on top of it is news.
+   that was accepted, and anything worse is red again, by its own size. No ack may hide that: the
+   size that was accepted was of another baseline.
 2. *The red verdict itself is known.* Where a query is still compared with what it was compared with
-   when it was accepted, the ack speaks: the same night judged again (clear its `judge`), a night or
-   sign-off `against` that build. The accepted build is covered whatever is measured of it; another
-   build up to the accepted size, and a worse number alarms again. Against any third baseline the
-   sizes do not compare: the accepted build is covered there, and no other.
+   when it was accepted (the same night judged again, a night or sign-off `against` that build), the
+   accepted build is covered whatever is measured of it, and another build up to the accepted size.
+   Against any third baseline the sizes do not compare: only the accepted build is covered there.
 
-So a verdict is covered by an acceptance only if that one was of a red verdict (accepting a green
-night sets a baseline and excuses nothing) and was measured on the same input, and if its build has
-not become what the query is compared with. When the acceptance expires or is withdrawn, both end:
-the baseline before counts again, and the difference to it is red as on the first day.
-
-Nothing covers a night that tried a setting (`candidate_conf`): it is of no build that was accepted.
-
-The suite as a whole cannot be accepted: it follows the baselines of its queries.
+Accepting a green night sets a baseline and excuses nothing; neither does a run of another input.
+When the acceptance expires or is withdrawn, both end. Nothing covers a night that tried a setting
+(`candidate_conf`): it is of no build that was accepted. The suite as a whole cannot be accepted: it
+follows the baselines of its queries.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -38,7 +31,7 @@ from nexmark_jobs.real_time import later_confs
 
 if TYPE_CHECKING:
     from nexmark.store import Store
-    from nexmark.store.table_rows import AcceptanceRow, RepetitionRow, VerdictRow
+    from nexmark.store.table_rows import AcceptanceRow, RepetitionRow
     from nexmark.verdict.acks import Ack
     from nexmark.verdict.measured_night import QueryVerdict
 
@@ -66,42 +59,33 @@ def _acks(store: Store, run: str, red: Iterable[QueryVerdict]) -> Iterator[Ack]:
     rows = store.acceptances(night.engine, night.workload, night.cluster)
     for verdict in red:
         for row in rows:
-            if row.query != verdict.query or row.withdrawn(now):
-                continue
-            if store.night(row.night_id).shape != night.shape:
-                continue
-            ack = _ack(store, row, verdict)
-            if ack is not None:
-                yield ack
+            applies = row.query == verdict.query and not row.withdrawn(now)
+            if applies and store.night(row.night_id).shape == night.shape:
+                yield from _ack(store, row, verdict)
 
 
-def _ack(store: Store, row: AcceptanceRow, tonight: QueryVerdict) -> Ack | None:
-    """Return the ack that `row` is for tonight's verdict; None if it excuses nothing."""
+def _ack(store: Store, row: AcceptanceRow, tonight: QueryVerdict) -> Iterator[Ack]:
+    """Return the ack that `row` is for tonight's verdict; none if it excuses nothing."""
     from nexmark.verdict.acks import Ack
 
     verdicts = (x for x in store.verdicts(row.night_id) if x.query == row.query and x.decides)
     accepted = next(verdicts, None)
     if accepted is None or row.build_id is None:
-        return None
+        return
     if not accepted.bad or accepted.value in WITHOUT_SIZE:  # it was not slower in itself
-        return None
+        return
     other = baseline = tonight.baseline
     if tonight.figures:
         other = tonight.figures.baseline_run or ""
         baseline = store.night(other).build_id if other else ""
-    if _reference(accepted) == (tonight.mode, other):
+    theirs = accepted.baseline_run if accepted.mode == "bounds" else accepted.baseline_build
+    if (accepted.mode, theirs or "") == (tonight.mode, other):
         size = row.size
     elif row.build_id == baseline:
-        return None
+        return
     else:
         size = OWN_BUILD_ONLY
-    return Ack(row.query, row.metric, row.build_id, size, row.expires, str(row.id))
-
-
-def _reference(verdict: VerdictRow) -> tuple[str, str]:
-    """Return the other side of a verdict: the mode, and the build or run."""
-    other = verdict.baseline_run if verdict.mode == "bounds" else verdict.baseline_build
-    return verdict.mode, other or ""
+    yield Ack(row.query, row.metric, row.build_id, size, row.expires, str(row.id))
 
 
 def with_baselines(night: Night) -> Night:
@@ -126,11 +110,13 @@ def with_baselines(night: Night) -> Night:
     builds = {x: builds[x] for x in night.queries if x in builds and not night.against}
     against = night.against or {query: sources[build] for query, build in builds.items()}
     tests, seed = _self_test(night, list(against), before), secrets.randbelow(2**31)
-    confs = _later(night, tests.get(Arm.SLOWED, ""), usual)
+    slowed, trigger = tests.get(Arm.SLOWED, ""), str(night.workload.trigger)
+    p50 = usual.get(slowed)
+    confs = later_confs(slowed, trigger, p50, night.gate.self_test) if p50 else {}
     if night.workload.is_paced and not confs:
         tests.pop(Arm.SLOWED, None)
     found = {"against": against, "accepted": builds, "self_test": tests, "seed": seed}
-    return night.model_copy(update={**found, "slowed_confs": confs})
+    return night.model_copy(update=found | {"slowed_confs": confs})
 
 
 def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, str]:
@@ -145,14 +131,7 @@ def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, s
     return {Arm.CONTROL: control, Arm.SLOWED: slowed}
 
 
-def _later(night: Night, query: str, usual: Mapping[str, float | None]) -> dict[str, str]:
-    """Return the confs that make a paced query's rows later by the size of the seeded slowdown."""
-    p50 = usual.get(query)
-    return later_confs(query, str(night.workload.trigger), p50, night.gate.self_test) if p50 else {}
-
-
 def _p50(rows: Iterable[RepetitionRow]) -> float | None:
-    """The usual latency of the accepted repetitions of a query."""
     return median_of(
         (row.figures or {}).get(P50) for row in rows if row.ok and row.arm == Arm.CANDIDATE
     )

@@ -1,13 +1,11 @@
 """The topics of a night whose workload reads Kafka, and the broker that has them.
 
-On the embedded cluster the night starts a broker of its own, in the state directory of the cluster,
-and ends it; elsewhere it uses the Kafka of the cluster's connection.
+On the embedded cluster the night starts and ends a broker of its own; elsewhere it uses the Kafka
+of the cluster's connection. Event n of a topic is event n of the generator: the results are alike.
 
     <run directory>/kafka.json     what the applications of the night read, and how fast that is
     <query>/<run>/broker.json      CPU time of the night's broker during an application
     <run directory>/topics/        the events while they are written to the topics
-
-Event n of a topic is event n of the generator, so that the results are the same.
 """
 
 import hashlib
@@ -15,7 +13,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +26,10 @@ from nexmark.config.fields import Model
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import connector, connector_files
 from nexmark.model import BROKER_CPU, READ_RATE, SOURCE_RATE, Arm, grouped
+from nexmark.night.night_progress import say
 from nexmark.night.paced_night import events_of, prefix_of
 from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.run_directory import read_json
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
@@ -40,11 +40,7 @@ _DUMP_TIMEOUT_S = 3 * 3600
 
 
 class NightKafka(Model):
-    """The Kafka of a night: its bootstrap servers.
-
-    Attributes:
-        rates: by topic what a consumer alone reads, records per second.
-    """
+    """The Kafka of a night: its `servers`, and by topic the records/s that a consumer reads."""
 
     servers: str
     rates: Mapping[str, float] = Field(default_factory=dict)
@@ -112,15 +108,6 @@ def _timed(night: Night) -> list[Size]:
     return [night.workload, *([night.slowed] if Arm.SLOWED in night.self_test else [])]
 
 
-def _consumer(night: Night) -> dict[str, str]:
-    """Settings of the queries' consumers that the engine gives."""
-    return {
-        name.removeprefix(_CONFS): value
-        for name, value in night.engine.conf.items()
-        if name.startswith(_CONFS)
-    }
-
-
 def problems(night: Night) -> list[str]:
     """Return the reasons, known on this machine, why the night cannot have its topics."""
     if night.workload.source != "kafka":
@@ -136,14 +123,13 @@ def problems(night: Night) -> list[str]:
     return []
 
 
-def fill_topics(
-    night: Night, deployments: Deployments, kafka: "KafkaCluster | None", say: Callable[[str], None]
-) -> None:
+def fill_topics(night: Night, deployments: Deployments, kafka: "KafkaCluster | None") -> None:
     """Fill the topics of the night; on the embedded cluster (`kafka` None) start its broker.
 
-    Raises:
-        KafkaError: The broker does not start, the events cannot be written, or a jar is missing.
+    KafkaError if it does not start, the events cannot be written, or a jar is missing.
     """
+    if night.workload.source != "kafka":
+        return
     from nexmark.kafka.filling import fill
     from nexmark.kafka.topics import KafkaCluster, read_alone
 
@@ -154,20 +140,19 @@ def fill_topics(
         say(f"Kafka is up at {kafka.servers}")
     assert kafka is not None
     events, rates = night.directory / "topics", {}
-    partitions = night.workload.partitions or 1
-    timed = [topic_of(night, size) for size in _timed(night)]
+    partitions, confs = night.workload.partitions or 1, night.engine.conf.items()
+    consumer = {x.removeprefix(_CONFS): value for x, value in confs if x.startswith(_CONFS)}
     try:
         # Sizes of the same rate have the first events of the largest one.
         for same in grouped(sizes(night), lambda size: size.tps).values():
-            largest = max(same, key=lambda size: size.events)
-            _dump(night, deployments.candidate, largest, events)
+            _dump(night, deployments.candidate, max(same, key=lambda x: x.events), events)
             for size in same:
                 topic, limit = topic_of(night, size), size.events
                 say(str(fill(kafka, events, topic, partitions, limit=limit, replace=True)))
         if night.workload.is_paced:
             _dump(night, deployments.candidate, night.workload, events_of(night))
-        for topic in timed:
-            rates[topic] = read_alone(kafka, topic, partitions, _consumer(night))
+        for topic in (topic_of(night, size) for size in _timed(night)):
+            rates[topic] = read_alone(kafka, topic, partitions, consumer)
             say(f"{topic}: a consumer alone reads {rates[topic]:,.0f} records per second")
     finally:
         shutil.rmtree(events, ignore_errors=True)
@@ -195,9 +180,8 @@ def source_figures(night: Night, directory: Path, size: Size, read_rate: float) 
         return {}
     alone = NightKafka.read(night).rates.get(topic_of(night, size))
     found = {} if alone is None else {SOURCE_RATE: alone, READ_RATE: read_rate}
-    noted = directory / _BROKER
-    if noted.exists():
-        found[BROKER_CPU] = json.loads(noted.read_text())["cpu_s"]
+    if noted := read_json(directory / _BROKER):
+        found[BROKER_CPU] = noted["cpu_s"]
     return found
 
 
@@ -207,6 +191,7 @@ def remove_topics(night: Night, kafka: "KafkaCluster") -> None:
     ours = {topic_of(night, size) for size in sizes(night)} & there
     for topic in ours | {name for name in there if name.startswith(prefix_of(night))}:
         kafka.delete(topic)
+    say("the topics of this night are removed")
 
 
 def _dump(night: Night, deployment: Deployment, size: Size, target: Path) -> None:

@@ -152,22 +152,18 @@ class Watch:
         label = f"{self._query} {self._run}"
         if label not in self._plan:
             return None
-        elapsed = self._clock() - self._start
-        whole = elapsed + told.left_s
-        before = spans(self._night.directory)
-        earlier = self._earlier
-        rest = self._plan[self._plan.index(label) + 1 :]
-        if earlier:
+        ran = spans(self._night.directory)
+        known = {x: ran[x] for x in self._plan if x in ran and x != label}
+        took = [end - start for start, end in known.values()]
+        if earlier := self._earlier:
             left = earlier[self._plan[-1]][1] - earlier[label][1]
-            known = [(x, before[x]) for x in self._plan if x in before and x != label]
-            then = sum(earlier[x][1] - earlier[x][0] for x, _ in known) or 1.0
-            now = sum(end - start for _, (start, end) in known) or 1.0
-            return told.left_s + left * min(max(now / then, 0.5), 2.0)
-        own = [end - start for x, (start, end) in before.items() if x in self._plan and x != label]
-        each = mean([*own, whole])
-        ordered = sorted(before[x] for x in self._plan if x in before and x != label)
-        gaps = [max(0.0, start - end) for (_, end), (start, _) in pairwise(ordered)]
-        return told.left_s + len(rest) * (each + (mean(gaps) if gaps else _USUAL_GAP_S))
+            then = sum(earlier[x][1] - earlier[x][0] for x in known) or 1.0
+            return told.left_s + left * min(max((sum(took) or 1.0) / then, 0.5), 2.0)
+        each = mean([*took, self._clock() - self._start + told.left_s])
+        ordered = pairwise(sorted(known.values()))
+        gaps = [max(0.0, start - end) for (_, end), (start, _) in ordered] or [_USUAL_GAP_S]
+        rest = len(self._plan) - self._plan.index(label) - 1
+        return told.left_s + rest * (each + mean(gaps))
 
 
 def _earlier(night: Night, plan: Sequence[str]) -> dict[str, tuple[float, float]] | None:
@@ -205,7 +201,6 @@ def _words(night: Night, run: str) -> str:
 
 
 def _planned(night: Night) -> list[str]:
-    """The labels of all repetitions, in the order they run."""
     queries = [query for query in run_order(night.gate) if query in night.queries]
     runs = [run for query in queries for run in first_runs(night, query)]
     return [f"{run.query} {run.name}" for run in (*runs, *runs_of(night, CONFIRMATION))]

@@ -15,7 +15,8 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,94 +89,71 @@ def problems(night: Night) -> list[str]:
     return found
 
 
-@dataclass
-class _Beside:
-    """The thread that sends events to the query of a repetition."""
+def _send(
+    night: Night, kafka: "KafkaCluster", query: str, run: Path, ended: threading.Event, *ends: str
+) -> None:
+    """Send events to the query of the repetition in `run`; `ends` are the topics that it has."""
+    from nexmark.latency.measuring import Measuring, Pace
 
-    night: Night
-    kafka: "KafkaCluster"
-    query: str
-    directory: Path
-    ended: threading.Event = field(default_factory=threading.Event)
-    problem: str = ""
+    def alive() -> None:
+        if ended.is_set():
+            raise NexmarkError(f"{query} ended before all of its rows were there")
 
-    def run(self, source: str, sink: str) -> None:
-        from nexmark.latency.measuring import LatencyError, Measuring, Pace
-
-        workload = self.night.workload
-        numbers = (workload.rate or 0, workload.warm_up or 0, workload.partitions or 1)
-        pace = Pace(self.query, str(workload.trigger), *numbers)
-        try:
-            files = sorted(events_of(self.night).glob("*.json"))
-            lines = [line for file in files for line in file.read_text().splitlines()]
-            deadline = time.monotonic() + _READY_S
-            while not (self.directory / "started").exists():
-                self._alive()
-                if time.monotonic() > deadline:
-                    raise LatencyError(f"{self.query} did not start within {_READY_S:.0f} s")
-                time.sleep(_POLL_S)
-            found = Measuring(self.kafka, say).measure(pace, lines, source, sink, self._alive)
-            (self.directory / FIGURES).write_text(json.dumps(asdict(found)))
-        except NexmarkError as error:
-            self.problem = str(error)
-        except Exception as error:  # a thread has nobody to tell
-            self.problem = f"{type(error).__name__}: {error}"
-        finally:
-            (self.directory / "stop").touch()
-
-    def _alive(self) -> None:
-        from nexmark.latency.measuring import LatencyError
-
-        if self.ended.is_set():
-            raise LatencyError(f"{self.query} ended before all of its rows were there")
+    workload = night.workload
+    numbers = (workload.rate or 0, workload.warm_up or 0, workload.partitions or 1)
+    pace = Pace(query, str(workload.trigger), *numbers)
+    try:
+        files = sorted(events_of(night).glob("*.json"))
+        lines = [line for file in files for line in file.read_text().splitlines()]
+        deadline = time.monotonic() + _READY_S
+        while not (run / "started").exists():
+            alive()
+            if time.monotonic() > deadline:
+                raise NexmarkError(f"{query} did not start within {_READY_S:.0f} s")
+            time.sleep(_POLL_S)
+        found = Measuring(kafka, say).measure(pace, lines, *ends, alive)
+        (run / FIGURES).write_text(json.dumps(asdict(found)))
+    finally:
+        (run / "stop").touch()
 
 
 @contextlib.contextmanager
 def sent_to(night: Night, kafka: "KafkaCluster", query: str, directory: Path) -> Iterator[None]:
     """Send events to the repetition that the context runs; at its end, its result is written.
 
-    Raises:
-        NexmarkError: It was not measured.
+    NexmarkError if it was not measured.
     """
-    from nexmark.latency.measuring import LatencyError, Measuring
+    from nexmark.latency.measuring import Measuring
 
-    topics = topics_of(night, f"{query} {directory.name}")
-    beside = _Beside(night, kafka, query, directory)
-    with Measuring(kafka, say).topics(topics, night.workload.partitions or 1) as (source, sink):
-        thread = threading.Thread(target=beside.run, args=(source, sink), daemon=True)
-        thread.start()
+    topics, ended = topics_of(night, f"{query} {directory.name}"), threading.Event()
+    with (
+        Measuring(kafka, say).topics(topics, night.workload.partitions or 1) as (source, sink),
+        ThreadPoolExecutor(max_workers=1) as beside,
+    ):
+        sent = beside.submit(_send, night, kafka, query, directory, ended, source, sink)
         try:
             yield
         finally:
-            beside.ended.set()
-            thread.join()
-    if beside.problem:
-        raise LatencyError(f"{query} {directory.name}: {beside.problem}")
+            ended.set()
+    if error := sent.exception():
+        told = str(error) if isinstance(error, NexmarkError) else f"{type(error).__name__}: {error}"
+        raise NexmarkError(f"{query} {directory.name}: {told}")
     job = json.loads((directory / "job.json").read_text())
     figures = json.loads((directory / FIGURES).read_text())
     result = job | _of_pace(night, figures)
     (directory / "result.json").write_text(json.dumps(result, indent=1) + "\n")
 
 
-def paced_figures(directory: Path) -> Mapping[str, Any] | None:
-    """The figures of the repetition in `directory`; None if it is not a paced one."""
-    path = directory / FIGURES
-    return dict(json.loads(path.read_text())) if path.exists() else None
-
-
 def _of_pace(night: Night, figures: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sent events as batches of the length of the warm-up."""
     step, sent, begin = night.workload.rows_per_batch, figures["sent"], figures["first_ms"]
     span = (figures["last_ms"] - begin) / sent
-    batches = [
-        {
-            **{"id": number, "phase": "data", "input_rows": min(step, sent - first)},
-            "start": _instant(begin + first * span),
-            "end": _instant(begin + min(first + step, sent) * span),
-            "duration_ms": min(step, sent - first) * span,
-        }
-        for number, first in enumerate(range(0, sent, step))
-    ]
+    batches = []
+    for number, first in enumerate(range(0, sent, step)):
+        rows = min(step, sent - first)
+        ends = {"start": begin + first * span, "end": begin + (first + rows) * span}
+        batch = {"id": number, "phase": "data", "input_rows": rows, "duration_ms": rows * span}
+        batches.append(batch | {name: _instant(millis) for name, millis in ends.items()})
     return {
         **{"start": batches[0]["start"], "end": batches[-1]["end"], "batches": batches},
         **{"input_rows": sent, "output_rows": figures["events"], "digest": None},

@@ -4,7 +4,6 @@
 <run directory>/deployment.json   Deployments: the builds and the jobs that were deployed
 """
 
-import importlib.util
 import json
 import os
 import shutil
@@ -15,23 +14,14 @@ from typing import Literal
 
 from pydantic import Field
 
+import nexmark_jobs
+from nexmark import config
 from nexmark.cluster import Release, SparkCluster, open_cluster
-from nexmark.config import (
-    AnyCluster,
-    BuildSource,
-    Engine,
-    Gate,
-    Mode,
-    Size,
-    Span,
-    SparkConf,
-    Workload,
-    paths,
-)
+from nexmark.config import BuildSource, Size, paths
 from nexmark.config.fields import Model, without_removed
 from nexmark.engines.build import scan
 from nexmark.errors import NexmarkError
-from nexmark.home import write_text
+from nexmark.home import whole_directory, write_text
 from nexmark.model import ARMS, Arm, RunKey
 from nexmark_jobs.host.leases import locked
 
@@ -57,18 +47,18 @@ class Night(Model):
 
     dag_id: str
     run_id: str
-    engine: Engine
-    workload: Workload
-    cluster: AnyCluster
-    gate: Gate
+    engine: config.Engine
+    workload: config.Workload
+    cluster: config.AnyCluster
+    gate: config.Gate
     queries: tuple[str, ...]
     candidate: BuildSource
-    candidate_conf: SparkConf = Field(default_factory=dict)
-    mode: Mode | Literal["history"] = "bounds"
+    candidate_conf: config.SparkConf = Field(default_factory=dict)
+    mode: config.Mode | Literal["history"] = "bounds"
     teaches: bool = True
     against: Mapping[str, BuildSource] = Field(default_factory=dict)
     accepted: Mapping[str, str] = Field(default_factory=dict)
-    compatibility: Span | None = None
+    compatibility: config.Span | None = None
     self_test: Mapping[str, str] = Field(default_factory=dict)
     slowed_confs: Mapping[str, str] = Field(default_factory=dict)
     seed: int = 0
@@ -209,10 +199,7 @@ def deploy_jobs(target: Path) -> tuple[str, Path]:
 
     Returns the id (hash of the content) and the directory of the package.
     """
-    spec = importlib.util.find_spec("nexmark_jobs")
-    if spec is None or spec.origin is None:
-        raise NexmarkError("nexmark_jobs cannot be imported; run `make env`")
-    source = Path(spec.origin).parent
+    source = Path(nexmark_jobs.__path__[0])
     name = scan(source).id
     package = target / name / "nexmark_jobs"
     with locked(target / ".lock"):
@@ -226,12 +213,10 @@ def _replace_copy(source: Path, directory: Path) -> None:
 
     A damaged one is moved aside: who reads one of its files keeps that file.
     """
-    copy = directory.with_name(f".{directory.name}-{os.getpid()}")
     damaged = directory.with_name(f".{directory.name}-damaged-{os.getpid()}")
-    for path in (copy, damaged):
-        shutil.rmtree(path, ignore_errors=True)
-    shutil.copytree(source, copy / source.name, ignore=shutil.ignore_patterns("__pycache__"))
-    if directory.exists():
-        directory.rename(damaged)
-    copy.rename(directory)
+    shutil.rmtree(damaged, ignore_errors=True)
+    with whole_directory(directory) as copy:
+        shutil.copytree(source, copy / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+        if directory.exists():
+            directory.rename(damaged)
     shutil.rmtree(damaged, ignore_errors=True)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
+from nexmark import engines
 from nexmark.config import (
     BUILD_DAG_ID,
     KNOWN_QUERIES,
@@ -28,15 +29,7 @@ from nexmark.config import (
 )
 from nexmark.config.document import place_of, problem_of
 from nexmark.config.fields import HISTORY_MODE, REMEDY, local_path
-from nexmark.engines import (
-    BuildError,
-    disk_problem,
-    find_spark_home,
-    java_majors,
-    java_problem,
-    parse_source,
-    snapshot,
-)
+from nexmark.engines import BuildError
 from nexmark.errors import NexmarkError
 from nexmark.model import MIN_PAIRS
 from nexmark.night import kafka_input, paced_night, recovery_night
@@ -57,8 +50,7 @@ def make_night(
     """The plan of the DAG run; NexmarkError for a param that names nothing.
 
     A build on demand (param `build`) is the candidate; the engine gives every other param that is
-    empty. Such a run does not test the gate, because the nights do, and the test would double the
-    cost of a query.
+    empty. Such a run does not test the gate: the nights do, and it doubles the cost of a query.
     """
     asked = NightParams.of(params)
     engine_config = pick("engine", engine, config.engines)
@@ -91,29 +83,26 @@ def make_night(
         gate=gate,
         mode=mode,
         queries=queries,
-        candidate=parse_source(candidate) if candidate else engine_config.build,
+        candidate=engines.parse_source(candidate) if candidate else engine_config.build,
         candidate_conf=spark_confs(asked.candidate_conf),
         teaches=teaches(dag_id, asked),
         compatibility=span if asked.compatibility is not False else None,
-        against=dict.fromkeys(queries, parse_source(against)) if against else {},
+        against=dict.fromkeys(queries, engines.parse_source(against)) if against else {},
     )
 
 
 def teaches(dag_id: str, asked: NightParams) -> bool:
-    """Whether the gate learns from such a night: nobody has chosen the builds to compare.
+    """Whether the gate learns from such a night.
 
     It does not learn from a build on demand or a sign-off, nor if a person gave the candidate, its
-    confs or the build to compare with. All other code reads this decision from the plan.
+    confs or the build to compare with.
     """
     chosen = (_candidate(asked), asked.candidate_conf, asked.against)
     return dag_id not in TRIALS and not any(chosen)
 
 
 def spark_confs(value: Mapping[str, Any] | None) -> dict[str, str]:
-    """The Spark confs of the candidate alone; NexmarkError for one that cannot be set.
-
-    Airflow keeps params, and shows them: none of them may be a secret.
-    """
+    """The Spark confs of the candidate alone; NexmarkError for a bad one, or for a secret."""
     try:
         confs = TypeAdapter(SparkConf).validate_python(dict(value or {}), strict=True)
     except ValidationError as errors:
@@ -157,7 +146,7 @@ def with_snapshot(night: Night, params: Mapping[str, Any], moment: datetime | No
             f"logical date: the DAG run has none, and engine {night.engine.name} has a build for "
             "each date; trigger it with a logical date, or give a candidate"
         )
-    return night.model_copy(update={"candidate": snapshot(snapshots, moment.date())})
+    return night.model_copy(update={"candidate": engines.snapshot(snapshots, moment.date())})
 
 
 def _candidate(asked: NightParams) -> str:
@@ -219,8 +208,8 @@ def find_problems(night: Night) -> Iterator[str]:
     Preflight checks the hosts that are reached by SSH, because it has the connections.
     """
     builds = dict.fromkeys([night.candidate, *night.against.values()])
-    found = [*map(_build_problem, builds), *(java_problem(_major(build)) for build in builds)]
-    yield from filter(None, dict.fromkeys([*found, disk_problem(paths.home(), RUN_BYTES)]))
+    found = [*map(_build_problem, builds), *map(engines.java_problem, map(_major, builds))]
+    yield from filter(None, dict.fromkeys([*found, engines.disk_problem(paths.home(), RUN_BYTES)]))
     if isinstance(night.cluster, EmbeddedCluster):
         for arm in night.arms:
             yield from night.clusters[arm].problems()
@@ -240,7 +229,7 @@ def _build_problem(source: BuildSource) -> str:
         return f"build {source}: {path} does not exist; correct the path"
     try:
         if source.directory:
-            find_spark_home(path)
+            engines.find_spark_home(path)
         elif not tarfile.is_tarfile(path):
             return f"build {source}: {path} is not a tarball; give a .tgz of a Spark build"
     except (BuildError, OSError) as error:
@@ -250,9 +239,9 @@ def _build_problem(source: BuildSource) -> str:
 
 def java_of(night: Night) -> tuple[int, ...]:
     """The versions of the JDK that every build of the night supports."""
-    builds = [night.candidate, *night.against.values()]
-    first, *others = [java_majors(_major(build)) for build in builds]
-    return tuple(major for major in first if all(major in other for other in others))
+    builds = (night.candidate, *night.against.values())
+    majors = (set(engines.java_majors(_major(build))) for build in builds)
+    return tuple(sorted(set.intersection(*majors)))
 
 
 def _major(source: BuildSource) -> str:

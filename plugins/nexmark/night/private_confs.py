@@ -32,9 +32,7 @@ def private_properties(
     """The properties file of an application, with its secrets; it is gone when that has ended.
 
     `of_connection` are confs out of an Airflow connection, all of them taken for secrets.
-
-    Raises:
-        NexmarkError: A secret is no longer the one that the night was planned with.
+    NexmarkError if a secret is no longer the one that the night was planned with.
     """
     shared = Path(submission["properties_file"])
     text = shared.read_text(encoding="utf-8")

@@ -1,16 +1,14 @@
-"""The repetitions with a flight recorder: whether there can be any, their recordings, their graphs.
-
-They cost a suspect one application more per arm. A failure prints one line and costs their flame
-graphs, nothing else.
-"""
+"""The repetitions with a flight recorder: a failure prints a line and costs their flame graphs."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nexmark.errors import NexmarkError
-from nexmark.model import Arm, Stage
+from nexmark.model import Arm, Basis, Stage, grouped
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.repetitions import measured, result_of
@@ -54,9 +52,9 @@ def draw_flames(night: Night) -> None:
 
     runs = [run for run in runs_of(night, CONFIRMATION) if run.stage == Stage.PROFILED]
     directory = flames_directory(night.directory)
-    for query in dict.fromkeys(run.query for run in runs):
+    for query, own in grouped(runs, lambda run: run.query).items():
         try:
-            made = _draw(night, query, [run for run in runs if run.query == query], directory)
+            made = _draw(night, query, own, directory)
         except (NexmarkError, OSError) as error:
             write_problem(directory, query, str(error))
             say(f"{query}: no flame graphs: {error}")
@@ -80,7 +78,6 @@ class _Recorded(NamedTuple):
 
 def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> "Flames":
     from nexmark.flames.flame_files import write_flames
-    from nexmark.model import Basis
 
     samples = Samples.read(night, night.query_dir(CONFIRMATION))
     recorded = {run.arm: _recorded(night, run, samples) for run in runs}
@@ -103,9 +100,9 @@ def _recorded(night: Night, run: Run, samples: Samples) -> _Recorded:
     label = str(night.query_dir(run.query) / run.name / "result.json")
     result = parse_result(content, label)
     series = [series for series, _ in samples.series(result.application_id, label)]
-    warmup = night.workload.warmup_batches
     measured(night, result, series)  # NexmarkError if it cannot be
-    return _Recorded(run, result, series, steady_window(result, series, warmup, MIN_INTERVALS))
+    window = steady_window(result, series, night.workload.warmup_batches, MIN_INTERVALS)
+    return _Recorded(run, result, series, window)
 
 
 def _profile(night: Night, recorded: _Recorded, steady: bool) -> "Profile":
@@ -122,9 +119,6 @@ def _profile(night: Night, recorded: _Recorded, steady: bool) -> "Profile":
 
 def _stacks(night: Night, run: Run, window: "SteadyWindow | None") -> Mapping[tuple[str, ...], int]:
     """The stacks of all executors of a repetition; the hosts' clocks may differ from ours."""
-    from collections import Counter
-    from dataclasses import replace
-
     from nexmark.flames.jfr import read_samples
     from nexmark.flames.tree import collapse
 

@@ -25,6 +25,7 @@ from nexmark.model import CATCH_UP, COMMIT, FIRST_COMMIT, INTERRUPTION, RESTORE,
 from nexmark.night.kafka_input import source_arguments
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Night
+from nexmark.night.run_directory import read_json
 from nexmark_jobs.host.processes import with_word
 
 if TYPE_CHECKING:
@@ -89,8 +90,6 @@ def kills_of(night: Night) -> "list[Kill]":
 
 
 class _Submitted:
-    """An application that a thread submits."""
-
     def __init__(self, submit: Callable[[], object], mark: str, result: Path, log: Path) -> None:
         self.returncode: int | None = None
         self._mark, self._result = mark, result
@@ -147,11 +146,7 @@ class _Submitter:
 
 
 def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None:
-    """Run the repetition of a submission with its kills, and compare its table.
-
-    Raises:
-        NexmarkError: The query failed by itself, or was not killed as it was to be.
-    """
+    """Run a repetition with its kills, and compare its table; NexmarkError where it failed."""
     from nexmark.expectations.suites import validate
     from nexmark.recovery.checkpoint_files import commits, size
     from nexmark.recovery.recovery_run import splits_of
@@ -191,13 +186,8 @@ def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None
 
 
 def recovery_figures(directory: Path) -> dict[str, float]:
-    """The metrics of the repetition in `directory`; none if it was not killed.
-
-    Raises:
-        NexmarkError: Its table is wrong.
-    """
-    told = recovery_splits(directory)
-    if told is None:
+    """The metrics of a repetition, none if it was not killed; NexmarkError for a wrong table."""
+    if (told := read_json(directory / FIGURES)) is None:
         return {}
     if told["failures"]:
         raise NexmarkError(f"after a kill: {' | '.join(told['failures'])}")
@@ -227,15 +217,6 @@ def figures_of(told: Mapping[str, Any]) -> dict[str, float]:
         CATCH_UP: median_of(kill["catch_up_s"] for kill in told["kills"]),
     }
     return {name: value for name, value in found.items() if value is not None}
-
-
-def recovery_splits(directory: Path) -> dict[str, Any] | None:
-    """Return the cost of the kills of the repetition in `directory`; None without a kill."""
-    try:
-        found: dict[str, Any] = json.loads((directory / FIGURES).read_text())
-    except FileNotFoundError:
-        return None
-    return found
 
 
 def _storage(night: Night) -> "RemoteStorage | None":

@@ -1,25 +1,20 @@
 """From what an application left in its directory to the record of a repetition.
 
 A repetition that was planned is never left out: it is right, wrong, unmeasured or not there, and
-its record says which and why. Which repetitions produced the right rows: every one reports the
-events it read, the rows it put out and an order-free digest of them.
+its record says which and why. It is right if it has read all events, and has put out the rows, by
+number and an order-free digest,
 
-- All repetitions must have read all events.
-- *Append* queries put every row of the result out once, so the digest does not depend on batches:
-  where the verification run read the same events (workload `smoke`), the digest must be the one
-  of the verified result, so that the timed rows are proven right to the row. At larger
-  sizes it must be the digest stored with the accepted baseline of the same events, if there is one.
-- *Update* queries put a row out again whenever it changes, so the digest depends on the batches
-  too: it must equal the digest of the accepted baseline of the same events and batches, if any.
-- In every case all repetitions must agree. Where there is nothing else to go by, the digest that
-  more than half of them have counts as right; without a majority none of them counts as right.
-- Without a digest (q12, whose windows use processing time) only the events are checked.
+- of the verified result, where the verification run read the same events (workload `smoke`) and the
+  query appends: it puts every row out once, so the digest does not depend on the batches;
+- else of the accepted baseline of the same events and batches, if there is one;
+- else of more than half of the repetitions; without a majority none of them is right.
+
+Without a digest (q12, whose windows use processing time) only the events are checked.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,12 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nexmark.errors import NexmarkError
-from nexmark.model import JUDGED, P50, P99, Arm
+from nexmark.model import JUDGED, P50, P99, Arm, grouped
+from nexmark.night import paced_night, recovery_night
 from nexmark.night.kafka_input import source_figures
-from nexmark.night.paced_night import paced_figures
 from nexmark.night.plan import Night
-from nexmark.night.recovery_night import recovery_figures, recovery_splits
-from nexmark.night.run_directory import Run, group, has_failure, read_failure, spans
+from nexmark.night.run_directory import Run, group, has_failure, read_failure, read_json, spans
 from nexmark.night.sampled import Samples, trouble
 from nexmark.night.verification import Verification
 
@@ -94,15 +88,10 @@ def faults(
 
 def _majority(produced: Mapping[_Key, Produced]) -> Expected | None:
     counts = Counter((p.digest, p.output_rows) for p in produced.values())
-    if not counts:
-        return None
-    (digest, rows), count = counts.most_common(1)[0]
-    if 2 * count <= len(produced):
-        return None
-    return Expected(rows, str(digest), "most repetitions' result")
-
-
-VERIFIED = "the verified result"
+    for (digest, rows), count in counts.most_common(1):
+        if 2 * count > len(produced):
+            return Expected(rows, str(digest), "most repetitions' result")
+    return None
 
 
 def repetition_records(night: Night, runs: Sequence[Run], store: Store) -> list[RepetitionRecord]:
@@ -136,15 +125,7 @@ def _positions(night: Night, runs: Sequence[Run]) -> dict[Run, int]:
 
 def result_of(night: Night, run: Run) -> dict[str, Any] | None:
     """The result file of a repetition, None if it has none."""
-    return _result(night.query_dir(run.query) / run.name)
-
-
-def _result(directory: Path) -> dict[str, Any] | None:
-    try:
-        content: dict[str, Any] = json.loads((directory / "result.json").read_text())
-    except FileNotFoundError:
-        return None
-    return content
+    return read_json(night.query_dir(run.query) / run.name / "result.json")
 
 
 def _wrong(
@@ -154,25 +135,17 @@ def _wrong(
     verification: Verification | None,
     store: Store,
 ) -> dict[Run, str]:
-    """Which repetitions did not produce the right rows, and what is wrong.
-
-    Those with the seeded slowdown have read other events, so their rows are nobody's.
-    """
+    """What is wrong with the rows of repetitions; the slowed ones have read other events."""
     if night.workload.recovery:  # each table is compared with the reference
         return {}
-    alike: dict[str, dict[Run, Mapping[str, Any]]] = {}
-    for run, result in results.items():
-        if run.arm != Arm.SLOWED:
-            alike.setdefault(result["formulation"], {})[run] = result
+    runs = [run for run in results if run.arm != Arm.SLOWED]
     found: dict[Run, str] = {}
-    for same in alike.values():
-        first = next(iter(same.values()))
+    for same in grouped(runs, lambda run: str(results[run]["formulation"])).values():
+        first = results[same[0]]
         expected = _verified(night, query, first, verification)
         expected = expected or _accepted(night, query, first, store)
-        produced = {
-            run: Produced(result["input_rows"], result["output_rows"], result["digest"])
-            for run, result in same.items()
-        }
+        names = ("input_rows", "output_rows", "digest")
+        produced = {run: Produced(*(results[run][name] for name in names)) for run in same}
         found |= faults(night.workload.events, produced, expected)
     return found
 
@@ -183,10 +156,10 @@ def _verified(
     """The verified result of the very events that were timed, for append queries."""
     if not (night.workload.verifies_the_timed_input and timed["output_mode"] == "append"):
         return None
-    result = _result(night.query_dir(query) / "verify")
+    result = read_json(night.query_dir(query) / "verify" / "result.json")
     if verification is None or not verification.success or not result or not result["digest"]:
         return None
-    return Expected(result["output_rows"], result["digest"], VERIFIED)
+    return Expected(result["output_rows"], result["digest"], "the verified result")
 
 
 def _accepted(night: Night, query: str, timed: Mapping[str, Any], store: Store) -> Expected | None:
@@ -198,9 +171,8 @@ def _accepted(night: Night, query: str, timed: Mapping[str, Any], store: Store) 
     baseline, ours = store.night(accepted.night_id), store.night(night.name)
     if (baseline.shape, baseline.jobs) != (ours.shape, ours.jobs):
         return None
-    for row in store.repetitions(baseline.id):
-        same = row.query == query and row.ok and row.formulation == timed["formulation"]
-        same = same and row.stage in JUDGED
+    for row in store.repetitions(baseline.id, [query]):
+        same = row.ok and row.formulation == timed["formulation"] and row.stage in JUDGED
         if same and row.digest is not None and row.output_rows is not None:
             return Expected(row.output_rows, row.digest, f"the baseline {baseline.id}")
     return None
@@ -214,7 +186,7 @@ def _absent(
     directory = night.query_dir(run.query)
     if has_failure(directory):
         reason = f"not run, because its cluster cannot be made whole: {read_failure(directory)}"
-    elif verification is None and _result(directory / "verify"):
+    elif verification is None and (directory / "verify" / "result.json").exists():
         reason = "not run, because the result could not be compared with the reference"
     elif verification is None:
         why = read_failure(directory / "verify")
@@ -257,8 +229,8 @@ def _measured(
             raise NexmarkError(stalled)
         size = night.slowed if run.arm == Arm.SLOWED else night.workload
         figures = source_figures(night, directory, size, read_rate(parsed, measurement))
-        figures |= recovery_figures(directory)
-        if (pace := paced_figures(directory)) is not None:
+        figures |= recovery_night.recovery_figures(directory)
+        if (pace := read_json(directory / paced_night.FIGURES)) is not None:
             if pace["invalid"]:
                 raise NexmarkError(pace["invalid"])
             figures |= {P50: pace["p50"], P99: pace["p99"]}
@@ -270,7 +242,7 @@ def _measured(
         kept |= event_log_parts(events, result, measurement)
     if run.arm == Arm.SLOWED:
         measurement = _as_if_fewer(measurement, night.workload.events)
-    if (splits := recovery_splits(directory)) is not None:
+    if (splits := read_json(directory / recovery_night.FIGURES)) is not None:
         kept["result"] = {**result, "batches": splits["batches"]}
     kept["series"] = found
     return RepetitionRecord(night.name, **kept, measurement=measurement, invalid=wrong)
@@ -311,7 +283,6 @@ def read_rate(result: RunResult, measurement: Measurement) -> float:
 def _as_if_fewer(measurement: Measurement, events: int) -> Measurement:
     """Return the repetition of a seeded slowdown: its additional events count as none."""
     names = ("cpu_s_per_mevent", "cpu_s_per_mevent_steady", "cpu_s_per_mevent_application")
-    found = {name: getattr(measurement, name) for name in names}
     more = measurement.events / events
-    costs: dict[str, Any] = {x: None if y is None else y * more for x, y in found.items()}
-    return dataclasses.replace(measurement, **costs)
+    found = {name: getattr(measurement, name) for name in names}
+    return dataclasses.replace(measurement, **{x: y and y * more for x, y in found.items()})

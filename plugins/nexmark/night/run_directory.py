@@ -44,12 +44,16 @@ def claim(path: Path, instance: int) -> dict[str, Any]:
     claims: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
     position = claims.setdefault(str(instance), len(claims))
     write_text(file, json.dumps(claims))
-    submission: dict[str, Any] = json.loads(path.read_text())[position]
-    return submission
+    return dict(json.loads(path.read_text())[position])
 
 
 def _claims(path: Path) -> Path:
     return path.with_name(f"{path.stem}-claims.json")
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """What an application has left in a file of JSON; None if it has left none."""
+    return dict(json.loads(path.read_text())) if path.exists() else None
 
 
 def note_application(night: Path, label: str, start: float, end: float) -> None:
@@ -58,12 +62,10 @@ def note_application(night: Path, label: str, start: float, end: float) -> None:
         file.write(json.dumps({"label": label, "start": start, "end": end}) + "\n")
 
 
-def overhead(night: Path) -> tuple[float, int]:
-    """Seconds without an application from the first one's start to the last one's end.
-
-    And how many of them were timed repetitions.
-    """
-    ran = _applications(night)
+def overhead(night: Path) -> tuple[float, int] | None:
+    """Seconds between the applications, and how many of these were timed; None if none ran."""
+    if not (ran := _applications(night)):
+        return None
     span = max(each["end"] for each in ran) - min(each["start"] for each in ran)
     timed = sum("rep-" in each["label"] for each in ran)
     return float(span - sum(each["end"] - each["start"] for each in ran)), timed
@@ -71,15 +73,13 @@ def overhead(night: Path) -> tuple[float, int]:
 
 def spans(night: Path) -> dict[str, tuple[float, float]]:
     """When each application was last started, and ended, by its label; in epoch seconds."""
-    try:
-        ran = _applications(night)
-    except FileNotFoundError:
-        return {}
+    ran = _applications(night)
     return {each["label"]: (float(each["start"]), float(each["end"])) for each in ran}
 
 
 def _applications(night: Path) -> list[dict[str, Any]]:
-    lines = (night / _APPLICATIONS).read_text(encoding="utf-8").splitlines()
+    path = night / _APPLICATIONS
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [json.loads(line) for line in lines]
 
 
@@ -190,10 +190,8 @@ def runs_of(night: Night, name: str) -> list[Run]:
     """The repetitions of a group, in the order they run."""
     if name != CONFIRMATION:
         return first_runs(night, name)
-    try:
-        return _PLAN.validate_json(_plan_path(night).read_bytes())
-    except FileNotFoundError:
-        return []
+    path = _plan_path(night)
+    return _PLAN.validate_json(path.read_bytes()) if path.exists() else []
 
 
 def plan_confirmation(night: Night, runs: Sequence[Run]) -> None:

@@ -56,19 +56,6 @@ class Samples:
         except NexmarkError as error:
             return cls(None, {}, str(error), path)
 
-    @classmethod
-    def so_far(cls, directory: Path, copies: Path) -> "Samples":
-        """From samplers that go on: this machine's in `directory`, the hosts' in `copies`.
-
-        How far the clocks are apart is not known before the samplers end, and is taken for nothing.
-        NexmarkError if they cannot be read.
-        """
-        from nexmark.measure.samples import read_samples
-
-        path = samples_path(directory)
-        hosts = {file: read_samples(file) for file in sorted(copies.glob("samples-*.jsonl"))}
-        return cls(read_samples(path), hosts, None, path)
-
     def series(self, application: str, label: str) -> "list[tuple[CpuSeries, Path]]":
         """The CPU of an application; where hosts are sampled, this machine has the driver only."""
         from nexmark.measure.cpu import application_cpu
@@ -128,12 +115,11 @@ def trouble(night: Night, directory: Path, result: "RunResult", samples: Samples
     names, period = _names(night), (result.start, result.end)
     try:
         work = read_executor_work(directory / "events", result.application_id)
+        size = {"executors": night.cluster.executors, "cores": night.cluster.executor_cores}
+        found = uneven(work, hosts, **size, period=period, names=names)
     except EventLogError:
-        return " | ".join(stalled([], hosts, period=period, names=names)) or None
-    size = {"executors": night.cluster.executors, "cores": night.cluster.executor_cores}
-    found = uneven(work, hosts, **size, period=period, names=names)
-    found += stalled(work, hosts, period=period, names=names)
-    return " | ".join(found) or None
+        work, found = [], []
+    return " | ".join([*found, *stalled(work, hosts, period=period, names=names)]) or None
 
 
 def measure_again(night: Night, submission: Mapping[str, Any]) -> bool:
@@ -141,9 +127,8 @@ def measure_again(night: Night, submission: Mapping[str, Any]) -> bool:
 
     A host that cannot be asked here is no reason: `record` looks at everything later.
     """
-    group = submission.get("sampled_with")
-    directory = Path(submission["directories"][0])
-    if group is None or dropped(directory) is not None:
+    group, directory = submission.get("sampled_with"), Path(submission["directories"][0])
+    if group is None or _note(directory).exists():
         return False
     try:
         found = _trouble_now(night, directory, str(group))
@@ -168,19 +153,23 @@ def _note(directory: Path) -> Path:
 
 
 def _trouble_now(night: Night, directory: Path, group: str) -> str | None:
-    """`trouble` by the samples so far; the samplers go on."""
-    from nexmark.measure.result_file import parse_result
+    """`trouble` by the samples so far; the samplers go on.
 
-    path = directory / "result.json"
+    How far the clocks are apart is not known before they end, and is taken for nothing.
+    """
+    from nexmark.measure.result_file import parse_result
+    from nexmark.measure.samples import read_samples
+
+    path, here = directory / "result.json", samples_path(night.query_dir(group))
     result = parse_result(json.loads(path.read_text()), str(path))
     with tempfile.TemporaryDirectory() as copies:
         night.spark_cluster.copy_samples(group, Path(copies))
-        samples = Samples.so_far(night.query_dir(group), Path(copies))
-        return trouble(night, directory, result, samples)
+        files = sorted(Path(copies).glob("samples-*.jsonl"))
+        samples = Samples(read_samples(here), {x: read_samples(x) for x in files}, None, here)
+    return trouble(night, directory, result, samples)
 
 
 def _names(night: Night) -> dict[str, str]:
-    """The host of each address that Spark knows."""
     if night.cluster.kind == "embedded":
         return {night.cluster.driver_address: socket.gethostname()}
     return {machine.address: name for name, machine in night.cluster.hosts.items()}

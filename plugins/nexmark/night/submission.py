@@ -1,19 +1,18 @@
 """The arguments of SparkSubmit for each kind of application of a night.
 
-A night is many short applications, and most of their time is the start of the driver: loading
-classes and compiling them. Two JVM options halve it, without touching what is measured:
+Most of the time of a short application is the start of its driver. Two JVM options halve it,
+without touching what is measured:
 
-- *A class archive* of the driver (JDK class data sharing), made by the first verification run of a
-  build and used by every driver after it, and by the executors of what is not timed. It changes how
-  classes are loaded, nothing else. Timed pairs use it only where both builds have one.
+- *A class archive* of the driver, made by the first verification run of a build and used by every
+  driver after it, and by the executors of what is not timed. It changes how classes are loaded,
+  nothing else. Timed pairs use it only where both builds have one.
 - *C1 only* in applications that are not timed: for a run of seconds the optimising compiler costs
   more than it gives.
 
-Executors of timed repetitions get no option at all, with two exceptions. Those that are recorded
-for flame graphs run with the flight recorder of the JDK, and count for nothing else. With the
-profile `quick`, whose figures are mostly the start of the JVM, they use the archive as well. The
-options are Spark's `defaultJavaOptions`, to which `extraJavaOptions` of a profile or an engine are
-added.
+Executors of timed repetitions get no option at all, except for the flight recorder, if they are
+recorded and count for nothing else, and for the archive with the profile `quick`, whose figures are
+mostly the start of the JVM. The options are Spark's `defaultJavaOptions`, to which
+`extraJavaOptions` of a profile or an engine are added.
 """
 
 import sys
@@ -23,21 +22,12 @@ from typing import Any
 
 from nexmark.cluster import OWNER_VARIABLE
 from nexmark.config import Size, profile_path
-from nexmark.engines.class_archive import ClassArchive
-from nexmark.engines.short_runs import C1, checkpoint_confs
+from nexmark.engines.short_runs import C1, ClassArchive, checkpoint_confs
 from nexmark.flames.jfr import RECORDER
 from nexmark.model import Arm, Stage
-from nexmark.night.kafka_input import (
-    NightKafka,
-    connection_of,
-    generator_arguments,
-    source_arguments,
-    source_confs,
-)
-from nexmark.night.paced_night import paced_arguments
+from nexmark.night import kafka_input, paced_night, recovery_night
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.private_confs import profile_confs, split
-from nexmark.night.recovery_night import kept_dir, recovery_arguments, recovery_confs
 from nexmark.night.run_directory import Run, group
 from nexmark.secrets import key_path
 from nexmark_jobs.redaction import KEY_VARIABLE, SPARK_REGEX
@@ -53,7 +43,6 @@ _EXECUTOR = "spark.executor.defaultJavaOptions"
 
 
 def _archive(night: Night, deployment: Deployment) -> ClassArchive:
-    """The class archive of a deployment."""
     home, conf_dir = Path(deployment.spark_home), night.spark_cluster.conf_dir
     return ClassArchive.of(home, deployment.spark_version, conf_dir)
 
@@ -92,10 +81,10 @@ def recorded_options(archive: ClassArchive | None) -> dict[str, str]:
 
 def dump_submission(night: Night, deployment: Deployment) -> dict[str, Any]:
     """The application that writes the events of the verification runs for the reference."""
-    arguments = generator_arguments(night, night.workload.verify)
+    arguments = kafka_input.generator_arguments(night, night.workload.verify)
     arguments += ["--out", str(night.events_dir), "--format", "parquet"]
     made = _submission(
-        night, deployment, "dump_events.py", arguments, name="dump_events", clear=night.events_dir
+        night, deployment, "dump_events.py", arguments, night.events_dir, name="dump_events"
     )
     return _untimed(made, night, deployment, may_make=False)
 
@@ -119,7 +108,7 @@ def shared_submission(
 ) -> dict[str, Any]:
     """The application that runs the verification runs of a plan (`verify_queries.py`)."""
     arguments, clear = ["--plan", str(plan), "--log", str(log)], night.directory / VERIFY
-    made = _submission(night, deployment, "verify_queries.py", arguments, name=VERIFY, clear=clear)
+    made = _submission(night, deployment, "verify_queries.py", arguments, clear, name=VERIFY)
     return _untimed(made, night, deployment, may_make=True)
 
 
@@ -127,21 +116,22 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
     """A timed repetition, with Spark's event log kept."""
     directory = night.query_dir(run.query) / run.name
     deployment = deployments.of(run.cluster_arm, run.query)
-    size = night.slowed if run.arm == Arm.SLOWED else night.workload
     if night.workload.is_paced:
         submission = _paced(night, deployment, run, directory)
     elif night.workload.recovery:
         submission = _killed(night, deployment, run, directory)
     else:
-        arm = run.cluster_arm
-        submission = _query(night, deployment, run.query, directory, size, "noop", arm=arm)
+        size, arm = night.slowed if run.arm == Arm.SLOWED else night.workload, run.cluster_arm
+        submission = _query(night, deployment, run.query, directory, size, "noop", arm)
     events = directory / "events"
     archives = {arm.build: _archive(night, arm) for arm in deployments.arms(run.query)}
     fair = all(archive.use() for archive in archives.values()) and not night.workload.recovery
     archive = archives[deployment.build] if fair else None
     if run.stage == Stage.PROFILED:
+        submission["recorded"] = run.cluster_arm
         submission["conf"] |= recorded_options(archive)
     else:
+        submission["sampled_with"] = group(run)
         here = night.cluster.kind == "embedded"
         quick = here and night.workload.conf_profile == QUICK
         submission["conf"] |= _timed_options(archive, quick_executors=quick)
@@ -153,10 +143,6 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
     }
     submission["directories"].append(str(events))
     submission["history_server"] = night.cluster.history_server
-    if run.stage == Stage.PROFILED:
-        submission["recorded"] = run.cluster_arm
-    else:
-        submission["sampled_with"] = group(run)
     return submission
 
 
@@ -175,23 +161,18 @@ def _query(
     arm: str = Arm.CANDIDATE,
 ) -> dict[str, Any]:
     arguments = [
-        *("--query", query, *source_arguments(night, size)),
+        *("--query", query, *kafka_input.source_arguments(night, size)),
         *("--sink", sink, "--result", str(directory / "result.json")),
         *("--conf-profile", night.conf_profile),
     ]
-    name = f"{query} {directory.name}"
-    return _submission(
-        night, deployment, "run_query.py", arguments, name=name, clear=directory, arm=arm
-    )
+    return _submission(night, deployment, "run_query.py", arguments, directory, arm=arm)
 
 
 def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
     """The query that runs while its task sends it events; one slot for the shuffle is enough."""
-    arguments = paced_arguments(night, run.query, directory, NightKafka.read(night).servers)
-    name, arm = f"{run.query} {run.name}", run.cluster_arm
-    submission = _submission(
-        night, deployment, "paced_query.py", arguments, name=name, clear=directory, arm=arm
-    )
+    servers, arm = kafka_input.NightKafka.read(night).servers, run.cluster_arm
+    arguments = paced_night.paced_arguments(night, run.query, directory, servers)
+    submission = _submission(night, deployment, "paced_query.py", arguments, directory, arm=arm)
     submission["conf"]["spark.sql.shuffle.partitions"] = "1"
     submission["conf"] |= night.slowed_confs if run.arm == Arm.SLOWED else {}
     submission["paced"] = run.query
@@ -199,14 +180,10 @@ def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> d
 
 
 def _killed(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
-    """The query that its task kills and starts again."""
-    kept = str(kept_dir(night, run.query, run.name))
-    arguments = recovery_arguments(night, run.query, run.name)
-    name, arm = f"{run.query} {run.name}", run.cluster_arm
-    submission = _submission(
-        night, deployment, "run_query.py", arguments, name=name, clear=directory, arm=arm
-    )
-    submission["conf"] = recovery_confs(night, deployment) | submission["conf"]
+    kept, arm = str(recovery_night.kept_dir(night, run.query, run.name)), run.cluster_arm
+    arguments = recovery_night.recovery_arguments(night, run.query, run.name)
+    submission = _submission(night, deployment, "run_query.py", arguments, directory, arm=arm)
+    submission["conf"] = recovery_night.recovery_confs(night, deployment) | submission["conf"]
     submission["directories"].append(kept)
     return submission | {"killed": run.query, "kept": kept, "arm": arm}
 
@@ -216,19 +193,20 @@ def _submission(
     deployment: Deployment,
     program: str,
     arguments: Sequence[str],
-    *,
-    name: str,
     clear: Path,
+    *,
+    name: str = "",
     arm: str = Arm.CANDIDATE,
 ) -> dict[str, Any]:
     """The arguments of the operator; plain data, since it passes through XCom.
 
-    `clear` is the directory that the application fills: it is emptied before every try. `renames`
-    are pairs of paths, renamed after it has succeeded. `secret_confs` has fingerprints: what stands
-    behind them is put into a file below `private` (see `private_confs`). A repetition that is only
-    for flame graphs has its arm in `recorded`: its failure is none of the night. Others have the
-    group of their samplers in `sampled_with`.
+    `clear` is the directory that the application fills: it is emptied before every try. A run of a
+    query has its name from there. `renames` are pairs of paths, renamed after it has succeeded.
+    `secret_confs` has fingerprints: what stands behind them is put into a file below `private` (see
+    `private_confs`). A repetition that is only for flame graphs has its arm in `recorded`: its
+    failure is none of the night. Others have the group of their samplers in `sampled_with`.
     """
+    name = name or f"{clear.parent.name} {clear.name}"
     cluster = night.clusters[arm]
     config = cluster.config
     spark_home = Path(deployment.spark_home)
@@ -243,7 +221,7 @@ def _submission(
     confs, secret = split(
         {
             **redaction,
-            **source_confs(night, deployment),
+            **kafka_input.source_confs(night, deployment),
             **(checkpoint_confs(deployment.spark_version) if short else {}),
             "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
             **night.engine.conf,
@@ -283,7 +261,7 @@ def _submission(
         },
         "conf": confs,
         "secret_confs": secret,
-        "kafka": connection_of(night),
+        "kafka": kafka_input.connection_of(night),
         "engine": night.engine.name,
         "private": str(cluster.scratch / "private"),
     }

@@ -3,18 +3,25 @@
     <run directory>/verify/        emptied before each try; why the application failed
     <run directory>/verify.json    the plan: what the application still has to run
     <run directory>/verify.jsonl   its log: which query has begun, is done, has failed
-    <run directory>/<query>/verification.json    what the expectations say of its output
+    <run directory>/<query>/verification.json           what the expectations say of its output
+    <run directory>/<query>/verify/verification.json    of a query that was checked early
 
 Verification is not timed, so a query needs no application of its own there. Two queries run at a
 time. If the application ends early (a JVM that exits, no memory), the next one runs the rest one by
 one: then the log says which query ends it. That query is left out, and another application runs the
 rest. The task `verify` of a query runs alone if the query is still not done then.
+
+These runs leave a core idle now and then, so the task that waits for them checks each query as soon
+as it is done. The task `expectations` of the query then takes what was found.
 """
 
 import json
-from collections.abc import Callable, Mapping
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -23,10 +30,15 @@ from nexmark.errors import NexmarkError
 from nexmark.home import write_text
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Night
-from nexmark.night.submission import shared_submission, verify_submission
+from nexmark.night.submission import VERIFY, shared_submission, verify_sink, verify_submission
+
+if TYPE_CHECKING:
+    from nexmark.expectations.suites import ValidationOutcome
 
 DONE = ""
 _NAME, _PLAN, _LOG = "verification.json", "verify.json", "verify.jsonl"
+_POLL_S = 0.5
+_LOWEST = 19
 
 
 class Verification(Model):
@@ -41,17 +53,6 @@ class Verification(Model):
     evaluated: int = 0
     statistics: Mapping[str, float | int | None] = Field(default_factory=dict)
 
-    def with_boundary(self, boundary: "Verification") -> "Verification":
-        """This verification merged with the verification over the boundary events."""
-        failures = (f"over the boundary events: {failure}" for failure in boundary.failures)
-        numbers = {f"boundary_{name}": value for name, value in boundary.statistics.items()}
-        return Verification(
-            success=self.success and boundary.success,
-            failures=(*self.failures, *failures),
-            evaluated=self.evaluated + boundary.evaluated,
-            statistics={**self.statistics, **numbers},
-        )
-
     def write(self, directory: Path) -> None:
         """Write it into the query's directory."""
         directory.mkdir(parents=True, exist_ok=True)
@@ -64,11 +65,6 @@ class Verification(Model):
             return cls.model_validate_json((directory / _NAME).read_text())
         except FileNotFoundError:
             return None
-
-    @staticmethod
-    def remove(directory: Path) -> None:
-        """Remove what `write` has written there."""
-        (directory / _NAME).unlink()
 
 
 def plan_together(night: Night, deployment: Deployment) -> dict[str, Any]:
@@ -139,9 +135,8 @@ def _begun(night: Path) -> list[str]:
 
 
 def _note(night: Path, query: str, state: str, reason: str = "") -> None:
-    line = {"query": query, "state": state, "reason": reason}
     with (night / _LOG).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+        file.write(json.dumps({"query": query, "state": state, "reason": reason}) + "\n")
 
 
 def _newest(night: Path) -> dict[str, Mapping[str, Any]]:
@@ -151,3 +146,97 @@ def _newest(night: Path) -> dict[str, Mapping[str, Any]]:
     except FileNotFoundError:
         return {}
     return {each["query"]: each for each in map(json.loads, lines)}
+
+
+def verify(night: Night, query: str) -> Verification:
+    """Return the expectations' outcome on both outputs of the verification run."""
+    from nexmark.expectations.suites import validate, validate_boundary
+
+    how = (night.directory / "data_docs", verify_sink(query))
+    made = _outcome(validate, query, night.verified_dir(query), night.events_dir, *how)
+    boundary = _outcome(validate_boundary, query, night.boundary_dir(query), *how)
+    failures = (f"over the boundary events: {failure}" for failure in boundary.failures)
+    numbers = {f"boundary_{name}": value for name, value in boundary.statistics.items()}
+    return Verification(
+        success=made.success and boundary.success,
+        failures=(*made.failures, *failures),
+        evaluated=made.evaluated + boundary.evaluated,
+        statistics={**made.statistics, **numbers},
+    )
+
+
+def _outcome(check: "Callable[..., ValidationOutcome]", *arguments: object) -> Verification:
+    """The outcome of a check; wrong if it cannot be made."""
+    from nexmark.expectations.contract import ExpectationsError
+
+    try:
+        found = check(*arguments)
+    except ExpectationsError as error:
+        return Verification(success=False, failures=(str(error),))
+    return Verification(
+        success=found.success,
+        failures=found.failures,
+        evaluated=found.expectations_evaluated,
+        statistics=found.statistics,
+    )
+
+
+def result_line(query: str, verification: Verification) -> str:
+    """One line on the outcome."""
+    if not verification.success:
+        return f"{query} is wrong: {' | '.join(verification.failures)}"
+    rows, more = (verification.statistics.get(name) for name in ("rows", "boundary_rows"))
+    return (
+        f"{query} verify: {rows} rows, and {more} over the boundary events, equal the reference, "
+        f"{verification.evaluated} expectations"
+    )
+
+
+@contextmanager
+def checked_early(night: Night) -> Iterator[None]:
+    """Check each query that is done within the context, and all of them if it ends well."""
+    over, given_up = threading.Event(), threading.Event()
+    thread = threading.Thread(target=_check_all, args=(night, over, given_up), daemon=True)
+    thread.start()
+    try:
+        yield
+    except BaseException:
+        given_up.set()
+        raise
+    over.set()
+    thread.join()
+
+
+def take(night: Night, query: str) -> Verification | None:
+    """The outcome that was found early, None without one; the next call finds none.
+
+    So a task that is cleared in Airflow checks the query by itself.
+    """
+    found = Verification.read(_early(night, query))
+    (_early(night, query) / _NAME).unlink(missing_ok=True)
+    return found
+
+
+def _early(night: Night, query: str) -> Path:
+    """Where an early outcome is: every try of the run empties it."""
+    return night.query_dir(query) / VERIFY
+
+
+def _check_all(night: Night, over: threading.Event, given_up: threading.Event) -> None:
+    """Check what is done until it is `over`, then the rest; at most one more once `given_up`.
+
+    It takes only what CPU time the runs leave.
+    """
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST)
+    left = [query for query in night.queries if Verification.read(_early(night, query)) is None]
+    while left and not given_up.is_set():
+        last, states = over.is_set(), outcomes(night.directory)
+        if query := next((query for query in left if states.get(query) == DONE), None):
+            verification = verify(night, query)
+            verification.write(_early(night, query))
+            say(result_line(query, verification))
+            left.remove(query)
+        elif last:
+            return
+        else:
+            over.wait(_POLL_S)

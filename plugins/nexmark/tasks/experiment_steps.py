@@ -85,7 +85,6 @@ def _runs(trial: "Trial", pairs: int) -> "tuple[list[ArmRun], dict[str, str]]":
 
 
 def _trials() -> "list[Trial]":
-    """All trials of the run."""
     from nexmark.config import load
     from nexmark.engines import resolve
     from nexmark.experiments.experiment_run import trials_of

@@ -16,13 +16,14 @@ from nexmark.engines import Build, BuildError, java_problem, resolve
 from nexmark.errors import NexmarkError
 from nexmark.guard import command_of_environment
 from nexmark.model import Arm
+from nexmark.night.kafka_input import fill_topics, remove_topics
 from nexmark.night.night_progress import say
 from nexmark.night.paced_night import events_of
 from nexmark.night.plan import Deployment, Deployments, Night, deploy_jobs
 from nexmark.night.submission import dump_submission
 from nexmark.night.verification import Verification
 from nexmark.tasks import current_night, failing, results
-from nexmark.tasks.sampling import fill_topics, remove_topics
+from nexmark.tasks.sampling import kafka_of
 from nexmark_jobs.host.facts import brief
 
 #: The user that `DAG.test()` runs as: there the whole night is one process.
@@ -132,9 +133,7 @@ def record_night(night: Night, deployments: Deployments) -> None:
 
 
 def start_cluster() -> dict[str, Any]:
-    """Start the candidate's master and workers and wait until all are ready.
-
-    Where the workload reads Kafka, fill the topics of the night as well.
+    """Start the clusters and wait until all are ready; fill the topics of a night of Kafka.
 
     Returns the submission with which SparkSubmit dumps the events of the verification runs.
     """
@@ -146,7 +145,7 @@ def start_cluster() -> dict[str, Any]:
     _start(night, Arm.CANDIDATE, deployments.candidate)
     note_hosts(night)
     with failing(NexmarkError):
-        fill_topics(night, deployments)
+        fill_topics(night, deployments, kafka_of(night))
     return dump_submission(night, deployments.candidate)
 
 
@@ -166,15 +165,13 @@ def heal(night: Night, query: str) -> None:
     baseline build. The night keeps its lease meanwhile: no other night gets in between.
     """
     deployments = Deployments.read(night)
-    mine = _lease(night)
     for arm in night.arms:
         if arm != Arm.CANDIDATE and query not in night.against:
             continue
         deployment, cluster = deployments.of(arm, query), night.clusters[arm]
         with failing(ClusterError):
-            cluster.claim(mine, _is_active)
-            trouble = cluster.trouble_with(deployment.spark_release)
-            if not trouble:
+            cluster.claim(_lease(night), _is_active)
+            if not (trouble := cluster.trouble_with(deployment.spark_release)):
                 continue
             if cluster.started:
                 say(f"cluster {cluster.config.name}: {trouble}; restarting it")
@@ -199,7 +196,8 @@ def stop_cluster() -> None:
     mine = _lease(night)
     problems = []
     try:
-        remove_topics(night)
+        if kafka := kafka_of(night):
+            remove_topics(night, kafka)
     except NexmarkError as error:
         problems.append(str(error))
     try:

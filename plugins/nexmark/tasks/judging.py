@@ -18,7 +18,7 @@ them in it:
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowFailException
@@ -81,10 +81,6 @@ def _gauge(name: str, value: float | None, parts: list[str], tags: Mapping[str, 
         stats.gauge(".".join([PREFIX, *(_UNSAFE.sub("_", part) for part in parts)]), value)
 
 
-#: The name of a pair set of the self-test in the results database, by its arm.
-SELF_TESTS: Mapping[str, Literal["aa", "slowdown"]] = {Arm.CONTROL: "aa", Arm.SLOWED: "slowdown"}
-
-
 def judge() -> None:
     """Judge every query as the mode of the night says, and record the verdicts."""
     night = current_night()
@@ -111,16 +107,14 @@ def _record(night: Night, store: "Store", verdicts: "Sequence[QueryVerdict]") ->
 
 
 def _judge_by_bounds(night: Night, store: "Store") -> "list[QueryVerdict]":
-    """Compare the medians with the accepted run's medians."""
     from nexmark.verdict.bounds import judge as judge_queries
     from nexmark.verdict.eligibility import source_bound
 
-    place = (night.engine.name, night.workload.name, night.cluster.name)
     measured = store.paired_night(night.name)
     return judge_queries(
         night.queries,
         store.arms(night.name),
-        store.baseline(*place),
+        store.baseline(night.engine.name, night.workload.name, night.cluster.name),
         measured.invalid,
         night.gate,
         workload=night.workload.name,
@@ -146,10 +140,11 @@ def _judge_by_gate(night: Night, store: "Store") -> None:
         tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
         judged = judge_night(tested, earlier, gate)
         (found,) = (x for x in judged if (x.query, x.metric) == (query, gate.metric))
+        slowed = arm == Arm.SLOWED
         made = SelfTestRow(
-            kind=SELF_TESTS[arm],
+            kind="slowdown" if slowed else "aa",
             query=query,
-            size=1 + gate.self_test if arm == Arm.SLOWED else 1.0,
+            size=1 + gate.self_test if slowed else 1.0,
             value=found.value.value,
             **{name: getattr(found, name) for name in ("ratio", "lo", "hi")},
             gate_version=gate.version,
@@ -199,11 +194,9 @@ def report() -> dict[str, Any]:
 
 
 def _overhead(night: Night) -> str:
-    """Return the night's time around its applications: samplers, expectations, Airflow itself."""
-    try:
-        seconds, repetitions = overhead(night.directory)
-    except FileNotFoundError:
+    if (found := overhead(night.directory)) is None:
         return "harness: no application ran"
+    seconds, repetitions = found
     return (
         f"harness: {seconds:.0f} s around the applications, {seconds / max(repetitions, 1):.1f} s "
         "per timed repetition"

@@ -71,7 +71,6 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
 
 
 def _compared(night: Night) -> dict[str, list[str]]:
-    """The queries that are compared with each build."""
     compared = [x for x in night.queries if x in night.against or night.mode == "paired"]
     nothing = "nothing, for there is no accepted build"
     return grouped(compared, lambda query: str(night.against.get(query, nothing)))

@@ -19,27 +19,14 @@ from airflow.sdk.exceptions import (
 
 from nexmark.config import KNOWN_QUERIES
 from nexmark.model import Arm, Stage, grouped, metric_of
-from nexmark.night import profiling
-from nexmark.night.checking import result_line, take, verify
+from nexmark.night import profiling, run_directory
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
 from nexmark.night.repetitions import repetition_records
-from nexmark.night.run_directory import (
-    CONFIRMATION,
-    Run,
-    clear_failure,
-    first_runs,
-    fresh_runs,
-    in_sequence,
-    plan_confirmation,
-    position,
-    recorded_runs,
-    runs_of,
-    write_failure,
-)
+from nexmark.night.run_directory import CONFIRMATION, Run
 from nexmark.night.sampled import dropped
 from nexmark.night.submission import repetition_submission, verify_submission
-from nexmark.night.verification import Verification, plan_together
+from nexmark.night.verification import Verification, plan_together, result_line, take, verify
 from nexmark.tasks import current_night, results
 from nexmark.tasks.infrastructure import heal
 from nexmark.tasks.sampling import canary_records
@@ -75,19 +62,19 @@ def plan(query: str) -> list[dict[str, Any]]:
     The cluster is made whole first: what died under the query before is not to hurt this one.
     """
     night = current_night()
-    clear_failure(night.query_dir(query))
+    run_directory.clear_failure(night.query_dir(query))
     try:
         heal(night, query)
     except AirflowException as error:
-        write_failure(night.query_dir(query), str(error))
+        run_directory.write_failure(night.query_dir(query), str(error))
         raise
     deployments = Deployments.read(night)
     instance = get_current_context()["ti"]
     verify = verify_submission(night, deployments.candidate, query)
     instance.xcom_push(key=VERIFY_KEY, value=verify)
-    runs = first_runs(night, query)
+    runs = run_directory.first_runs(night, query)
     submissions = [repetition_submission(night, deployments, run) for run in runs]
-    return in_sequence(night.query_dir(query) / "sequence.json", submissions)
+    return run_directory.in_sequence(night.query_dir(query) / "sequence.json", submissions)
 
 
 def expectations(query: str) -> None:
@@ -114,9 +101,9 @@ def record(query: str) -> None:
         if verification is not None:
             store.record_validation(ValidationRecord(night.name, query, **dict(verification)))
         store.record_canary(night.name, canary_records(night, query))
-        for made in repetition_records(night, first_runs(night, query), store):
+        for made in repetition_records(night, run_directory.first_runs(night, query), store):
             store.record_repetition(made)
-            say(f"{position(night, query)} {summary(made, night)}")
+            say(f"{run_directory.position(night, query)} {summary(made, night)}")
 
 
 def summary(made: "RepetitionRecord", night: Night) -> str:
@@ -160,10 +147,10 @@ def suspects() -> list[dict[str, Any]]:
         recorded = profiling.can_record(night, found)
         for query, arms in found.items():
             say(f"{query}: looks changed ({', '.join(arms)}), is measured again")
-            plan += fresh_runs(night, query, [*arms, Arm.BASELINE])
+            plan += run_directory.fresh_runs(night, query, [*arms, Arm.BASELINE])
             if recorded and Arm.CANDIDATE in arms:
-                plan += recorded_runs(night, query)
-    plan_confirmation(night, plan)
+                plan += run_directory.recorded_runs(night, query)
+    run_directory.plan_confirmation(night, plan)
     if not plan:
         names = [str(name) for name in get_current_context()["dag"].task_ids]
         skipped = [name for name in names if name.startswith(f"{CONFIRMATION}.")]
@@ -173,7 +160,7 @@ def suspects() -> list[dict[str, Any]]:
     submissions = [
         repetition_submission(night, deployments, run) | {"heal": run.query} for run in plan
     ]
-    return in_sequence(night.query_dir(CONFIRMATION) / "sequence.json", submissions)
+    return run_directory.in_sequence(night.query_dir(CONFIRMATION) / "sequence.json", submissions)
 
 
 def suspect_arms(night: Night, store: "Store") -> dict[str, list[str]]:
@@ -195,11 +182,11 @@ def record_confirmation() -> None:
     """Record every fresh repetition that was planned."""
     night = current_night()
     # Apart: what was recorded has no say in which results are right.
-    runs = runs_of(night, CONFIRMATION)
+    runs = run_directory.runs_of(night, CONFIRMATION)
     apart = grouped(runs, lambda run: (run.query, run.stage == Stage.PROFILED))
     with results() as store:
         store.record_canary(night.name, canary_records(night, CONFIRMATION))
         for own in apart.values():
             for made in repetition_records(night, own, store):
                 store.record_repetition(made)
-                say(f"{position(night, made.query)} {summary(made, night)}")
+                say(f"{run_directory.position(night, made.query)} {summary(made, night)}")

@@ -69,11 +69,7 @@ def _kept() -> Path:
 
 
 def judge_stage() -> list[dict[str, str]]:
-    """Judge the stage by its night, and show the rollout; red if the stage is.
-
-    Returns:
-        The params of the run of the next stage; empty after the last.
-    """
+    """Judge the stage, red if it is; returns the params of the run of the next one, if any."""
     from nexmark.rollout.rolling import judged, remedy, stopped_by, table, way_back, write_page
     from nexmark.rollout.state import Rollout
 

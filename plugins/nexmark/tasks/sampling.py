@@ -141,23 +141,10 @@ def _stop_here(night: Night, query: str) -> None:
 def kafka_problem(night: Night) -> str:
     """Return why the night cannot have its topics in the Kafka of its connection, or ''."""
     try:
-        kafka = _kafka_of(night)
+        kafka = kafka_of(night)
     except (NexmarkError, AirflowNotFoundException) as error:
         return str(error)
     return "" if kafka is None else kafka.problem()
-
-
-def fill_topics(night: Night, deployments: Deployments) -> None:
-    """Write the events to the topics; on the embedded cluster, start a broker first."""
-    if night.workload.source == "kafka":
-        kafka_input.fill_topics(night, deployments, _kafka_of(night), say)
-
-
-def remove_topics(night: Night) -> None:
-    """Remove the topics of the night from a Kafka that it did not start."""
-    if (kafka := _kafka_of(night)) is not None:
-        kafka_input.remove_topics(night, kafka)
-        say("the topics of this night are removed")
 
 
 @contextlib.contextmanager
@@ -169,7 +156,7 @@ def events_beside(night: Night, submission: Mapping[str, Any]) -> Iterator[None]
     from nexmark.kafka.topics import KafkaCluster
     from nexmark.night.paced_night import sent_to
 
-    kafka = _kafka_of(night) or KafkaCluster(kafka_input.NightKafka.read(night).servers)
+    kafka = kafka_of(night) or KafkaCluster(kafka_input.NightKafka.read(night).servers)
     place = Path(submission["directories"][0])
     with failing(NexmarkError), sent_to(night, kafka, submission["paced"], place):
         yield
@@ -184,8 +171,8 @@ def kafka_confs(connection: str | None) -> dict[str, str]:
     return spark_confs(_settings(connection))
 
 
-def _kafka_of(night: Night) -> "KafkaCluster | None":
-    """The Kafka of the cluster's connection; None on the embedded cluster."""
+def kafka_of(night: Night) -> "KafkaCluster | None":
+    """The Kafka of the cluster's connection, if the night reads it; else None."""
     connection = kafka_input.connection_of(night)
     if connection is None:
         return None

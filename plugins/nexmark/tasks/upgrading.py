@@ -8,7 +8,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from nexmark.config import paths
 from nexmark.night.night_progress import say
-from nexmark.night.plan import Deployments, Night
+from nexmark.night.plan import Deployments
 from nexmark.tasks import current_night, results
 from nexmark_jobs.host.leases import write_whole
 
@@ -25,7 +25,7 @@ def compatibility() -> None:
 
     A check that does not end counts as not known, which is red.
     """
-    from nexmark.compatibility import as_json, matrix
+    from nexmark.compatibility import ApplicationError, as_json, matrix
     from nexmark.compatibility.upgrade import upgrades, why_not
 
     night = current_night()
@@ -39,36 +39,28 @@ def compatibility() -> None:
     with results() as store:
         store.record_compatibility(night.name, list(records.values()))
     for one in planned:
-        checked, made = checked_upgrade(night, one)
-        found += checked
+        versions = f"{one.baseline.spark_version} to {one.candidate.spark_version}"
+        say(f"compatibility: {', '.join(one.queries)} from Spark {versions} and back")
+        try:
+            checked = one.check(night, say)
+            made = records_of(one.baseline.build, checked)
+            found += checked
+        except ApplicationError as error:  # Spark does not start
+            made = not_known(one, str(error))
         records = {query: x for query, x in records.items() if query not in one.queries}
         records |= {x.query: x for x in made}
-    told = json.dumps(as_json(found), indent=1) + "\n"
-    write_whole(night.directory / paths.COMPATIBILITY, told)
+    write_whole(night.directory / paths.COMPATIBILITY, json.dumps(as_json(found), indent=1) + "\n")
     with results() as store:
         store.record_compatibility(night.name, list(records.values()))
     if found:
         say(matrix(found))
     if red := [x for x in records.values() if x.red]:
-        for record in red:
-            say(plans_of(record))
+        for x in red:
+            plans = {"baseline": x.baseline_plan, "candidate": x.candidate_plan}
+            told = (f"{x.query}, plan of the {arm}:\n{plan or '-'}" for arm, plan in plans.items())
+            say("\n".join(told))
         named = " | ".join(f"{x.query} {x.outcome}: {x.reason}" for x in red)
         raise AirflowFailException(f"running queries do not survive: {named}")
-
-
-def checked_upgrade(
-    night: Night, one: "Upgrade"
-) -> "tuple[list[Compatibility], list[CompatibilityRecord]]":
-    """Return the findings on queries and their records; not known where Spark does not start."""
-    from nexmark.compatibility import ApplicationError
-
-    versions = f"{one.baseline.spark_version} to {one.candidate.spark_version}"
-    say(f"compatibility: {', '.join(one.queries)} from Spark {versions} and back")
-    try:
-        found = one.check(night, say)
-    except ApplicationError as error:
-        return [], not_known(one, str(error))
-    return found, records_of(one.baseline.build, found)
 
 
 def records_of(baseline: str, found: "Sequence[Compatibility]") -> "list[CompatibilityRecord]":
@@ -103,9 +95,3 @@ def not_known(one: "Upgrade", reason: str) -> "list[CompatibilityRecord]":
         CompatibilityRecord(query, one.baseline.build, Class.UNKNOWN, True, reason)
         for query in one.queries
     ]
-
-
-def plans_of(record: "CompatibilityRecord") -> str:
-    """Both plans of a query, for the log."""
-    plans = (("baseline", record.baseline_plan), ("candidate", record.candidate_plan))
-    return "\n".join(f"{record.query}, plan of the {arm}:\n{plan or '-'}" for arm, plan in plans)

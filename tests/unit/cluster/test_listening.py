@@ -16,7 +16,7 @@ import pytest
 
 from nexmark.cluster import ClusterError
 from nexmark.cluster.hosts.host import Host, program_command, program_input, program_result
-from nexmark.cluster.inspection.inspection import listening
+from nexmark.cluster.inspection import listening
 from nexmark.config import SshCluster, load
 from nexmark_jobs.host.ports import is_free
 from nexmark_jobs.host.processes import end, start_detached

@@ -26,7 +26,7 @@ from nexmark.cluster import (
     open_cluster,
 )
 from nexmark.config import EmbeddedCluster
-from nexmark.engines.class_archive import ClassArchive
+from nexmark.engines.short_runs import ClassArchive
 from nexmark.model import Arm
 from nexmark_jobs.host.ports import is_free, listener
 from nexmark_jobs.host.processes import end, owned, start_detached

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.cluster.inspection.requirements import (
+from nexmark.cluster.inspection import (
     HostReport,
     Inspection,
     judge,

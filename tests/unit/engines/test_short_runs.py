@@ -9,8 +9,7 @@ from zipfile import ZipFile
 import pytest
 
 from nexmark.engines import Build, local_environment
-from nexmark.engines.class_archive import ClassArchive
-from nexmark.engines.short_runs import C1, checkpoint_confs, untimed_options
+from nexmark.engines.short_runs import C1, ClassArchive, checkpoint_confs, untimed_options
 
 
 def test_an_untimed_application_uses_the_archive_that_a_night_has_made(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from nexmark.cluster.hosts.samplers import RECORDING
-from nexmark.engines.class_archive import ClassArchive
 from nexmark.engines.prerequisites import java_program
+from nexmark.engines.short_runs import ClassArchive
 from nexmark.errors import NexmarkError
 from nexmark.flames.jfr import TRUNCATED, Sample, parse, read_samples
 from nexmark.night.submission import recorded_options

@@ -11,9 +11,9 @@ import pytest
 from nexmark.config import load
 from nexmark.expectations.checks import invariants
 from nexmark.expectations.events import open_events
-from nexmark.night.checking import checked_early, take, verify
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
+from nexmark.night.verification import checked_early, take, verify
 from nexmark_jobs import boundary
 from tests.expectations.event_builders import RECORDED
 from tests.expectations.wrong_engines import right_sql

@@ -113,14 +113,11 @@ class _Archive:
 
     def agreed(self, length: int, sha256: str) -> int:
         """Returns `length` if the first `length` bytes have this hash, else 0."""
-        if length == 0 or length > self.description["bytes"]:
+        if not 0 < length <= self.description["bytes"]:
             return 0
-        hashed, left = hashlib.sha256(), length
-        for data in self.chunks(0):
-            hashed.update(data[:left])
-            left -= len(data)
-            if left <= 0:
-                break
+        hashed, descriptor = hashlib.sha256(), self._made().fileno()
+        for offset in range(0, length, _CHUNK):
+            hashed.update(os.pread(descriptor, min(_CHUNK, length - offset), offset))
         return length if hashed.hexdigest() == sha256 else 0
 
     def chunks(self, offset: int) -> Iterator[bytes]:

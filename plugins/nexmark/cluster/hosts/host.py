@@ -18,15 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nexmark.cluster.hosts.ssh import (
-    DEAD_LINK_S,
-    WINDOW_BYTES,
-    HostError,
-    HostUnreachable,
-    connect,
-    is_alive,
-    words,
-)
+from nexmark.cluster.hosts import ssh
+from nexmark.cluster.hosts.ssh import HostError, HostUnreachable
 from nexmark_jobs.host import leases, ports, processes
 
 if TYPE_CHECKING:
@@ -46,10 +39,7 @@ _LIBRARY = (processes, leases, ports)
 
 
 def program_command(python: str) -> list[str]:
-    """Returns the command that runs the program on its standard input.
-
-    It runs without site-packages: a program can import only the standard library.
-    """
+    """The command that runs the program on its standard input, with the standard library only."""
     return [python, "-I", "-S", "-c", _LOADER]
 
 
@@ -61,10 +51,7 @@ def program_input(program: ModuleType, request: Mapping[str, Any]) -> bytes:
 
 
 def program_result(output: bytes) -> dict[str, Any]:
-    """Returns the result in the output of a program; ValueError if there is none.
-
-    Earlier output, for example of the host's shell, is ignored.
-    """
+    """The result, in the last line that a program printed; ValueError if there is none."""
     lines = output.strip().splitlines()
     result = json.loads(lines[-1]) if lines else None
     if not isinstance(result, dict):
@@ -161,7 +148,9 @@ class Host:
             transport = client.get_transport()
             if transport is None:
                 raise EOFError
-            channel = transport.open_session(window_size=WINDOW_BYTES, timeout=DEAD_LINK_S + 5)
+            channel = transport.open_session(
+                window_size=ssh.WINDOW_BYTES, timeout=ssh.DEAD_LINK_S + 5
+            )
             channel.exec_command(bounded)
             status, errors = _converse(channel, stdin, sink, deadline)
         except TimeoutError:
@@ -177,7 +166,7 @@ class Host:
             if channel is not None:
                 channel.close()
         if status < 0:
-            if not is_alive(client):
+            if not ssh.is_alive(client):
                 self.close()
                 raise self._lost(what, None)
             raise HostError(f"host {self.name}: {what} was killed by a signal; see its system log")
@@ -185,7 +174,7 @@ class Host:
             raise self._failed(what, status, errors, timeout_s)
 
     def _lost(self, what: str, error: Exception | None) -> HostUnreachable:
-        why = f" ({words(error)})" if error and words(error) else ""
+        why = f" ({said})" if (said := ssh.words(error)) else ""
         return HostUnreachable(
             f"host {self.name}: the connection was lost during {what}{why}; "
             "see that the host, its sshd and the network are up, then try again"
@@ -204,10 +193,9 @@ class Host:
         return HostError(f"host {self.name}: {what}: {last}")
 
     def _client(self) -> "paramiko.SSHClient":
-        """The open connection, or a new one."""
-        if self._connected is None or not is_alive(self._connected):
+        if self._connected is None or not ssh.is_alive(self._connected):
             self.close()
-            self._connected = connect(self.name, self.connection_id)
+            self._connected = ssh.connect(self.name, self.connection_id)
         return self._connected
 
 

@@ -126,10 +126,7 @@ def executor_of(path: str) -> str:
 def wait_until_whole(
     look: Callable[[], Found], executors: int, wait_s: float = _WAIT_S, poll_s: float = _LOOK_POLL_S
 ) -> Found:
-    """Waits until every executor has finished its recording; returns the findings of `look`.
-
-    ClusterError if one has not after `wait_s`.
-    """
+    """What `look` finds when all executors have finished; ClusterError if one has not in time."""
     deadline = time.monotonic() + wait_s
     before: Found | None = None
     while True:

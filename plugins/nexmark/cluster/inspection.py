@@ -1,14 +1,33 @@
-"""The report on a host: its facts (`nexmark_jobs.host.facts`) held against what a night needs."""
+"""Inspects the hosts of a cluster before anything is copied: one table, all problems at once.
 
+The facts of a host (`nexmark_jobs.host.facts`) are held against what a night needs.
+"""
+
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from platform import python_version
 from typing import Any
 
+from nexmark.cluster.hosts.host import Host, on_all
+from nexmark.cluster.hosts.samplers import clock_offset
 from nexmark.cluster.hosts.ssh import HostError
+from nexmark.cluster.lease import ClusterError
 from nexmark.config import SshCluster
+from nexmark.config.clusters import PORTS
 from nexmark.config.fields import mebibytes
+from nexmark.model import Arm
 from nexmark.terminal import columns
+from nexmark_jobs.host import facts
+
+#: Free disk space that a night needs: a build, packed and unpacked; state and shuffle files.
+ROOT_BYTES, LOCAL_BYTES, SHARED_BYTES = 2 * 10**9, 2 * 10**9, 10**9
+#: If other programs use more cores of a host than this, its figures are worthless.
+BUSY_CORES = 0.5
+
+_PERFORMANCE = ("performance", None)
+_CALL_S = 40
 
 
 @dataclass
@@ -50,12 +69,101 @@ class Inspection:
         return columns(["host", *names], rows)
 
 
-#: Free disk space that a night needs: a build, packed and unpacked; state and shuffle files.
-ROOT_BYTES, LOCAL_BYTES, SHARED_BYTES = 2 * 10**9, 2 * 10**9, 10**9
-#: If other programs use more cores of a host than this, its figures are worthless.
-BUSY_CORES = 0.5
+def inspect(
+    config: SshCluster, hosts: Sequence[Host], mark: str, java: Sequence[int]
+) -> Inspection:
+    """Look at all `hosts` at once.
 
-_PERFORMANCE = ("performance", None)
+    `mark` is the prefix of the mark in the environment of our processes; `java` are the accepted
+    versions of the JDK.
+    """
+    token = secrets.token_hex(8)
+    shared = Path(config.shared)
+    ours = f".nexmark-check-{token}-here"
+    here = _write_token(shared / ours, token)
+    names = {host.name: f".nexmark-check-{token}-{host.name}" for host in hosts}
+    found = on_all(hosts, lambda host: _facts(config, host, mark, {names[host.name]: token}))
+    judged = {name: x for name, x in found.items() if not isinstance(x, HostError)}
+    reached = [host for host in hosts if host.name in judged]
+    expected = {ours: token} | {names[name]: token for name in judged}
+    seen = on_all(reached, lambda host: _shared(config, host, "read", list(expected)))
+    here = here or _missing_here(shared, expected)
+    on_all(reached, lambda host: _shared(config, host, "remove", [names[host.name]]))
+    for left in (shared / ours, *shared.glob(f".nexmark-check-{token}-*")):
+        left.unlink(missing_ok=True)  # also of a host that was lost meanwhile
+    reports = tuple(HostReport(host.name) for host in hosts)
+    for report in reports:
+        if report.host in judged:
+            judge(config, report, judged[report.host], java)
+            judge_shared(config, report, seen[report.host], expected, here)
+        else:
+            report.note("connection", "no")
+            report.problems.append(str(found[report.host]))
+    judge_alike(reports, judged)
+    return Inspection(reports)
+
+
+def _facts(config: SshCluster, host: Host, mark: str, token: Mapping[str, str]) -> dict[str, Any]:
+    arms = [ports_of(config.of_arm(arm), host.name) for arm in (Arm.CANDIDATE, Arm.BASELINE)]
+    request = {
+        "java_home": config.java_home,
+        "directories": [config.root, config.local_dir, config.shared],
+        "ports": arms[0] | arms[1],
+        "mark": mark,
+        "shared": {"directory": config.shared, "write": token},
+    }
+    answer = host.call(facts, request, timeout_s=_CALL_S)
+    answer["clock_offset"], answer["clock_uncertainty"] = clock_offset(host)
+    return answer
+
+
+def _shared(config: SshCluster, host: Host, do: str, names: list[str]) -> dict[str, Any]:
+    request = {"shared": {"directory": config.shared, do: names}, "busy_window_s": 0}
+    return dict(host.call(facts, request, timeout_s=_CALL_S)["shared"])
+
+
+def _write_token(path: Path, token: str) -> str:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(token)
+    except OSError as error:
+        return f"{path.parent} cannot be written on this machine ({error.strerror}); mount it here"
+    return ""
+
+
+def _missing_here(shared: Path, expected: Mapping[str, str]) -> str:
+    hidden = [name for name in expected if not (shared / name).exists()]
+    if not hidden or len(hidden) < len(expected) - 1:
+        return ""  # if a single host does not share the directory, the report of that host says so
+    return f"this machine does not see what hosts write into {shared}; mount the same one here"
+
+
+def listening(config: SshCluster, hosts: Sequence[Host], mark: str) -> bool:
+    """Return whether the daemons with `mark` listen on all their ports on `hosts`.
+
+    ClusterError if a stranger does: two installations that start at once may both find a port free.
+    """
+
+    def holders(host: Host) -> dict[str, Any]:
+        request = {"ports": ports_of(config, host.name), "mark": mark, "busy_window_s": 0}
+        return dict(host.call(facts, request, timeout_s=_CALL_S)["ports"])
+
+    ours = True
+    for name, found in on_all(hosts, holders).items():
+        if isinstance(found, HostError):
+            raise ClusterError(str(found))
+        for port, holder in found.items():
+            if holder is not None and not holder["ours"]:
+                raise ClusterError(f"host {name}: {_taken(config, port, holder)}")
+            ours = ours and holder is not None
+    return ours
+
+
+def ports_of(config: SshCluster, host: str) -> dict[str, str]:
+    """The ports of the daemon of a host, with the address that it listens on."""
+    machine = config.hosts[host]
+    names = [name for name in PORTS if name.startswith(machine.role)]
+    return {str(getattr(config, name)): machine.address for name in names}
 
 
 def judge(
@@ -63,13 +171,12 @@ def judge(
 ) -> None:
     """Compares the facts of a host with the needs of the cluster and its builds."""
     report.note("connection", "ok")
-    _judge_java(report, found, java)
+    _judge_java(report, found["java"], java)
     for check in _CHECKS:
         check(config, report, found)
 
 
-def _judge_java(report: HostReport, found: Mapping[str, Any], majors: Sequence[int]) -> None:
-    java = found["java"]
+def _judge_java(report: HostReport, java: Mapping[str, Any], majors: Sequence[int]) -> None:
     problem = java["problem"] or ""
     if not problem and int(java["version"].split(".")[0]) not in majors:
         problem = f"java is {java['version']}, which the Spark of this night does not support"
@@ -81,13 +188,12 @@ def _judge_java(report: HostReport, found: Mapping[str, Any], majors: Sequence[i
 
 def _judge_python(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
     here, there = python_version(), found["python"]
-    problem = ""
-    if here.split(".")[:2] != there.split(".")[:2]:
-        problem = (
-            f"{config.python} is Python {there}, here it is {here}, and Python workers must be of "
-            "the same minor version; set python to one that is"
-        )
-    report.note("Python", there, problem)
+    same = here.split(".")[:2] == there.split(".")[:2]
+    differs = (
+        f"{config.python} is Python {there}, here it is {here}, and Python workers must be of the "
+        "same minor version; set python to one that is"
+    )
+    report.note("Python", there, "" if same else differs)
 
 
 def _judge_size(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
@@ -122,22 +228,18 @@ def _judge_disk(config: SshCluster, report: HostReport, found: Mapping[str, Any]
 
 
 def _judge_ports(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
-    problems = []
-    for port, holder in found["ports"].items():
-        if holder is None or holder["ours"]:
-            continue
-        if holder["problem"]:
-            address = config.hosts[report.host].address
-            problems.append(
-                f"cannot listen on {address}:{port} ({holder['problem']}); correct its address"
-            )
-            continue
-        problems.append(taken(config, port, holder))
+    address = config.hosts[report.host].address
+    problems = [
+        f"cannot listen on {address}:{port} ({holder['problem']}); correct its address"
+        if holder["problem"]
+        else _taken(config, port, holder)
+        for port, holder in found["ports"].items()
+        if holder is not None and not holder["ours"]
+    ]
     report.note("ports", "taken" if problems else "free", " | ".join(problems))
 
 
-def taken(config: SshCluster, port: str, holder: Mapping[str, Any]) -> str:
-    """The problem that a stranger has a port, with the remedy."""
+def _taken(config: SshCluster, port: str, holder: Mapping[str, Any]) -> str:
     pid = holder["pid"]
     who = f"process {pid} ({holder['command']})" if pid else "another process"
     return f"port {port} is taken by {who}; end it, or give cluster {config.name} another port"
@@ -145,13 +247,10 @@ def taken(config: SshCluster, port: str, holder: Mapping[str, Any]) -> str:
 
 def _judge_clock(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
     offset, uncertainty = found["clock_offset"], found["clock_uncertainty"]
-    problem = ""
-    if abs(offset) - uncertainty > config.max_clock_offset_s:
-        problem = (
-            f"its clock is {abs(offset):.1f} s {'ahead of' if offset > 0 else 'behind'} this "
-            "machine's; keep both by NTP (chrony)"
-        )
-    report.note("clock", f"{offset:+.2f} s ± {uncertainty:.2f}", problem)
+    wrong = abs(offset) - uncertainty > config.max_clock_offset_s
+    way = "ahead of" if offset > 0 else "behind"
+    differs = f"its clock is {abs(offset):.1f} s {way} this machine's; keep both by NTP (chrony)"
+    report.note("clock", f"{offset:+.2f} s ± {uncertainty:.2f}", differs if wrong else "")
 
 
 def _judge_load(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:

@@ -1,1 +1,0 @@
-"""The requirements of a cluster's hosts, and a report of what is missing."""
