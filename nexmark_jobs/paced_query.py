@@ -61,8 +61,7 @@ class PacedTopic:
 
     def of_kind(self, kind: str) -> DataFrame:
         """The stream of the events of a kind, without a watermark."""
-        options = {f"kafka.{key}": value for key, value in self.brokers.options.items()}
-        reader = self.spark.readStream.format("kafka").options(**options)
+        reader = self.spark.readStream.format("kafka").options(**self.brokers.spark_options)
         reader = reader.option("subscribe", self.topic).option("startingOffsets", "earliest")
         wanted = parsed(reader.load()).where(is_wanted(kind, numbered=True))
         return entities(wanted, kind, numbered=True)
@@ -96,8 +95,7 @@ def start(
         "plan": asdict(plan),
         "kafka": brokers.versions(),
     }
-    options = {f"kafka.{key}": value for key, value in brokers.options.items()}
-    writer = rows(frame).writeStream.format("kafka").options(**options)
+    writer = rows(frame).writeStream.format("kafka").options(**brokers.spark_options)
     # In update mode a row is written as soon as it is known; without state it is append mode.
     writer = writer.option("topic", given.sink).outputMode("update")
     if given.trigger != TRIGGERS[0]:

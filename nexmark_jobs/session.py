@@ -89,13 +89,6 @@ class WorkDirectory:
         return self.spark.sparkContext._jvm
 
 
-def kept_directory(spark: SparkSession, path: str) -> WorkDirectory:
-    """A directory that outlives the run; created if it is not there."""
-    directory = WorkDirectory(spark, path)
-    directory.make("")
-    return directory
-
-
 @contextmanager
 def work_directory(spark: SparkSession, label: str) -> Iterator[WorkDirectory]:
     """A new directory below `spark.sql.streaming.checkpointLocation`, or a local temporary one.

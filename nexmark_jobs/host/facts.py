@@ -143,7 +143,6 @@ def _shared(
     read: list[str] | None = None,
     remove: list[str] | None = None,
 ) -> dict[str, Any]:
-    """Write, read and remove small files in the directory that all hosts share."""
     facts: dict[str, Any] = {"tokens": {}, "problem": None}
     try:
         for name, token in (write or {}).items():

@@ -96,10 +96,9 @@ class Kafka:
         return self.sentinels.follow(events, kind, numbered=self.numbered)
 
     def _options(self) -> dict[str, str]:
-        own = {f"kafka.{name}": value for name, value in self.brokers.options.items()}
         return {
             **_CONSUMER,
-            **own,
+            **self.brokers.spark_options,
             "subscribe": self.topic.name,
             "startingOffsets": _offsets(self.topic.name, self.topic.begins),
             "failOnDataLoss": "true",
@@ -174,7 +173,8 @@ class KafkaFeed(Feed):
 
     def __init__(self, source: Kafka) -> None:
         """Follow a query that reads `source`."""
-        super().__init__(source.topic.records, sys.maxsize, None)
+        is_over = source.sentinels.closed_all
+        super().__init__(source.topic.records, sys.maxsize, None, lambda _: 0, is_over)
         self._source = source
         self._topic = source.topic
 
@@ -203,11 +203,9 @@ class KafkaFeed(Feed):
 
     def finished(self, progress: Mapping[str, Any]) -> bool:
         """Whether the batch just finished was the last one; JobError for another topic by now."""
-        is_last = progress["batchId"] >= self.data_batches - 1
-        if not is_last or not self._source.sentinels.closed_all(progress):
-            return False
-        self._source.check_unchanged()
-        return True
+        if is_over := super().finished(progress):
+            self._source.check_unchanged()
+        return is_over
 
     def _check_whole(self, batch: int, progress: Mapping[str, Any], offsets: int) -> None:
         """Raise JobError if the scans of a batch did not give a record for each of its offsets."""
