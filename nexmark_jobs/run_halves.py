@@ -117,7 +117,7 @@ def describe(spark: SparkSession, options: Options) -> dict[str, Any]:
 def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
     given = plan_parser("run_halves.py", __doc__).parse_args(arguments)
-    plan = read_plan(given.plan)
+    plan = read_plan(given.plan, "dump", "formulations", "halves")
     if plan["formulations"]:
         add_formulations(Path(plan["formulations"]))
     with spark_application("nexmark compatibility") as spark:

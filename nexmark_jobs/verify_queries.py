@@ -71,12 +71,16 @@ def plan_parser(program: str, about: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def read_plan(path: Path) -> Any:
-    """The content of a JSON file; UsageError if it cannot be read."""
+def read_plan(path: Path, *keys: str) -> Any:
+    """The object, or the list of objects, in a JSON file; UsageError if one lacks a key."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        plan = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"--plan {path}: {error}; give a JSON file") from None
+    for each in plan if isinstance(plan, list) else [plan]:
+        if not isinstance(each, dict) or not set(keys) <= each.keys():
+            raise UsageError(f"--plan {path}: is not made of objects with {' and '.join(keys)}")
+    return plan
 
 
 @command("verify_queries.py")
@@ -85,7 +89,7 @@ def main(arguments: list[str]) -> None:
     parser = plan_parser("verify_queries.py", __doc__)
     parser.add_argument("--at-once", type=int, choices=(1, 2), default=2, help="default: 2")
     given = parser.parse_args(arguments)
-    queries = read_plan(given.plan)
+    queries = read_plan(given.plan, "query", "arguments")
     with spark_application("nexmark verification") as spark:
         failed = verify(spark, queries, given.log, given.at_once)
         print(f"{len(queries) - failed} of {len(queries)} queries ran to their end", flush=True)

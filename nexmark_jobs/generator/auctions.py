@@ -38,7 +38,7 @@ def auctions(numbers: DataFrame, config: GeneratorConfig, end: int | None = None
     on are the sentinels (see `timeline`).
     """
     n, seed = F.col("n"), config.seed
-    text = text_constant(seed, " ")
+    text = text_constant(seed)
     events = events_of("auction", numbers, config, end)
     first_id = config.first_auction_id - config.person_proportion
     description = random_string(draw(seed, "auction.description", n), text, _DESCRIPTION_LENGTH)

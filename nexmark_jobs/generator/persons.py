@@ -52,7 +52,7 @@ def persons(numbers: DataFrame, config: GeneratorConfig, end: int | None = None)
     `timeline`).
     """
     n, seed = F.col("n"), config.seed
-    text = text_constant(seed, " ")
+    text = text_constant(seed)
     events = events_of("person", numbers, config, end)
     name_bits = draw(seed, "person.name", n)
     email = F.concat(

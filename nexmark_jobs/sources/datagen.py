@@ -70,23 +70,16 @@ class Datagen:
 
     def _numbers(self, kind: str) -> DataFrame:
         """A stream of event numbers, `n`; it has every event of `kind`, and may have others."""
-        total = self.config.total_proportion
-        in_order = self.config.out_of_order_group_size == 1
-        if in_order and self.rows_per_batch % total == 0:
+        total, size, number = self.config.total_proportion, self.rows_per_batch, F.col("value")
+        if self.config.out_of_order_group_size == 1 and size % total == 0:
             first, last = offsets_of(kind, self.config)
             width = last - first
-            counts = self._counts(self.rows_per_batch // total * width)
+            size = size // total * width
             shift = self.config.first_event_id + self.config.first_event_number
-            number = _nth_of_kind(F.col("value"), width, (first - shift) % total, total)
-        else:
-            counts = self._counts(self.rows_per_batch)
-            number = F.col("value")
-        numbers = counts.select(number.alias("n"))
+            number = _nth_of_kind(number, width, (first - shift) % total, total)
+        reader = self.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", size)
+        numbers = reader.load().select(number.alias("n"))
         return numbers if self.end_of_input else numbers.where(F.col("n") < self.events)
-
-    def _counts(self, rows_per_batch: int) -> DataFrame:
-        reader = self.spark.readStream.format("rate-micro-batch")
-        return reader.option("rowsPerBatch", rows_per_batch).load()
 
 
 def _nth_of_kind(index: Column, width: int, first: int, total: int) -> Column:

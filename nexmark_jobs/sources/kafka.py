@@ -61,15 +61,9 @@ class Kafka:
         if isinstance(error, QueryFailedError):
             if _NO_EVENT in error.causes:
                 return JobError(self._no_events())
-            changed = self._what_changed(lost=_LOST.search(error.causes) is not None)
+            changed = self.what_changed(lost=_LOST.search(error.causes) is not None)
             text = f"{changed}: {text}" if changed else text
         return UsageError(text) if isinstance(error, UsageError) else JobError(text)
-
-    def check_unchanged(self) -> None:
-        """Raise JobError if the topic is another one by now."""
-        now = self.brokers.topic(self.topic.name)
-        if now.id != self.topic.id:
-            raise JobError(f"{self}: it was deleted and created again while it was read; run again")
 
     def __str__(self) -> str:
         """Return the topic as in messages."""
@@ -125,7 +119,7 @@ class Kafka:
         bad = sum(kind["records"] for kind in kinds)
         return f"{self}: {bad} of {self.topic.records} records are no events: {told}{more}"
 
-    def _what_changed(self, *, lost: bool) -> str | None:
+    def what_changed(self, *, lost: bool = False) -> str | None:
         """Return the damage to the topic; with `lost` also whether its first records are gone."""
         try:
             now = self.brokers.topic(self.topic.name)
@@ -203,8 +197,8 @@ class KafkaFeed(Feed):
 
     def finished(self, progress: Mapping[str, Any]) -> bool:
         """Whether the batch just finished was the last one; JobError for another topic by now."""
-        if is_over := super().finished(progress):
-            self._source.check_unchanged()
+        if (is_over := super().finished(progress)) and (changed := self._source.what_changed()):
+            raise JobError(f"{changed}; run again")
         return is_over
 
     def _check_whole(self, batch: int, progress: Mapping[str, Any], offsets: int) -> None:
