@@ -10,7 +10,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import unquote
@@ -111,35 +111,35 @@ class Staging:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
+@dataclass
 class PerBatchSink(_EachBatch):
-    """Counts and digests the rows, and keeps none: the noop sink of batches that are kept."""
+    """Counts and digests the rows, and keeps none: the noop sink of batches that are kept.
 
-    def __init__(
-        self, rows_of: Callable[[DataFrame], Sequence[DataFrame]], *, hashed: bool
-    ) -> None:
-        """`rows_of` makes the frames of a batch's rows; with `hashed`, they are digested."""
-        self._rows_of = rows_of
-        self._hashed = hashed
-        self._observed: dict[int, dict[str, int | None]] = {}
+    `rows_of` makes the frames of a batch's rows; with `hashed`, they are digested.
+    """
+
+    rows_of: Callable[[DataFrame], Sequence[DataFrame]]
+    hashed: bool
+    by_batch: dict[int, dict[str, int | None]] = field(default_factory=dict)
 
     def _keep(self, rows: DataFrame, batch: int) -> None:
         kept = rows.persist()
         try:
-            found = [self._written(part) for part in self._rows_of(kept)]
+            found = [self._written(part) for part in self.rows_of(kept)]
             names = {name for one in found for name in one}
-            self._observed[batch] = {x: sum(one.get(x) or 0 for one in found) for x in names}
+            self.by_batch[batch] = {x: sum(one.get(x) or 0 for one in found) for x in names}
         finally:
             kept.unpersist()
 
     def _written(self, rows: DataFrame) -> dict[str, int | None]:
         found = Observation()
-        counted = observe(rows, digest=self._hashed, by=found)
+        counted = observe(rows, digest=self.hashed, by=found)
         counted.write.format("noop").mode("overwrite").save()
         return dict(found.get)
 
     def observed(self, batch: Batch) -> Batch:
         """The batch with the counts and hashes of its rows."""
-        return replace(batch, observed=self._observed.get(batch.id, {}))
+        return replace(batch, observed=self.by_batch.get(batch.id, {}))
 
 
 _BATCHES = "batches"

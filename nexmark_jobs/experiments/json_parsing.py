@@ -21,9 +21,9 @@ def _query(name: str, *names: str) -> Query:
 
     def from_json(streams: Streams) -> DataFrame:
         files = streams.source
-        if not isinstance(files, Files) or files.is_parquet:
+        if not isinstance(files, Files) or not isinstance(files.schema, str):
             raise UsageError("--formulation: from_json reads JSON; give --source files:DIR of JSON")
-        event = F.from_json("value", str(files.schema))
+        event = F.from_json("value", files.schema)
         events = files.lines().select(event.alias("event")).select("event.*")
         bids = events_of_kind(events, "bid", numbered=files.numbered)
         return bids.select(*names)

@@ -32,14 +32,13 @@ class Files:
 
     `path` is a pattern of Spark's. Files are read one per micro-batch if they are as old as their
     names are in order, otherwise all in the first one. Timestamps are cut to milliseconds, as the
-    schema has them; the `schema` of JSON has them as text.
+    schema has them; the `schema` of JSON, which is a text, has them as text.
     """
 
     spark: SparkSession
     path: str
     schema: StructType | str
     sentinels: Sentinels
-    is_parquet: bool = False
     is_in_order: bool = True
     numbered: bool = True
 
@@ -54,8 +53,8 @@ class Files:
     def of_kind(self, kind: str) -> DataFrame:
         """The stream of the events of a kind, without a watermark."""
         reader = self._reader().schema(self.schema)
-        recorded = reader.parquet(self.path) if self.is_parquet else reader.json(self.path)
-        events = events_of_kind(recorded, kind, numbered=self.numbered)
+        read = reader.json if isinstance(self.schema, str) else reader.parquet
+        events = events_of_kind(read(self.path), kind, numbered=self.numbered)
         return self.sentinels.follow(events, kind, numbered=self.numbered)
 
 
@@ -125,12 +124,7 @@ def open_files(
     sentinels = Sentinels(work if end_of_input else None)
     path = "".join(f"\\{c}" if c in _GLOB_CHARACTERS else c for c in str(recording.directory))
     is_in_order = recording.is_in_order
-    files = Files(
-        *(spark, path, schema, sentinels),
-        is_parquet=recording.is_parquet,
-        is_in_order=is_in_order,
-        numbered=recording.numbered,
-    )
+    files = Files(spark, path, schema, sentinels, is_in_order, recording.numbered)
     batches = recording.events if is_in_order else (sum(recording.events),)
     return files, _feed(batches, sentinels)
 
