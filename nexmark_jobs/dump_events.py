@@ -37,7 +37,6 @@ from nexmark_jobs.generator.generator_options import (
     generator_config,
     new_directory,
 )
-from nexmark_jobs.session import spark_application
 from nexmark_jobs.sinks import Staging
 
 _TIMES = {"timestampFormat": "yyyy-MM-dd HH:mm:ss.SSS", "timeZone": "UTC"}
@@ -147,7 +146,7 @@ def _stamp(directory: Path) -> None:
 def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
     options = parse(arguments)
-    with spark_application("nexmark dump_events") as spark:
+    with SparkSession.builder.appName("nexmark dump_events").getOrCreate() as spark:
         dump(spark, options)
 
 

@@ -36,7 +36,7 @@ from nexmark_jobs.plan_fingerprint import Fingerprint, fingerprint
 from nexmark_jobs.progress import batch, is_batch
 from nexmark_jobs.queries import QUERIES, Query, Streams
 from nexmark_jobs.real_time import EVERY, refusal
-from nexmark_jobs.session import WorkDirectory, spark_application, stop, work_directory
+from nexmark_jobs.session import WorkDirectory, stop, work_directory
 from nexmark_jobs.sources.event_files import entities
 from nexmark_jobs.sources.kafka import is_wanted, parsed
 from nexmark_jobs.sources.kafka_topic import Brokers
@@ -171,7 +171,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
     given = parse(arguments)
-    with spark_application(f"nexmark {given.query} paced") as spark:
+    with SparkSession.builder.appName(f"nexmark {given.query} paced").getOrCreate() as spark:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         with work_directory(spark, given.query) as work:
             running, told = start(spark, given, work)

@@ -42,7 +42,6 @@ from nexmark_jobs.options import DatagenOptions, Options, parse
 from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.queries import Streams, add_formulations
 from nexmark_jobs.run_query import run
-from nexmark_jobs.session import spark_application
 from nexmark_jobs.sources.datagen import Datagen
 from nexmark_jobs.stateful_operators import stateful_operators
 from nexmark_jobs.verify_queries import note, plan_parser, read_plan
@@ -120,7 +119,7 @@ def main(arguments: list[str]) -> None:
     plan = read_plan(given.plan, "dump", "formulations", "halves")
     if plan["formulations"]:
         add_formulations(Path(plan["formulations"]))
-    with spark_application("nexmark compatibility") as spark:
+    with SparkSession.builder.appName("nexmark compatibility").getOrCreate() as spark:
         if plan["dump"]:
             dump_events.dump(spark, dump_events.parse(plan["dump"]))
         Halves(spark, given.log).try_all(plan["halves"])

@@ -36,7 +36,7 @@ from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.progress import batch, is_batch, observe
 from nexmark_jobs.queries import Formulation, Source, Streams
 from nexmark_jobs.result import QueryRun
-from nexmark_jobs.session import WorkDirectory, spark_application, stop, work_directory
+from nexmark_jobs.session import WorkDirectory, stop, work_directory
 from nexmark_jobs.sinks import FilesystemSink, KafkaSink, ParquetSink, PerBatchSink, Sink
 from nexmark_jobs.sources.datagen import Datagen, Feed
 from nexmark_jobs.sources.event_files import open_boundary, open_files
@@ -215,7 +215,7 @@ def complete(spark: SparkSession, options: Options, *, quiet: bool = False) -> N
 def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
     options = parse(arguments)
-    with spark_application(f"nexmark {options.query.name}") as spark:
+    with SparkSession.builder.appName(f"nexmark {options.query.name}").getOrCreate() as spark:
         complete(spark, options)
 
 

@@ -20,16 +20,6 @@ _NEWEST_JOBS = 5
 _ONE_AT_A_TIME = threading.Lock()
 
 
-@contextmanager
-def spark_application(name: str) -> Iterator[SparkSession]:
-    """A session, stopped at the end."""
-    spark = SparkSession.builder.appName(name).getOrCreate()
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
 @dataclass(frozen=True)
 class WorkDirectory:
     """A directory on any file system that Spark's Hadoop libraries know."""

@@ -34,7 +34,6 @@ from nexmark_jobs.ending import JobError, UsageError, command, end, one_line
 from nexmark_jobs.narrator import ENDED
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import complete
-from nexmark_jobs.session import spark_application
 
 
 def verify(spark: SparkSession, queries: list[dict[str, Any]], log: Path, at_once: int) -> int:
@@ -90,7 +89,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--at-once", type=int, choices=(1, 2), default=2, help="default: 2")
     given = parser.parse_args(arguments)
     queries = read_plan(given.plan, "query", "arguments")
-    with spark_application("nexmark verification") as spark:
+    with SparkSession.builder.appName("nexmark verification").getOrCreate() as spark:
         failed = verify(spark, queries, given.log, given.at_once)
         print(f"{len(queries) - failed} of {len(queries)} queries ran to their end", flush=True)
 

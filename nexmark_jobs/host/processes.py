@@ -214,8 +214,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         environment = {**kept, **request["environment"]}
         log = Path(request["log"])
-        process = start_detached(request["command"], environment, request["mark"], log)
-        return {"pid": process.pid, "start_ticks": process.start_ticks}
+        return asdict(start_detached(request["command"], environment, request["mark"], log))
     if do == "owned":
         return {"processes": _described(_asked(request), request)}
     if do == "kill":
