@@ -35,10 +35,6 @@ class Datagen:
     rows_per_batch: int
     end_of_input: bool = False
 
-    def __post_init__(self) -> None:
-        """Check that the events end well before the sentinels; ValueError if not."""
-        self.config.check_span(self.events)
-
     def of_kind(self, kind: str) -> DataFrame:
         """The stream of the events of a kind, without a watermark."""
         end = self.events if self.end_of_input else None

@@ -113,8 +113,3 @@ def test_sentinels_close_every_window(spark: SparkSession, collector: Collector)
         for start in range(last - 8000, last + 1, 2000):
             expected[start] = expected.get(start, 0) + 1
     assert closed == expected
-
-
-def test_too_many_events_are_refused(spark: SparkSession) -> None:
-    with pytest.raises(ValueError, match="tps"):
-        Datagen(spark, GeneratorConfig(tps=1), 10**12, 1000)
