@@ -16,7 +16,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 
 if __name__ == "__main__":  # spark-submit puts this file's own directory first
@@ -28,9 +28,8 @@ if __name__ == "__main__":  # spark-submit puts this file's own directory first
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from nexmark_jobs import generator
 from nexmark_jobs.ending import UsageError, command, end
-from nexmark_jobs.generator import GeneratorConfig
+from nexmark_jobs.generator import EVENTS, GeneratorConfig
 from nexmark_jobs.generator.generator_options import (
     OneLineParser,
     add_generator_arguments,
@@ -38,10 +37,8 @@ from nexmark_jobs.generator.generator_options import (
     generator_config,
     new_directory,
 )
-from nexmark_jobs.session import spark_application
 from nexmark_jobs.sinks import Staging
 
-_ENTITIES = ("person", "auction", "bid")
 _TIMES = {"timestampFormat": "yyyy-MM-dd HH:mm:ss.SSS", "timeZone": "UTC"}
 _JSON_OPTIONS = {**_TIMES, "ignoreNullFields": "false"}
 
@@ -90,17 +87,13 @@ def events(numbers: DataFrame, config: GeneratorConfig) -> DataFrame:
     Columns: n, event_type (0 person, 1 auction, 2 bid) and the structs person, auction and bid, of
     which two are null.
     """
-    kinds = (generator.persons, generator.auctions, generator.bids)
-    united: DataFrame | None = None
-    for event_type, (name, generate) in enumerate(zip(_ENTITIES, kinds, strict=True)):
+    kinds = []
+    for event_type, (name, generate) in enumerate(EVENTS.items()):
         entity = generate(numbers, config)
-        fields = [column for column in entity.columns if column != "n"]
-        tagged = entity.select(
-            "n", F.lit(event_type).alias("event_type"), F.struct(*fields).alias(name)
-        )
-        united = united.unionByName(tagged, allowMissingColumns=True) if united else tagged
-    assert united is not None
-    return united.select("n", "event_type", *_ENTITIES)
+        tag, row = F.lit(event_type).alias("event_type"), F.struct(*entity.columns[1:]).alias(name)
+        kinds.append(entity.select("n", tag, row))
+    united = reduce(partial(DataFrame.unionByName, allowMissingColumns=True), kinds)
+    return united.select("n", "event_type", *EVENTS)
 
 
 def dump(spark: SparkSession, options: DumpOptions) -> None:
@@ -129,13 +122,11 @@ def dump(spark: SparkSession, options: DumpOptions) -> None:
 def _write(
     spark: SparkSession, options: DumpOptions, staging: Path, index: int, numbers: range
 ) -> range:
-    """Write one file, by one task, below `staging`."""
     part = staging / f"part-{index}"
     frame = spark.range(numbers.start, numbers.stop, 1, 1).toDF("n")
     rows = events(frame, options.config).coalesce(1).sortWithinPartitions("n")
     if options.format == "json":
-        row = F.struct("n", "event_type", *_ENTITIES)
-        rows.select(F.to_json(row, _JSON_OPTIONS)).write.text(f"file:{part}")
+        rows.select(F.to_json(F.struct(*rows.columns), _JSON_OPTIONS)).write.text(f"file:{part}")
     else:
         rows.write.parquet(f"file:{part}")
     (written,) = part.glob("part-*")
@@ -155,7 +146,7 @@ def _stamp(directory: Path) -> None:
 def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
     options = parse(arguments)
-    with spark_application("nexmark dump_events") as spark:
+    with SparkSession.builder.appName("nexmark dump_events").getOrCreate() as spark:
         dump(spark, options)
 
 

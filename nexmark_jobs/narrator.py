@@ -25,15 +25,14 @@ _LINE = re.compile(
 )
 
 
+@dataclass
 class Narrator:
-    """Tells of batches in one line: events done, share, speed, time left."""
+    """Tells of batches of `events` in one line: events done, share, speed, time left."""
 
-    def __init__(self, events: int) -> None:
-        """Start with none of `events` done."""
-        self._events = events
-        self._done = 0
-        self._busy_s = 0.0
-        self._told: datetime | None = None
+    events: int
+    done: int = 0
+    busy_s: float = 0.0
+    told: datetime | None = None
 
     def line(self, batch: Batch) -> str | None:
         """The line about `batch`, which must be the next one; None if it is too soon for another.
@@ -42,19 +41,19 @@ class Narrator:
         """
         seconds = batch.duration_ms / 1000
         if batch.phase == "data":
-            self._done += batch.input_rows
-            self._busy_s += seconds
-        ends = batch.phase == "data" and self._done >= self._events
-        if self._told is not None and batch.end - self._told < EVERY and not ends:
+            self.done += batch.input_rows
+            self.busy_s += seconds
+        ends = batch.phase == "data" and self.done >= self.events
+        if self.told is not None and batch.end - self.told < EVERY and not ends:
             return None
-        self._told = batch.end
+        self.told = batch.end
         if batch.phase != "data":
             return f"batch {batch.id}  end of input  {seconds:.1f} s"
-        speed = self._done / max(self._busy_s, 0.001)
-        left = int((self._events - self._done) / max(speed, 0.001))
+        speed = self.done / max(self.busy_s, 0.001)
+        left = int((self.events - self.done) / max(speed, 0.001))
         return (
-            f"batch {batch.id}  {self._done:,} of {self._events:,} events"
-            f"  {100 * self._done / max(self._events, 1):.0f} %  {speed:,.0f} events/s"
+            f"batch {batch.id}  {self.done:,} of {self.events:,} events"
+            f"  {100 * self.done / max(self.events, 1):.0f} %  {speed:,.0f} events/s"
             f"  ETA {left // 60}:{left % 60:02d}"
         )
 

@@ -222,7 +222,8 @@ def _query(name: str) -> Query:
 def _source(given: argparse.Namespace) -> SourceOptions:
     kind, _, place = given.source.partition(":")
     if kind == "kafka" and place:
-        return _kafka(given, place)
+        _check_topic("--source", place, given.bootstrap_servers)
+        return KafkaOptions(place, given.bootstrap_servers, given.rows_per_batch)
     if given.bootstrap_servers is not None and not given.sink.startswith("kafka:"):
         raise UsageError("--bootstrap-servers: only --source kafka:TOPIC reads from brokers")
     if kind == "datagen" and not place:
@@ -240,11 +241,6 @@ def _source(given: argparse.Namespace) -> SourceOptions:
         return open_recording(directory.resolve())
     known = "datagen, files:DIR, kafka:TOPIC or boundary"
     raise UsageError(f"--source: unknown source '{given.source}'; use {known}")
-
-
-def _kafka(given: argparse.Namespace, topic: str) -> KafkaOptions:
-    _check_topic("--source", topic, given.bootstrap_servers)
-    return KafkaOptions(topic, given.bootstrap_servers, given.rows_per_batch)
 
 
 def _check_topic(option: str, topic: str, servers: str | None) -> None:
@@ -277,7 +273,6 @@ def _sink(given: argparse.Namespace, query: Query) -> SinkOptions:
 
 
 def _boundary(text: str | None, sink: SinkOptions) -> Path | None:
-    """Where the rows over the boundary events go."""
     if text is None:
         return None
     if sink.directory is None:
@@ -289,7 +284,6 @@ def _boundary(text: str | None, sink: SinkOptions) -> Path | None:
 
 
 def _checkpoint(given: argparse.Namespace) -> CheckpointOptions | None:
-    """Where the checkpoint is kept, for runs that another run can go on from."""
     if given.checkpoint is None:
         if given.stop_after_batch is not None:
             raise UsageError("--stop-after-batch: a later run needs --checkpoint DIR to go on")

@@ -36,7 +36,7 @@ from nexmark_jobs.plan_fingerprint import Fingerprint, fingerprint
 from nexmark_jobs.progress import batch, is_batch
 from nexmark_jobs.queries import QUERIES, Query, Streams
 from nexmark_jobs.real_time import EVERY, refusal
-from nexmark_jobs.session import WorkDirectory, spark_application, stop, work_directory
+from nexmark_jobs.session import WorkDirectory, stop, work_directory
 from nexmark_jobs.sources.event_files import entities
 from nexmark_jobs.sources.kafka import is_wanted, parsed
 from nexmark_jobs.sources.kafka_topic import Brokers
@@ -61,8 +61,7 @@ class PacedTopic:
 
     def of_kind(self, kind: str) -> DataFrame:
         """The stream of the events of a kind, without a watermark."""
-        options = {f"kafka.{key}": value for key, value in self.brokers.options.items()}
-        reader = self.spark.readStream.format("kafka").options(**options)
+        reader = self.spark.readStream.format("kafka").options(**self.brokers.spark_options)
         reader = reader.option("subscribe", self.topic).option("startingOffsets", "earliest")
         wanted = parsed(reader.load()).where(is_wanted(kind, numbered=True))
         return entities(wanted, kind, numbered=True)
@@ -96,8 +95,7 @@ def start(
         "plan": asdict(plan),
         "kafka": brokers.versions(),
     }
-    options = {f"kafka.{key}": value for key, value in brokers.options.items()}
-    writer = rows(frame).writeStream.format("kafka").options(**options)
+    writer = rows(frame).writeStream.format("kafka").options(**brokers.spark_options)
     # In update mode a row is written as soon as it is known; without state it is append mode.
     writer = writer.option("topic", given.sink).outputMode("update")
     if given.trigger != TRIGGERS[0]:
@@ -173,7 +171,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
     given = parse(arguments)
-    with spark_application(f"nexmark {given.query} paced") as spark:
+    with SparkSession.builder.appName(f"nexmark {given.query} paced").getOrCreate() as spark:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         with work_directory(spark, given.query) as work:
             running, told = start(spark, given, work)

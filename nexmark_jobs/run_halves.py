@@ -22,7 +22,7 @@ Exit codes: 0 all were tried, 1 the application failed, 2 wrong arguments.
 
 import shutil
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,6 @@ from nexmark_jobs.options import DatagenOptions, Options, parse
 from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.queries import Streams, add_formulations
 from nexmark_jobs.run_query import run
-from nexmark_jobs.session import spark_application
 from nexmark_jobs.sources.datagen import Datagen
 from nexmark_jobs.stateful_operators import stateful_operators
 from nexmark_jobs.verify_queries import note, plan_parser, read_plan
@@ -50,21 +49,20 @@ from nexmark_jobs.verify_queries import note, plan_parser, read_plan
 _FIELDS_SHOWN = "spark.sql.debug.maxToStringFields"
 
 
+@dataclass
 class Halves:
     """The halves of one application, and the log of what became of them."""
 
-    def __init__(self, spark: SparkSession, log: Path) -> None:
-        """Append to `log`."""
-        self._spark = spark
-        self._log = log
-        self._done: set[str] = set()
+    spark: SparkSession
+    log: Path
+    done: set[str] = field(default_factory=set)
 
     def try_all(self, halves: list[dict[str, Any]]) -> None:
         """Run the halves, one after the other."""
         for half in halves:
             self._note(half, "begun")
             plan: dict[str, Any] = {}
-            session = self._spark.newSession()
+            session = self.spark.newSession()
             unset = [name for name in half["confs"] if not session.conf.isModifiable(name)]
             for name in half["confs"].keys() - set(unset):
                 session.conf.set(name, half["confs"][name])
@@ -76,7 +74,7 @@ class Halves:
                 why = {"error_class": error_class(cause), "reason": one_line(cause)}
                 self._note(half, "failed", plan=plan, **why)
             finally:
-                self._spark.catalog.clearCache()
+                self.spark.catalog.clearCache()
 
     def _try(
         self, session: SparkSession, half: dict[str, Any], plan: dict[str, Any]
@@ -84,7 +82,7 @@ class Halves:
         """Return the outcome of a half and its reason; write its plan into `plan`."""
         options = parse(half["arguments"])
         plan.update(describe(session, options))
-        if half["after"] is not None and half["after"] not in self._done:
+        if half["after"] is not None and half["after"] not in self.done:
             return "left out", "the half before it was not done"
         if half["only_stateful"] and not plan["operators"]:
             return "left out", "keeps no state"
@@ -92,11 +90,11 @@ class Halves:
             shutil.copytree(*half["copies"])
         if not half["only_plan"]:
             run(session, options, quiet=True)
-        self._done.add(half["id"])
+        self.done.add(half["id"])
         return "done", ""
 
     def _note(self, half: dict[str, Any], state: str, **more: Any) -> None:
-        note(self._log, id=half["id"], state=state, **more)
+        note(self.log, id=half["id"], state=state, **more)
 
 
 def describe(spark: SparkSession, options: Options) -> dict[str, Any]:
@@ -114,19 +112,14 @@ def describe(spark: SparkSession, options: Options) -> dict[str, Any]:
     }
 
 
-def _is_plan(found: Any) -> bool:
-    return isinstance(found, dict) and {"dump", "formulations", "halves"} <= found.keys()
-
-
 @command("run_halves.py")
 def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
-    what = "no object with dump, formulations and halves"
     given = plan_parser("run_halves.py", __doc__).parse_args(arguments)
-    plan = read_plan(given.plan, _is_plan, what)
+    plan = read_plan(given.plan, "dump", "formulations", "halves")
     if plan["formulations"]:
         add_formulations(Path(plan["formulations"]))
-    with spark_application("nexmark compatibility") as spark:
+    with SparkSession.builder.appName("nexmark compatibility").getOrCreate() as spark:
         if plan["dump"]:
             dump_events.dump(spark, dump_events.parse(plan["dump"]))
         Halves(spark, given.log).try_all(plan["halves"])

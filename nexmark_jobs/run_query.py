@@ -36,15 +36,9 @@ from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.progress import batch, is_batch, observe
 from nexmark_jobs.queries import Formulation, Source, Streams
 from nexmark_jobs.result import QueryRun
-from nexmark_jobs.session import (
-    WorkDirectory,
-    kept_directory,
-    spark_application,
-    stop,
-    work_directory,
-)
+from nexmark_jobs.session import WorkDirectory, stop, work_directory
 from nexmark_jobs.sinks import FilesystemSink, KafkaSink, ParquetSink, PerBatchSink, Sink
-from nexmark_jobs.sources.datagen import Datagen, DatagenFeed, Feed
+from nexmark_jobs.sources.datagen import Datagen, Feed
 from nexmark_jobs.sources.event_files import open_boundary, open_files
 from nexmark_jobs.sources.kafka import Kafka, open_kafka
 from nexmark_jobs.sources.kafka_topic import Brokers
@@ -89,7 +83,8 @@ def _work(spark: SparkSession, options: Options) -> AbstractContextManager[WorkD
     """The directory of the run: one that stays, where its checkpoint is to be kept."""
     if options.checkpoint is None:
         return work_directory(spark, options.query.name)
-    work = kept_directory(spark, options.checkpoint.directory)
+    work = WorkDirectory(spark, options.checkpoint.directory)
+    work.make("")
     wanted = json.dumps(result.input_of(options), sort_keys=True)
     found = work.read(_INPUT)
     if found is None:
@@ -112,11 +107,10 @@ def _open(spark: SparkSession, options: Options, work: WorkDirectory) -> tuple[S
     if isinstance(given, KafkaOptions):
         return open_kafka(spark, given, work, end_of_input=end_of_input)
     source = Datagen(spark, given.config, given.events, given.rows_per_batch, end_of_input)
-    return source, DatagenFeed(source)
+    return source, source.feed()
 
 
 def _reading(options: Options, feed: Feed) -> str:
-    """Describe the input and its batches in one line."""
     given = options.source
     if isinstance(given, Recording):
         how = "all in one batch: they were not last modified in the order of their names"
@@ -135,7 +129,7 @@ def _sink(spark: SparkSession, options: Options, feed: Feed, formulation: Formul
             raise UsageError(f"--formulation: {formulation.name} keeps no rows; use --sink noop")
         return PerBatchSink(formulation.per_batch, hashed=options.digest)
     if options.sink.kind == "kafka":
-        return KafkaSink(Brokers(spark, options.sink.servers).options, options.sink.topic)
+        return KafkaSink(Brokers(spark, options.sink.servers).spark_options, options.sink.topic)
     if directory is None:
         return Sink()
     if options.sink.kind == "filesystem":
@@ -221,7 +215,7 @@ def complete(spark: SparkSession, options: Options, *, quiet: bool = False) -> N
 def main(arguments: list[str]) -> None:
     """Run as a command; returns the exit code."""
     options = parse(arguments)
-    with spark_application(f"nexmark {options.query.name}") as spark:
+    with SparkSession.builder.appName(f"nexmark {options.query.name}").getOrCreate() as spark:
         complete(spark, options)
 
 

@@ -20,16 +20,6 @@ _NEWEST_JOBS = 5
 _ONE_AT_A_TIME = threading.Lock()
 
 
-@contextmanager
-def spark_application(name: str) -> Iterator[SparkSession]:
-    """A session, stopped at the end."""
-    spark = SparkSession.builder.appName(name).getOrCreate()
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
 @dataclass(frozen=True)
 class WorkDirectory:
     """A directory on any file system that Spark's Hadoop libraries know."""
@@ -87,13 +77,6 @@ class WorkDirectory:
     @property
     def _jvm(self) -> Any:
         return self.spark.sparkContext._jvm
-
-
-def kept_directory(spark: SparkSession, path: str) -> WorkDirectory:
-    """A directory that outlives the run; created if it is not there."""
-    directory = WorkDirectory(spark, path)
-    directory.make("")
-    return directory
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import unquote
@@ -54,13 +54,12 @@ class Sink:
         """Remove what is half-done, after a failure."""
 
 
+@dataclass(frozen=True)
 class KafkaSink(Sink):
     """Spark's own sink: each row is a record as JSON. A replayed batch writes its rows again."""
 
-    def __init__(self, clients: Mapping[str, str], topic: str) -> None:
-        """Write to a topic of the brokers that the options `clients` name."""
-        self._options = {f"kafka.{key}": value for key, value in clients.items()}
-        self._topic = topic
+    options: Mapping[str, str]
+    topic: str
 
     def rows(self, frame: DataFrame) -> DataFrame:
         """The rows as records."""
@@ -68,7 +67,18 @@ class KafkaSink(Sink):
 
     def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
         """Tell the writer of the query where its rows go."""
-        return writer.format("kafka").options(**self._options).option("topic", self._topic)
+        return writer.format("kafka").options(**self.options).option("topic", self.topic)
+
+
+class _EachBatch(Sink):
+    """A sink that is given the rows of a batch and the batch's number."""
+
+    def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
+        """Tell the writer of the query where its rows go."""
+        return writer.foreachBatch(self._keep)
+
+    def _keep(self, rows: DataFrame, batch: int) -> None:
+        raise NotImplementedError
 
 
 class Staging:
@@ -101,41 +111,35 @@ class Staging:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
-class PerBatchSink(Sink):
-    """Counts and digests the rows, and keeps none: the noop sink of batches that are kept."""
+@dataclass
+class PerBatchSink(_EachBatch):
+    """Counts and digests the rows, and keeps none: the noop sink of batches that are kept.
 
-    def __init__(
-        self, rows_of: Callable[[DataFrame], Sequence[DataFrame]], *, hashed: bool
-    ) -> None:
-        """`rows_of` makes the frames of a batch's rows; with `hashed`, they are digested."""
-        self._rows_of = rows_of
-        self._hashed = hashed
-        self._observed: dict[int, dict[str, int | None]] = {}
+    `rows_of` makes the frames of a batch's rows; with `hashed`, they are digested.
+    """
 
-    def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
-        """Tell the writer of the query where its rows go."""
+    rows_of: Callable[[DataFrame], Sequence[DataFrame]]
+    hashed: bool
+    by_batch: dict[int, dict[str, int | None]] = field(default_factory=dict)
 
-        def each(batch_rows: DataFrame, batch: int) -> None:
-            kept = batch_rows.persist()
-            try:
-                found = [self._written(rows) for rows in self._rows_of(kept)]
-                names = {name for one in found for name in one}
-                self._observed[batch] = {x: sum(one.get(x) or 0 for one in found) for x in names}
-            finally:
-                kept.unpersist()
-
-        return writer.foreachBatch(each)
+    def _keep(self, rows: DataFrame, batch: int) -> None:
+        kept = rows.persist()
+        try:
+            found = [self._written(part) for part in self.rows_of(kept)]
+            names = {name for one in found for name in one}
+            self.by_batch[batch] = {x: sum(one.get(x) or 0 for one in found) for x in names}
+        finally:
+            kept.unpersist()
 
     def _written(self, rows: DataFrame) -> dict[str, int | None]:
-        """Write rows to nowhere; their counts and hashes."""
         found = Observation()
-        counted = observe(rows, digest=self._hashed, by=found)
+        counted = observe(rows, digest=self.hashed, by=found)
         counted.write.format("noop").mode("overwrite").save()
         return dict(found.get)
 
     def observed(self, batch: Batch) -> Batch:
         """The batch with the counts and hashes of its rows."""
-        return replace(batch, observed=self._observed.get(batch.id, {}))
+        return replace(batch, observed=self.by_batch.get(batch.id, {}))
 
 
 _BATCHES = "batches"
@@ -145,7 +149,7 @@ _BATCH = "batch"
 _ROW = "row"
 
 
-class ParquetSink(Sink):
+class ParquetSink(_EachBatch):
     """Keeps every batch apart (a replayed batch replaces itself) and folds them at the end."""
 
     def __init__(
@@ -174,21 +178,16 @@ class ParquetSink(Sink):
         self._batches = self._staging.path / _BATCHES
         self._schema: StructType | None = None
 
-    def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
-        """Tell the writer of the query where its rows go."""
-
-        def keep(rows: DataFrame, batch: int) -> None:
-            if batch > self._last_batch and not self._kept:
-                return
-            if self._stop_after is not None and batch > self._stop_after:
-                raise JobError(f"batch {batch} is left to a later run")
-            if self._pace_s and batch <= self._last_batch:
-                time.sleep(max(0.0, self._due(batch) - time.time()))
-            self._schema = rows.schema
-            target = self._batches / f"{_BATCH}={batch}"
-            rows.write.mode("overwrite").parquet(f"file:{target}")
-
-        return writer.foreachBatch(keep)
+    def _keep(self, rows: DataFrame, batch: int) -> None:
+        if batch > self._last_batch and not self._kept:
+            return
+        if self._stop_after is not None and batch > self._stop_after:
+            raise JobError(f"batch {batch} is left to a later run")
+        if self._pace_s and batch <= self._last_batch:
+            time.sleep(max(0.0, self._due(batch) - time.time()))
+        self._schema = rows.schema
+        target = self._batches / f"{_BATCH}={batch}"
+        rows.write.mode("overwrite").parquet(f"file:{target}")
 
     def _due(self, batch: int) -> float:
         """When the rows of a batch are all there: a run that goes on has the clock of the first."""
@@ -228,11 +227,10 @@ CSV = {
 }
 """Spark's writer takes away the blanks around a text by default."""
 
-_PARTITION_LENGTH = timedelta(minutes=1)
-_COMMIT_DELAY = timedelta(minutes=1)
+_MINUTE = timedelta(minutes=1)  # the length of a partition, and how late it is committed
 
 
-class FilesystemSink(Sink):
+class FilesystemSink(_EachBatch):
     """Writes each batch aside, then moves its files to their partitions.
 
     Files carry the number of their batch, so that a replayed batch replaces what it left before.
@@ -247,19 +245,10 @@ class FilesystemSink(Sink):
         self._last_batch = math.inf if last_batch is None else last_batch
         self._staging = directory / ".staging"
 
-    def attach(self, writer: DataStreamWriter) -> DataStreamWriter:
-        """Tell the writer of the query where its rows go."""
-
-        def keep(rows: DataFrame, batch: int) -> None:
-            if batch <= self._last_batch:
-                self._write(rows, batch)
-
-        return writer.foreachBatch(keep)
-
     def batch_done(self, batch: Batch) -> None:
         """Commit the partitions that the watermark of a batch has left behind."""
         if batch.watermark is not None:
-            self._commit(datetime.fromisoformat(batch.watermark) - _COMMIT_DELAY)
+            self._commit(datetime.fromisoformat(batch.watermark) - _MINUTE)
 
     def finish(self, last_batch: int) -> None:
         """Commit what is left."""
@@ -271,7 +260,9 @@ class FilesystemSink(Sink):
         """Remove all that was written, after a failure."""
         shutil.rmtree(self._directory, ignore_errors=True)
 
-    def _write(self, rows: DataFrame, batch: int) -> None:
+    def _keep(self, rows: DataFrame, batch: int) -> None:
+        if batch > self._last_batch:
+            return
         staged = self._staging / f"batch={batch}"
         writer = rows.write.mode("overwrite").partitionBy(*PARTITION_COLUMNS)
         writer.options(**CSV).csv(f"file:{staged}")
@@ -296,5 +287,4 @@ class FilesystemSink(Sink):
 def _end(partition: Path) -> datetime:
     day = partition.parent.name.removeprefix("dt=")
     minute = unquote(partition.name.removeprefix("hm="))
-    start = datetime.fromisoformat(f"{day} {minute}").replace(tzinfo=UTC)
-    return start + _PARTITION_LENGTH
+    return datetime.fromisoformat(f"{day} {minute}").replace(tzinfo=UTC) + _MINUTE

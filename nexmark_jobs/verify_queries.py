@@ -16,7 +16,6 @@ Exit codes: 0 all were tried, 1 the application failed, 2 wrong arguments.
 import argparse
 import json
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -35,7 +34,6 @@ from nexmark_jobs.ending import JobError, UsageError, command, end, one_line
 from nexmark_jobs.narrator import ENDED
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import complete
-from nexmark_jobs.session import spark_application
 
 
 def verify(spark: SparkSession, queries: list[dict[str, Any]], log: Path, at_once: int) -> int:
@@ -72,19 +70,16 @@ def plan_parser(program: str, about: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def read_plan(path: Path, is_plan: Callable[[Any], bool], what: str) -> Any:
-    """The content of a JSON file, which `is_plan`; UsageError that says `what` it is, if not."""
+def read_plan(path: Path, *keys: str) -> Any:
+    """The object, or the list of objects, in a JSON file; UsageError if one lacks a key."""
     try:
         plan = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"--plan {path}: {error}; give a JSON file") from None
-    if not is_plan(plan):
-        raise UsageError(f"--plan {path}: is {what}")
+    for each in plan if isinstance(plan, list) else [plan]:
+        if not isinstance(each, dict) or not set(keys) <= each.keys():
+            raise UsageError(f"--plan {path}: is not made of objects with {' and '.join(keys)}")
     return plan
-
-
-def _is_plan(found: Any) -> bool:
-    return isinstance(found, list) and all({"query", "arguments"} <= x.keys() for x in found)
 
 
 @command("verify_queries.py")
@@ -93,9 +88,8 @@ def main(arguments: list[str]) -> None:
     parser = plan_parser("verify_queries.py", __doc__)
     parser.add_argument("--at-once", type=int, choices=(1, 2), default=2, help="default: 2")
     given = parser.parse_args(arguments)
-    what = "not a list of objects with query and arguments"
-    queries = read_plan(given.plan, _is_plan, what)
-    with spark_application("nexmark verification") as spark:
+    queries = read_plan(given.plan, "query", "arguments")
+    with SparkSession.builder.appName("nexmark verification").getOrCreate() as spark:
         failed = verify(spark, queries, given.log, given.at_once)
         print(f"{len(queries) - failed} of {len(queries)} queries ran to their end", flush=True)
 

@@ -4,29 +4,12 @@
 the Nexmark queries; nights do not.
 """
 
-from nexmark_jobs.experiments import (
-    aligned_keys,
-    joined_counts,
-    json_parsing,
-    long_window,
-    reused_view,
-)
 from nexmark_jobs.queries import QUERIES, Query
+from nexmark_jobs.queries.formulation import queries_of
 
 __all__ = ["EXPERIMENT_QUERIES", "query_named"]
 
-EXPERIMENT_QUERIES: dict[str, Query] = {
-    query.name: query
-    for query in (
-        long_window.QUERY,
-        reused_view.QUERY,
-        aligned_keys.DISTINCT_BIDDERS,
-        aligned_keys.NEW_SELLERS,
-        joined_counts.QUERY,
-        json_parsing.ALL_FIELDS,
-        json_parsing.TWO_FIELDS,
-    )
-}
+EXPERIMENT_QUERIES = queries_of(__name__, __path__)
 """Every query of the experiments by its name."""
 
 

@@ -23,4 +23,7 @@ from nexmark_jobs.generator.persons import persons
 from nexmark_jobs.generator.timeline import SENTINEL_TIME
 from nexmark_jobs.knobs import GeneratorConfig
 
-__all__ = ["SENTINEL_TIME", "GeneratorConfig", "auctions", "bids", "persons"]
+__all__ = ["EVENTS", "SENTINEL_TIME", "GeneratorConfig", "auctions", "bids", "persons"]
+
+EVENTS = {"person": persons, "auction": auctions, "bid": bids}
+"""What makes the events of each kind, in their order within a cycle."""

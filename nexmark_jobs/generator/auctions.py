@@ -15,7 +15,7 @@ from nexmark_jobs.generator.draws import (
     random_string,
     text_constant,
 )
-from nexmark_jobs.generator.timeline import Kind, events_of, time_ms
+from nexmark_jobs.generator.timeline import events_of, time_ms
 from nexmark_jobs.knobs import GeneratorConfig
 
 _FIXED_SIZE = 8 + 40
@@ -38,8 +38,8 @@ def auctions(numbers: DataFrame, config: GeneratorConfig, end: int | None = None
     on are the sentinels (see `timeline`).
     """
     n, seed = F.col("n"), config.seed
-    text = text_constant(seed, " ")
-    events = events_of(Kind.AUCTION, numbers, config, end)
+    text = text_constant(seed)
+    events = events_of("auction", numbers, config, end)
     first_id = config.first_auction_id - config.person_proportion
     description = random_string(draw(seed, "auction.description", n), text, _DESCRIPTION_LENGTH)
     drawn = events.select(

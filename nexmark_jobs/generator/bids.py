@@ -18,7 +18,7 @@ from nexmark_jobs.generator.draws import (
     one_of,
     price,
 )
-from nexmark_jobs.generator.timeline import Kind, events_of
+from nexmark_jobs.generator.timeline import events_of
 from nexmark_jobs.knobs import GeneratorConfig
 
 HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
@@ -86,7 +86,7 @@ def bids(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) ->
     extra (string). With `end`, numbers from `end` on are the sentinels (see `timeline`).
     """
     n, seed = F.col("n"), config.seed
-    events = events_of(Kind.BID, numbers, config, end)
+    events = events_of("bid", numbers, config, end)
     drawn = events.select(
         "n",
         "date_time_ms",

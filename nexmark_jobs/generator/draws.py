@@ -8,6 +8,7 @@ proportion, in random order.
 
 import hashlib
 from collections.abc import Sequence
+from typing import TypeVar
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -15,6 +16,7 @@ from pyspark.sql import functions as F
 from nexmark_jobs.knobs import GeneratorConfig
 
 _MASK32 = 0xFFFF_FFFF
+_Item = TypeVar("_Item", str, int)
 
 
 def field_key(seed: int, field: str) -> int:
@@ -93,7 +95,7 @@ def hot_or_in_flight_auction(bits: Column, newest: Column, config: GeneratorConf
 MIN_STRING_LENGTH = 3
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_TEXT_COPIES = 6  # of each of 13 * 26 symbols: 26 times the special one, 12 times each letter
+_TEXT_COPIES = 6  # of each of 13 * 26 symbols: 26 times a blank, 12 times each letter
 _FILLER_COPIES = 7  # of 26 blocks of each sign
 _FILLER_BLOCK = 6  # characters taken from one integer by the reference, hence of one sign
 FILLER_SIZE = 2 * len(_LETTERS) * _FILLER_BLOCK * _FILLER_COPIES
@@ -112,7 +114,7 @@ class ConstantStream:
         """The next integer in [0, bound)."""
         return (next(self._words) * bound) >> 32
 
-    def shuffle(self, items: list[str]) -> list[str]:
+    def shuffle(self, items: list[_Item]) -> list[_Item]:
         """A copy in random order (Fisher-Yates from the end)."""
         items = list(items)
         for i in range(len(items) - 1, 0, -1):
@@ -121,25 +123,21 @@ class ConstantStream:
         return items
 
 
-def text_constant(seed: int, special: str) -> str:
-    """13 * 26 * `_TEXT_COPIES` characters: 1/13 `special`, the rest a..z in equal numbers."""
-    symbols = list(special * len(_LETTERS) + _LETTERS * 12) * _TEXT_COPIES
-    return "".join(ConstantStream(seed, f"text{special}", len(symbols)).shuffle(symbols))
+def text_constant(seed: int) -> str:
+    """13 * 26 * `_TEXT_COPIES` characters: 1/13 blanks, the rest a..z in equal numbers."""
+    symbols = list(" " * len(_LETTERS) + _LETTERS * 12) * _TEXT_COPIES
+    return "".join(ConstantStream(seed, "text ", len(symbols)).shuffle(symbols))
 
 
 def filler_constant(seed: int) -> str:
     """FILLER_SIZE characters 'H'..'z', in blocks of six all 'a' + d or all 'a' - d, d in 0..25."""
     half = FILLER_SIZE // 2
     stream = ConstantStream(seed, "filler", 2 * FILLER_SIZE)
-    digits = [chr(d) for d in range(26)] * (half // 26)
-    up, down = stream.shuffle(digits), stream.shuffle(digits)
-    signs = stream.shuffle(list("+-") * (half // _FILLER_BLOCK))
-    source = {"+": iter(up), "-": iter(down)}
-    return "".join(
-        chr(ord("a") + (ord(next(source[sign])) if sign == "+" else -ord(next(source[sign]))))
-        for sign in signs
-        for _ in range(_FILLER_BLOCK)
-    )
+    digits = list(range(26)) * (half // 26)
+    source = {sign: iter(stream.shuffle(digits)) for sign in (1, -1)}
+    signs = stream.shuffle([1, -1] * (half // _FILLER_BLOCK))
+    signs_of_all = (sign for sign in signs for _ in range(_FILLER_BLOCK))
+    return "".join(chr(ord("a") + sign * next(source[sign])) for sign in signs_of_all)
 
 
 def _slice(constant: str, start: Column, length: Column, longest: int) -> Column:

@@ -13,7 +13,7 @@ from nexmark_jobs.generator.draws import (
     random_string,
     text_constant,
 )
-from nexmark_jobs.generator.timeline import Kind, events_of
+from nexmark_jobs.generator.timeline import events_of
 from nexmark_jobs.knobs import GeneratorConfig
 
 FIRST_NAMES = (
@@ -52,8 +52,8 @@ def persons(numbers: DataFrame, config: GeneratorConfig, end: int | None = None)
     `timeline`).
     """
     n, seed = F.col("n"), config.seed
-    text = text_constant(seed, " ")
-    events = events_of(Kind.PERSON, numbers, config, end)
+    text = text_constant(seed)
+    events = events_of("person", numbers, config, end)
     name_bits = draw(seed, "person.name", n)
     email = F.concat(
         random_string(draw(seed, "person.email.user", n), text, 7),

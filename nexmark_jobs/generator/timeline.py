@@ -1,7 +1,5 @@
 """Which event a number stands for, when it happens, and the end of the input."""
 
-from enum import Enum
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -14,23 +12,11 @@ SENTINEL_TIME = "9999-01-01 00:00:00"
 """The same as a timestamp literal in UTC."""
 
 
-class Kind(Enum):
-    """The kinds of events, in their order within a cycle."""
-
-    PERSON = "person"
-    AUCTION = "auction"
-    BID = "bid"
-
-
-def offsets_of(kind: Kind, config: GeneratorConfig) -> tuple[int, int]:
-    """The half-open range of offsets within a cycle that `kind` takes."""
-    auctions = config.person_proportion
+def offsets_of(kind: str, config: GeneratorConfig) -> tuple[int, int]:
+    """The half-open range of offsets within a cycle that a `kind` takes: person, auction or bid."""
+    auctions, end = config.person_proportion, config.total_proportion
     bids = auctions + config.auction_proportion
-    return {
-        Kind.PERSON: (0, auctions),
-        Kind.AUCTION: (auctions, bids),
-        Kind.BID: (bids, config.total_proportion),
-    }[kind]
+    return {"person": (0, auctions), "auction": (auctions, bids), "bid": (bids, end)}[kind]
 
 
 def position(number: Column, config: GeneratorConfig, end: int | None) -> Column:
@@ -52,9 +38,7 @@ def time_ms(place: Column, config: GeneratorConfig) -> Column:
     return div(micros, 1000) + config.base_time_ms
 
 
-def events_of(
-    kind: Kind, numbers: DataFrame, config: GeneratorConfig, end: int | None
-) -> DataFrame:
+def events_of(kind: str, numbers: DataFrame, config: GeneratorConfig, end: int | None) -> DataFrame:
     """The events of one kind among `numbers` (column `n`), placed on the timeline.
 
     Columns: n; place (on the timeline); cycle and offset (of the event id); date_time_ms; all
@@ -68,8 +52,8 @@ def events_of(
     if end is not None:
         placed = placed.where(F.col("n") < end + total)
     offset = event_id % total
-    wanted = offset < last if kind is Kind.PERSON else offset >= first
-    if kind is Kind.AUCTION:
+    wanted = offset < last if kind == "person" else offset >= first
+    if kind == "auction":
         wanted = wanted & (offset < last)
     time = time_ms(F.col("place"), config)
     if end is not None:

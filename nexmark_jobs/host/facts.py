@@ -11,9 +11,7 @@ import os
 import platform
 import re
 import shutil
-import socket
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,22 +28,20 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     """The facts; bytes, seconds and shares of one core. Unknown values are None.
 
     Keys: hostname, kernel, python, java {home, version, problem}, cpu_model, cores, governor,
-    load_average (1 minute), free_memory_bytes, directories {path: {free_bytes, writable, problem}},
-    ports {port: None if free, else {pid, command, ours}}, boot_id, shared {tokens: {name: text or
-    None}, problem}, busy [{pid, command, cores}], and wall (s since the epoch), which is read last.
+    free_memory_bytes, directories {path: {free_bytes, problem}}, ports {port: None if free, else
+    {pid, command, ours, problem}}, boot_id, shared {tokens: {name: text or None}, problem} and busy
+    [{pid, command, cores}].
     """
     mark = request.get("mark", "")
     ours = marked(mark) if mark else {}
-    facts = {
-        "hostname": socket.gethostname(),
+    return {
+        "hostname": platform.node(),
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "python_path": sys.executable,
         "java": _java(request["java_home"]) if "java_home" in request else None,
         "cpu_model": cpu_model(text_of("/proc/cpuinfo")),
         "cores": len(os.sched_getaffinity(0)),
         "governor": text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "load_average": os.getloadavg()[0],
         "free_memory_bytes": free_memory(text_of("/proc/meminfo")),
         "directories": {path: _directory(Path(path)) for path in request.get("directories", [])},
         "ports": {x: _port(int(x), at, ours) for x, at in request.get("ports", {}).items()},
@@ -53,8 +49,6 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "shared": _shared(**request["shared"]) if "shared" in request else None,
         "busy": busy(ours, request.get("busy_window_s", 0.5)),
     }
-    facts["wall"] = time.time()
-    return facts
 
 
 def brief(facts: dict[str, Any]) -> dict[str, Any]:
@@ -100,41 +94,36 @@ def _cpu_times() -> dict[tuple[int, int], float]:
 
 def _java(home: str) -> dict[str, Any]:
     java = Path(home, "bin", "java")
-    facts: dict[str, Any] = {"home": home, "version": None, "problem": None}
+    version, problem = None, None
     try:
         done = subprocess.run(
             [str(java), "-version"], capture_output=True, text=True, timeout=_JAVA_TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
-        facts["problem"] = f"{java} -version did not end within {_JAVA_TIMEOUT_S} s"
-        return facts
+        problem = f"{java} -version did not end within {_JAVA_TIMEOUT_S} s"
     except OSError as error:
-        facts["problem"] = f"{java}: {error.strerror}"
-        return facts
-    found = re.search(r'version "([^"]+)"', done.stderr + done.stdout)
-    if done.returncode or not found:
-        said = (done.stderr + done.stdout).strip().splitlines() or ["nothing"]
-        facts["problem"] = f"{java} -version said: {said[-1]}"
+        problem = f"{java}: {error.strerror}"
     else:
-        facts["version"] = found[1]
-    return facts
+        said = done.stderr + done.stdout
+        if not done.returncode and (found := re.search(r'version "([^"]+)"', said)):
+            version = found[1]
+        else:
+            problem = f"{java} -version said: {(said.strip().splitlines() or ['nothing'])[-1]}"
+    return {"home": home, "version": version, "problem": problem}
 
 
 def _directory(path: Path) -> dict[str, Any]:
-    """Free bytes for the user, and whether `path`, or its nearest parent, can be written."""
+    """Free bytes for the user, and why `path`, or its nearest parent, cannot be written."""
     existing = next(x for x in (path, *path.parents) if x.exists())
-    facts: dict[str, Any] = {"free_bytes": None, "writable": False, "problem": None}
-    try:
-        facts["free_bytes"] = shutil.disk_usage(existing).free
-    except OSError as error:
-        facts["problem"] = f"{existing}: {error.strerror}"
-        return facts
+    problem = None
     if not existing.is_dir():
-        facts["problem"] = f"{existing} is not a directory"
+        problem = f"{existing} is not a directory"
     elif not os.access(existing, os.W_OK | os.X_OK):
-        facts["problem"] = f"{existing} cannot be written"
-    facts["writable"] = facts["problem"] is None
-    return facts
+        problem = f"{existing} cannot be written"
+    try:
+        return {"free_bytes": shutil.disk_usage(existing).free, "problem": problem}
+    except OSError as error:
+        return {"free_bytes": None, "problem": f"{existing}: {error.strerror}"}
 
 
 def _port(port: int, address: str, ours: Mapping[Process, str]) -> dict[str, Any] | None:
@@ -154,7 +143,6 @@ def _shared(
     read: list[str] | None = None,
     remove: list[str] | None = None,
 ) -> dict[str, Any]:
-    """Write, read and remove small files in the directory that all hosts share."""
     facts: dict[str, Any] = {"tokens": {}, "problem": None}
     try:
         for name, token in (write or {}).items():

@@ -28,9 +28,7 @@ def is_free(port: int, address: str = LOOPBACK) -> bool:
 def listener(port: int) -> Process | None:
     """The process that listens on `port`; None if there is none or it cannot be seen."""
     sockets = _sockets(port)
-    holders = (pid for pid in pids() if sockets and _has_open(pid, sockets))
-    holder = next(holders, None)
-    return None if holder is None else identify(holder)
+    return next((identify(pid) for pid in pids() if sockets and _has_open(pid, sockets)), None)
 
 
 def listens(process: Process, port: int) -> bool:
@@ -39,13 +37,10 @@ def listens(process: Process, port: int) -> bool:
 
 
 def _sockets(port: int) -> set[str]:
-    found = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in (text_of(table) or "").splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == _LISTEN and int(fields[1].rpartition(":")[2], 16) == port:
-                found.add(f"socket:[{fields[9]}]")
-    return found
+    tables = [text_of(table) or "" for table in ("/proc/net/tcp", "/proc/net/tcp6")]
+    lines = (line.split() for table in tables for line in table.splitlines()[1:])
+    listening = (x for x in lines if x[3] == _LISTEN)
+    return {f"socket:[{x[9]}]" for x in listening if int(x[1].rpartition(":")[2], 16) == port}
 
 
 def _has_open(pid: int, targets: set[str]) -> bool:

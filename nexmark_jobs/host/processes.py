@@ -6,9 +6,9 @@ worker's executors, their Python workers). The package ends only processes with 
 As a program on a host, by `do` of the request:
 
     start {command, environment, mark, log} -> {pid, start_ticks}
-    owned {mark} or {prefix}                -> {processes: [{pid, start_ticks, command, mark}]}
-    end   {mark} or {prefix}, {grace_s}     -> {ended: [the same], left: [the same]}
-    kill  {mark} or {prefix}, {again}       -> {killed: how many}
+    owned {mark}                            -> {processes: [{pid, start_ticks, command, mark}]}
+    end   {mark, grace_s}                   -> {ended: [the same], left: [the same]}
+    kill  {mark, again}                     -> {killed: how many}
 
 The last three take `pid` and `word` as well: the process with this pid, or those with this word in
 their command line.
@@ -23,7 +23,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,8 @@ def marked(prefix: str = "") -> dict[Process, str]:
 
 def with_word(mark: str, word: str) -> list[Process]:
     """The processes with a mark that have a word in their command line; see `owned`."""
-    return [process for process in owned(mark) if _has_word(process, word)]
+    wanted = word.encode()
+    return [process for process in owned(mark) if wanted in b" ".join(_words(process.pid))]
 
 
 def with_variable(name: str, value: str) -> list[Process]:
@@ -177,42 +178,33 @@ def end(processes: Iterable[Process], grace_s: float = 10.0) -> list[Process]:
     return waiting
 
 
-def kill(process: Process, *, again: bool) -> None:
+def kill(process: Process, *, again: bool) -> bool:
     """SIGKILL to a process; `again`: to its group, and its command is started again, as by systemd.
 
-    Raises:
-        ProcessLookupError: It has ended by itself.
+    Returns False if it has ended by itself.
     """
     if not process.alive:
-        raise ProcessLookupError(process.pid)
-    if not again:
-        os.kill(process.pid, signal.SIGKILL)
-        return
+        return False
     try:
+        if not again:
+            os.kill(process.pid, signal.SIGKILL)
+            return True
         command = [os.fsdecode(word) for word in _words(process.pid)]
         variables = os.fsdecode(environment_of(process.pid)).split("\0")
         log = (_PROC / str(process.pid) / "fd" / "1").readlink()
+        os.killpg(process.pid, signal.SIGKILL)
     except OSError:
-        raise ProcessLookupError(process.pid) from None
+        return False
     environment = dict(each.split("=", 1) for each in variables if "=" in each)
-    os.killpg(process.pid, signal.SIGKILL)
     end([process], grace_s=0)
     start_detached(command, environment, environment[OWNER_VARIABLE], log)
+    return True
 
 
 def kill_one(mark: str, word: str, draws: random.Random, *, again: bool) -> bool:
     """Kill one of the processes that `with_word` finds; False if there is none to kill."""
     found = with_word(mark, word)
-    return bool(found) and _is_killed(draws.choice(found), again=again)
-
-
-def _is_killed(process: Process, *, again: bool) -> bool:
-    """Kill it; False if it has ended by itself."""
-    try:
-        kill(process, again=again)
-    except ProcessLookupError:
-        return False
-    return True
+    return bool(found) and kill(draws.choice(found), again=again)
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
@@ -222,12 +214,11 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         environment = {**kept, **request["environment"]}
         log = Path(request["log"])
-        process = start_detached(request["command"], environment, request["mark"], log)
-        return {"pid": process.pid, "start_ticks": process.start_ticks}
+        return asdict(start_detached(request["command"], environment, request["mark"], log))
     if do == "owned":
-        return {"processes": _described(_asked(request))}
+        return {"processes": _described(_asked(request), request)}
     if do == "kill":
-        return {"killed": sum(_is_killed(x, again=request["again"]) for x in _asked(request))}
+        return {"killed": sum(kill(x, again=request["again"]) for x in _asked(request))}
     if do != "end":
         raise SystemExit(f"processes: cannot {do!r}")
     ended: list[dict[str, Any]] = []
@@ -236,45 +227,26 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         found = _asked(request)
         if not found:
             break
-        ended += _described(found)
+        ended += _described(found, request)
         end(found, request["grace_s"])
-    return {"ended": ended, "left": _described(_asked(request))}
+    return {"ended": ended, "left": _described(_asked(request), request)}
 
 
-def _asked(request: dict[str, Any]) -> dict[Process, str]:
-    """The processes with the mark of the request, or with marks that begin with its prefix.
-
-    Of these the ones with the `pid` and the `word` of the request, if it has them.
-    """
-    if "prefix" in request:
-        found = marked(request["prefix"])
-    else:
-        found = dict.fromkeys(owned(request["mark"]), request["mark"])
-    pid, word = request.get("pid"), request.get("word", "")
-    return {
-        process: mark
-        for process, mark in found.items()
-        if pid in (None, process.pid) and _has_word(process, word)
-    }
-
-
-def _has_word(process: Process, word: str) -> bool:
-    return word.encode() in b" ".join(_words(process.pid))
+def _asked(request: dict[str, Any]) -> list[Process]:
+    found = with_word(request["mark"], request.get("word", ""))
+    return [process for process in found if request.get("pid") in (None, process.pid)]
 
 
 def _words(pid: int) -> list[bytes]:
-    """The words of a command line; none of a process that has ended."""
     try:
         return (_PROC / str(pid) / "cmdline").read_bytes().removesuffix(b"\0").split(b"\0")
     except OSError:
         return []
 
 
-def _described(processes: Mapping[Process, str]) -> list[dict[str, Any]]:
-    return [
-        {"pid": x.pid, "start_ticks": x.start_ticks, "command": x.command, "mark": mark}
-        for x, mark in sorted(processes.items())
-    ]
+def _described(processes: Iterable[Process], request: dict[str, Any]) -> list[dict[str, Any]]:
+    mark = request["mark"]
+    return [{**asdict(x), "command": x.command, "mark": mark} for x in processes]
 
 
 def _living(processes: Iterable[Process]) -> list[Process]:
@@ -286,12 +258,12 @@ def _with_group(process: Process) -> list[Process]:
     found = _stat(process.pid)
     if found and found[0] != process.start_ticks:
         return []  # its pid is another's: the kernel gives no pid that a group still has
-    members = []
-    for pid in pids():
-        fields = stat_fields(pid)
-        if fields and process.pid in (pid, int(fields[2])):
-            members.append(identify(pid))
-    return [member for member in members if member]
+    return [
+        member
+        for pid in pids()
+        if (fields := stat_fields(pid)) and process.pid in (pid, int(fields[2]))
+        if (member := identify(pid))
+    ]
 
 
 def _signal(process: Process, number: int) -> None:

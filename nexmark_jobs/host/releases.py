@@ -11,7 +11,6 @@ By `do` of the request:
     receive {root, name, digest, offset, bytes, sha256, unpacked_bytes} and the tar from `offset`
             on as data -> {}
     prune   {root, name, keep}   -> {removed: [name]}: of the kind of `name` (spark, jobs)
-    sweep   {root}               -> {removed: [path]}: remains of interrupted copies
 
 The digest is the one of `nexmark.engines.build`. This program computes it again from the
 unpacked files, and before each night from all files of the release, because a byte that a disk has
@@ -29,9 +28,8 @@ import select
 import shutil
 import sys
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from nexmark_jobs.host.leases import locked
 from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, environment_of, identify, pids
@@ -56,8 +54,6 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         return _receive(request, root, sys.stdin.buffer)
     if do == "prune":
         return {"removed": prune(root, request["name"], request["keep"])}
-    if do == "sweep":
-        return {"removed": sweep(root)}
     raise SystemExit(f"releases: cannot {do!r}")
 
 
@@ -71,11 +67,9 @@ def look(root: Path, name: str, digest: str) -> dict[str, Any]:
         os.utime(root / "releases" / name / _INDEX)
         return {"whole": True, "part_bytes": 0, "part_sha256": ""}
     part = _part(root, name)
-    size, sha256 = 0, ""
-    if part.is_file():
-        with part.open("rb") as file:
-            sha256, size = _hashed(file), file.tell()
-    return {"whole": False, "part_bytes": size, "part_sha256": sha256}
+    if not part.is_file():
+        return {"whole": False, "part_bytes": 0, "part_sha256": ""}
+    return {"whole": False, "part_bytes": part.stat().st_size, "part_sha256": _sha256(part)}
 
 
 def prune(root: Path, name: str, keep: int) -> list[str]:
@@ -177,20 +171,18 @@ def _check(part: Path, size: int, sha256: str) -> None:
     length = part.stat().st_size
     if length < size:
         raise SystemExit(f"the copy was interrupted after {length} of {size} bytes; try again")
-    with part.open("rb") as file:
-        if length == size and _hashed(file) == sha256:
-            return
-    part.unlink()
-    raise SystemExit("received bytes are not the sent ones (SHA-256); try again, then see disk")
+    if length != size or _sha256(part) != sha256:
+        part.unlink()
+        raise SystemExit("received bytes are not the sent ones (SHA-256); try again, then see disk")
 
 
 def _install(part: Path, target: Path, digest: str) -> None:
-    """Unpack `part`, check it and give it its name."""
     me = identify(os.getpid())
     ticks = me.start_ticks if me else 0
     temporary = target.with_name(f".{target.name}-{os.getpid()}-{ticks}")
     try:
-        if _unpack(part, temporary) != digest:
+        _unpack(part, temporary)
+        if _digest(temporary) != digest:
             raise SystemExit(f"{target.name} has another digest here than {digest}; deploy again")
         (temporary / _INDEX).write_text(json.dumps({"digest": digest}))
         os.sync()
@@ -201,9 +193,7 @@ def _install(part: Path, target: Path, digest: str) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _unpack(part: Path, target: Path) -> str:
-    """Write the files of the tar `part` below `target`; returns the digest of these files."""
-    hashes = {}
+def _unpack(part: Path, target: Path) -> None:
     with tarfile.open(part, "r:") as archive:
         for member in archive:
             path = target / member.name
@@ -212,37 +202,26 @@ def _unpack(part: Path, target: Path) -> str:
                 raise SystemExit(f"{member.name}: only files below a release belong into it")
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("xb") as file:
-                hashes[member.name] = _hashed(source, file)
+                shutil.copyfileobj(source, file)
             path.chmod(member.mode & 0o755)
-    return _digest(hashes)
 
 
-def _digest(hashes: dict[str, str]) -> str:
-    """The digest of a release, by the SHA-256 of each of its files."""
-    digest = hashlib.sha256()
-    for name, file_hash in sorted(hashes.items()):
-        digest.update(f"{name}\0{file_hash}\n".encode())
-    return digest.hexdigest()[:16]
+def _digest(release: Path) -> str:
+    """The digest of all files but the index and compiled Python files, which come and go."""
+    lines = []
+    for path in release.rglob("*"):
+        name = path.relative_to(release).as_posix()
+        if name != _INDEX and path.is_file() and "__pycache__" not in path.parts:
+            lines.append(f"{name}\0{_sha256(path)}\n")
+    return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest()[:16]
 
 
 def _is_whole(release: Path, digest: str) -> bool:
     try:
         index = json.loads((release / _INDEX).read_text())
-        return bool(index["digest"] == digest == _digest(dict(_contents(release))))
+        return bool(index["digest"] == digest == _digest(release))
     except (OSError, ValueError, KeyError, TypeError):
         return False
-
-
-def _contents(root: Path) -> Iterator[tuple[str, str]]:
-    """The SHA-256 of every file but the index and compiled Python files, which come and go."""
-    for directory, subdirectories, names in os.walk(root):
-        subdirectories[:] = [name for name in subdirectories if name != "__pycache__"]
-        for name in names:
-            path = Path(directory, name)
-            relative = path.relative_to(root).as_posix()
-            if relative != _INDEX:
-                with path.open("rb") as file:
-                    yield relative, _hashed(file)
 
 
 def _remove(release: Path) -> None:
@@ -268,11 +247,6 @@ def _part(root: Path, name: str) -> Path:
     return root / "incoming" / f"{name}{_PART}"
 
 
-def _hashed(file: IO[bytes], copy: BinaryIO | None = None) -> str:
-    """The SHA-256 of what is left of a file; a `copy` gets the same bytes."""
-    hashed = hashlib.sha256()
-    while data := file.read(_CHUNK):
-        hashed.update(data)
-        if copy:
-            copy.write(data)
-    return hashed.hexdigest()
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

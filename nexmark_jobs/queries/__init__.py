@@ -1,23 +1,16 @@
 """The Nexmark queries, one module each, and formulations of one's own beside theirs."""
 
 import importlib.util
-import pkgutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from nexmark_jobs.ending import UsageError
-from nexmark_jobs.queries.formulation import Formulation, Query, Source, Streams
+from nexmark_jobs.queries.formulation import Formulation, Query, Source, Streams, queries_of
 
 __all__ = ["QUERIES", "Formulation", "Query", "Source", "Streams", "add_formulations"]
 
-QUERIES: dict[str, Query] = {
-    query.name: query
-    for module in sorted(found.name for found in pkgutil.iter_modules(__path__))
-    if module.startswith("q")
-    for query in vars(importlib.import_module(f"{__name__}.{module}")).values()
-    if isinstance(query, Query)
-}
+QUERIES = queries_of(__name__, __path__)
 """Every query by its name."""
 
 _NAME = "FORMULATIONS"

@@ -1,6 +1,8 @@
 """A query: the shape of its result and the ways to compute it."""
 
-from collections.abc import Callable, Sequence
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -121,3 +123,11 @@ class Query:
             problem = f"--formulation: {self.name} has no '{wanted}' on Spark {spark_version}"
             raise UsageError(f"{problem}; use one of {', '.join(names)}")
         return able[names.index(wanted) if wanted else 0]
+
+
+def queries_of(package: str, path: Iterable[str]) -> dict[str, Query]:
+    """Every query of the modules of a package, by its name, in the order of the modules."""
+    names = sorted(found.name for found in pkgutil.iter_modules(path))
+    modules = [importlib.import_module(f"{package}.{name}") for name in names]
+    found = (query for each in modules for query in vars(each).values() if isinstance(query, Query))
+    return {query.name: query for query in found}

@@ -17,7 +17,7 @@ from nexmark_jobs import boundary
 from nexmark_jobs.ending import JobError, UsageError
 from nexmark_jobs.generator import SENTINEL_TIME
 from nexmark_jobs.session import WorkDirectory
-from nexmark_jobs.sources.datagen import Feed, has_closed_all
+from nexmark_jobs.sources.datagen import STILL_OPEN, Feed, has_closed_all
 from nexmark_jobs.sources.recorded_events import FIELDS, KINDS, Recording
 
 _SENTINELS = "sentinels"
@@ -28,39 +28,34 @@ _GLOB_CHARACTERS = "\\{}[]*?"
 
 @dataclass(frozen=True)
 class Files:
-    """The three streams of a recording, and the sentinels that follow its events.
+    """The three streams of the files in a directory, and the sentinels that follow its events.
 
-    Files are read one per micro-batch if they are as old as their names are in order, otherwise
-    all in the first one. Timestamps are cut to milliseconds, as the schema has them; the `schema`
-    of JSON has them as text.
+    `path` is a pattern of Spark's. Files are read one per micro-batch if they are as old as their
+    names are in order, otherwise all in the first one. Timestamps are cut to milliseconds, as the
+    schema has them; the `schema` of JSON, which is a text, has them as text.
     """
 
     spark: SparkSession
-    recording: Recording
+    path: str
     schema: StructType | str
     sentinels: Sentinels
+    is_in_order: bool = True
+    numbered: bool = True
 
     def lines(self) -> DataFrame:
         """Return the lines of JSON in the column `value`, unparsed, without an end of input."""
-        return self._reader().text(self._path)
+        return self._reader().text(self.path)
 
     def _reader(self) -> DataStreamReader:
         reader = self.spark.readStream
-        return reader.option("maxFilesPerTrigger", 1) if self.recording.is_in_order else reader
-
-    @property
-    def _path(self) -> str:
-        """The directory, safe from being taken for a pattern."""
-        path = str(self.recording.directory)
-        return "".join(f"\\{c}" if c in _GLOB_CHARACTERS else c for c in path)
+        return reader.option("maxFilesPerTrigger", 1) if self.is_in_order else reader
 
     def of_kind(self, kind: str) -> DataFrame:
         """The stream of the events of a kind, without a watermark."""
         reader = self._reader().schema(self.schema)
-        is_parquet = self.recording.is_parquet
-        recorded = reader.parquet(self._path) if is_parquet else reader.json(self._path)
-        events = events_of_kind(recorded, kind, numbered=self.recording.numbered)
-        return self.sentinels.follow(events, kind, numbered=self.recording.numbered)
+        read = reader.json if isinstance(self.schema, str) else reader.parquet
+        events = events_of_kind(read(self.path), kind, numbered=self.numbered)
+        return self.sentinels.follow(events, kind, numbered=self.numbered)
 
 
 class Sentinels:
@@ -100,34 +95,25 @@ class Sentinels:
         if self._work is None or has_closed_all(progress):
             return True
         if self._written == _MOST:
-            raise JobError("the sentinels did not move the watermark; windows are still open")
+            raise JobError(STILL_OPEN)
         self._work.write(f"{self._directory}/sentinels-{self._written}.json", _sentinel_lines())
         self._written += 1
         return False
 
 
-class FilesFeed(Feed):
-    """The batches of recorded events, and the sentinels behind them."""
+def _feed(events: Sequence[int], sentinels: Sentinels) -> Feed:
+    """The batches of recorded events, each with its number of them, and the sentinels behind."""
 
-    def __init__(self, events: Sequence[int], sentinels: Sentinels) -> None:
-        """Follow a query; `events` has the number of events of each batch."""
-        super().__init__(sum(events), len(events), None if sentinels else len(events) - 1)
-        self._events = tuple(events)
-        self._sentinels = sentinels
+    def events_in(batch: int) -> int:
+        return events[batch] if batch < len(events) else 0
 
-    def take(self, progress: Mapping[str, Any]) -> int:
-        """Number of events in the batch just finished; 0 from the end of the input on."""
-        batch = int(progress["batchId"])
-        return self._events[batch] if batch < self.data_batches else 0
-
-    def finished(self, progress: Mapping[str, Any]) -> bool:
-        """Whether the batch just finished was the last one."""
-        return progress["batchId"] >= self.data_batches - 1 and self._sentinels.closed_all(progress)
+    last = None if sentinels else len(events) - 1
+    return Feed(sum(events), len(events), last, events_in, sentinels.closed_all)
 
 
 def open_files(
     spark: SparkSession, recording: Recording, work: WorkDirectory, *, end_of_input: bool
-) -> tuple[Files, FilesFeed]:
+) -> tuple[Files, Feed]:
     """Streams and feed of a recording; sentinels go below `work` if `end_of_input`.
 
     UsageError for a parquet file that lacks a column or has an event that lacks a field.
@@ -136,9 +122,11 @@ def open_files(
     if recording.is_parquet:
         recording, schema = _check_parquet(spark, recording)
     sentinels = Sentinels(work if end_of_input else None)
-    files = Files(spark, recording, schema, sentinels)
-    batches = recording.events if recording.is_in_order else (sum(recording.events),)
-    return files, FilesFeed(batches, sentinels)
+    path = "".join(f"\\{c}" if c in _GLOB_CHARACTERS else c for c in str(recording.directory))
+    is_in_order = recording.is_in_order
+    files = Files(spark, path, schema, sentinels, is_in_order, recording.numbered)
+    batches = recording.events if is_in_order else (sum(recording.events),)
+    return files, _feed(batches, sentinels)
 
 
 def json_schema() -> str:
@@ -216,7 +204,6 @@ def has_field(name: str, field: str) -> Column:
 
 
 def _sentinel_lines() -> str:
-    """One event of each kind, far in the future."""
     values = {"bigint": 0, "string": "", "timestamp": SENTINEL_TIME}
     lines = (
         {"event_type": place, name: {f: values[kind] for f, kind in FIELDS[name].items()}}
@@ -228,26 +215,13 @@ def _sentinel_lines() -> str:
 _PARTS = "boundary"
 
 
-@dataclass(frozen=True)
-class BoundaryEvents:
-    """The three streams. They read files in a directory that every executor sees.
-
-    The sentinels of the feed go there as well.
-    """
-
-    spark: SparkSession
-    directory: str
-
-    def of_kind(self, kind: str) -> DataFrame:
-        """The stream of the events of a kind, without a watermark."""
-        reader = self.spark.readStream.schema(json_schema()).option("maxFilesPerTrigger", 1)
-        return events_of_kind(reader.json(self.directory), kind, numbered=True)
-
-
 def open_boundary(
     spark: SparkSession, work: WorkDirectory, *, end_of_input: bool
-) -> tuple[BoundaryEvents, FilesFeed]:
-    """Streams and feed of the boundary events, which are written below `work`."""
+) -> tuple[Files, Feed]:
+    """Streams and feed of the boundary events, which are written below `work`.
+
+    The sentinels of the feed go to the same directory: the streams need not follow them.
+    """
     directory = work.make(_PARTS)
     parts = boundary.lines()
     for number, part in enumerate(parts):
@@ -255,4 +229,5 @@ def open_boundary(
         text = "".join(f"{line}\n" for line in part)
         work.write(f"{_PARTS}/events-{number}.json", text, age_s=len(parts) - number)
     sentinels = Sentinels(work if end_of_input else None, _PARTS)
-    return BoundaryEvents(spark, directory), FilesFeed([len(part) for part in parts], sentinels)
+    files = Files(spark, directory, json_schema(), Sentinels(None))
+    return files, _feed([len(part) for part in parts], sentinels)

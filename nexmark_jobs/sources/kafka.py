@@ -61,15 +61,9 @@ class Kafka:
         if isinstance(error, QueryFailedError):
             if _NO_EVENT in error.causes:
                 return JobError(self._no_events())
-            changed = self._what_changed(lost=_LOST.search(error.causes) is not None)
+            changed = self.what_changed(lost=_LOST.search(error.causes) is not None)
             text = f"{changed}: {text}" if changed else text
         return UsageError(text) if isinstance(error, UsageError) else JobError(text)
-
-    def check_unchanged(self) -> None:
-        """Raise JobError if the topic is another one by now."""
-        now = self.brokers.topic(self.topic.name)
-        if now.id != self.topic.id:
-            raise JobError(f"{self}: it was deleted and created again while it was read; run again")
 
     def __str__(self) -> str:
         """Return the topic as in messages."""
@@ -96,10 +90,9 @@ class Kafka:
         return self.sentinels.follow(events, kind, numbered=self.numbered)
 
     def _options(self) -> dict[str, str]:
-        own = {f"kafka.{name}": value for name, value in self.brokers.options.items()}
         return {
             **_CONSUMER,
-            **own,
+            **self.brokers.spark_options,
             "subscribe": self.topic.name,
             "startingOffsets": _offsets(self.topic.name, self.topic.begins),
             "failOnDataLoss": "true",
@@ -126,7 +119,7 @@ class Kafka:
         bad = sum(kind["records"] for kind in kinds)
         return f"{self}: {bad} of {self.topic.records} records are no events: {told}{more}"
 
-    def _what_changed(self, *, lost: bool) -> str | None:
+    def what_changed(self, *, lost: bool = False) -> str | None:
         """Return the damage to the topic; with `lost` also whether its first records are gone."""
         try:
             now = self.brokers.topic(self.topic.name)
@@ -174,7 +167,8 @@ class KafkaFeed(Feed):
 
     def __init__(self, source: Kafka) -> None:
         """Follow a query that reads `source`."""
-        super().__init__(source.topic.records, sys.maxsize, None)
+        is_over = source.sentinels.closed_all
+        super().__init__(source.topic.records, sys.maxsize, None, lambda _: 0, is_over)
         self._source = source
         self._topic = source.topic
 
@@ -203,11 +197,9 @@ class KafkaFeed(Feed):
 
     def finished(self, progress: Mapping[str, Any]) -> bool:
         """Whether the batch just finished was the last one; JobError for another topic by now."""
-        is_last = progress["batchId"] >= self.data_batches - 1
-        if not is_last or not self._source.sentinels.closed_all(progress):
-            return False
-        self._source.check_unchanged()
-        return True
+        if (is_over := super().finished(progress)) and (changed := self._source.what_changed()):
+            raise JobError(f"{changed}; run again")
+        return is_over
 
     def _check_whole(self, batch: int, progress: Mapping[str, Any], offsets: int) -> None:
         """Raise JobError if the scans of a batch did not give a record for each of its offsets."""

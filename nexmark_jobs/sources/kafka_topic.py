@@ -66,6 +66,11 @@ class Brokers:
                 f"--source: Spark {spark.version} cannot load the jar {missing[0]}; {_JARS}"
             )
 
+    @property
+    def spark_options(self) -> dict[str, str]:
+        """The options as Spark's source and sink take them."""
+        return {f"kafka.{name}": value for name, value in self.options.items()}
+
     def versions(self) -> dict[str, str]:
         """Return the loaded versions of Spark's connector and of Kafka's clients."""
         connector = self._class(_CLASSES["spark-sql-kafka-0-10"])
@@ -107,7 +112,6 @@ class Brokers:
         return without_secrets(text)
 
     def _first(self, consumer: Any, place: Any, begin: int, end: int) -> str | None:
-        """The value of the first record in a partition."""
         consumer.assign([place])
         consumer.seek(place, begin)
         deadline = time.monotonic() + _TIMEOUT_S
@@ -146,7 +150,6 @@ class Brokers:
             raise self._reason(topic, error.java_exception) from None
 
     def _reason(self, topic: str, error: Any) -> UsageError:
-        """The deepest cause of an error of the clients."""
         while (cause := error.getCause()) is not None:
             error = cause
         name = error.getClass().getSimpleName()

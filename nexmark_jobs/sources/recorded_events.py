@@ -153,7 +153,6 @@ def _check_event(event: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """The value, its beginning where it is long."""
     text = repr(value)
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 

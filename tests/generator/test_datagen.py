@@ -113,16 +113,3 @@ def test_sentinels_close_every_window(spark: SparkSession, collector: Collector)
         for start in range(last - 8000, last + 1, 2000):
             expected[start] = expected.get(start, 0) + 1
     assert closed == expected
-
-
-def test_partitions_do_not_change_the_events(spark: SparkSession, collector: Collector) -> None:
-    source = Datagen(spark, GeneratorConfig(), 500, 500, partitions=7)
-    frame = source.of_kind("person").withColumn("partition", F.spark_partition_id())
-    collector.run(frame, 0)
-    assert collector.numbers(0) == list(range(0, 500, 50))
-    assert len({row["partition"] for row in collector.batches[0]}) == 7
-
-
-def test_too_many_events_are_refused(spark: SparkSession) -> None:
-    with pytest.raises(ValueError, match="tps"):
-        Datagen(spark, GeneratorConfig(tps=1), 10**12, 1000)

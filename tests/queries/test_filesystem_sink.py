@@ -39,7 +39,7 @@ def committed(directory: Path) -> list[str]:
 def test_partition_is_committed_a_minute_after_its_end(spark: SparkSession, tmp_path: Path) -> None:
     out = tmp_path / "out"
     sink = FilesystemSink(out, None)
-    sink._write(rows(spark, ["2015-07-15T23:58:59", "2015-07-15T23:59:00"]), 0)
+    sink._keep(rows(spark, ["2015-07-15T23:58:59", "2015-07-15T23:59:00"]), 0)
     sink.batch_done(batch("2015-07-15T23:59:59.999Z"))
     assert committed(out) == []
     sink.batch_done(batch("2015-07-16T00:00:00.000Z"))
@@ -52,9 +52,9 @@ def test_replayed_batch_replaces_its_files(spark: SparkSession, tmp_path: Path) 
     out = tmp_path / "out"
     sink = FilesystemSink(out, None)
     minutes = ["2015-07-15T00:00:01", "2015-07-15T00:01:01", "2015-07-15T00:01:02"]
-    sink._write(rows(spark, minutes[:1]), 0)
-    sink._write(rows(spark, minutes), 1)
-    sink._write(rows(spark, minutes), 1)
+    sink._keep(rows(spark, minutes[:1]), 0)
+    sink._keep(rows(spark, minutes), 1)
+    sink._keep(rows(spark, minutes), 1)
     sink.finish(1)
     lines = [line for file in out.rglob("*.csv") for line in file.read_text().splitlines()]
     assert len(lines) == 4

@@ -27,11 +27,9 @@ def server() -> Iterator[socket.socket]:
 
 
 def test_the_host_itself() -> None:
-    before = time.time()
     found = run(facts, QUICK)
     assert found["hostname"] == socket.gethostname()
     assert found["cores"] == len(os.sched_getaffinity(0))
-    assert before <= found["wall"] <= time.time()
     assert found["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     assert found["free_memory_bytes"] > 0
     assert found["java"] is None
@@ -62,7 +60,7 @@ def test_a_directory_that_is_to_be_made_is_where_its_parent_is(tmp_path: Path) -
     (tmp_path / "file").touch()
     paths = [str(tmp_path / "to" / "be"), str(tmp_path / "file" / "below")]
     to_be, below = run(facts, {**QUICK, "directories": paths})["directories"].values()
-    assert to_be["writable"]
+    assert to_be["problem"] is None
     assert to_be["free_bytes"] > 0
     assert below["problem"] == f"{tmp_path}/file is not a directory"
 

@@ -17,7 +17,7 @@ from tests.unit.host.programs import attempt, run
 @pytest.fixture
 def mark(tmp_path: Path) -> Iterator[str]:
     yield f"{tmp_path}|cluster"
-    run(processes, {"do": "end", "prefix": str(tmp_path), "grace_s": 0.1})
+    processes.end(processes.marked(str(tmp_path)), grace_s=0.1)
 
 
 def start(command: list[str], mark: str, log: Path, **environment: str) -> dict[str, Any]:
@@ -32,13 +32,12 @@ def test_what_was_started_lives_on_and_is_found_by_its_mark(mark: str, tmp_path:
     assert {**found[0], **started, "mark": mark} == found[0]
 
 
-def test_a_prefix_finds_the_marks_that_begin_with_it(mark: str, tmp_path: Path) -> None:
+def test_a_mark_that_begins_with_it_is_another_one(mark: str, tmp_path: Path) -> None:
     start(["sleep", "63"], mark, tmp_path / "log")
     start(["sleep", "64"], f"{mark}|sampler", tmp_path / "log")
     exact = run(processes, {"do": "owned", "mark": mark})["processes"]
-    both = run(processes, {"do": "owned", "prefix": mark})["processes"]
     assert [x["command"] for x in exact] == ["sleep 63"]
-    assert sorted(x["mark"] for x in both) == [mark, f"{mark}|sampler"]
+    assert sorted(processes.marked(mark).values()) == [mark, f"{mark}|sampler"]
 
 
 def test_end_says_what_it_ended_and_what_is_left(mark: str, tmp_path: Path) -> None:
