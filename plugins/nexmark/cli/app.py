@@ -57,14 +57,9 @@ def _run(arguments: list[str]) -> int:
         return INTERRUPTED
     except SystemExit as ended:  # of argparse, by a verb that passes its arguments on
         return int(ended.code or 0)
-    except TyperException as error:
-        return _refused(error)
-
-
-def _refused(error: TyperException) -> int:
-    """Name the problem of an argument in one line."""
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context else "nexmark"
-    message = " ".join(error.format_message().split()).rstrip(".")
-    print(f"{command}: {message}; see --help", file=sys.stderr)
-    return 2
+    except TyperException as error:  # names the problem of an argument
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "nexmark"
+        message = " ".join(error.format_message().split()).rstrip(".")
+        print(f"{command}: {message}; see --help", file=sys.stderr)
+        return 2

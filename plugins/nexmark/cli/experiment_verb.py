@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,17 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nexmark.cli.shared_options import (
-    Engine,
-    Out,
-    check_new,
-    given,
-    number_option,
-    text_option,
-    whole,
-)
+from nexmark.cli import shared_options as option
 from nexmark.terminal import columns, say
-from nexmark_jobs.host.leases import write_whole
 
 if TYPE_CHECKING:
     from nexmark.config import Experiment
@@ -33,22 +23,22 @@ if TYPE_CHECKING:
 
 def experiment(
     name: Annotated[
-        str | None, typer.Argument(callback=given, help="Of experiments.yaml; or new.")
+        str | None, typer.Argument(callback=option.given, help="Of experiments.yaml; or new.")
     ] = None,
     new_name: Annotated[
-        str | None, typer.Argument(callback=given, help="Of new: the entry to add.")
+        str | None, typer.Argument(callback=option.given, help="Of new: the entry to add.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All experiments.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Name them, measure nothing.")] = False,
-    sizes: Annotated[str | None, text_option("Events per micro-batch: 20000,300000.")] = None,
+    sizes: Annotated[str | None, option.text("Events per micro-batch: 20000,300000.")] = None,
     pairs: Annotated[
-        int | None, number_option(1, 100, help="Runs of each arm (default: 4; with --quick 1).")
+        int | None, option.number(1, 100, help="Runs of each arm (default: 4; with --quick 1).")
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="See that all runs and agrees; the figures say little.")
     ] = False,
-    engine: Engine = None,
-    out: Out = None,
+    engine: option.Engine = None,
+    out: option.Out = None,
 ) -> int:
     """Measure the arms of an experiment in turns: what each saves, and whether results are equal.
 
@@ -66,7 +56,6 @@ def experiment(
         rows = [[one.name, ",".join(one.queries), one.question] for one in known.values()]
         say(columns(("experiment", "queries", "question"), rows))
         return 0
-    check_new(out)
     if quick:
         from nexmark.experiments.arm_runs import quick as made_quick
 
@@ -106,9 +95,7 @@ def _measured(
                 failed[one.name] = f"{type(error).__name__}: {error}"
                 say(f"{one.name}: failed: {failed[one.name]}")
             countdown.ended(one.name)
-            if out is not None:
-                text = json.dumps({**as_json(results), "failed": failed}, indent=1)
-                write_whole(out, text + "\n")
+            option.write(out, {**as_json(results), "failed": failed})
     lines = [*remarks(arms), *(f"{name}: failed: {why}" for name, why in failed.items())]
     say("\n" + columns(HEADS, [cells(arm) for arm in arms]) + "\n\n" + "\n".join(lines))
     return 0 if not failed and all(result.is_right for result in results) else 1
@@ -161,7 +148,7 @@ def _chosen(
     found = list(known.values()) if name is None else [known[name]]
     if sizes is None:
         return found
-    number = whole(100, MAX_EVENTS // 1000)
+    number = option.whole(100, MAX_EVENTS // 1000)
     wanted = tuple(sorted({number(text.strip()) for text in sizes.split(",")}))
     return [one.model_copy(update={"sizes": wanted}) for one in found]
 

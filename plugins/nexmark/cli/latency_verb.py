@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import asdict
 from itertools import product
@@ -11,20 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nexmark.cli.shared_options import (
-    Conf,
-    Engine,
-    Out,
-    build_of,
-    check_new,
-    confs_of,
-    number_option,
-    text_option,
-    whole,
-)
+from nexmark.cli import shared_options as option
 from nexmark.model import grouped
 from nexmark.terminal import columns, say
-from nexmark_jobs.host.leases import write_whole
 from nexmark_jobs.host.processes import OWNER_VARIABLE
 
 if TYPE_CHECKING:
@@ -35,19 +23,19 @@ _HEADS = ("query", "trigger", "rate/s", "p50", "p90", "p99", "p99.9", "max", "ev
 
 
 def latency(
-    query: Annotated[str, text_option("q0,q17: one or more.")] = "q0",
+    query: Annotated[str, option.text("q0,q17: one or more.")] = "q0",
     rate: Annotated[
         str,
-        text_option(
+        option.text(
             "Events per second: 500,1000; or 500-16000: doubled until a query falls behind."
         ),
     ] = "1000",
-    trigger: Annotated[str, text_option("micro-batch, real-time, or both.")] = "micro-batch",
-    seconds: Annotated[int, number_option(5, 3600, "S")] = 30,
-    warm_up: Annotated[int, number_option(0, 600, "S", "Not counted.")] = 10,
-    engine: Engine = None,
-    conf: Conf = None,
-    out: Out = None,
+    trigger: Annotated[str, option.text("micro-batch, real-time, or both.")] = "micro-batch",
+    seconds: Annotated[int, option.number(5, 3600, "S")] = 30,
+    warm_up: Annotated[int, option.number(0, 600, "S", "Not counted.")] = 10,
+    engine: option.Engine = None,
+    conf: option.Conf = None,
+    out: option.Out = None,
 ) -> int:
     """Measure the latency of queries from Kafka to Kafka, at fixed rates of events.
 
@@ -63,8 +51,7 @@ def latency(
     queries = _listed("--query", query, tuple(MATCHINGS))
     triggers = _listed("--trigger", trigger, _TRIGGERS)
     rates, until_behind = _rates(rate)
-    check_new(out)
-    _, build = build_of(engine, say)
+    _, build = option.build_of(engine, say)
     _check_real_time(queries, triggers, build.version)
     brokers = broker.of_latencies()
     found: list[LatencyFigures] = []
@@ -78,7 +65,7 @@ def latency(
             runs = PacedRuns(build, jars, kafka, environment, work, say)
             for each, how in product(queries, triggers):
                 for at in rates:
-                    found.append(runs.run(each, how, at, seconds, warm_up, confs_of(conf)))
+                    found.append(runs.run(each, how, at, seconds, warm_up, option.confs_of(conf)))
                     say(_line(found[-1]))
                     if until_behind and not _sustained(found[-1]):
                         break
@@ -87,9 +74,8 @@ def latency(
     print(f"\nSpark {build.version}; milliseconds\n{table(found)}")
     if until_behind:
         print(f"\n{sustained(found)}")
-    if out is not None:
-        told = {"spark_version": build.version, "runs": [asdict(each) for each in found]}
-        write_whole(out, json.dumps(told, indent=1) + "\n")
+    told = {"spark_version": build.version, "runs": [asdict(each) for each in found]}
+    option.write(out, told)
     return int(any(each.invalid for each in found))
 
 
@@ -116,7 +102,7 @@ def _sustained(run: LatencyFigures) -> bool:
 
 def _rates(text: str) -> tuple[list[int], bool]:
     """The rates of `--rate`, and whether to stop where a query falls behind."""
-    number = whole(1, 1_000_000)
+    number = option.whole(1, 1_000_000)
     first, dash, last = text.partition("-")
     if not dash:
         return [number(each) for each in text.split(",")], False

@@ -118,9 +118,7 @@ def bisect(
     workload: option.EngineWorkload = None,
     cluster: option.EngineCluster = None,
     repetitions: option.Repetitions = None,
-    measurements: Annotated[
-        int, option.number_option(1, 10_000, help="The most nights to run.")
-    ] = 40,
+    measurements: Annotated[int, option.number(1, 10_000, help="The most nights to run.")] = 40,
     airflow: option.Optional = None,
 ) -> int:
     """Find the build that brought a change, by nights; 0 if it is found.

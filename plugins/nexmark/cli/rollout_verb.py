@@ -6,19 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
+from nexmark.cli import shared_options as option
 from nexmark.cli.acceptance import user
-from nexmark.cli.shared_options import (
-    BUILD,
-    By,
-    Engine,
-    EngineCluster,
-    EngineWorkload,
-    Repetitions,
-    confs_of,
-    confs_option,
-    on_stderr,
-    text_option,
-)
 from nexmark.errors import NexmarkError
 from nexmark.night.params import help_of
 from nexmark.terminal import INTERRUPTED, say
@@ -29,18 +18,20 @@ if TYPE_CHECKING:
 
 
 def rollout(
-    conf: Annotated[list[str] | None, confs_option("Of the new arm.")] = None,
-    build: Annotated[str | None, text_option(f"Of the new arm, {BUILD}; else the old one.")] = None,
-    against: Annotated[str | None, text_option("Build of the old arm; else the engine's.")] = None,
-    stages: Annotated[str | None, text_option(help_of("stages"))] = None,
-    engine: Engine = None,
-    workload: EngineWorkload = None,
-    cluster: EngineCluster = None,
-    repetitions: Repetitions = None,
-    name: Annotated[str | None, text_option("To resume it by (default: the time).")] = None,
-    resume: Annotated[str | None, text_option(help_of("resume"))] = None,
-    accept: Annotated[str | None, text_option(help_of("accept"))] = None,
-    by: By = None,
+    conf: Annotated[list[str] | None, option.confs_option("Of the new arm.")] = None,
+    build: Annotated[
+        str | None, option.text(f"Of the new arm, {option.BUILD}; else the old one.")
+    ] = None,
+    against: Annotated[str | None, option.text("Build of the old arm; else the engine's.")] = None,
+    stages: Annotated[str | None, option.text(help_of("stages"))] = None,
+    engine: option.Engine = None,
+    workload: option.EngineWorkload = None,
+    cluster: option.EngineCluster = None,
+    repetitions: option.Repetitions = None,
+    name: Annotated[str | None, option.text("To resume it by (default: the time).")] = None,
+    resume: Annotated[str | None, option.text(help_of("resume"))] = None,
+    accept: Annotated[str | None, option.text(help_of("accept"))] = None,
+    by: option.By = None,
 ) -> int:
     """Give a conf or a build to queries stage by stage; 0 if all stages have it.
 
@@ -53,14 +44,19 @@ def rollout(
     from nexmark.rollout.rolling import resumed, table, write_page
 
     given = {
-        **{"candidate_conf": confs_of(conf), "build": build, "against": against, "stages": stages},
+        **{
+            "candidate_conf": option.confs_of(conf),
+            "build": build,
+            "against": against,
+            "stages": stages,
+        },
         **{"engine": engine, "workload": workload, "cluster": cluster, "name": name},
         **{"repetitions": repetitions, "resume": resume, "accept": accept},
     }
     try:
         found = rollout_of(RolloutParams.of(given), load())
     except NexmarkError as error:
-        on_stderr(f"nexmark rollout: {error}")
+        option.on_stderr(f"nexmark rollout: {error}")
         return 2
     if resume is not None:
         with _opened() as store:

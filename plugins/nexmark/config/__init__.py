@@ -1,15 +1,8 @@
 """`include/conf` as typed, frozen objects. Imports PyYAML, pydantic, the standard library, and
 croniter where there is a schedule: every parse of a DAG file comes through here."""
 
-from nexmark.config.clusters import (
-    LOOPBACK,
-    AnyCluster,
-    Cluster,
-    EmbeddedCluster,
-    Machine,
-    SshCluster,
-)
-from nexmark.config.experiment_models import Experiment, ExperimentArm
+from nexmark.config.clusters import AnyCluster, Cluster, EmbeddedCluster, SshCluster
+from nexmark.config.experiment_models import Experiment
 from nexmark.config.fields import KNOWN_QUERIES, STANDARD_QUERIES, SparkConf
 from nexmark.config.gate_rules import Gate, Mode
 from nexmark.config.load import load, load_experiments, profile_path
@@ -33,7 +26,6 @@ __all__ = [
     "BUILD_DAG_ID",
     "EXPERIMENT_DAG_ID",
     "KNOWN_QUERIES",
-    "LOOPBACK",
     "ROLLOUT_DAG_ID",
     "SIGNOFF_DAG_ID",
     "STANDARD_QUERIES",
@@ -45,9 +37,7 @@ __all__ = [
     "EmbeddedCluster",
     "Engine",
     "Experiment",
-    "ExperimentArm",
     "Gate",
-    "Machine",
     "Mode",
     "Size",
     "Snapshots",

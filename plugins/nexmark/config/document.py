@@ -29,14 +29,17 @@ class Document:
     data: dict[str, Data]
     lines: Mapping[Key, int]
 
-    def error(self, key: Key, problem: str) -> ConfigError:
-        """The error to raise for `key`; it has the line of the nearest key that exists."""
+    def where(self, key: Key) -> str:
+        """The file, the line of the nearest key that exists, and `key`."""
         known = key
         while known and known not in self.lines:
             known = known[:-1]
-        dotted = ".".join(str(part) for part in key)
-        where = f"{display(self.path)}:{self.lines.get(known, 1)}"
-        return ConfigError(f"{where}: {dotted}: {problem}" if dotted else f"{where}: {problem}")
+        place = f"{display(self.path)}:{self.lines.get(known, 1)}"
+        return ": ".join([place, ".".join(map(str, key))] if key else [place])
+
+    def error(self, key: Key, problem: str) -> ConfigError:
+        """The error to raise for `key`."""
+        return ConfigError(f"{self.where(key)}: {problem}")
 
     def validated(self, key: Key, model: type[_M], value: Mapping[str, Any]) -> _M:
         """The value at `key` as `model`; ConfigError for the first thing that is wrong."""
@@ -93,8 +96,7 @@ def read(path: Path) -> Document:
             "correct the line or the one before it"
         ) from None
     except yaml.YAMLError as error:
-        problem = " ".join(str(error).split())
-        raise ConfigError(f"{display(path)}: not valid YAML: {problem}; correct it") from None
+        raise ConfigError(f"{display(path)}: not valid YAML: {error}; correct it") from None
     reader = _Reader(path)
     data = reader.value(node, ()) if node is not None else {}
     if not isinstance(data, dict):

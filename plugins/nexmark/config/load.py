@@ -120,8 +120,8 @@ def load_experiments(directory: Path | None = None) -> dict[str, Experiment]:
     found = {}
     for name, value in _section(document, "experiments"):
         key = ("experiments", name)
-        where = str(document.error(key, "")).removesuffix(":")
-        found[name] = document.validated(key, Experiment, {**value, "where": where})
+        entry = {**value, "where": document.where(key)}
+        found[name] = document.validated(key, Experiment, entry)
     return found
 
 
