@@ -7,6 +7,7 @@ others are mapped onto it by the names of the operators (``nexmark_jobs.plan_fin
 """
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,15 +59,11 @@ class EventLog:
     """The content of a log for the batches that count.
 
     ``stages`` are by the number that ``Operator.stage`` has; None is where tasks could not be laid
-    on the plan. ``other_plans`` counts the batches whose plan had other operators.
+    on the plan.
     """
 
-    application_id: str
-    spark_version: str
     operators: tuple[Part, ...]
     stages: Mapping[int | None, StageTotals]
-    batches: frozenset[int]
-    other_plans: int = 0
 
 
 @dataclass
@@ -77,7 +74,7 @@ class _Stage:
     execution: int
     scopes: frozenset[int]
     totals: StageTotals = field(default_factory=StageTotals)
-    updates: dict[int, int] = field(default_factory=dict)
+    updates: Counter[int] = field(default_factory=Counter)
 
 
 def read_event_log(
@@ -98,15 +95,12 @@ class _Reading:
 
     def __init__(self, batches: frozenset[int]) -> None:
         self._batches = batches
-        self._application_id = self._version = ""
         self._ended = False
         self._seen: set[int] = set()
         self._plans: dict[int, list[PlanNode]] = {}
         self._stages: dict[int, _Stage] = {}
-        self._driver: dict[int, dict[int, int]] = {}
+        self._driver: defaultdict[int, Counter[int]] = defaultdict(Counter)
         self.handlers = {
-            b"SparkListenerLogStart": self._log_start,
-            b"SparkListenerApplicationStart": self._application_start,
             b"SparkListenerApplicationEnd": self._application_end,
             b"SparkListenerJobStart": self._job,
             b"SparkListenerTaskEnd": self._task,
@@ -115,19 +109,12 @@ class _Reading:
             f"{_SQL}DriverAccumUpdates".encode(): self._driver_updates,
         }
 
-    def _log_start(self, event: Mapping[str, Any]) -> None:
-        self._version = event["Spark Version"]
-
-    def _application_start(self, event: Mapping[str, Any]) -> None:
-        self._application_id = event.get("App ID") or ""
-
     def _application_end(self, event: Mapping[str, Any]) -> None:
         self._ended = True
 
     def _plan(self, event: Mapping[str, Any]) -> None:
         self._plans[event["executionId"]] = nodes_of(event["sparkPlanInfo"])
-        batch = _BATCH.search(event.get("description") or "")
-        if batch:
+        if batch := _BATCH.search(event.get("description") or ""):
             self._seen.add(int(batch[1]))
 
     def _job(self, event: Mapping[str, Any]) -> None:
@@ -149,13 +136,11 @@ class _Reading:
         stage.totals.add(event.get("Task Metrics") or {})
         for update in event["Task Info"].get("Accumulables", ()):
             if update.get("Metadata") == "sql" and "Update" in update:
-                key = update["ID"]
-                stage.updates[key] = stage.updates.get(key, 0) + int(update["Update"])
+                stage.updates[update["ID"]] += int(update["Update"])
 
     def _driver_updates(self, event: Mapping[str, Any]) -> None:
-        own = self._driver.setdefault(event["executionId"], {})
         for key, value in event["accumUpdates"]:
-            own[key] = own.get(key, 0) + value
+            self._driver[event["executionId"]][key] += value
 
     def done(self, source: Path) -> EventLog:
         """Return the result of all events."""
@@ -172,54 +157,42 @@ class _Reading:
         if missing or not ran:
             which = f"batch {', '.join(map(str, missing))}" if missing else "tasks"
             raise EventLogError(f"{source}: no {which} in the event log")
-        reference = self._usual_plan(ran)
-        operators, stages, other = self._sums(ran, reference)
-        return EventLog(
-            self._application_id, self._version, operators, stages, self._batches, other
-        )
+        return self._sums(ran, self._usual_plan(ran))
 
     def _usual_plan(self, ran: list[_Stage]) -> list[PlanNode]:
         """Return the last plan with the operators that used most CPU time."""
-        used: dict[tuple[str, ...], float] = {}
+        used: defaultdict[tuple[str, ...], float] = defaultdict(float)
         latest: dict[tuple[str, ...], list[PlanNode]] = {}
         for stage in sorted(ran, key=lambda stage: stage.batch):
             plan = self._plans[stage.execution]
             names = tuple(node.name for node in plan)
-            used[names] = used.get(names, 0.0) + stage.totals.cpu_s
+            used[names] += stage.totals.cpu_s
             latest[names] = plan
         return latest[max(used, key=lambda names: used[names])]
 
-    def _sums(
-        self, ran: list[_Stage], reference: list[PlanNode]
-    ) -> tuple[tuple[Part, ...], dict[int | None, StageTotals], int]:
-        stages: dict[int | None, StageTotals] = {}
-        sums: dict[tuple[int, SqlMetric], dict[int, int]] = {}
-        other: set[int] = set()
+    def _sums(self, ran: list[_Stage], reference: list[PlanNode]) -> EventLog:
+        stages: defaultdict[int | None, StageTotals] = defaultdict(StageTotals)
+        sums: defaultdict[tuple[int, SqlMetric], Counter[int]] = defaultdict(Counter)
         places: dict[int, list[int | None]] = {}
         for stage in ran:
             plan = self._plans[stage.execution]
             if stage.execution not in places:
                 places[stage.execution] = folded(plan, reference)
-                if None in places[stage.execution] or len(plan) != len(reference):
-                    other.add(stage.batch)
             place = places[stage.execution]
-            number = _number(stage, plan, place, reference)
-            stages.setdefault(number, StageTotals()).merge(stage.totals)
+            stages[_number(stage, plan, place, reference)].merge(stage.totals)
             for at, metric, value in _metrics(plan, place, stage.updates):
-                own = sums.setdefault((at, metric), {})
-                own[stage.batch] = own.get(stage.batch, 0) + value
+                sums[at, metric][stage.batch] += value
         for execution, batch in {(stage.execution, stage.batch) for stage in ran}:
             updates = self._driver.get(execution, {})
             for at, metric, value in _metrics(self._plans[execution], places[execution], updates):
-                own = sums.setdefault((at, metric), {})
-                own[batch] = own.get(batch, 0) + value
+                sums[at, metric][batch] += value
         found = tuple(
             node.operator(
                 {m: m.over_batches(list(x.values())) for (at, m), x in sums.items() if at == place}
             )
             for place, node in enumerate(reference)
         )
-        return found, stages, len(other)
+        return EventLog(found, stages)
 
 
 def _metrics(
@@ -237,13 +210,12 @@ def _number(
     stage: _Stage, plan: list[PlanNode], places: list[int | None], reference: list[PlanNode]
 ) -> int | None:
     """Return the stage of the reference plan that has most metrics of a stage."""
-    votes: dict[int, int] = {}
+    votes: Counter[int] = Counter()
     for node, place in zip(plan, places, strict=True):
         if place is None:
             continue
         own = sum(key in stage.updates for key in node.metrics) * (not node.is_exchange)
         own += 10 * (node.codegen in stage.scopes)
         if own:
-            number = reference[place].stage
-            votes[number] = votes.get(number, 0) + own
+            votes[reference[place].stage] += own
     return max(votes, key=lambda number: (votes[number], number)) if votes else None
