@@ -13,7 +13,6 @@ from nexmark.cli import acceptance, kafka_verbs, machine, nights, recovery_verbs
 from nexmark.cli.compat import compat
 from nexmark.cli.experiment_verb import experiment
 from nexmark.cli.latency_verb import latency
-from nexmark.cli.rollout_verb import rollout
 from nexmark.terminal import INTERRUPTED, ending
 
 app = typer.Typer(
@@ -23,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _VERBS: tuple[Callable[..., Any], ...] = (
-    *(nights.run, nights.build, nights.backfill, nights.bisect, rollout),
+    *(nights.run, nights.build, nights.backfill, nights.bisect, nights.rollout),
     *(acceptance.accept, acceptance.withdraw, acceptance.acks, results.history, results.nights),
     *(results.show, results.report, results.verify, results.export, results.validate),
     *(compat, experiment, latency),

@@ -21,7 +21,7 @@ from nexmark.experiments.local_applications import (
     LocalApplications,
 )
 from nexmark.measure.cpu import application_cpu
-from nexmark.measure.event_log_files import EventLogError
+from nexmark.measure.event_log import EventLogError
 from nexmark.measure.executed_plan import Part
 from nexmark.measure.measurement import Measurement, measure_series
 from nexmark.measure.operator_times import repetition_parts

@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from nexmark.measure.cpu import tree_cpu
-from nexmark.measure.event_log_files import read_events
+from nexmark.measure.event_log import read_events
 from nexmark.measure.samples import HostSamples
 
 #: An idle JVM uses less than 1 % of a core, a busy one tens of per cent.

@@ -121,7 +121,7 @@ _PAUSE_S = 15.0
 
 def trouble(night: Night, directory: Path, result: "RunResult", samples: Samples) -> str | None:
     """Return the problem of the executors or hosts of the run in `directory`, None without one."""
-    from nexmark.measure.event_log_files import EventLogError
+    from nexmark.measure.event_log import EventLogError
     from nexmark.measure.shares import read_executor_work, stalled, uneven
 
     hosts = samples.executors(result.application_id)

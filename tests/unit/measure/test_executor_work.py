@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.measure.event_log_files import EventLogError
+from nexmark.measure.event_log import EventLogError
 from nexmark.measure.shares import TaskSpan, read_executor_work
 
 APP = "app-20261123025000-0002"
