@@ -24,7 +24,6 @@ from nexmark_jobs.host.processes import Process, owner_mark, start_detached
 #: The Airflow pool that a night's tasks run in; one slot.
 POOL = "nexmark_cluster"
 
-_SECRETS_BACKEND = "airflow.secrets.local_filesystem.LocalFilesystemBackend"
 _SETUP_TIMEOUT_S = 300
 _DATABASE = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
 _KEPT = ("AIRFLOW_CONN_", "AIRFLOW__METRICS__")
@@ -60,7 +59,7 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
         # Not every 30 s: the cluster that is measured may be on this machine.
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",
-        "AIRFLOW__SECRETS__BACKEND": _SECRETS_BACKEND,
+        "AIRFLOW__SECRETS__BACKEND": "airflow.secrets.local_filesystem.LocalFilesystemBackend",
         "AIRFLOW__SECRETS__BACKEND_KWARGS": json.dumps({"connections_file_path": str(connections)}),
         **_database_settings(),
         "AIRFLOW__API__HOST": "127.0.0.1",
@@ -81,8 +80,8 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
 def connection_variable(cluster: Cluster) -> tuple[str, str]:
     """The environment variable that is the Airflow connection of `cluster`: name and value."""
     host, port = cluster.master_url.rsplit(":", 1)
-    value = {"conn_type": "spark", "host": host, "port": int(port)}
-    value |= {"extra": {"deploy-mode": "client"}}
+    extra = {"deploy-mode": "client"}
+    value = {"conn_type": "spark", "host": host, "port": int(port), "extra": extra}
     return f"AIRFLOW_CONN_{cluster.spark_connection.upper()}", json.dumps(value)
 
 

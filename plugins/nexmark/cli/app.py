@@ -9,10 +9,8 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from nexmark.cli import acceptance, kafka_verbs, machine, nights, recovery_verbs, results
+from nexmark.cli import acceptance, kafka_verbs, machine, measuring, nights, recovery_verbs, results
 from nexmark.cli.compat import compat
-from nexmark.cli.experiment_verb import experiment
-from nexmark.cli.latency_verb import latency
 from nexmark.terminal import INTERRUPTED, ending
 
 app = typer.Typer(
@@ -25,7 +23,7 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     *(nights.run, nights.build, nights.backfill, nights.bisect, nights.rollout),
     *(acceptance.accept, acceptance.withdraw, acceptance.acks, results.history, results.nights),
     *(results.show, results.report, results.verify, results.export, results.validate),
-    *(compat, experiment, latency),
+    *(compat, measuring.experiment, measuring.latency),
     *(recovery_verbs.recovery, recovery_verbs.recovery_damage, recovery_verbs.recovery_sizes),
 )
 for verb in _VERBS:

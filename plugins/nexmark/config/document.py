@@ -1,7 +1,6 @@
 """A YAML file read together with the line of every key, so that an error can say where it is."""
 
 import os
-import types
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -208,6 +207,4 @@ def _fields(model: type[BaseModel], at: Key) -> list[str]:
 def _model_in(hint: Any) -> type[BaseModel] | None:
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         return hint
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return next((m for m in map(_model_in, typing.get_args(hint)) if m), None)
-    return None
+    return next((m for m in map(_model_in, typing.get_args(hint)) if m), None)

@@ -49,7 +49,6 @@ class Bisection:
             raise ValueError(f"size {size}, noise {noise}: give a size that is not 0")
         self._builds = tuple(builds)
         self._place = {build: place for place, build in enumerate(builds)}
-        self._size = size
         hypotheses = len(builds)
         self._log = np.zeros(hypotheses)
         self._log[0] = -np.inf
