@@ -61,8 +61,8 @@ def compat(
         names = _queries(query, formulations, formulation, against)
         builds = _builds(str(first), second or str(first))
         cases = compatibility.cases_of(names, builds, formulation, against)
-        confs = option.confs_of(from_conf), option.confs_of(to_conf)
-        sides = [compatibility.Side(*each) for each in zip(builds, confs, strict=True)]
+        old = compatibility.Side(builds[0], option.confs_of(from_conf))
+        sides = old, compatibility.Side(builds[1], option.confs_of(to_conf))
         own = formulations.resolve() if formulations else None
         chosen = compatibility.Input(events, tps, seed, own)
         generator_config(seed, tps, (), events)  # UsageError if it cannot make such events
@@ -113,7 +113,7 @@ def _queries(
     return [query]
 
 
-def _builds(first: str, second: str) -> list[Build]:
+def _builds(first: str, second: str) -> tuple[Build, Build]:
     """The builds of --from and --to, on this machine; BuildError if one cannot be used."""
     from nexmark.config import paths
     from nexmark.engines import BuildError, java_problem, parse_source, resolve
@@ -134,4 +134,4 @@ def _builds(first: str, second: str) -> list[Build]:
             raise BuildError(f"{flag}: Spark {build.version} is too old; give 3.5 or newer")
         if problem := java_problem(build.version):
             raise BuildError(f"{flag}: Spark {build.version}: {problem}")
-    return list(found.values())
+    return found["--from"], found["--to"]

@@ -187,8 +187,8 @@ class _Reading:
             for at, metric, value in _metrics(plan, place, stage.updates):
                 sums[at, metric][stage.batch] += value
         for execution, batch in {(stage.execution, stage.batch) for stage in ran}:
-            updates = self._driver.get(execution, {})
-            for at, metric, value in _metrics(self._plans[execution], places[execution], updates):
+            plan, place = self._plans[execution], places[execution]
+            for at, metric, value in _metrics(plan, place, self._driver[execution]):
                 sums[at, metric][batch] += value
         found = tuple(
             node.operator(
