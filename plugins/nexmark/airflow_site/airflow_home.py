@@ -99,9 +99,12 @@ def prepare(environment: Mapping[str, str]) -> None:
         database = hashlib.sha256(environment[_DATABASE].encode()).hexdigest()[:8]
         done = home / f"ready-{metadata.version('apache-airflow')}-{database}"
         if not done.exists():
+            remedy = f"remove {home} to begin again (the results are not in it)"
+            if not environment[_DATABASE].startswith("sqlite:"):
+                remedy = "check NEXMARK_AIRFLOW_DB, and that its database is Airflow's alone"
             pool = ["pools", "set", POOL, "1", "What uses the Spark cluster runs alone"]
             for arguments in (["db", "migrate"], pool):
-                _set_up(arguments, environment)
+                run_airflow(arguments, environment, remedy)
             done.touch()
 
 
@@ -136,26 +139,17 @@ def airflow_command(arguments: list[str]) -> list[str]:
     return [sys.executable, "-m", "airflow", *arguments]
 
 
-def run_airflow(
-    arguments: list[str], environment: Mapping[str, str]
-) -> subprocess.CompletedProcess[str]:
-    """Run Airflow's own program to its end."""
-    return subprocess.run(
+def run_airflow(arguments: list[str], environment: Mapping[str, str], remedy: str) -> None:
+    """Run Airflow's own program to its end; NexmarkError with the remedy if it fails."""
+    run = subprocess.run(
         airflow_command(arguments),
         env=dict(environment),
         capture_output=True,
         text=True,
         timeout=_SETUP_TIMEOUT_S,
     )
-
-
-def _set_up(arguments: list[str], environment: Mapping[str, str]) -> None:
-    run = run_airflow(arguments, environment)
     if run.returncode != 0:
-        words = " ".join((run.stderr or run.stdout).split())[-300:]
-        remedy = f"remove {airflow_home()} to begin again (the results are not in it)"
-        if not environment[_DATABASE].startswith("sqlite:"):
-            remedy = "check NEXMARK_AIRFLOW_DB, and that its database is Airflow's alone"
+        words = " ".join((run.stderr or run.stdout).split())[-300:] or f"exit {run.returncode}"
         raise NexmarkError(f"airflow {' '.join(arguments[:2])} failed: {words}; {remedy}")
 
 

@@ -159,12 +159,8 @@ def as_json(rows: Sequence[BenchRow], *, is_shared: bool) -> dict[str, Any]:
 
     tests = [asdict(row) | {"text": TESTS[row.id.split()[0]].text} for row in rows]
     what = {row.id: TESTS[row.id.split()[0]].what for row in rows}
-    return {
-        "is_shared": is_shared,
-        "tests": tests,
-        "what": what,
-        "ratios": _ratios(rows, is_shared),
-    }
+    ratios = _ratios(rows, is_shared)
+    return {"is_shared": is_shared, "tests": tests, "what": what, "ratios": ratios}
 
 
 def table(rows: Sequence[BenchRow], *, is_shared: bool) -> str:

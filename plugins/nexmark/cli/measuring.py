@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import product
@@ -103,7 +103,7 @@ def _measured(
                     raise
                 failed[one.name] = f"{type(error).__name__}: {error}"
                 say(f"{one.name}: failed: {failed[one.name]}")
-            countdown.ended(one.name)
+            countdown.left[one.name] = 0  # it may have ended too early
             option.write(out, {**as_json(results), "failed": failed})
     lines = [*remarks(arms), *(f"{name}: failed: {why}" for name, why in failed.items())]
     say("\n" + columns(HEADS, [cells(arm) for arm in arms]) + "\n\n" + "\n".join(lines))
@@ -121,27 +121,23 @@ def _kept(result: ExperimentResult) -> Sequence[MeasuredArm]:
     return found.arms
 
 
+@dataclass
 class _Countdown:
     """How many applications there are still to run, and about how long they take."""
 
-    def __init__(self, planned: Mapping[str, int]) -> None:
-        self._left = dict(planned)
-        self._done = 0
-        self._start = time.monotonic()
+    left: dict[str, int]
+    done: int = 0
+    start: float = field(default_factory=time.monotonic)
 
     def tick(self, name: str) -> str:
         """An application of `name` has ended; the place in the whole, in words."""
         from nexmark.night.night_progress import duration
 
-        self._left[name] -= 1
-        self._done += 1
-        left = sum(self._left.values())
-        seconds = (time.monotonic() - self._start) / self._done * left
-        return f"; {self._done} of {self._done + left}, about {duration(seconds)} left"
-
-    def ended(self, name: str) -> None:
-        """An experiment has ended, maybe too early."""
-        self._left[name] = 0
+        self.left[name] -= 1
+        self.done += 1
+        left = sum(self.left.values())
+        seconds = (time.monotonic() - self.start) / self.done * left
+        return f"; {self.done} of {self.done + left}, about {duration(seconds)} left"
 
 
 def _chosen(

@@ -95,8 +95,6 @@ def read_event_log(
 
 
 class _Reading:
-    """Takes one event after the other."""
-
     def __init__(self, batches: frozenset[int]) -> None:
         self._batches = batches
         self._ended = False
