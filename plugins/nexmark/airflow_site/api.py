@@ -8,6 +8,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -55,12 +56,10 @@ class AirflowApi:
 
     def every(self, path: str, key: str, **query: Any) -> Iterator[dict[str, Any]]:
         """All of a list that the server gives in pages; ApiError as `ask`."""
-        offset = 0
-        while True:
+        for offset in count(0, _PAGE):
             words = urllib.parse.urlencode({**query, "limit": _PAGE, "offset": offset}, doseq=True)
             answer = self.ask(f"{path}?{words}")
             yield from answer[key]
-            offset += _PAGE
             if len(answer[key]) < _PAGE:
                 return
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import date
+from functools import partial
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -93,10 +94,7 @@ class Snapshots(Model):
     def of(self, day: date) -> tuple[str, str]:
         """Where the tarball of `day` is, and the file with its SHA-512."""
         dates = {"ds": day.isoformat(), "ds_nodash": day.strftime("%Y%m%d")}
-
-        def dated(text: str) -> str:
-            return _DATE.sub(lambda found: dates[found[1]], text)
-
+        dated = partial(_DATE.sub, lambda found: dates[found[1]])
         return dated(self.tarball), dated(self.sha512)
 
 
