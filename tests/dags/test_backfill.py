@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nexmark.airflow_site.airflow_home import airflow_environment, bring_up, own_airflow, ui_mark
+from nexmark.airflow_site.airflow_home import Components, airflow_environment, own_airflow, ui_mark
 from nexmark.airflow_site.api import OwnAirflow
 from nexmark.airflow_site.backfills import is_paused
 from nexmark.config import load, paths
-from nexmark_jobs.host.processes import Process, end, owned
+from nexmark_jobs.host.processes import owned
 
 ENGINE, DAG_ID = "spark-next", "nexmark_spark_next"
 DATES = ("--from", "2026-11-01", "--to", "2026-11-02")
@@ -146,11 +146,7 @@ def test_every_date_has_its_night_and_one_without_a_build_is_no_failure(site: Si
 @contextlib.contextmanager
 def _api(home: Path) -> Iterator[OwnAirflow]:
     """The API server alone, of a home whose Airflow is there."""
-    components: dict[str, Process] = {}
     port = free_port()
-    try:
-        environment = airflow_environment(load(), port)
-        bring_up(components, environment, port, home / "logs", ["api-server"])
+    with Components(airflow_environment(load(), port), port, home / "logs") as components:
+        components.bring_up("api-server")
         yield own_airflow(port)
-    finally:
-        end(components.values(), grace_s=15)

@@ -33,13 +33,12 @@ from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.night.planning import make_night
 from nexmark.terminal import Terminal, say
 from nexmark.web.entry import PREFIX
-from nexmark_jobs.host.processes import Process, end, owned
+from nexmark_jobs.host.processes import owned
 
 _POLL_S = 0.5
 #: The scheduler runs only the nights of this backfill, and no night that is due: a DAG that is
 #: switched on after a while begins with the last date that it missed.
 _ONLY = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
-_API_SERVER = "api-server"
 
 Creator = Callable[[AirflowApi], backfills.Backfill]
 
@@ -60,27 +59,20 @@ def serve(port: int) -> int:
 
 def _serve(config: Config, environment: Mapping[str, str], port: int) -> NoReturn:
     """Run the components until interrupted, or NexmarkError when one ends; ends them all."""
-    components: dict[str, Process] = {}
-    logs = paths.home() / "logs"
-    try:
+    with airflow_home.Components(environment, port, paths.home() / "logs") as components:
         say("preparing Airflow")
         airflow_home.prepare(environment)
-        airflow_home.bring_up(components, environment, port, logs, [_API_SERVER])
+        components.bring_up(airflow_home.API_SERVER)
         backfills.close_abandoned(config, airflow_home.own_airflow(port))
-        airflow_home.bring_up(components, environment, port, logs)
+        components.bring_up()
         passwords = json.loads((airflow_home.airflow_home() / "passwords.json").read_text())
         for user, password in passwords.items():
             print(f"Airflow is at http://127.0.0.1:{port} (user {user}, password {password})")
         print(f"the nights: http://127.0.0.1:{port}{PREFIX}/ (or the tab Nexmark there)")
         say("Ctrl-C ends it")
         while True:
-            airflow_home.check_alive(components, logs)
+            components.check_alive()
             time.sleep(_POLL_S)
-    finally:
-        with undisturbed():
-            left = end(components.values(), grace_s=airflow_home.GRACE_S)
-        if left:
-            print(f"did not end: {left}", file=sys.stderr)
 
 
 def run_backfill(
@@ -157,7 +149,7 @@ def _run_there(api: AirflowApi, dag_id: str, create_it: Creator) -> list[backfil
     backfill = create_it(api)
     say("`nexmark ui` is running: its scheduler runs the nights")
     try:
-        return _follow(api, backfill, {}, None)
+        return _follow(api, backfill)
     except KeyboardInterrupt:
         say("interrupted: the backfill goes on in Airflow, where it can be cancelled")
         raise
@@ -173,30 +165,29 @@ def _run_here(
     """
     logs = paths.home() / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    components: dict[str, Process] = {}
-    with guarded(environment):
-        try:
-            airflow_home.bring_up(components, environment, port, logs, [_API_SERVER])
-            api = airflow_home.own_airflow(port)
-            backfills.close_abandoned(config, api)
-            backfills.close_all(api, [engine.dag_id for engine in config.engines.values()])
-            with backfills.unpaused(api, dag_id):
-                backfill = create_it(api)
-                with (
-                    _closed(config, api, backfill, components),
-                    tempfile.NamedTemporaryFile("r", dir=logs, prefix="backfill-") as progress,
-                ):
-                    own = {**environment, **_ONLY, PROGRESS_VARIABLE: progress.name}
-                    airflow_home.bring_up(components, own, port, logs)
-                    return _follow(api, backfill, components, progress)
-        finally:
-            with undisturbed():
-                end(components.values(), grace_s=airflow_home.GRACE_S)
+    with guarded(environment), airflow_home.Components(environment, port, logs) as components:
+        components.bring_up(airflow_home.API_SERVER)
+        api = airflow_home.own_airflow(port)
+        backfills.close_abandoned(config, api)
+        backfills.close_all(api, [engine.dag_id for engine in config.engines.values()])
+        with backfills.unpaused(api, dag_id):
+            backfill = create_it(api)
+            with (
+                _closed(config, api, backfill, components),
+                tempfile.NamedTemporaryFile("r", dir=logs, prefix="backfill-") as progress,
+            ):
+                own = {**environment, **_ONLY, PROGRESS_VARIABLE: progress.name}
+                components.environment = own
+                components.bring_up()
+                return _follow(api, backfill, components, progress)
 
 
 @contextmanager
 def _closed(
-    config: Config, api: AirflowApi, backfill: backfills.Backfill, components: dict[str, Process]
+    config: Config,
+    api: AirflowApi,
+    backfill: backfills.Backfill,
+    components: airflow_home.Components,
 ) -> Iterator[None]:
     """Afterwards, end the scheduler, and the processes that an unfinished night has left."""
     try:
@@ -206,10 +197,7 @@ def _closed(
         raise
     finally:
         with undisturbed():
-            end(
-                [components[x] for x in components if x != _API_SERVER],
-                grace_s=airflow_home.GRACE_S,
-            )
+            components.end(airflow_home.API_SERVER)
             unfinished = True
             try:
                 unfinished = not all(run.ended for run in backfills.runs(api, backfill))
@@ -224,14 +212,15 @@ def _closed(
 def _follow(
     api: AirflowApi,
     backfill: backfills.Backfill,
-    components: Mapping[str, Process],
-    progress: IO[str] | None,
+    components: airflow_home.Components | None = None,
+    progress: IO[str] | None = None,
 ) -> list[backfills.DagRun]:
     """Report on a backfill until all its runs have ended; return the runs."""
     told: dict[date, str] = {}
     terminal = Terminal(sys.stdout)
     while True:
-        airflow_home.check_alive(components, paths.home() / "logs")
+        if components:
+            components.check_alive()
         found = backfills.runs(api, backfill)
         terminal.show_all(progress or ())
         for run in found:
