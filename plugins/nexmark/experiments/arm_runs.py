@@ -176,7 +176,7 @@ def arm_run(arm: str, pair: int, place: Path, warmup_batches: int) -> ArmRun:
     series = application_cpu(read_samples(place / SAMPLES), run.application_id, str(path))
     if series.driver is None:
         raise ExperimentError(f"{path}: the sampler has not seen the application; run it again")
-    whole = replace(series.without_driver(), executors=series.driver, executor_count=1)
+    whole = replace(series, driver=None, executors=series.driver, executor_count=1)
     measurement = measure_series(
         run, [whole], warmup_batches=warmup_batches, min_intervals=_MIN_INTERVALS
     )

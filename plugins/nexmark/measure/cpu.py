@@ -45,12 +45,12 @@ class TreeCpu:
 def application_cpu(samples: HostSamples, app_id: str, label: str | None = None) -> CpuSeries:
     """Return the CPU of an application on one host: zeros if no executor of it was there.
 
-    Executors are found by ``app_id``, the driver by its ``label`` (its ``--result`` argument);
-    without one, all drivers on the host that lived beside these executors count.
+    Executors are found by ``app_id``, the driver by its ``label`` (its ``--result`` argument); None
+    for a host that is known not to have it.
     """
     trees = tree_cpu(samples)
     executors = [x for x in trees if x.program.role == "executor" and x.program.app_id == app_id]
-    drivers = [x for x in trees if x.program.role == "driver" and _is_driver(x, label, executors)]
+    drivers = [x for x in trees if label and (x.program.role, x.program.label) == ("driver", label)]
     whole = samples.scope == "host" and all(len(x.host_cpu) >= 8 for x in samples.ticks)
     first = samples.ticks[0].host_cpu
     ticks = len(samples.ticks)
@@ -79,12 +79,6 @@ def application_cpu(samples: HostSamples, app_id: str, label: str | None = None)
         sampler_cores=spent / elapsed if spent is not None and elapsed else None,
         executor_ends=tuple(times[x.last + 1] for x in executors if x.last + 1 < ticks),
     )
-
-
-def _is_driver(driver: TreeCpu, label: str | None, executors: Sequence[TreeCpu]) -> bool:
-    if label is not None:
-        return driver.program.label == label
-    return any(driver.first <= x.last and x.first <= driver.last for x in executors)
 
 
 def tree_cpu(samples: HostSamples) -> list[TreeCpu]:

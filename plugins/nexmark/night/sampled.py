@@ -78,8 +78,7 @@ class Samples:
         if not self.hosts:
             return [(here, self.path)]
         hosts = [
-            (application_cpu(samples, application).without_driver(), path)
-            for path, samples in self.hosts.items()
+            (application_cpu(samples, application), path) for path, samples in self.hosts.items()
         ]
         return [(here.without_executors(), self.path), *hosts]
 

@@ -24,6 +24,7 @@ from tests.unit.measure.sample_builder import (
 )
 
 DATA = [batch(0, 2, 12, 250_000), batch(1, 12, 32, 250_000), batch(2, 32, 52, 500_000)]
+LABEL = "rep-1/result.json"
 END = [batch(3, 52, 62, 0, phase="end_of_input")]
 
 
@@ -31,7 +32,7 @@ def measure(
     result: dict[str, Any], hosts: Sequence[HostSamples], *, warmup_batches: int
 ) -> Measurement:
     run = parse_result(result)
-    series = [application_cpu(samples, run.application_id) for samples in hosts]
+    series = [application_cpu(samples, run.application_id, LABEL) for samples in hosts]
     return measure_series(run, series, warmup_batches=warmup_batches, min_intervals=10)
 
 
@@ -62,8 +63,9 @@ class TestRun:
         lines = [
             tick(s, (3, 2, 100 * s, 0), (4, 3, 20 * s, 0), (7, 1, 5 * s, 0)) for s in range(70)
         ]
-        procs = proc(3, "executor"), proc(4, "child", root=3, cmd="python3"), proc(7, "driver")
-        m = measure(result(), [samples(*procs, *lines)], warmup_batches=0)
+        procs = proc(3, "executor"), proc(4, "child", root=3, cmd="python3")
+        driver = proc(7, "driver", label=LABEL)
+        m = measure(result(), [samples(*procs, driver, *lines)], warmup_batches=0)
         assert (m.cpu_executors_s, m.cpu_python_s, m.cpu_s) == pytest.approx((60, 12, 72))
         assert m.cpu_driver_s == pytest.approx(3)
 
