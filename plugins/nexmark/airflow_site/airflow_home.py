@@ -185,7 +185,7 @@ class Components:
     `running` has each of them from the moment it runs.
     """
 
-    environment: Mapping[str, str]
+    environment: dict[str, str]
     port: int
     logs: Path
     running: dict[str, Process] = field(default_factory=dict)

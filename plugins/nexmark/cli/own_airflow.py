@@ -20,6 +20,7 @@ from functools import partial
 from typing import IO, Any, NoReturn
 
 from nexmark.airflow_site import airflow_home, backfills
+from nexmark.airflow_site.airflow_home import API_SERVER, Components
 from nexmark.airflow_site.api import AirflowApi
 from nexmark.cli.night_runner import clear_cluster
 from nexmark.cluster import open_cluster
@@ -57,12 +58,12 @@ def serve(port: int) -> int:
         return 0
 
 
-def _serve(config: Config, environment: Mapping[str, str], port: int) -> NoReturn:
+def _serve(config: Config, environment: dict[str, str], port: int) -> NoReturn:
     """Run the components until interrupted, or NexmarkError when one ends; ends them all."""
-    with airflow_home.Components(environment, port, paths.home() / "logs") as components:
+    with Components(environment, port, paths.home() / "logs") as components:
         say("preparing Airflow")
         airflow_home.prepare(environment)
-        components.bring_up(airflow_home.API_SERVER)
+        components.bring_up(API_SERVER)
         backfills.close_abandoned(config, airflow_home.own_airflow(port))
         components.bring_up()
         passwords = json.loads((airflow_home.airflow_home() / "passwords.json").read_text())
@@ -156,7 +157,7 @@ def _run_there(api: AirflowApi, dag_id: str, create_it: Creator) -> list[backfil
 
 
 def _run_here(
-    config: Config, environment: Mapping[str, str], port: int, dag_id: str, create_it: Creator
+    config: Config, environment: dict[str, str], port: int, dag_id: str, create_it: Creator
 ) -> list[backfills.DagRun]:
     """Start Airflow for a backfill; its runs when all have ended.
 
@@ -165,8 +166,8 @@ def _run_here(
     """
     logs = paths.home() / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    with guarded(environment), airflow_home.Components(environment, port, logs) as components:
-        components.bring_up(airflow_home.API_SERVER)
+    with guarded(environment), Components(environment, port, logs) as components:
+        components.bring_up(API_SERVER)
         api = airflow_home.own_airflow(port)
         backfills.close_abandoned(config, api)
         backfills.close_all(api, [engine.dag_id for engine in config.engines.values()])
@@ -176,18 +177,14 @@ def _run_here(
                 _closed(config, api, backfill, components),
                 tempfile.NamedTemporaryFile("r", dir=logs, prefix="backfill-") as progress,
             ):
-                own = {**environment, **_ONLY, PROGRESS_VARIABLE: progress.name}
-                components.environment = own
+                components.environment |= {**_ONLY, PROGRESS_VARIABLE: progress.name}
                 components.bring_up()
                 return _follow(api, backfill, components, progress)
 
 
 @contextmanager
 def _closed(
-    config: Config,
-    api: AirflowApi,
-    backfill: backfills.Backfill,
-    components: airflow_home.Components,
+    config: Config, api: AirflowApi, backfill: backfills.Backfill, components: Components
 ) -> Iterator[None]:
     """Afterwards, end the scheduler, and the processes that an unfinished night has left."""
     try:
@@ -197,7 +194,7 @@ def _closed(
         raise
     finally:
         with undisturbed():
-            components.end(airflow_home.API_SERVER)
+            components.end(API_SERVER)
             unfinished = True
             try:
                 unfinished = not all(run.ended for run in backfills.runs(api, backfill))
@@ -212,7 +209,7 @@ def _closed(
 def _follow(
     api: AirflowApi,
     backfill: backfills.Backfill,
-    components: airflow_home.Components | None = None,
+    components: Components | None = None,
     progress: IO[str] | None = None,
 ) -> list[backfills.DagRun]:
     """Report on a backfill until all its runs have ended; return the runs."""
