@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nexmark.cli import shared_options as option
+from nexmark.errors import NexmarkError, suggest
 from nexmark.model import grouped
 from nexmark.terminal import columns, say
 from nexmark_jobs.host.processes import OWNER_VARIABLE
@@ -143,7 +144,6 @@ class _Countdown:
 def _chosen(
     name: str | None, known: Mapping[str, Experiment], *, every: bool, sizes: str | None
 ) -> list[Experiment]:
-    from nexmark.errors import suggest
     from nexmark_jobs.knobs import MAX_EVENTS
 
     if every == (name is not None):
@@ -162,7 +162,6 @@ def _builds(one: Experiment, engine: str | None) -> dict[str, Build]:
     """The build of each arm: its own, or the engine's."""
     from nexmark.config import load, paths
     from nexmark.engines import java_problem, resolve
-    from nexmark.errors import NexmarkError
 
     usual = load().engine(engine).build
     sources = {arm: each.build or usual for arm, each in one.arms.items()}
@@ -176,7 +175,6 @@ def _builds(one: Experiment, engine: str | None) -> dict[str, Build]:
 def _add(name: str | None, known: Mapping[str, Experiment]) -> int:
     """Add a template to the file, and load it."""
     from nexmark.config import load_experiments, paths
-    from nexmark.errors import NexmarkError
     from nexmark.experiments.template import entry_of
 
     if name is None:

@@ -37,12 +37,8 @@ def run(
     mode: option.Mode = None,
     candidate_conf: option.CandidateConf = None,
     compatibility: option.Compatibility = None,
-    candidate: Annotated[
-        str | None, typer.Option(callback=option.given, help=f"A build, {option.BUILD}.")
-    ] = None,
-    date: Annotated[
-        str | None, typer.Option(callback=option.given, help="As 2026-11-03 (default: today).")
-    ] = None,
+    candidate: Annotated[str | None, option.text(f"A build, {option.BUILD}.")] = None,
+    date: Annotated[str | None, option.text("As 2026-11-03 (default: today).")] = None,
 ) -> int:
     """Run the night of an engine; 0 if it is green, 1 if it is red or cannot be run."""
     from nexmark.cli.night_runner import run_night

@@ -3,7 +3,7 @@ croniter where there is a schedule: every parse of a DAG file comes through here
 
 from nexmark.config.clusters import AnyCluster, Cluster, EmbeddedCluster, SshCluster
 from nexmark.config.experiment_models import Experiment
-from nexmark.config.fields import KNOWN_QUERIES, STANDARD_QUERIES, SparkConf
+from nexmark.config.fields import KNOWN_QUERIES, SparkConf
 from nexmark.config.load import load, load_experiments, profile_path
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
@@ -29,7 +29,6 @@ __all__ = [
     "KNOWN_QUERIES",
     "ROLLOUT_DAG_ID",
     "SIGNOFF_DAG_ID",
-    "STANDARD_QUERIES",
     "AnyCluster",
     "BuildSource",
     "Cluster",
