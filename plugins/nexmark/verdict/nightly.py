@@ -255,10 +255,9 @@ def _quiet(verdict: QueryVerdict, drift: str) -> QueryVerdict:
 def _loud(
     verdict: QueryVerdict, fresh: Mapping[str, Any], side: float, drift: str, asked: int
 ) -> QueryVerdict:
-    """Return the verdict on a suspect.
+    """Return the verdict on a suspect that was to have ``asked`` fresh pairs.
 
-    ``fresh`` has the numbers of its fresh pairs, of which ``asked`` were to be; ``side`` is 0 where
-    they did not confirm.
+    ``fresh`` has the numbers of those that there are; ``side`` is 0 where they did not confirm.
     """
     first, count = _size(verdict), verdict.fresh_pairs
     way = "slower" if (verdict.shift or 0) > 0 else "faster"
