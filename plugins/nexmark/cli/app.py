@@ -9,7 +9,15 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from nexmark.cli import acceptance, kafka_verbs, machine, measuring, nights, recovery_verbs, results
+from nexmark.cli import (
+    acceptance,
+    kafka_verbs,
+    machine,
+    measuring_verbs,
+    nights,
+    recovery_verbs,
+    results,
+)
 from nexmark.cli.compat import compat
 from nexmark.terminal import INTERRUPTED, ending
 
@@ -23,7 +31,7 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     *(nights.run, nights.build, nights.backfill, nights.bisect, nights.rollout),
     *(acceptance.accept, acceptance.withdraw, acceptance.acks, results.history, results.nights),
     *(results.show, results.report, results.verify, results.export, results.validate),
-    *(compat, measuring.experiment, measuring.latency),
+    *(compat, measuring_verbs.experiment, measuring_verbs.latency),
     *(recovery_verbs.recovery, recovery_verbs.recovery_damage, recovery_verbs.recovery_sizes),
 )
 for verb in _VERBS:
