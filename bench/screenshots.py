@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from bench.arguments import Parser, given, port
 from bench.chromium import FLAGS, find_chromium
 from nexmark.airflow_site.airflow_home import (
-    GRACE_S,
+    API_SERVER,
+    Components,
     airflow_environment,
     airflow_home,
-    bring_up,
     check_port,
     prepare,
 )
@@ -31,7 +31,6 @@ from nexmark.guard import guarded
 from nexmark.report.rendering import part
 from nexmark.terminal import ending
 from nexmark.web.entry import PREFIX
-from nexmark_jobs.host.processes import Process, end
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -107,15 +106,12 @@ def _look(size: tuple[int, int]) -> dict[str, Any]:
 def _served(port: int) -> Iterator[str]:
     """Airflow's API server, ended in any case; its address."""
     check_port(port, "nexmark bench screenshots --port PORT")
-    components: dict[str, Process] = {}
     environment = airflow_environment(load(), port)
-    with guarded(environment):
-        try:
-            prepare(environment)
-            bring_up(components, environment, port, paths.home() / "logs", ("api-server",))
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            end(components.values(), grace_s=GRACE_S)
+    logs = paths.home() / "logs"
+    with guarded(environment), Components(environment, port, logs) as components:
+        prepare(environment)
+        components.bring_up(API_SERVER)
+        yield f"http://127.0.0.1:{port}"
 
 
 def _log_in(page: Page, address: str) -> None:

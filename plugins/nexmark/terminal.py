@@ -5,6 +5,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TextIO
 
 from nexmark.errors import NexmarkError
@@ -57,15 +58,14 @@ def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+@dataclass
 class Terminal:
     """Where a person watches; the last line of a terminal is overwritten, a file only grows."""
 
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` tells seconds."""
-        self._stream = stream
-        self._clock = clock
-        self._dirty = False
-        self._next = 0.0
+    stream: TextIO
+    clock: Callable[[], float] = time.monotonic
+    _dirty: bool = False
+    _next: float = 0.0
 
     def show(self, line: str) -> None:
         """Show a line as `nexmark.night.night_progress` wrote it."""
@@ -73,13 +73,13 @@ class Terminal:
         if not text.startswith(MOMENTARY):
             self.clear()
             self._write(text + "\n")
-        elif self._stream.isatty():
+        elif self.stream.isatty():
             width = shutil.get_terminal_size().columns
             self._write(_CLEAR + text.removeprefix(MOMENTARY)[: width - 1])
             self._dirty = True
-        elif self._clock() >= self._next:
+        elif self.clock() >= self._next:
             self._write(text.removeprefix(MOMENTARY) + "\n")
-            self._next = self._clock() + EVERY_S
+            self._next = self.clock() + EVERY_S
 
     def show_all(self, lines: Iterable[str]) -> None:
         """Show all lines that there are so far."""
@@ -93,5 +93,5 @@ class Terminal:
         self._dirty = False
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        self.stream.write(text)
+        self.stream.flush()

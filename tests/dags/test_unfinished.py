@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from nexmark.airflow_site.airflow_home import (
+    Components,
     airflow_command,
     airflow_environment,
-    bring_up,
     own_airflow,
     prepare,
 )
@@ -36,7 +36,6 @@ from nexmark.airflow_site.backfills import (
 )
 from nexmark.config import Config, load
 from nexmark.errors import NexmarkError
-from nexmark_jobs.host.processes import Process, end
 from tests.unit.store.postgresql import server
 
 pytestmark = [pytest.mark.slow, pytest.mark.extended]
@@ -127,12 +126,9 @@ def killed(site: Site) -> None:
 
 @pytest.fixture(scope="module")
 def api(site: Site, killed: None) -> Iterator[OwnAirflow]:
-    components: dict[str, Process] = {}
-    try:
-        bring_up(components, site.environment, site.port, site.directory, ["api-server"])
+    with Components(site.environment, site.port, site.directory) as components:
+        components.bring_up("api-server")
         yield own_airflow(site.port)
-    finally:
-        end(components.values(), grace_s=15)
 
 
 def test_a_night_that_was_killed_has_failed(site: Site, api: OwnAirflow) -> None:

@@ -133,7 +133,7 @@ def _nothing_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     def begin(*_: object) -> None:
         pytest.fail("it was not refused")
 
-    monkeypatch.setattr("nexmark.airflow_site.airflow_home._set_up", begin)
+    monkeypatch.setattr("nexmark.airflow_site.airflow_home.run_airflow", begin)
     monkeypatch.setattr("bench.detection.__main__.measure", begin)
 
 

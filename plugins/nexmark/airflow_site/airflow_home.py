@@ -8,23 +8,25 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from typing import Self
 
 from nexmark.airflow_site.api import OwnAirflow
 from nexmark.config import Cluster, Config, paths
 from nexmark.errors import NexmarkError
 from nexmark.guard import command_variables
 from nexmark.home import make_home
+from nexmark.interrupts import undisturbed
 from nexmark_jobs.host.leases import locked
 from nexmark_jobs.host.ports import is_free, listener
-from nexmark_jobs.host.processes import Process, owner_mark, start_detached
+from nexmark_jobs.host.processes import Process, end, owner_mark, start_detached
 
 #: The Airflow pool that a night's tasks run in; one slot.
 POOL = "nexmark_cluster"
 
-_SECRETS_BACKEND = "airflow.secrets.local_filesystem.LocalFilesystemBackend"
 _SETUP_TIMEOUT_S = 300
 _DATABASE = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
 _KEPT = ("AIRFLOW_CONN_", "AIRFLOW__METRICS__")
@@ -60,7 +62,7 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(home / "passwords.json"),
         # Not every 30 s: the cluster that is measured may be on this machine.
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",
-        "AIRFLOW__SECRETS__BACKEND": _SECRETS_BACKEND,
+        "AIRFLOW__SECRETS__BACKEND": "airflow.secrets.local_filesystem.LocalFilesystemBackend",
         "AIRFLOW__SECRETS__BACKEND_KWARGS": json.dumps({"connections_file_path": str(connections)}),
         **_database_settings(),
         "AIRFLOW__API__HOST": "127.0.0.1",
@@ -81,8 +83,8 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
 def connection_variable(cluster: Cluster) -> tuple[str, str]:
     """The environment variable that is the Airflow connection of `cluster`: name and value."""
     host, port = cluster.master_url.rsplit(":", 1)
-    value = {"conn_type": "spark", "host": host, "port": int(port)}
-    value |= {"extra": {"deploy-mode": "client"}}
+    extra = {"deploy-mode": "client"}
+    value = {"conn_type": "spark", "host": host, "port": int(port), "extra": extra}
     return f"AIRFLOW_CONN_{cluster.spark_connection.upper()}", json.dumps(value)
 
 
@@ -100,9 +102,12 @@ def prepare(environment: Mapping[str, str]) -> None:
         database = hashlib.sha256(environment[_DATABASE].encode()).hexdigest()[:8]
         done = home / f"ready-{metadata.version('apache-airflow')}-{database}"
         if not done.exists():
+            remedy = f"remove {home} to begin again (the results are not in it)"
+            if not environment[_DATABASE].startswith("sqlite:"):
+                remedy = "check NEXMARK_AIRFLOW_DB, and that its database is Airflow's alone"
             pool = ["pools", "set", POOL, "1", "What uses the Spark cluster runs alone"]
             for arguments in (["db", "migrate"], pool):
-                _set_up(arguments, environment)
+                run_airflow(arguments, environment, remedy)
             done.touch()
 
 
@@ -137,38 +142,30 @@ def airflow_command(arguments: list[str]) -> list[str]:
     return [sys.executable, "-m", "airflow", *arguments]
 
 
-def run_airflow(
-    arguments: list[str], environment: Mapping[str, str]
-) -> subprocess.CompletedProcess[str]:
-    """Run Airflow's own program to its end."""
-    return subprocess.run(
+def run_airflow(arguments: list[str], environment: Mapping[str, str], remedy: str) -> None:
+    """Run Airflow's own program to its end; NexmarkError with the remedy if it fails."""
+    run = subprocess.run(
         airflow_command(arguments),
         env=dict(environment),
         capture_output=True,
         text=True,
         timeout=_SETUP_TIMEOUT_S,
     )
-
-
-def _set_up(arguments: list[str], environment: Mapping[str, str]) -> None:
-    run = run_airflow(arguments, environment)
     if run.returncode != 0:
-        words = " ".join((run.stderr or run.stdout).split())[-300:]
-        remedy = f"remove {airflow_home()} to begin again (the results are not in it)"
-        if not environment[_DATABASE].startswith("sqlite:"):
-            remedy = "check NEXMARK_AIRFLOW_DB, and that its database is Airflow's alone"
+        words = " ".join((run.stderr or run.stdout).split())[-300:] or f"exit {run.returncode}"
         raise NexmarkError(f"airflow {' '.join(arguments[:2])} failed: {words}; {remedy}")
 
 
+API_SERVER = "api-server"
 #: Component -> arguments; logs are read from the same disk, so no log server is started.
 _COMPONENTS: dict[str, list[str]] = {
-    "api-server": [],
+    API_SERVER: [],
     "scheduler": ["--skip-serve-logs"],
     "dag-processor": [],
     "triggerer": ["--skip-serve-logs"],
 }
 #: How long components may take to end by themselves.
-GRACE_S = 15.0
+_GRACE_S = 15.0
 _START_TIMEOUT_S = 180.0
 _POLL_S = 0.5
 
@@ -181,53 +178,69 @@ def check_port(port: int, other: str) -> None:
         raise NexmarkError(f"port {port}: taken by {who}; end it, or choose another: {other}")
 
 
-def bring_up(
-    components: dict[str, Process],
-    environment: Mapping[str, str],
-    port: int,
-    logs: Path,
-    names: Iterable[str] = _COMPONENTS,
-) -> None:
-    """Start all components, or some; each is in `components` from the moment it runs.
+@dataclass
+class Components:
+    """The components of the private Airflow; what of them runs ends with the context.
 
-    The API server first, unless it runs: a task that the scheduler starts before it answers has
-    failed.
+    `running` has each of them from the moment it runs.
     """
-    if "api-server" not in components:
-        _start("api-server", components, environment, logs)
-        _wait_ready(components, port, logs)
-        (airflow_home() / _ADDRESS).write_text(f"http://127.0.0.1:{port}")
-    for name in set(names) - components.keys():
-        _start(name, components, environment, logs)
 
+    environment: dict[str, str]
+    port: int
+    logs: Path
+    running: dict[str, Process] = field(default_factory=dict)
 
-def _start(
-    name: str, components: dict[str, Process], environment: Mapping[str, str], logs: Path
-) -> None:
-    command = airflow_command([name, *_COMPONENTS[name]])
-    components[name] = start_detached(command, environment, ui_mark(), logs / f"ui-{name}.log")
+    def __enter__(self) -> Self:
+        """Nothing runs yet."""
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        """End all that runs."""
+        self.end()
 
-def _wait_ready(components: Mapping[str, Process], port: int, logs: Path) -> None:
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    deadline = time.monotonic() + _START_TIMEOUT_S
-    while True:
-        check_alive(components, logs)
-        try:
-            with direct.open(f"http://127.0.0.1:{port}/api/v2/version", timeout=5):
-                return
-        except OSError:  # so is URLError
-            pass
-        if time.monotonic() > deadline:
-            raise NexmarkError(
-                f"Airflow did not answer on port {port} within {_START_TIMEOUT_S:.0f} s; "
-                f"see {logs}/ui-api-server.log"
-            )
-        time.sleep(_POLL_S)
+    def bring_up(self, *names: str) -> None:
+        """Start some components, or all.
 
+        The API server first, unless it runs: a task that the scheduler starts before it answers
+        has failed.
+        """
+        if API_SERVER not in self.running:
+            self._start(API_SERVER)
+            self._wait_ready()
+            (airflow_home() / _ADDRESS).write_text(f"http://127.0.0.1:{self.port}")
+        for name in set(names or _COMPONENTS) - self.running.keys():
+            self._start(name)
 
-def check_alive(components: Mapping[str, Process], logs: Path) -> None:
-    """NexmarkError if a component has ended."""
-    for name, process in components.items():
-        if not process.alive:
-            raise NexmarkError(f"airflow {name} has ended; see {logs}/ui-{name}.log")
+    def check_alive(self) -> None:
+        """NexmarkError if a component has ended."""
+        for name, process in self.running.items():
+            if not process.alive:
+                raise NexmarkError(f"airflow {name} has ended; see {self.logs}/ui-{name}.log")
+
+    def end(self, *kept: str) -> None:
+        """End all components but those that are kept."""
+        with undisturbed():
+            left = end([x for name, x in self.running.items() if name not in kept], _GRACE_S)
+        if left:
+            print(f"did not end: {left}", file=sys.stderr)
+
+    def _start(self, name: str) -> None:
+        command, log = airflow_command([name, *_COMPONENTS[name]]), self.logs / f"ui-{name}.log"
+        self.running[name] = start_detached(command, self.environment, ui_mark(), log)
+
+    def _wait_ready(self) -> None:
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while True:
+            self.check_alive()
+            try:
+                with direct.open(f"http://127.0.0.1:{self.port}/api/v2/version", timeout=5):
+                    return
+            except OSError:  # so is URLError
+                pass
+            if time.monotonic() > deadline:
+                raise NexmarkError(
+                    f"Airflow did not answer on port {self.port} within {_START_TIMEOUT_S:.0f} s; "
+                    f"see {self.logs}/ui-{API_SERVER}.log"
+                )
+            time.sleep(_POLL_S)

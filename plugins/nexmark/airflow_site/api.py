@@ -8,6 +8,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ from nexmark.terminal import say
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, BUSY = 401, 403, 404, 409, 503
 #: The states of a DAG run that has ended.
 ENDED = ("success", "failed")
-_TIMEOUT_S = 60
+_USER, _TIMEOUT_S = "admin", 60
 _PAGE = 100
 #: SQLite beside a scheduler: an API server that finds it locked says so, and nothing is changed.
 _BUSY_TRIES, _BUSY_WAIT_S = 5, 1.0
@@ -55,12 +56,10 @@ class AirflowApi:
 
     def every(self, path: str, key: str, **query: Any) -> Iterator[dict[str, Any]]:
         """All of a list that the server gives in pages; ApiError as `ask`."""
-        offset = 0
-        while True:
+        for offset in count(0, _PAGE):
             words = urllib.parse.urlencode({**query, "limit": _PAGE, "offset": offset}, doseq=True)
             answer = self.ask(f"{path}?{words}")
             yield from answer[key]
-            offset += _PAGE
             if len(answer[key]) < _PAGE:
                 return
 
@@ -88,7 +87,6 @@ class OwnAirflow(AirflowApi):
     """The private Airflow's API server: its password is in a file, its token is renewed."""
 
     passwords: Path = Path()
-    user: str = "admin"
 
     def ask(self, path: str, body: Body = None, method: str | None = None) -> dict[str, Any]:
         """As of any server; a token that has expired and a database that is locked are no end."""
@@ -107,14 +105,14 @@ class OwnAirflow(AirflowApi):
     def log_in(self) -> None:
         """Get a token; ApiError if the server gives none."""
         try:
-            password = json.loads(self.passwords.read_text(encoding="utf-8"))[self.user]
+            password = json.loads(self.passwords.read_text(encoding="utf-8"))[_USER]
         except (OSError, ValueError, KeyError):
             raise ApiError(
-                f"{self.passwords}: the password of {self.user} is not there; "
+                f"{self.passwords}: the password of {_USER} is not there; "
                 "remove the file and start Airflow again"
             ) from None
         self.token = ""
-        answer = self._send("/auth/token", {"username": self.user, "password": password})
+        answer = self._send("/auth/token", {"username": _USER, "password": password})
         self.token = str(answer["access_token"])
 
 

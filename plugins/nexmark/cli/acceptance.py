@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nexmark.cli.shared_options import By, Database, Optional, given, number_option, opened
+from nexmark.cli.shared_options import By, Database, Optional, given, number, opened
 from nexmark.errors import NexmarkError
 from nexmark.terminal import columns
 
@@ -24,7 +24,7 @@ _ACKS = tuple(
 TIME = "%Y-%m-%d %H:%M UTC"
 
 Run = Annotated[str, typer.Option(help="The name of the run, or a unique part of it.")]
-Limit = Annotated[int, number_option(1, 10**6)]
+Limit = Annotated[int, number(1, 10**6)]
 
 
 def _names(texts: list[str] | None) -> list[str]:

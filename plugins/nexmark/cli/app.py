@@ -9,11 +9,16 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from nexmark.cli import acceptance, kafka_verbs, machine, nights, recovery_verbs, results
+from nexmark.cli import (
+    acceptance,
+    kafka_verbs,
+    machine,
+    measuring_verbs,
+    nights,
+    recovery_verbs,
+    results,
+)
 from nexmark.cli.compat import compat
-from nexmark.cli.experiment_verb import experiment
-from nexmark.cli.latency_verb import latency
-from nexmark.cli.rollout_verb import rollout
 from nexmark.terminal import INTERRUPTED, ending
 
 app = typer.Typer(
@@ -23,10 +28,10 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _VERBS: tuple[Callable[..., Any], ...] = (
-    *(nights.run, nights.build, nights.backfill, nights.bisect, rollout),
+    *(nights.run, nights.build, nights.backfill, nights.bisect, nights.rollout),
     *(acceptance.accept, acceptance.withdraw, acceptance.acks, results.history, results.nights),
     *(results.show, results.report, results.verify, results.export, results.validate),
-    *(compat, experiment, latency),
+    *(compat, measuring_verbs.experiment, measuring_verbs.latency),
     *(recovery_verbs.recovery, recovery_verbs.recovery_damage, recovery_verbs.recovery_sizes),
 )
 for verb in _VERBS:
@@ -57,14 +62,9 @@ def _run(arguments: list[str]) -> int:
         return INTERRUPTED
     except SystemExit as ended:  # of argparse, by a verb that passes its arguments on
         return int(ended.code or 0)
-    except TyperException as error:
-        return _refused(error)
-
-
-def _refused(error: TyperException) -> int:
-    """Name the problem of an argument in one line."""
-    context = getattr(error, "ctx", None)
-    command = context.command_path if context else "nexmark"
-    message = " ".join(error.format_message().split()).rstrip(".")
-    print(f"{command}: {message}; see --help", file=sys.stderr)
-    return 2
+    except TyperException as error:  # names the problem of an argument
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "nexmark"
+        message = " ".join(error.format_message().split()).rstrip(".")
+        print(f"{command}: {message}; see --help", file=sys.stderr)
+        return 2

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nexmark.cli.shared_options import (
-    BUILD,
-    Out,
-    Seed,
-    check_new,
-    confs_of,
-    confs_option,
-    known_query,
-    number_option,
-    on_stderr,
-    text_option,
-)
+from nexmark.cli import shared_options as option
 
 if TYPE_CHECKING:
     from nexmark.engines import Build
@@ -29,78 +17,69 @@ _LEAST_SPARK = (3, 5)
 
 def compat(
     first: Annotated[
-        str | None, typer.Option("--from", help=f"The build that jobs run on now, {BUILD}.")
+        str | None, typer.Option("--from", help=f"The build that jobs run on now, {option.BUILD}.")
     ] = None,
     second: Annotated[
         str | None, typer.Option("--to", help="The build they are to go on with (default: --from).")
     ] = None,
     query: Annotated[
-        str | None, text_option("One, also of an experiment (default: all with state).")
+        str | None, option.text("One, also of an experiment (default: all with state).")
     ] = None,
-    formulation: Annotated[str | None, text_option("Of --query: on both sides.")] = None,
-    against: Annotated[str | None, text_option("Instead of it, on the side of --to.")] = None,
+    formulation: Annotated[str | None, option.text("Of --query: on both sides.")] = None,
+    against: Annotated[str | None, option.text("Instead of it, on the side of --to.")] = None,
     formulations: Annotated[
         Path | None, typer.Option(help="A Python file with formulations of your own.")
     ] = None,
-    events: Annotated[int, number_option(200, 10**9)] = 20_000,
-    tps: Annotated[int, number_option(1, 10**9, "T")] = 200,
-    seed: Seed = 1,
-    from_conf: Annotated[list[str] | None, confs_option("Of Spark SQL.")] = None,
-    to_conf: Annotated[list[str] | None, confs_option("On --to.")] = None,
+    events: Annotated[int, option.number(200, 10**9)] = 20_000,
+    tps: Annotated[int, option.number(1, 10**9, "T")] = 200,
+    seed: option.Seed = 1,
+    from_conf: Annotated[list[str] | None, option.confs_option("Of Spark SQL.")] = None,
+    to_conf: Annotated[list[str] | None, option.confs_option("On --to.")] = None,
     plans_only: Annotated[
         bool, typer.Option("--plans-only", help="Compare the plans; run nothing.")
     ] = False,
     corpus: Annotated[
-        Path | None, typer.Option(help="A new directory: leave the checkpoints of --from in it.")
+        Path | None,
+        typer.Option(
+            callback=option.new, help="A new directory: leave the checkpoints of --from in it."
+        ),
     ] = None,
-    out: Out = None,
+    out: option.Out = None,
 ) -> int:
     """Go on from checkpoints of one Spark build with another one, and back; 0 if all survives.
 
     1 if a query is incompatible, silently wrong or could not be run; 2 for bad arguments.
     """
-    from nexmark.compatibility import (
-        Input,
-        Side,
-        as_json,
-        cases_of,
-        check,
-        check_plans,
-        is_red,
-        matrix,
-        write_corpus,
-    )
+    from nexmark import compatibility
     from nexmark.engines import BuildError
     from nexmark_jobs.ending import UsageError
     from nexmark_jobs.generator.generator_options import generator_config
-    from nexmark_jobs.host.leases import write_whole
 
-    check_new(out)
-    check_new(corpus, "--corpus")
     try:
         if not (first or "").strip():
-            raise typer.BadParameter(f"--from: none is given; give a build {BUILD}")
+            raise typer.BadParameter(f"--from: none is given; give a build {option.BUILD}")
         names = _queries(query, formulations, formulation, against)
         builds = _builds(str(first), second or str(first))
-        cases = cases_of(names, builds, formulation, against)
-        sides = Side(builds[0], confs_of(from_conf)), Side(builds[1], confs_of(to_conf))
-        chosen = Input(events, tps, seed, formulations.resolve() if formulations else None)
+        cases = compatibility.cases_of(names, builds, formulation, against)
+        old = compatibility.Side(builds[0], option.confs_of(from_conf))
+        sides = old, compatibility.Side(builds[1], option.confs_of(to_conf))
+        own = formulations.resolve() if formulations else None
+        chosen = compatibility.Input(events, tps, seed, own)
         generator_config(seed, tps, (), events)  # UsageError if it cannot make such events
     except (BuildError, UsageError) as error:
-        on_stderr(f"nexmark compat: {error}")
+        option.on_stderr(f"nexmark compat: {error}")
         return 2
     if corpus is not None:
-        missing = write_corpus(sides[0], cases, chosen, on_stderr, corpus)
+        missing = compatibility.write_corpus(sides[0], cases, chosen, option.on_stderr, corpus)
         print(f"{corpus}: checkpoints of Spark {builds[0].version}; missing: {missing or 'none'}")
         return 1 if missing else 0
     title = " to ".join(f"Spark {x.build.version} ({x.build.id})" for x in sides)
     print(f"{title}: {events:,} events, {tps:,} per second, seed {seed}\n", flush=True)
-    run = check_plans if plans_only else check
-    found = run(*sides, cases, chosen, on_stderr, only_stateful=query is None)
-    print(matrix(found))
-    if out is not None:
-        write_whole(out, json.dumps(as_json(found), indent=1) + "\n")
-    return 1 if is_red(found) else 0
+    check = compatibility.check_plans if plans_only else compatibility.check
+    found = check(*sides, cases, chosen, option.on_stderr, only_stateful=query is None)
+    print(compatibility.matrix(found))
+    option.write(out, compatibility.as_json(found))
+    return 1 if compatibility.is_red(found) else 0
 
 
 def _queries(
@@ -124,12 +103,12 @@ def _queries(
     if query is None:
         return list(QUERIES)
     if query not in EXPERIMENT_QUERIES:
-        known_query(query)
+        option.known_query(query)
     known = [each.name for each in query_named(query).formulations]
-    for option, name in (("--formulation", formulation), ("--against", against)):
+    for flag, name in (("--formulation", formulation), ("--against", against)):
         if name is not None and name not in known:
             raise typer.BadParameter(
-                f"{option}: {query} has no formulation {name!r}; {suggest(name, known)}"
+                f"{flag}: {query} has no formulation {name!r}; {suggest(name, known)}"
             )
     return [query]
 
@@ -140,16 +119,19 @@ def _builds(first: str, second: str) -> tuple[Build, Build]:
     from nexmark.engines import BuildError, java_problem, parse_source, resolve
     from nexmark_jobs.feature_release import feature_release
 
-    sources = []
-    for option, text in (("--from", first), ("--to", second)):
+    sources = {}
+    for flag, text in (("--from", first), ("--to", second)):
         try:
-            sources.append(parse_source(text))
+            sources[flag] = parse_source(text)
         except BuildError as error:
-            raise BuildError(f"{option}: {error}") from None
-    found = [resolve(source, paths.builds_dir(), say=on_stderr) for source in sources]
-    for option, build in zip(("--from", "--to"), found, strict=True):
+            raise BuildError(f"{flag}: {error}") from None
+    found = {
+        flag: resolve(source, paths.builds_dir(), say=option.on_stderr)
+        for flag, source in sources.items()
+    }
+    for flag, build in found.items():
         if feature_release(build.version) < _LEAST_SPARK:
-            raise BuildError(f"{option}: Spark {build.version} is too old; give 3.5 or newer")
+            raise BuildError(f"{flag}: Spark {build.version} is too old; give 3.5 or newer")
         if problem := java_problem(build.version):
-            raise BuildError(f"{option}: Spark {build.version}: {problem}")
-    return found[0], found[1]
+            raise BuildError(f"{flag}: Spark {build.version}: {problem}")
+    return found["--from"], found["--to"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,27 +9,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nexmark.cli.shared_options import Out, check_new, number_option, on_stderr, text_option
+from nexmark.cli import shared_options as option
 from nexmark.errors import NexmarkError
 from nexmark.terminal import columns, say
-from nexmark_jobs.host.leases import write_whole
 from nexmark_jobs.host.processes import OWNER_VARIABLE
 
 if TYPE_CHECKING:
-    from nexmark.kafka.benchmark import BenchRow, RateRatio
+    from nexmark.kafka.benchmark import BenchRow
 
 kafka = typer.Typer(help="A Kafka broker to test with, its topics, and Spark's connector.")
 
 _Servers = Annotated[
-    str | None, text_option("HOST:PORT,... (default: the broker of this machine).")
+    str | None, option.text("HOST:PORT,... (default: the broker of this machine).")
 ]
-_PortOption = Annotated[int | None, number_option(1, 65000, help="Of the first broker.")]
+_PortOption = Annotated[int | None, option.number(1, 65000, help="Of the first broker.")]
 _HEADS = ("test", "records/s", "MB/s", "clients CPU-s", "brokers CPU-s", "the text", "what")
 _RATIO_HEADS = ("ratio", "here", "the text", "what it says")
 
 
 @kafka.command()
-def up(brokers: Annotated[int, number_option(1, 3, "1|3")] = 1, port: _PortOption = None) -> None:
+def up(brokers: Annotated[int, option.number(1, 3, "1|3")] = 1, port: _PortOption = None) -> None:
     """Start Apache Kafka on 127.0.0.1 and wait until it answers; its storage is in .nexmark."""
     from nexmark.kafka import broker
 
@@ -86,8 +84,8 @@ def status() -> int:
 @kafka.command()
 def fill(
     events: Annotated[Path, typer.Option(help="A file of JSON lines, or a directory of them.")],
-    topic: Annotated[str, text_option("A new topic.")],
-    partitions: Annotated[int, number_option(1, 1000, "P")] = 8,
+    topic: Annotated[str, option.text("A new topic.")],
+    partitions: Annotated[int, option.number(1, 1000, "P")] = 8,
     replace: Annotated[bool, typer.Option("--replace", help="Remove such a topic first.")] = False,
     bootstrap_servers: _Servers = None,
 ) -> None:
@@ -95,32 +93,30 @@ def fill(
     from nexmark.kafka import filling
     from nexmark.kafka.topics import KafkaCluster
 
-    def progress(written: int) -> None:
-        say(f"{written:,} events")
-
     cluster = KafkaCluster(bootstrap_servers or _running())
-    print(filling.fill(cluster, events, topic, partitions, replace=replace, say=progress))
+    args = cluster, events, topic, partitions
+    print(filling.fill(*args, replace=replace, say=lambda written: say(f"{written:,} events")))
 
 
 @kafka.command()
-def jars(engine: Annotated[str, text_option("Of engines.yaml.")]) -> None:
+def jars(engine: Annotated[str, option.text("Of engines.yaml.")]) -> None:
     """Print the jars with which an engine reads Kafka, as `spark-submit --jars` takes them."""
     from nexmark.config import load, paths
     from nexmark.engines import resolve
     from nexmark.kafka.jars import connector
 
     build = load().engine(engine).build
-    version = build.pypi or resolve(build, paths.builds_dir(), say=on_stderr).version
-    print(",".join(map(str, connector(version, on_stderr))))
+    version = build.pypi or resolve(build, paths.builds_dir(), say=option.on_stderr).version
+    print(",".join(map(str, connector(version, option.on_stderr))))
 
 
 @kafka.command()
 def bench(
-    tests: Annotated[str | None, text_option("K1,K4 (default: all).")] = None,
-    records: Annotated[int, number_option(1000, 10**9)] = 500_000,
-    runs: Annotated[int, number_option(1, 100, "R")] = 3,
+    tests: Annotated[str | None, option.text("K1,K4 (default: all).")] = None,
+    records: Annotated[int, option.number(1000, 10**9)] = 500_000,
+    runs: Annotated[int, option.number(1, 100, "R")] = 3,
     bootstrap_servers: _Servers = None,
-    out: Out = None,
+    out: option.Out = None,
 ) -> None:
     """Measure the brokers themselves, with Kafka's own tools, beside the figures of 2014.
 
@@ -138,7 +134,6 @@ def bench(
     for test in wanted:
         if test not in TESTS:
             raise typer.BadParameter(f"--tests: no test {test!r}; known: {', '.join(TESTS)}")
-    check_new(out)
     own = None if bootstrap_servers else broker.of_benchmarks()
     try:
         servers = own.up(3, broker.BENCH_PORT, say) if own else str(bootstrap_servers)
@@ -155,35 +150,39 @@ def bench(
     figures |= {"records": records, "runs": runs}
     with open_store(paths.database_url()) as store:
         store.record_broker_bench("three brokers of this machine" if own else servers, figures)
-    if out is not None:
-        write_whole(out, json.dumps(figures, indent=1) + "\n")
+    option.write(out, figures)
 
 
 def as_json(rows: Sequence[BenchRow], *, is_shared: bool) -> dict[str, Any]:
     """The figures of tests and ratios, to be kept."""
     from nexmark.kafka.benchmark import TESTS
 
-    found = []
-    for each, value in _ratios(rows):
-        name, _, _, says = _ratio(each, value, is_shared)
-        found.append({"ratio": name, "value": value, "text": each.text, "says": says})
     tests = [asdict(row) | {"text": TESTS[row.id.split()[0]].text} for row in rows]
     what = {row.id: TESTS[row.id.split()[0]].what for row in rows}
-    return {"is_shared": is_shared, "tests": tests, "what": what, "ratios": found}
+    ratios = _ratios(rows, is_shared)
+    return {"is_shared": is_shared, "tests": tests, "what": what, "ratios": ratios}
 
 
 def table(rows: Sequence[BenchRow], *, is_shared: bool) -> str:
     """Tests and ratios; `is_shared`: brokers and clients are on one machine."""
     tests = columns(_HEADS, [_line(row) for row in rows])
-    found = [_ratio(each, value, is_shared) for each, value in _ratios(rows)]
+    found = [
+        [x["ratio"], f"{x['value']:.2f}", f"{x['text']:.2f}", x["says"]]
+        for x in _ratios(rows, is_shared)
+    ]
     return f"{tests}\n\n{columns(_RATIO_HEADS, found)}" if found else tests
 
 
-def _ratios(rows: Sequence[BenchRow]) -> list[tuple[RateRatio, float]]:
+def _ratios(rows: Sequence[BenchRow], is_shared: bool) -> list[dict[str, Any]]:
     from nexmark.kafka.benchmark import RATIOS, ratio
 
-    found = ((each, ratio(each, list(rows))) for each in RATIOS)
-    return [(each, value) for each, value in found if value is not None]
+    found = []
+    for each in RATIOS:
+        if (value := ratio(each, list(rows))) is not None:
+            says = each.meaning + (f"; {each.shared}" if is_shared and each.shared else "")
+            name = f"{each.over}/{each.under}"
+            found.append({"ratio": name, "value": value, "text": each.text, "says": says})
+    return found
 
 
 def _line(row: BenchRow) -> list[str]:
@@ -204,12 +203,6 @@ def _line(row: BenchRow) -> list[str]:
         measured = [f"{rate.median:,.0f}{spread}", f"{row.megabytes:,.1f}", text]
         what = test.what
     return [row.id, *measured[:2], f"{row.clients_cpu_s:.1f}", brokers, measured[2], what]
-
-
-def _ratio(found: RateRatio, value: float, is_shared: bool) -> list[str]:
-    shared = f"; {found.shared}" if is_shared and found.shared else ""
-    name = f"{found.over}/{found.under}"
-    return [name, f"{value:.2f}", f"{found.text:.2f}", f"{found.meaning}{shared}"]
 
 
 def _running() -> str:

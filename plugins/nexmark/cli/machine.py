@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from nexmark.cli.shared_options import Port, given
-from nexmark.errors import NexmarkError
+from nexmark.errors import NexmarkError, suggest
 
 #: The arguments behind the name of a verb are passed on as they are.
 PASSED_ON: dict[str, Any] = {
@@ -113,8 +113,6 @@ def bench(
     context: typer.Context, name: Annotated[str, typer.Argument(help=", ".join(BENCHES))] = ""
 ) -> int:
     """Measure one of our own parts: nexmark bench NAME --help."""
-    from nexmark.config import suggest
-
     if name not in BENCHES:
         if name and name != "--help":
             raise typer.BadParameter(f"no benchmark {name!r}; {suggest(name, BENCHES)}")

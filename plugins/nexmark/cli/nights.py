@@ -1,19 +1,23 @@
-"""The verbs that run nights: run, build, backfill, bisect."""
+"""The verbs that run nights: run, build, backfill, bisect, rollout."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from nexmark.cli import shared_options as option
+from nexmark.cli.acceptance import user
 from nexmark.errors import NexmarkError
-from nexmark.terminal import say
+from nexmark.night.params import help_of
+from nexmark.terminal import INTERRUPTED, say
 
 if TYPE_CHECKING:
     from nexmark.config import Config
+    from nexmark.rollout.state import Rollout
+    from nexmark.store import Store
 
 #: Options of the verbs run and build that are params of the night as they are.
 _OF_THE_NIGHT = (
@@ -33,12 +37,8 @@ def run(
     mode: option.Mode = None,
     candidate_conf: option.CandidateConf = None,
     compatibility: option.Compatibility = None,
-    candidate: Annotated[
-        str | None, typer.Option(callback=option.given, help=f"A build, {option.BUILD}.")
-    ] = None,
-    date: Annotated[
-        str | None, typer.Option(callback=option.given, help="As 2026-11-03 (default: today).")
-    ] = None,
+    candidate: Annotated[str | None, option.text(f"A build, {option.BUILD}.")] = None,
+    date: Annotated[str | None, option.text("As 2026-11-03 (default: today).")] = None,
 ) -> int:
     """Run the night of an engine; 0 if it is green, 1 if it is red or cannot be run."""
     from nexmark.cli.night_runner import run_night
@@ -118,9 +118,7 @@ def bisect(
     workload: option.EngineWorkload = None,
     cluster: option.EngineCluster = None,
     repetitions: option.Repetitions = None,
-    measurements: Annotated[
-        int, option.number_option(1, 10_000, help="The most nights to run.")
-    ] = 40,
+    measurements: Annotated[int, option.number(1, 10_000, help="The most nights to run.")] = 40,
     airflow: option.Optional = None,
 ) -> int:
     """Find the build that brought a change, by nights; 0 if it is found.
@@ -165,3 +163,91 @@ def bisect(
         raise
     say(answer(query, search, state))
     return 0 if state.found else 1
+
+
+def rollout(
+    conf: Annotated[list[str] | None, option.confs_option("Of the new arm.")] = None,
+    build: Annotated[
+        str | None, option.text(f"Of the new arm, {option.BUILD}; else the old one.")
+    ] = None,
+    against: Annotated[str | None, option.text("Build of the old arm; else the engine's.")] = None,
+    stages: Annotated[str | None, option.text(help_of("stages"))] = None,
+    engine: option.Engine = None,
+    workload: option.EngineWorkload = None,
+    cluster: option.EngineCluster = None,
+    repetitions: option.Repetitions = None,
+    name: Annotated[str | None, option.text("To resume it by (default: the time).")] = None,
+    resume: Annotated[str | None, option.text(help_of("resume"))] = None,
+    accept: Annotated[str | None, option.text(help_of("accept"))] = None,
+    by: option.By = None,
+) -> int:
+    """Give a conf or a build to queries stage by stage; 0 if all stages have it.
+
+    1 if a stage is red (then it stops, and says whether the way back is right) or cannot be run;
+    2 for bad arguments.
+    """
+    from nexmark.config import load
+    from nexmark.night.params import RolloutParams
+    from nexmark.rollout.beginning import rollout_of
+    from nexmark.rollout.rolling import resumed, table, write_page
+
+    given = {
+        **{
+            "candidate_conf": option.confs_of(conf),
+            "build": build,
+            "against": against,
+            "stages": stages,
+        },
+        **{"engine": engine, "workload": workload, "cluster": cluster, "name": name},
+        **{"repetitions": repetitions, "resume": resume, "accept": accept},
+    }
+    try:
+        found = rollout_of(RolloutParams.of(given), load())
+    except NexmarkError as error:
+        option.on_stderr(f"nexmark rollout: {error}")
+        return 2
+    if resume is not None:
+        with _opened() as store:
+            found = resumed(found, store, by or user(), accept)
+    done = _roll(found)
+    say(table(done))
+    say(f"page: {write_page(done)}")
+    return 0 if done.next is None else 1
+
+
+def _roll(found: Rollout) -> Rollout:
+    from nexmark.rollout.rolling import roll
+
+    say(f"rollout {found.name}: {len(found.stages)} stages; to go on: --resume {found.name}")
+    try:
+        return roll(found, partial(_measure, found), _opened, say)
+    except KeyboardInterrupt:
+        say(f"interrupted: nexmark rollout --resume {found.name} goes on from here")
+        raise
+
+
+def _measure(found: Rollout, queries: Sequence[str]) -> str:
+    """Run a night of some queries; returns the name of its run."""
+    from nexmark.cli.night_runner import run_night
+    from nexmark.config import BUILD_DAG_ID, load
+
+    with _opened() as store:
+        before = {row.id for row in store.nights()}
+    params = {**found.params, "queries": ",".join(queries)}
+    if run_night(load(), BUILD_DAG_ID, found.engine, params) == INTERRUPTED:
+        raise KeyboardInterrupt
+    with _opened() as store:
+        for row in store.nights():
+            if row.id not in before and (row.dag_id, row.queries) == (BUILD_DAG_ID, list(queries)):
+                return str(row.id)
+    raise NexmarkError(
+        f"the night of {', '.join(queries)} ended before it was measured, see above; mend it, "
+        f"then nexmark rollout --resume {found.name}"
+    )
+
+
+def _opened() -> Store:
+    from nexmark.config import paths
+    from nexmark.store import open_store
+
+    return open_store(paths.database_url())

@@ -20,6 +20,7 @@ from functools import partial
 from typing import IO, Any, NoReturn
 
 from nexmark.airflow_site import airflow_home, backfills
+from nexmark.airflow_site.airflow_home import API_SERVER, Components
 from nexmark.airflow_site.api import AirflowApi
 from nexmark.cli.night_runner import clear_cluster
 from nexmark.cluster import open_cluster
@@ -33,13 +34,12 @@ from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.night.planning import make_night
 from nexmark.terminal import Terminal, say
 from nexmark.web.entry import PREFIX
-from nexmark_jobs.host.processes import Process, end, owned
+from nexmark_jobs.host.processes import owned
 
 _POLL_S = 0.5
 #: The scheduler runs only the nights of this backfill, and no night that is due: a DAG that is
 #: switched on after a while begins with the last date that it missed.
 _ONLY = {"AIRFLOW__SCHEDULER__USE_JOB_SCHEDULE": "False"}
-_API_SERVER = "api-server"
 
 Creator = Callable[[AirflowApi], backfills.Backfill]
 
@@ -58,29 +58,22 @@ def serve(port: int) -> int:
         return 0
 
 
-def _serve(config: Config, environment: Mapping[str, str], port: int) -> NoReturn:
+def _serve(config: Config, environment: dict[str, str], port: int) -> NoReturn:
     """Run the components until interrupted, or NexmarkError when one ends; ends them all."""
-    components: dict[str, Process] = {}
-    logs = paths.home() / "logs"
-    try:
+    with Components(environment, port, paths.home() / "logs") as components:
         say("preparing Airflow")
         airflow_home.prepare(environment)
-        airflow_home.bring_up(components, environment, port, logs, [_API_SERVER])
+        components.bring_up(API_SERVER)
         backfills.close_abandoned(config, airflow_home.own_airflow(port))
-        airflow_home.bring_up(components, environment, port, logs)
+        components.bring_up()
         passwords = json.loads((airflow_home.airflow_home() / "passwords.json").read_text())
         for user, password in passwords.items():
             print(f"Airflow is at http://127.0.0.1:{port} (user {user}, password {password})")
         print(f"the nights: http://127.0.0.1:{port}{PREFIX}/ (or the tab Nexmark there)")
         say("Ctrl-C ends it")
         while True:
-            airflow_home.check_alive(components, logs)
+            components.check_alive()
             time.sleep(_POLL_S)
-    finally:
-        with undisturbed():
-            left = end(components.values(), grace_s=airflow_home.GRACE_S)
-        if left:
-            print(f"did not end: {left}", file=sys.stderr)
 
 
 def run_backfill(
@@ -102,10 +95,8 @@ def run_backfill(
     notifiers()  # ConfigError for one that cannot be had
     say("preparing Airflow")
     airflow_home.prepare(environment)
-    made = airflow_home.run_airflow(["dags", "reserialize"], environment)
-    if made.returncode:
-        said = (made.stdout + made.stderr).strip() or f"exit code {made.returncode}"
-        raise NexmarkError(f"airflow dags reserialize: {said.splitlines()[-1]}")
+    remedy = "correct what it names, and run this again"
+    airflow_home.run_airflow(["dags", "reserialize"], environment, remedy)
     create_it = partial(
         backfills.create, dag_id=engine.dag_id, days=days, conf=params, reprocess=reprocess
     )
@@ -159,14 +150,14 @@ def _run_there(api: AirflowApi, dag_id: str, create_it: Creator) -> list[backfil
     backfill = create_it(api)
     say("`nexmark ui` is running: its scheduler runs the nights")
     try:
-        return _follow(api, backfill, {}, None)
+        return _follow(api, backfill)
     except KeyboardInterrupt:
         say("interrupted: the backfill goes on in Airflow, where it can be cancelled")
         raise
 
 
 def _run_here(
-    config: Config, environment: Mapping[str, str], port: int, dag_id: str, create_it: Creator
+    config: Config, environment: dict[str, str], port: int, dag_id: str, create_it: Creator
 ) -> list[backfills.DagRun]:
     """Start Airflow for a backfill; its runs when all have ended.
 
@@ -175,30 +166,25 @@ def _run_here(
     """
     logs = paths.home() / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    components: dict[str, Process] = {}
-    with guarded(environment):
-        try:
-            airflow_home.bring_up(components, environment, port, logs, [_API_SERVER])
-            api = airflow_home.own_airflow(port)
-            backfills.close_abandoned(config, api)
-            backfills.close_all(api, [engine.dag_id for engine in config.engines.values()])
-            with backfills.unpaused(api, dag_id):
-                backfill = create_it(api)
-                with (
-                    _closed(config, api, backfill, components),
-                    tempfile.NamedTemporaryFile("r", dir=logs, prefix="backfill-") as progress,
-                ):
-                    own = {**environment, **_ONLY, PROGRESS_VARIABLE: progress.name}
-                    airflow_home.bring_up(components, own, port, logs)
-                    return _follow(api, backfill, components, progress)
-        finally:
-            with undisturbed():
-                end(components.values(), grace_s=airflow_home.GRACE_S)
+    with guarded(environment), Components(environment, port, logs) as components:
+        components.bring_up(API_SERVER)
+        api = airflow_home.own_airflow(port)
+        backfills.close_abandoned(config, api)
+        backfills.close_all(api, [engine.dag_id for engine in config.engines.values()])
+        with backfills.unpaused(api, dag_id):
+            backfill = create_it(api)
+            with (
+                _closed(config, api, backfill, components),
+                tempfile.NamedTemporaryFile("r", dir=logs, prefix="backfill-") as progress,
+            ):
+                components.environment |= {**_ONLY, PROGRESS_VARIABLE: progress.name}
+                components.bring_up()
+                return _follow(api, backfill, components, progress)
 
 
 @contextmanager
 def _closed(
-    config: Config, api: AirflowApi, backfill: backfills.Backfill, components: dict[str, Process]
+    config: Config, api: AirflowApi, backfill: backfills.Backfill, components: Components
 ) -> Iterator[None]:
     """Afterwards, end the scheduler, and the processes that an unfinished night has left."""
     try:
@@ -208,10 +194,7 @@ def _closed(
         raise
     finally:
         with undisturbed():
-            end(
-                [components[x] for x in components if x != _API_SERVER],
-                grace_s=airflow_home.GRACE_S,
-            )
+            components.end(API_SERVER)
             unfinished = True
             try:
                 unfinished = not all(run.ended for run in backfills.runs(api, backfill))
@@ -226,14 +209,15 @@ def _closed(
 def _follow(
     api: AirflowApi,
     backfill: backfills.Backfill,
-    components: Mapping[str, Process],
-    progress: IO[str] | None,
+    components: Components | None = None,
+    progress: IO[str] | None = None,
 ) -> list[backfills.DagRun]:
     """Report on a backfill until all its runs have ended; return the runs."""
     told: dict[date, str] = {}
     terminal = Terminal(sys.stdout)
     while True:
-        airflow_home.check_alive(components, paths.home() / "logs")
+        if components:
+            components.check_alive()
         found = backfills.runs(api, backfill)
         terminal.show_all(progress or ())
         for run in found:

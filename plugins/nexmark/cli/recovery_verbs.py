@@ -13,21 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nexmark.cli.shared_options import (
-    Conf,
-    Engine,
-    Out,
-    Seed,
-    build_of,
-    check_new,
-    confs_of,
-    known_query,
-    number_option,
-    on_stderr,
-    text_option,
-)
+from nexmark.cli import shared_options as option
 from nexmark.terminal import columns
-from nexmark_jobs.host.leases import write_whole
 from nexmark_jobs.host.processes import OWNER_VARIABLE, owner_mark
 from nexmark_jobs.host.processes import main as processes
 
@@ -40,24 +27,24 @@ _BATCHES = 10
 _UNITS = {"MB": 1, "GB": 1024}
 _TASKS = 2
 
-Tps = Annotated[int, number_option(1, 10**7, "T")]
+Tps = Annotated[int, option.number(1, 10**7, "T")]
 Latency = Annotated[
-    int | None, number_option(0, 60_000, "MS", f"Of remote storage (default: {_LATENCY_MS}).")
+    int | None, option.number(0, 60_000, "MS", f"Of remote storage (default: {_LATENCY_MS}).")
 ]
 Bandwidth = Annotated[
-    int | None, number_option(1, 100_000, "MB", f"Of remote storage (default: {_MB_PER_S}).")
+    int | None, option.number(1, 100_000, "MB", f"Of remote storage (default: {_MB_PER_S}).")
 ]
 
 
 def recovery(
-    query: Annotated[str, text_option("q0 to q23.")],
+    query: Annotated[str, option.text("q0 to q23.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="A new directory.")],
-    kills: Annotated[int, number_option(0, 100, "K")] = 3,
-    events: Annotated[int, number_option(1, 10**10)] = 100_000,
+    kills: Annotated[int, option.number(0, 100, "K")] = 3,
+    events: Annotated[int, option.number(1, 10**10)] = 100_000,
     tps: Tps = 1_000,
-    seed: Seed = 1,
+    seed: option.Seed = 1,
     rows_per_batch: Annotated[
-        int | None, number_option(1, 10**9, "B", "Default: a tenth of the events.")
+        int | None, option.number(1, 10**9, "B", "Default: a tenth of the events.")
     ] = None,
     state: Annotated[Literal["rocksdb", "hdfs"], typer.Option(help="The state store.")] = "rocksdb",
     changelog: Annotated[
@@ -78,18 +65,18 @@ def recovery(
     mb_per_s: Bandwidth = None,
     remote_fault: Annotated[
         str | None,
-        text_option(
+        option.text(
             "outage:SECONDS, slow:FACTOR or errors:PERCENT, from the first commit on.",
             metavar="KIND:SIZE",
         ),
     ] = None,
-    pace: Annotated[int, number_option(0, 3600, "S", "A batch is due every S seconds.")] = 0,
-    conf: Conf = None,
+    pace: Annotated[int, option.number(0, 3600, "S", "A batch is due every S seconds.")] = 0,
+    conf: option.Conf = None,
     bootstrap_servers: Annotated[
         str | None,
-        text_option("Of Kafka: rows go to a new topic there, by Spark's own sink.", metavar="LIST"),
+        option.text("Of Kafka: rows go to a new topic there, by Spark's own sink.", metavar="LIST"),
     ] = None,
-    engine: Engine = None,
+    engine: option.Engine = None,
 ) -> int:
     """Kill a query at random moments, restart it from its checkpoint, and compare its result.
 
@@ -112,12 +99,12 @@ def recovery(
         *(query, kills, events, tps, seed, rows, state, changelog, kill, remote),
         hdfs=checkpoint == "hdfs",
         pace_s=pace,
-        conf=confs_of(conf),
+        conf=option.confs_of(conf),
         servers=bootstrap_servers,
     )
-    name, build = build_of(engine, on_stderr)
+    name, build = option.build_of(engine, option.on_stderr)
     with marked_processes(f"recovery {out.absolute()}") as mark:
-        told = recover(build, options, out.absolute(), mark, on_stderr)
+        told = recover(build, options, out.absolute(), mark, option.on_stderr)
     print(json.dumps({"engine": name, **told}, indent=1))
     if not told["right"]:
         print(f"recovery: {query}: {'; '.join(told['failures'])}"[:500], file=sys.stderr)
@@ -125,16 +112,16 @@ def recovery(
 
 
 def recovery_damage(
-    query: Annotated[str, text_option("One that keeps state.")] = "q20",
+    query: Annotated[str, option.text("One that keeps state.")] = "q20",
     damage: Annotated[
         list[str] | None,
         typer.Option(metavar="KIND", help="One kind of damage (default: all). Repeat for more."),
     ] = None,
-    events: Annotated[int, number_option(200, 10**9)] = 4_000,
+    events: Annotated[int, option.number(200, 10**9)] = 4_000,
     tps: Tps = 100,
-    seed: Seed = 1,
-    engine: Engine = None,
-    out: Out = None,
+    seed: option.Seed = 1,
+    engine: option.Engine = None,
+    out: option.Out = None,
 ) -> int:
     """Damage checkpoints of a query, go on with them, and say what Spark did.
 
@@ -151,9 +138,8 @@ def recovery_damage(
     for kind in kinds:
         if kind not in DAMAGES:
             raise typer.BadParameter(f"--damage: no kind {kind!r}; {suggest(kind, DAMAGES)}")
-    check_new(out)
-    name, build = build_of(engine, on_stderr)
-    found = run_damaged(build, query, kinds, Input(events, tps, seed), on_stderr)
+    name, build = option.build_of(engine, option.on_stderr)
+    found = run_damaged(build, query, kinds, Input(events, tps, seed), option.on_stderr)
     rows = {(each.kind, each.state): ["", ""] for each in found}
     for each in found:
         rows[each.kind, each.state][PLACES.index(each.place)] = each.words
@@ -161,33 +147,32 @@ def recovery_damage(
     print(columns(("damage", "state", *PLACES), [[*key, *rows[key]] for key in order]))
     wrong = [each for each in found if each.is_wrong]
     for each in wrong:
-        on_stderr(f"{name}: {each.kind}, {each.state}, {each.place}: {each.restart.reason}")
-    if out is not None:
-        told = [
-            {
-                **{"damage": each.kind, "state": each.state, "checkpoint": each.place},
-                **{"outcome": each.words, "reason": each.restart.reason},
-            }
-            for each in found
-        ]
-        write_whole(out, json.dumps({"engine": name, "query": query, "found": told}, indent=1))
+        option.on_stderr(f"{name}: {each.kind}, {each.state}, {each.place}: {each.restart.reason}")
+    told = [
+        {
+            **{"damage": each.kind, "state": each.state, "checkpoint": each.place},
+            **{"outcome": each.words, "reason": each.restart.reason},
+        }
+        for each in found
+    ]
+    option.write(out, {"engine": name, "query": query, "found": told})
     return 1 if wrong else 0
 
 
 def recovery_sizes(
-    query: Annotated[str, text_option("One that keeps all rows.")] = "q20",
+    query: Annotated[str, option.text("One that keeps all rows.")] = "q20",
     grow_to: Annotated[
-        str, text_option("Of the state, e.g. 64MB,1GB.", metavar="SIZES")
+        str, option.text("Of the state, e.g. 64MB,1GB.", metavar="SIZES")
     ] = "64MB,256MB",
-    repetitions: Annotated[int, number_option(1, 100)] = 5,
+    repetitions: Annotated[int, option.number(1, 100)] = 5,
     tps: Tps = 1_000,
-    seed: Seed = 1,
-    rows_per_batch: Annotated[int, number_option(1, 10**9, "B")] = 100_000,
+    seed: option.Seed = 1,
+    rows_per_batch: Annotated[int, option.number(1, 10**9, "B")] = 100_000,
     latency_ms: Latency = None,
     mb_per_s: Bandwidth = None,
-    conf: Conf = None,
-    engine: Engine = None,
-    out: Out = None,
+    conf: option.Conf = None,
+    engine: option.Engine = None,
+    out: option.Out = None,
     keep: Annotated[
         Path | None,
         typer.Option(
@@ -206,20 +191,18 @@ def recovery_sizes(
 
     _check_query(query)
     sizes = _sizes(grow_to)
-    check_new(out)
-    name, build = build_of(engine, on_stderr)
+    name, build = option.build_of(engine, option.on_stderr)
     remote = _storage(latency_ms, mb_per_s, seed)
-    growth = Growth(query, tps, seed, rows_per_batch, repetitions, remote, confs_of(conf))
+    growth = Growth(query, tps, seed, rows_per_batch, repetitions, remote, option.confs_of(conf))
     with marked_processes(f"recovery-sizes {query}") as mark:
-        found = list(restarts(build, growth, sizes, mark, on_stderr, keep))
+        found = list(restarts(build, growth, sizes, mark, option.on_stderr, keep))
     costs = ("restore s", "interruption s", "commit s")
     print(columns(("state", "checkpoint", "MB", *costs), cells(found)))
     fits = ("restore s/MB", "restore s", "interruption s/MB", "interruption s")
     print("\nby task, and at 57 GB in 8 tasks:")
     print(columns(("state", "checkpoint", *fits), predictions(found, _TASKS)))
-    if out is not None:
-        told = {"engine": name, "query": query, "restarts": [asdict(each) for each in found]}
-        write_whole(out, json.dumps(told, indent=1))
+    told = {"engine": name, "query": query, "restarts": [asdict(each) for each in found]}
+    option.write(out, told)
     return 0
 
 
@@ -227,7 +210,7 @@ def _check_query(query: str) -> None:
     """Refuse a query that does not exist, or whose result cannot be compared."""
     from nexmark_jobs.queries import QUERIES
 
-    known_query(query)
+    option.known_query(query)
     if not QUERIES[query].deterministic:
         raise typer.BadParameter(
             f"--query: the result of {query} differs from run to run; give another query"
@@ -241,9 +224,9 @@ def _remote(
 
     if checkpoint != "remote":
         given = {"--latency-ms": latency_ms, "--mb-per-s": mb_per_s, "--remote-fault": fault}
-        for option, value in given.items():
+        for flag, value in given.items():
             if value is not None:
-                raise typer.BadParameter(f"{option}: is of remote storage; add --checkpoint remote")
+                raise typer.BadParameter(f"{flag}: is of remote storage; add --checkpoint remote")
         return None
     try:
         parsed = Fault.parse(fault) if fault else None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 import typer
 
 from nexmark.cli.acceptance import TIME, Limit, Run, place, queries
-from nexmark.cli.shared_options import Database, Optional, opened, text_option
+from nexmark.cli.shared_options import Database, Optional, opened, text
 from nexmark.errors import NexmarkError
 from nexmark.terminal import columns
 
@@ -50,7 +50,7 @@ def _query(text: str) -> str:
 
 def history(
     query: Annotated[str, typer.Option(parser=_query, metavar="Q", help="As q5, or suite.")],
-    metric: Annotated[str | None, text_option("Default: CPU time.")] = None,
+    metric: Annotated[str | None, text("Default: CPU time.")] = None,
     engine: Optional = None,
     workload: Optional = None,
     cluster: Optional = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,7 @@ import typer
 
 from nexmark.night.params import BUILD as WRITTEN
 from nexmark.night.params import help_of
+from nexmark_jobs.host.leases import write_whole
 
 if TYPE_CHECKING:
     from nexmark.engines import Build
@@ -38,14 +40,14 @@ def given(text: str | None) -> str | None:
 def whole(low: int, high: int) -> Callable[[str], int]:
     """Return the parser of a whole number from ``low`` to ``high``."""
 
-    def number(text: str) -> int:
+    def parse(text: str) -> int:
         wanted = f"a whole number from {low} to {high}"
         text = str(text)
         if not re.fullmatch(r"[+-]?[0-9]{1,30}", text) or not low <= int(text) <= high:
             raise typer.BadParameter(f"{text[:_SHOWN]!r} is not {wanted}; correct it")
         return int(text)
 
-    return number
+    return parse
 
 
 def day(option: str, text: str) -> date:
@@ -71,12 +73,17 @@ def confs_of(texts: Sequence[str] | None) -> dict[str, str]:
     return dict(text.split("=", 1) for text in texts or ())
 
 
-def check_new(out: Path | None, option: str = "--out") -> None:
+def new(out: Path | None) -> Path | None:
     """Refuse a file that is there, and one without a directory."""
     if out is not None and (out.exists() or not out.parent.is_dir()):
-        raise typer.BadParameter(
-            f"{option}: {out} is there, or its directory is not; name a new one"
-        )
+        raise typer.BadParameter(f"{out} is there, or its directory is not; name a new one")
+    return out
+
+
+def write(out: Path | None, told: Any) -> None:
+    """Write what was found to the file of --out, where one is given."""
+    if out is not None:
+        write_whole(out, json.dumps(told, indent=1) + "\n")
 
 
 def known_query(query: str) -> None:
@@ -113,12 +120,12 @@ def opened(url: str | None) -> Iterator[Store]:
         yield store
 
 
-def text_option(help: str | None = None, *names: str, **more: Any) -> Any:
+def text(help: str | None = None, metavar: str | None = None) -> Any:
     """Return an option with a text that is not empty."""
-    return typer.Option(*names, callback=given, help=help, **more)
+    return typer.Option(callback=given, help=help, metavar=metavar)
 
 
-def number_option(low: int, high: int, metavar: str = "N", help: str | None = None) -> Any:
+def number(low: int, high: int, metavar: str = "N", help: str | None = None) -> Any:
     """Return an option with a whole number."""
     return typer.Option(parser=whole(low, high), metavar=metavar, help=help)
 
@@ -128,25 +135,27 @@ def confs_option(help: str) -> Any:
     return typer.Option(callback=confs, metavar="KEY=VALUE", help=f"{help} Repeat for more.")
 
 
-Engine = Annotated[str | None, text_option("Of engines.yaml (default: the newest).")]
-Workload = Annotated[str | None, text_option("Of workloads.yaml (default: smoke).")]
-EngineWorkload = Annotated[str | None, text_option("Of workloads.yaml (default: the engine's).")]
-Queries = Annotated[str | None, text_option(help_of("queries"))]
-Against = Annotated[str | None, text_option(help_of("against"))]
-ClusterName = Annotated[str | None, text_option("Of clusters.yaml (default: the first).")]
-EngineCluster = Annotated[str | None, text_option("Of clusters.yaml (default: the engine's).")]
+Engine = Annotated[str | None, text("Of engines.yaml (default: the newest).")]
+Workload = Annotated[str | None, text("Of workloads.yaml (default: smoke).")]
+EngineWorkload = Annotated[str | None, text("Of workloads.yaml (default: the engine's).")]
+Queries = Annotated[str | None, text(help_of("queries"))]
+Against = Annotated[str | None, text(help_of("against"))]
+ClusterName = Annotated[str | None, text("Of clusters.yaml (default: the first).")]
+EngineCluster = Annotated[str | None, text("Of clusters.yaml (default: the engine's).")]
 Mode = Annotated[Literal["bounds", "paired"] | None, typer.Option(help=help_of("mode"))]
-Repetitions = Annotated[int | None, number_option(1, 100, help=help_of("repetitions"))]
+Repetitions = Annotated[int | None, number(1, 100, help=help_of("repetitions"))]
 CandidateConf = Annotated[list[str] | None, confs_option(help_of("candidate_conf"))]
 Conf = Annotated[list[str] | None, confs_option("A Spark conf of the query.")]
 Compatibility = Annotated[
     bool | None, typer.Option("--compatibility/--no-compatibility", help=help_of("compatibility"))
 ]
-Port = Annotated[int, number_option(1, 65535, help="Of Airflow.")]
+Port = Annotated[int, number(1, 65535, help="Of Airflow.")]
 Database = Annotated[
     str | None, typer.Option("--db", help="Database URL (default: $NEXMARK_DB, else in .nexmark).")
 ]
-By = Annotated[str | None, text_option("Who does it (default: the user of this process).")]
-Optional = Annotated[str | None, text_option()]
-Seed = Annotated[int, number_option(0, 2**31 - 1, "S")]
-Out = Annotated[Path | None, typer.Option(help="A new file for all that was found, JSON.")]
+By = Annotated[str | None, text("Who does it (default: the user of this process).")]
+Optional = Annotated[str | None, text()]
+Seed = Annotated[int, number(0, 2**31 - 1, "S")]
+Out = Annotated[
+    Path | None, typer.Option(callback=new, help="A new file for all that was found, JSON.")
+]

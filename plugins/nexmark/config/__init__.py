@@ -1,17 +1,9 @@
 """`include/conf` as typed, frozen objects. Imports PyYAML, pydantic, the standard library, and
 croniter where there is a schedule: every parse of a DAG file comes through here."""
 
-from nexmark.config.clusters import (
-    LOOPBACK,
-    AnyCluster,
-    Cluster,
-    EmbeddedCluster,
-    Machine,
-    SshCluster,
-)
-from nexmark.config.experiment_models import Experiment, ExperimentArm
-from nexmark.config.fields import KNOWN_QUERIES, STANDARD_QUERIES, SparkConf
-from nexmark.config.gate_rules import Gate, Mode
+from nexmark.config.clusters import AnyCluster, Cluster, EmbeddedCluster, SshCluster
+from nexmark.config.experiment_models import Experiment
+from nexmark.config.fields import KNOWN_QUERIES, SparkConf
 from nexmark.config.load import load, load_experiments, profile_path
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
@@ -22,6 +14,8 @@ from nexmark.config.models import (
     BuildSource,
     Config,
     Engine,
+    Gate,
+    Mode,
     Snapshots,
     pick,
 )
@@ -33,10 +27,8 @@ __all__ = [
     "BUILD_DAG_ID",
     "EXPERIMENT_DAG_ID",
     "KNOWN_QUERIES",
-    "LOOPBACK",
     "ROLLOUT_DAG_ID",
     "SIGNOFF_DAG_ID",
-    "STANDARD_QUERIES",
     "AnyCluster",
     "BuildSource",
     "Cluster",
@@ -45,9 +37,7 @@ __all__ = [
     "EmbeddedCluster",
     "Engine",
     "Experiment",
-    "ExperimentArm",
     "Gate",
-    "Machine",
     "Mode",
     "Size",
     "Snapshots",

@@ -1,7 +1,6 @@
 """A YAML file read together with the line of every key, so that an error can say where it is."""
 
 import os
-import types
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from nexmark.config.fields import HISTORY_KEYS, REMEDY
-from nexmark.config.gate_rules import Gate
+from nexmark.config.models import Gate
 from nexmark.errors import ConfigError, KeyedError, suggest
 
 Key: TypeAlias = tuple[str | int, ...]
@@ -29,14 +28,17 @@ class Document:
     data: dict[str, Data]
     lines: Mapping[Key, int]
 
-    def error(self, key: Key, problem: str) -> ConfigError:
-        """The error to raise for `key`; it has the line of the nearest key that exists."""
+    def where(self, key: Key) -> str:
+        """The file, the line of the nearest key that exists, and `key`."""
         known = key
         while known and known not in self.lines:
             known = known[:-1]
-        dotted = ".".join(str(part) for part in key)
-        where = f"{display(self.path)}:{self.lines.get(known, 1)}"
-        return ConfigError(f"{where}: {dotted}: {problem}" if dotted else f"{where}: {problem}")
+        place = f"{display(self.path)}:{self.lines.get(known, 1)}"
+        return ": ".join([place, ".".join(map(str, key))] if key else [place])
+
+    def error(self, key: Key, problem: str) -> ConfigError:
+        """The error to raise for `key`."""
+        return ConfigError(f"{self.where(key)}: {problem}")
 
     def validated(self, key: Key, model: type[_M], value: Mapping[str, Any]) -> _M:
         """The value at `key` as `model`; ConfigError for the first thing that is wrong."""
@@ -93,8 +95,7 @@ def read(path: Path) -> Document:
             "correct the line or the one before it"
         ) from None
     except yaml.YAMLError as error:
-        problem = " ".join(str(error).split())
-        raise ConfigError(f"{display(path)}: not valid YAML: {problem}; correct it") from None
+        raise ConfigError(f"{display(path)}: not valid YAML: {error}; correct it") from None
     reader = _Reader(path)
     data = reader.value(node, ()) if node is not None else {}
     if not isinstance(data, dict):
@@ -206,6 +207,4 @@ def _fields(model: type[BaseModel], at: Key) -> list[str]:
 def _model_in(hint: Any) -> type[BaseModel] | None:
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         return hint
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return next((m for m in map(_model_in, typing.get_args(hint)) if m), None)
-    return None
+    return next((m for m in map(_model_in, typing.get_args(hint)) if m), None)

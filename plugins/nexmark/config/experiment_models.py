@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from nexmark.config import paths
 from nexmark.config.document import Document, Key, read
-from nexmark.config.fields import KNOWN_QUERIES, Memory, Model, Positive, SparkConf
+from nexmark.config.fields import KNOWN_QUERIES, Memory, Model, Positive, SparkConf, query_of
 from nexmark.config.models import BuildSource
-from nexmark.errors import ConfigError, KeyedError, suggest
+from nexmark.errors import ConfigError, KeyedError
 from nexmark_jobs.knobs import BASE_TIME_MS, BOUNDS, MAX_EVENTS, KnobError, check_span
 from nexmark_jobs.redaction import is_secret
 
@@ -30,14 +30,7 @@ NEW = "new"
 """`nexmark experiment new` writes a template, so no experiment has this name."""
 
 
-def _query(value: object) -> object:
-    known = (*KNOWN_QUERIES, *EXPERIMENT_QUERY_NAMES)
-    if value not in known:
-        raise ValueError(f"unknown query {value!r}; {suggest(value, known)}")
-    return value
-
-
-AnyQuery: TypeAlias = Annotated[str, BeforeValidator(_query)]
+AnyQuery: TypeAlias = Annotated[str, query_of((*KNOWN_QUERIES, *EXPERIMENT_QUERY_NAMES))]
 Rows: TypeAlias = Annotated[int, Field(gt=0, le=MAX_EVENTS)]
 InputKind: TypeAlias = Literal["generated", "json", "parquet"]
 
@@ -170,9 +163,8 @@ def _entry(document: Document, place: int, entry: object) -> Notification:
     key: Key = ("notifications", place)
     if not isinstance(entry, dict) or set(entry) - {"notifier", "kwargs"}:
         raise document.error(key, "expected notifier and kwargs, nothing else; see the comments")
-    where = str(document.error(key, "")).removesuffix(":")
     lists = json.loads(json.dumps(entry))  # in place of tuples: notifiers expect lists
-    return document.validated(key, Notification, {**lists, "where": where})
+    return document.validated(key, Notification, {**lists, "where": document.where(key)})
 
 
 def _secret_in(value: Any, name: str = "") -> str:

@@ -1,7 +1,7 @@
 """The kinds of values in the files of `include/conf`: confs, amounts, addresses, queries."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -141,6 +141,8 @@ def _written_as(pattern: str, problem: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
+Positive: TypeAlias = Annotated[int, Field(gt=0)]
+Port: TypeAlias = Annotated[int, Field(ge=1024, le=65535)]
 _MEMORY = _written_as(r"[1-9][0-9]*[mg]", "an amount of memory; write it like 768m or 4g")
 _ADDRESS = _written_as(
     r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", "an address; write a host name or an IPv4 address"
@@ -153,19 +155,15 @@ _WEB_ADDRESS = _written_as(
     r"https?://[^\s/?#@]+(/[^\s?#]*)?",
     "the address of a web server; write it like http://history:18080",
 )
+Memory: TypeAlias = Annotated[str, _MEMORY]
+Address: TypeAlias = Annotated[str, _ADDRESS]
+AbsolutePath: TypeAlias = Annotated[str, _PATH]
+WebAddress: TypeAlias = Annotated[str, _WEB_ADDRESS]
 
 
 def mebibytes(memory: str) -> int:
     """An amount of memory like `768m` or `4g` in MiB."""
     return int(memory[:-1]) * (1024 if memory.endswith("g") else 1)
-
-
-Positive: TypeAlias = Annotated[int, Field(gt=0)]
-Port: TypeAlias = Annotated[int, Field(ge=1024, le=65535)]
-Memory: TypeAlias = Annotated[str, _MEMORY]
-Address: TypeAlias = Annotated[str, _ADDRESS]
-AbsolutePath: TypeAlias = Annotated[str, _PATH]
-WebAddress: TypeAlias = Annotated[str, _WEB_ADDRESS]
 
 
 _WORDS = r"@(hourly|daily|weekly|monthly)"
@@ -272,10 +270,15 @@ KNOWN_QUERIES: tuple[str, ...] = tuple(
 )
 
 
-def _query(value: object) -> object:
-    if value not in KNOWN_QUERIES:
-        raise ValueError(f"unknown query {value!r}; {suggest(value, KNOWN_QUERIES)}")
-    return value
+def query_of(known: Sequence[str]) -> BeforeValidator:
+    """Take the names of these queries only; ValueError with the nearest for any other."""
+
+    def check(value: object) -> object:
+        if value not in known:
+            raise ValueError(f"unknown query {value!r}; {suggest(value, known)}")
+        return value
+
+    return BeforeValidator(check)
 
 
-QueryName: TypeAlias = Annotated[str, BeforeValidator(_query)]
+QueryName: TypeAlias = Annotated[str, query_of(KNOWN_QUERIES)]

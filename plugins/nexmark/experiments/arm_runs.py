@@ -21,7 +21,7 @@ from nexmark.experiments.local_applications import (
     LocalApplications,
 )
 from nexmark.measure.cpu import application_cpu
-from nexmark.measure.event_log_files import EventLogError
+from nexmark.measure.event_log import EventLogError
 from nexmark.measure.executed_plan import Part
 from nexmark.measure.measurement import Measurement, measure_series
 from nexmark.measure.operator_times import repetition_parts
@@ -175,7 +175,7 @@ def arm_run(arm: str, pair: int, place: Path, warmup_batches: int) -> ArmRun:
     series = application_cpu(read_samples(place / SAMPLES), run.application_id, str(path))
     if series.driver is None:
         raise ExperimentError(f"{path}: the sampler has not seen the application; run it again")
-    whole = replace(series.without_driver(), executors=series.driver, executor_count=1)
+    whole = replace(series, driver=None, executors=series.driver, executor_count=1)
     measurement = measure_series(
         run, [whole], warmup_batches=warmup_batches, min_intervals=_MIN_INTERVALS
     )

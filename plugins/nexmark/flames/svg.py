@@ -145,16 +145,13 @@ def _step(compared: Comparison, node: FrameNode) -> int:
 
 def _widths(root: FrameNode, own: Callable[[FrameNode], float]) -> dict[int, float]:
     """By the identity of each node: the sum of its own width and the widths of all it calls."""
+    nodes = [root]
+    for node in nodes:  # which grows meanwhile: callers come before what they call
+        nodes.extend(node.children.values())
     widths: dict[int, float] = {}
-    pending = [(root, False)]
-    while pending:
-        node, done = pending.pop()
-        if done:
-            below = sum(widths[id(child)] for child in node.children.values())
-            widths[id(node)] = own(node) + below
-        else:
-            pending.append((node, True))
-            pending.extend((child, False) for child in node.children.values())
+    for node in reversed(nodes):
+        below = sum(widths[id(child)] for child in node.children.values())
+        widths[id(node)] = own(node) + below
     return widths
 
 

@@ -25,6 +25,7 @@ from nexmark.measure.samples import (
     SampledProgram,
     Tick,
 )
+from nexmark.model import grouped
 
 TREE_ROLES = frozenset({"executor", "driver", "root"})
 
@@ -37,19 +38,19 @@ class TreeCpu:
     program: SampledProgram
     first: int
     last: int
-    main: list[int] = field(default_factory=list)
-    python: list[int] = field(default_factory=list)
+    main: list[int]
+    python: list[int]
 
 
 def application_cpu(samples: HostSamples, app_id: str, label: str | None = None) -> CpuSeries:
     """Return the CPU of an application on one host: zeros if no executor of it was there.
 
-    Executors are found by ``app_id``, the driver by its ``label`` (its ``--result`` argument);
-    without one, all drivers on the host that lived beside these executors count.
+    Executors are found by ``app_id``, the driver by its ``label`` (its ``--result`` argument); None
+    for a host that is known not to have it.
     """
     trees = tree_cpu(samples)
     executors = [x for x in trees if x.program.role == "executor" and x.program.app_id == app_id]
-    drivers = [x for x in trees if x.program.role == "driver" and _is_driver(x, label, executors)]
+    drivers = [x for x in trees if label and (x.program.role, x.program.label) == ("driver", label)]
     whole = samples.scope == "host" and all(len(x.host_cpu) >= 8 for x in samples.ticks)
     first = samples.ticks[0].host_cpu
     ticks = len(samples.ticks)
@@ -64,9 +65,7 @@ def application_cpu(samples: HostSamples, app_id: str, label: str | None = None)
         return seconds([[total(tick.host_cpu) - total(first) for tick in samples.ticks]])
 
     times = samples.times()
-    cost = None
-    if samples.sampler_cpu_s is not None and samples.elapsed_s:
-        cost = samples.sampler_cpu_s / samples.elapsed_s
+    spent, elapsed = samples.sampler_cpu_s, samples.elapsed_s
     return CpuSeries(
         host=samples.host,
         interval_s=samples.interval_s,
@@ -77,15 +76,9 @@ def application_cpu(samples: HostSamples, app_id: str, label: str | None = None)
         busy=machine(lambda x: x[0] + x[1] + x[2] + x[5] + x[6]),
         steal=machine(lambda x: x[7]),
         executor_count=len(executors),
-        sampler_cores=cost,
+        sampler_cores=spent / elapsed if spent is not None and elapsed else None,
         executor_ends=tuple(times[x.last + 1] for x in executors if x.last + 1 < ticks),
     )
-
-
-def _is_driver(driver: TreeCpu, label: str | None, executors: Sequence[TreeCpu]) -> bool:
-    if label is not None:
-        return driver.program.label == label
-    return any(driver.first <= x.last and x.first <= driver.last for x in executors)
 
 
 def tree_cpu(samples: HostSamples) -> list[TreeCpu]:
@@ -117,22 +110,19 @@ class _Account:
     balance: int = 0
     ended: list[_Ended] = field(default_factory=list)
 
-    def waited(self, growth: int) -> None:
-        """Take in the growth of the waited-for time at the tick after the last ``end``."""
+    def settle(self, growth: int, ended: list[_Ended], number: int) -> tuple[int, _Ended | None]:
+        """Take in the growth of the waited-for time, and the children that are gone in this tick.
+
+        Returns the ticks to book now and the costliest child they may be the last of.
+        """
         self.balance += growth
         if self.balance < 0:
             # The parent did not wait for them: they keep their counted time. If there is only one,
             # the parent may have waited for it, but its own children were left to init.
             alone = self.balance + self.ended[0].below if len(self.ended) == 1 else 0
             self.balance = max(alone, 0)
-
-    def end(self, ended: list[_Ended]) -> None:
-        """Take in the children that are gone in this tick."""
         self.ended += ended
         self.balance -= sum(x.counted + x.below for x in ended)
-
-    def to_book(self, number: int) -> tuple[int, _Ended | None]:
-        """Return the ticks to book now and the costliest child they may be the last of."""
         rest = max(self.balance, 0)
         head = max(self.ended, key=lambda x: x.counted, default=None)
         if self.balance >= 0:
@@ -173,11 +163,8 @@ class _Ledger:
                 " the file was damaged"
             )
         if program.role in TREE_ROLES:
-            tree = self.trees.get(key)
-            if tree is None:
-                tree = TreeCpu(key, program, number, number, [0] * number, [0] * number)
-                self.trees[key] = tree
-            self._tree_of[key] = tree
+            new = TreeCpu(key, program, number, number, [0] * number, [0] * number)
+            self._tree_of[key] = self.trees.setdefault(key, new)
             self._in_python[key] = False
         elif program.role == "child":
             pid = tick.processes[key].ppid
@@ -204,12 +191,8 @@ class _Ledger:
             else:
                 head.below += old.own + old.waited
             head.below -= min(self._accounts.pop(key, _Account()).balance, 0)
-        ended: dict[ProcessKey, list[_Ended]] = {}
-        for top, head in heads.items():
-            parent = key_of.get(gone[top].ppid)
-            if parent is not None:
-                ended.setdefault(parent, []).append(head)
-        return ended
+        parented = [head for top, head in heads.items() if gone[top].ppid in key_of]
+        return grouped(parented, lambda head: key_of[gone[head.key].ppid])
 
     @staticmethod
     def _top(
@@ -230,9 +213,7 @@ class _Ledger:
             tree.last = number
             self._add(tree, self._in_python[key], reading.own - old.own)
         account = self._accounts.setdefault(key, _Account())
-        account.waited(reading.waited - old.waited)
-        account.end(ended)
-        rest, head = account.to_book(number)
+        rest, head = account.settle(reading.waited - old.waited, ended, number)
         if rest and head is not None:
             self._book_last_moments(head, rest, tree, number)
         elif rest and tree is not None:

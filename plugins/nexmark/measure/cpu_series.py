@@ -33,10 +33,6 @@ class CpuSeries:
     sampler_cores: float | None
     executor_ends: tuple[float, ...] = ()
 
-    def without_driver(self) -> "CpuSeries":
-        """Return a copy without the driver, for a host that is known not to have it."""
-        return replace(self, driver=None)
-
     def without_executors(self) -> "CpuSeries":
         """Return a copy without executors, if the samplers of other hosts count them."""
         nothing = (0.0,) * len(self.times)

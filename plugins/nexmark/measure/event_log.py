@@ -1,18 +1,23 @@
 """Spark's event log of one application: the work of each operator and stage of the query.
 
-A log is read line by line. Operators come from the physical plan of the batches that count, without
-the wrappers of code generation, with Spark's own SQL metrics, summed over the tasks. If batches ran
-different plans (a source had nothing new, say), the one that used most CPU time is taken; the
-others are mapped onto it by the names of the operators (``nexmark_jobs.plan_fingerprint``).
+A log, one file or rolling ones, plain or zstd, is read line by line. Operators come from the
+physical plan of the batches that count, without the wrappers of code generation, with Spark's own
+SQL metrics, summed over the tasks. If batches ran different plans (a source had nothing new, say),
+the one that used most CPU time is taken; the others are mapped onto it by the names of the
+operators (``nexmark_jobs.plan_fingerprint``).
 """
 
+import io
+import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from nexmark.measure.event_log_files import EventLogError, read_events
+from nexmark.errors import NexmarkError
 from nexmark.measure.executed_plan import Part, PlanNode, SqlMetric, folded, nodes_of
 
 _NS, _MS = 1e9, 1e3
@@ -58,15 +63,11 @@ class EventLog:
     """The content of a log for the batches that count.
 
     ``stages`` are by the number that ``Operator.stage`` has; None is where tasks could not be laid
-    on the plan. ``other_plans`` counts the batches whose plan had other operators.
+    on the plan.
     """
 
-    application_id: str
-    spark_version: str
     operators: tuple[Part, ...]
     stages: Mapping[int | None, StageTotals]
-    batches: frozenset[int]
-    other_plans: int = 0
 
 
 @dataclass
@@ -77,7 +78,7 @@ class _Stage:
     execution: int
     scopes: frozenset[int]
     totals: StageTotals = field(default_factory=StageTotals)
-    updates: dict[int, int] = field(default_factory=dict)
+    updates: Counter[int] = field(default_factory=Counter)
 
 
 def read_event_log(
@@ -94,19 +95,14 @@ def read_event_log(
 
 
 class _Reading:
-    """Takes one event after the other."""
-
     def __init__(self, batches: frozenset[int]) -> None:
         self._batches = batches
-        self._application_id = self._version = ""
         self._ended = False
         self._seen: set[int] = set()
         self._plans: dict[int, list[PlanNode]] = {}
         self._stages: dict[int, _Stage] = {}
-        self._driver: dict[int, dict[int, int]] = {}
+        self._driver: defaultdict[int, Counter[int]] = defaultdict(Counter)
         self.handlers = {
-            b"SparkListenerLogStart": self._log_start,
-            b"SparkListenerApplicationStart": self._application_start,
             b"SparkListenerApplicationEnd": self._application_end,
             b"SparkListenerJobStart": self._job,
             b"SparkListenerTaskEnd": self._task,
@@ -115,19 +111,12 @@ class _Reading:
             f"{_SQL}DriverAccumUpdates".encode(): self._driver_updates,
         }
 
-    def _log_start(self, event: Mapping[str, Any]) -> None:
-        self._version = event["Spark Version"]
-
-    def _application_start(self, event: Mapping[str, Any]) -> None:
-        self._application_id = event.get("App ID") or ""
-
     def _application_end(self, event: Mapping[str, Any]) -> None:
         self._ended = True
 
     def _plan(self, event: Mapping[str, Any]) -> None:
         self._plans[event["executionId"]] = nodes_of(event["sparkPlanInfo"])
-        batch = _BATCH.search(event.get("description") or "")
-        if batch:
+        if batch := _BATCH.search(event.get("description") or ""):
             self._seen.add(int(batch[1]))
 
     def _job(self, event: Mapping[str, Any]) -> None:
@@ -149,13 +138,11 @@ class _Reading:
         stage.totals.add(event.get("Task Metrics") or {})
         for update in event["Task Info"].get("Accumulables", ()):
             if update.get("Metadata") == "sql" and "Update" in update:
-                key = update["ID"]
-                stage.updates[key] = stage.updates.get(key, 0) + int(update["Update"])
+                stage.updates[update["ID"]] += int(update["Update"])
 
     def _driver_updates(self, event: Mapping[str, Any]) -> None:
-        own = self._driver.setdefault(event["executionId"], {})
         for key, value in event["accumUpdates"]:
-            own[key] = own.get(key, 0) + value
+            self._driver[event["executionId"]][key] += value
 
     def done(self, source: Path) -> EventLog:
         """Return the result of all events."""
@@ -172,54 +159,42 @@ class _Reading:
         if missing or not ran:
             which = f"batch {', '.join(map(str, missing))}" if missing else "tasks"
             raise EventLogError(f"{source}: no {which} in the event log")
-        reference = self._usual_plan(ran)
-        operators, stages, other = self._sums(ran, reference)
-        return EventLog(
-            self._application_id, self._version, operators, stages, self._batches, other
-        )
+        return self._sums(ran, self._usual_plan(ran))
 
     def _usual_plan(self, ran: list[_Stage]) -> list[PlanNode]:
         """Return the last plan with the operators that used most CPU time."""
-        used: dict[tuple[str, ...], float] = {}
+        used: defaultdict[tuple[str, ...], float] = defaultdict(float)
         latest: dict[tuple[str, ...], list[PlanNode]] = {}
         for stage in sorted(ran, key=lambda stage: stage.batch):
             plan = self._plans[stage.execution]
             names = tuple(node.name for node in plan)
-            used[names] = used.get(names, 0.0) + stage.totals.cpu_s
+            used[names] += stage.totals.cpu_s
             latest[names] = plan
         return latest[max(used, key=lambda names: used[names])]
 
-    def _sums(
-        self, ran: list[_Stage], reference: list[PlanNode]
-    ) -> tuple[tuple[Part, ...], dict[int | None, StageTotals], int]:
-        stages: dict[int | None, StageTotals] = {}
-        sums: dict[tuple[int, SqlMetric], dict[int, int]] = {}
-        other: set[int] = set()
+    def _sums(self, ran: list[_Stage], reference: list[PlanNode]) -> EventLog:
+        stages: defaultdict[int | None, StageTotals] = defaultdict(StageTotals)
+        sums: defaultdict[tuple[int, SqlMetric], Counter[int]] = defaultdict(Counter)
         places: dict[int, list[int | None]] = {}
         for stage in ran:
             plan = self._plans[stage.execution]
             if stage.execution not in places:
                 places[stage.execution] = folded(plan, reference)
-                if None in places[stage.execution] or len(plan) != len(reference):
-                    other.add(stage.batch)
             place = places[stage.execution]
-            number = _number(stage, plan, place, reference)
-            stages.setdefault(number, StageTotals()).merge(stage.totals)
+            stages[_number(stage, plan, place, reference)].merge(stage.totals)
             for at, metric, value in _metrics(plan, place, stage.updates):
-                own = sums.setdefault((at, metric), {})
-                own[stage.batch] = own.get(stage.batch, 0) + value
+                sums[at, metric][stage.batch] += value
         for execution, batch in {(stage.execution, stage.batch) for stage in ran}:
-            updates = self._driver.get(execution, {})
-            for at, metric, value in _metrics(self._plans[execution], places[execution], updates):
-                own = sums.setdefault((at, metric), {})
-                own[batch] = own.get(batch, 0) + value
+            plan, place = self._plans[execution], places[execution]
+            for at, metric, value in _metrics(plan, place, self._driver[execution]):
+                sums[at, metric][batch] += value
         found = tuple(
             node.operator(
                 {m: m.over_batches(list(x.values())) for (at, m), x in sums.items() if at == place}
             )
             for place, node in enumerate(reference)
         )
-        return found, stages, len(other)
+        return EventLog(found, stages)
 
 
 def _metrics(
@@ -237,13 +212,95 @@ def _number(
     stage: _Stage, plan: list[PlanNode], places: list[int | None], reference: list[PlanNode]
 ) -> int | None:
     """Return the stage of the reference plan that has most metrics of a stage."""
-    votes: dict[int, int] = {}
+    votes: Counter[int] = Counter()
     for node, place in zip(plan, places, strict=True):
         if place is None:
             continue
         own = sum(key in stage.updates for key in node.metrics) * (not node.is_exchange)
         own += 10 * (node.codegen in stage.scopes)
         if own:
-            number = reference[place].stage
-            votes[number] = votes.get(number, 0) + own
+            votes[reference[place].stage] += own
     return max(votes, key=lambda number: (votes[number], number)) if votes else None
+
+
+_PREFIX = b'{"Event":"'
+_ROLLING = "eventlog_v2_"
+_PART = re.compile(r"events_(\d+)_")
+_ZSTD = ".zstd"
+_OTHER_CODECS = (".lz4", ".lzf", ".snappy")
+_IN_PROGRESS = ".inprogress"
+
+
+class EventLogError(NexmarkError):
+    """An event log cannot be read, or lacks what the caller asked for."""
+
+
+def read_events(
+    directory: Path,
+    application_id: str | None,
+    handlers: Mapping[bytes, Callable[[Mapping[str, Any]], None]],
+) -> None:
+    """Hand the events of the one application whose log is in a directory to their handlers.
+
+    ``application_id`` chooses one if there are several; ``handlers`` are by the name of the event.
+    EventLogError, in one line, when there is no log, or when it is cut off or broken.
+    """
+    for line in chain.from_iterable(map(_lines, _files(directory, application_id))):
+        if not line.startswith(_PREFIX):
+            raise EventLogError(f"{directory}: a line of the event log is no event: {line[:40]!r}")
+        handler = handlers.get(line[len(_PREFIX) : line.find(b'"', len(_PREFIX))])
+        if handler is None:
+            continue
+        try:
+            event = json.loads(line)
+        except ValueError:
+            raise EventLogError(f"{directory}: the event log is cut off in mid-line") from None
+        try:
+            handler(event)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise EventLogError(
+                f"{directory}: an event is not as Spark 3.5 to 4.3 writes it: {error!r}"
+            ) from None
+
+
+def _files(directory: Path, application_id: str | None) -> list[Path]:
+    try:
+        found = [x for x in sorted(directory.iterdir()) if not x.name.startswith(".")]
+    except OSError as error:
+        raise EventLogError(f"{directory}: no event log: {error.strerror or error}") from None
+    if application_id is not None:
+        found = [
+            x for x in found if x.name.removeprefix(_ROLLING).split(".", 1)[0] == application_id
+        ]
+    if len(found) != 1:
+        whose = f" of {application_id}" if application_id else ""
+        raise EventLogError(f"{directory}: {len(found)} event logs{whose}, one expected")
+    (log,) = found
+    if not log.is_dir():
+        return [log]
+    parts = {int(x[1]): path for path in log.iterdir() if (x := _PART.match(path.name))}
+    if sorted(parts) != list(range(1, len(parts) + 1)) or not parts:
+        raise EventLogError(f"{log}: files of the event log are missing; found {sorted(parts)}")
+    return [parts[number] for number in sorted(parts)]
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    import zstandard
+
+    name = path.name.removesuffix(_IN_PROGRESS)
+    if name.endswith(_OTHER_CODECS):
+        raise EventLogError(
+            f"{path}: only plain and zstd event logs are read; set"
+            " spark.eventLog.compression.codec=zstd"
+        )
+    try:
+        with path.open("rb") as stream:
+            if not name.endswith(_ZSTD):
+                yield from stream
+                return
+            reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+            yield from io.BufferedReader(reader)
+    except zstandard.ZstdError as error:
+        raise EventLogError(f"{path}: is no whole zstd file: {error}") from None
+    except OSError as error:
+        raise EventLogError(f"{path}: cannot be read: {error.strerror or error}") from None

@@ -110,6 +110,7 @@ def measure_series(
     per_steady = steady_cpu / window.events * 1e6 if window and steady_cpu else None
     durations = [batch.duration_ms for batch in _measured_batches(run.batches, warmup_batches)]
     driver = [x.between(x.driver, run.start, run.end) for x in series if x.driver is not None]
+    busy = _machine_cores(run, series, "busy")
     steady_s = window.end - window.start if window else None
     facts = {each.name: getattr(run, each.name) for each in fields(RunFacts)}
     return Measurement(
@@ -141,7 +142,7 @@ def measure_series(
         hosts=tuple(x.host for x in series),
         sampling_interval_s=max(x.interval_s for x in series),
         sampler_cores=max((x.sampler_cores for x in series if x.sampler_cores), default=None),
-        other_cores=_other_cores(run, series),
+        other_cores=None if busy is None else max(busy - (cpu_s + sum(driver)) / wall_s, 0.0),
         steal_cores=_machine_cores(run, series, "steal"),
     )
 
@@ -222,13 +223,3 @@ def _machine_cores(run: RunResult, series: Sequence[CpuSeries], what: str) -> fl
     if any(total is None for _, total in totals):
         return None
     return sum(x.between(y, run.start, run.end) / (run.end - run.start) for x, y in totals)
-
-
-def _other_cores(run: RunResult, series: Sequence[CpuSeries]) -> float | None:
-    """Return the cores that the hosts spent on other things than this application."""
-    busy = _machine_cores(run, series, "busy")
-    if busy is None:
-        return None
-    ours = _cpu(series, run.start, run.end)
-    ours += sum(x.between(x.driver, run.start, run.end) for x in series if x.driver is not None)
-    return max(busy - ours / (run.end - run.start), 0.0)

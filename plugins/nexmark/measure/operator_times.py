@@ -28,7 +28,7 @@ from typing import Any
 from nexmark.measure.event_log import EventLog, StageTotals, read_event_log
 from nexmark.measure.executed_plan import OUTSIDE, PHASE, STAGE, TASKS, Part
 from nexmark.measure.measurement import Measurement
-from nexmark.model import Basis
+from nexmark.model import Basis, grouped
 
 OWN = ("time to commit changes [s]", "shuffle write time [s]", "sort time [s]")
 """Stopwatches that run for the operator alone."""
@@ -81,11 +81,8 @@ def _of_stage(totals: StageTotals) -> dict[str, float]:
 
 def _stopwatches(operators: Sequence[Part]) -> tuple[dict[int, float], dict[int, tuple[int, ...]]]:
     """Return the time of each operator that has a stopwatch, and which it covers."""
-    below: dict[int, list[Part]] = {}
-    for operator in operators:
-        above = None if operator.parent is None else operators[operator.parent]
-        if above is not None and above.stage == operator.stage:
-            below.setdefault(above.place, []).append(operator)
+    inner = [x for x in operators if x.parent is not None and operators[x.parent].stage == x.stage]
+    below = grouped(inner, lambda operator: operator.parent)
     seconds: dict[int, float] = {}
     covers: dict[int, tuple[int, ...]] = {}
     for operator in operators:
@@ -94,8 +91,8 @@ def _stopwatches(operators: Sequence[Part]) -> tuple[dict[int, float], dict[int,
             if own:
                 seconds[operator.place] = own
             continue
-        inner, covered = _inside(below.get(operator.place, []), below)
-        seconds[operator.place] = own + max(span - inner, 0.0)
+        within, covered = _inside(below.get(operator.place, []), below)
+        seconds[operator.place] = own + max(span - within, 0.0)
         covers[operator.place] = covered
     return seconds, covers
 
@@ -108,7 +105,7 @@ def _read(operator: Part) -> tuple[float, float | None]:
 
 
 def _inside(
-    operators: Sequence[Part], below: Mapping[int, Sequence[Part]]
+    operators: Sequence[Part], below: Mapping[int | None, Sequence[Part]]
 ) -> tuple[float, tuple[int, ...]]:
     """Return the time of the stopwatches below a span, and the operators without a stopwatch."""
     inner, covered = 0.0, []

@@ -1,25 +1,41 @@
 """The result file of a query run (``run_query.py --result``, schema version 1), typed."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import AliasPath, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from nexmark.measure.samples import MeasurementError
 
 SCHEMA_VERSION = 1
 
-T = TypeVar("T")
+
+def _instant(text: object) -> float:
+    moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+    if moment is None or moment.tzinfo is None:
+        raise ValueError("not a time with its time zone")
+    return moment.timestamp()
+
+
+def _at(*path: str) -> Any:
+    """The place of a field in the file."""
+    return Field(validation_alias=AliasPath(*path))
+
+
+Instant: TypeAlias = Annotated[float, BeforeValidator(_instant)]
 
 
 @dataclass(frozen=True)
 class ResultBatch:
     """One micro-batch; ``start`` and ``end`` in epoch seconds, ``duration_ms`` as Spark tells."""
 
-    number: int
-    is_data: bool
-    start: float
-    end: float
+    number: Annotated[int, _at("id")]
+    phase: str
+    start: Instant
+    end: Instant
     input_rows: int
     duration_ms: float
 
@@ -34,69 +50,54 @@ class RunFacts:
     spark_version: str
     conf_profile: str
     application_id: str
-    start: float
-    end: float
+    start: Instant
+    end: Instant
     input_rows: int
     output_rows: int
     digest: str | None
     digest_kind: str | None
     late_rows: int
-    state_rows_max: int
-    state_rows_final: int
-    state_bytes_max: int
-    state_commit_ms: float
-    plan_skeleton_hash: str
-    exchanges: int
-    stateful_operators: int
+    state_rows_max: Annotated[int, _at("state", "rows_max")]
+    state_rows_final: Annotated[int, _at("state", "rows_final")]
+    state_bytes_max: Annotated[int, _at("state", "bytes_max")]
+    state_commit_ms: Annotated[float, _at("state", "commit_ms_total")]
+    plan_skeleton_hash: Annotated[str, _at("plan", "skeleton_hash")]
+    exchanges: Annotated[int, _at("plan", "exchanges")]
+    stateful_operators: Annotated[int, _at("plan", "stateful_operators")]
 
 
 @dataclass(frozen=True)
 class RunResult(RunFacts):
     """The facts of a run, with its plan, its batches and how many events it was to read."""
 
-    events: int | None
     batches: tuple[ResultBatch, ...]
-    plan_text: str
-    plan_skeleton: str
+    plan_text: Annotated[str, _at("plan", "text")]
+    events: Annotated[int | None, _at("workload", "events")] = None
+
+
+_UNKNOWN = {"build": None, "digest": None, "digest_kind": None}
+"""Facts that a file need not have."""
+_RESULT = TypeAdapter(RunResult)
 
 
 def parse_result(result: Mapping[str, Any], source: str = "result") -> RunResult:
     """Return the typed result; MeasurementError naming the field that is missing or wrong."""
-    take = _Taker(result, source)
-    version = take("schema_version", int)
+    version = result.get("schema_version")
     if version != SCHEMA_VERSION:
         raise MeasurementError(
             f"{source}: schema_version {version}, this package reads {SCHEMA_VERSION};"
             " run the query with the jobs of the same package"
         )
-    events = result.get("workload", {}).get("events")
-    digest = result.get("digest")
-    parsed = RunResult(
-        query=take("query", str),
-        formulation=take("formulation", str),
-        build=result.get("build"),
-        spark_version=take("spark_version", str),
-        conf_profile=take("conf_profile", str),
-        application_id=take("application_id", str),
-        start=take.instant("start"),
-        end=take.instant("end"),
-        events=events,
-        input_rows=take("input_rows", int),
-        output_rows=take("output_rows", int),
-        digest=digest,
-        digest_kind=result.get("digest_kind") if digest else None,
-        late_rows=take("late_rows", int),
-        batches=tuple(_batch(x, f"{source}: batches") for x in take("batches", list)),
-        state_rows_max=take("state.rows_max", int),
-        state_rows_final=take("state.rows_final", int),
-        state_bytes_max=take("state.bytes_max", int),
-        state_commit_ms=take.number("state.commit_ms_total"),
-        plan_text=take("plan.text", str),
-        plan_skeleton=take("plan.skeleton", str),
-        plan_skeleton_hash=take("plan.skeleton_hash", str),
-        exchanges=take("plan.exchanges", int),
-        stateful_operators=take("plan.stateful_operators", int),
-    )
+    try:
+        # As JSON: objects of Python would have to be of the classes already.
+        parsed = _RESULT.validate_json(json.dumps({**_UNKNOWN, **result}), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        value = None if first["type"] == "missing" else first["input"]
+        raise MeasurementError(
+            f"{source}: {'.'.join(map(str, first['loc']))} is {value!r}: {first['msg']};"
+            " run the query with the jobs of the same package"
+        ) from None
     _check(parsed, source)
     return parsed
 
@@ -113,53 +114,8 @@ def _check(result: RunResult, source: str) -> None:
         )
 
 
-def _batch(batch: Mapping[str, Any], source: str) -> ResultBatch:
-    take = _Taker(batch, source)
-    return ResultBatch(
-        number=take("id", int),
-        is_data=take("phase", str) == "data",
-        start=take.instant("start"),
-        end=take.instant("end"),
-        input_rows=take("input_rows", int),
-        duration_ms=take.number("duration_ms"),
-    )
-
-
-class _Taker:
-    """Takes fields by dotted name and checks their types."""
-
-    def __init__(self, record: Mapping[str, Any], source: str) -> None:
-        self._record = record
-        self._source = source
-
-    def __call__(self, name: str, kind: type[T]) -> T:
-        value: Any = self._record
-        for part in name.split("."):
-            value = value.get(part) if isinstance(value, Mapping) else None
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise MeasurementError(
-                f"{self._source}: {name} is {value!r}, {kind.__name__} expected;"
-                " run the query with the jobs of the same package"
-            )
-        return value
-
-    def number(self, name: str) -> float:
-        try:
-            return float(self(name, int))
-        except MeasurementError:
-            return self(name, float)
-
-    def instant(self, name: str) -> float:
-        text = self(name, str)
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError as error:
-            raise MeasurementError(f"{self._source}: {name}: not a time: {text!r}") from error
-        if moment.tzinfo is None:
-            raise MeasurementError(f"{self._source}: {name}: {text!r} has no time zone, Z expected")
-        return moment.timestamp()
-
-
 def data_batches(batches: Sequence[ResultBatch]) -> list[ResultBatch]:
     """Return the data batches in order, without the batches that mark the end of the input."""
-    return sorted((batch for batch in batches if batch.is_data), key=lambda batch: batch.number)
+    return sorted(
+        (batch for batch in batches if batch.phase == "data"), key=lambda batch: batch.number
+    )

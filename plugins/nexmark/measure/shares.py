@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from nexmark.measure.cpu import tree_cpu
-from nexmark.measure.event_log_files import read_events
+from nexmark.measure.event_log import read_events
 from nexmark.measure.samples import HostSamples
 
 #: An idle JVM uses less than 1 % of a core, a busy one tens of per cent.
@@ -80,12 +80,11 @@ _MS, _NS = 1e3, 1e9
 
 @dataclass(frozen=True)
 class TaskSpan:
-    """A task of a stage (id, attempt), by the driver's clock (epoch seconds); its figures."""
+    """A task of a stage (id, attempt), by the driver's clock (epoch seconds)."""
 
     stage: tuple[int, int]
     start: float
     end: float
-    run_s: float
     cpu_s: float
 
 
@@ -95,8 +94,6 @@ class ExecutorWork:
 
     executor: str
     host: str
-    cores: int
-    added: float
     tasks: list[TaskSpan] = field(default_factory=list)
 
 
@@ -105,19 +102,16 @@ def read_executor_work(directory: Path, application_id: str | None = None) -> li
     found: dict[str, ExecutorWork] = {}
 
     def added(event: Mapping[str, Any]) -> None:
-        name, info = str(event["Executor ID"]), event["Executor Info"]
-        at = event["Timestamp"] / _MS
-        found[name] = ExecutorWork(name, info["Host"], int(info["Total Cores"]), at)
+        name = str(event["Executor ID"])
+        found[name] = ExecutorWork(name, event["Executor Info"]["Host"])
 
     def ended(event: Mapping[str, Any]) -> None:
         info, metrics = event["Task Info"], event.get("Task Metrics") or {}
-        executor = found.get(str(info["Executor ID"]))
-        if executor is not None:
+        if (executor := found.get(str(info["Executor ID"]))) is not None:
             task = TaskSpan(
                 stage=(event["Stage ID"], event["Stage Attempt ID"]),
                 start=info["Launch Time"] / _MS,
                 end=info["Finish Time"] / _MS,
-                run_s=metrics.get("Executor Run Time", 0) / _MS,
                 cpu_s=metrics.get("Executor CPU Time", 0) / _NS,
             )
             executor.tasks.append(task)

@@ -65,8 +65,7 @@ class Samples:
         if not self.hosts:
             return [(here, self.path)]
         hosts = [
-            (application_cpu(samples, application).without_driver(), path)
-            for path, samples in self.hosts.items()
+            (application_cpu(samples, application), path) for path, samples in self.hosts.items()
         ]
         return [(here.without_executors(), self.path), *hosts]
 
@@ -108,7 +107,7 @@ _PAUSE_S = 15.0
 
 def trouble(night: Night, directory: Path, result: "RunResult", samples: Samples) -> str | None:
     """Return the problem of the executors or hosts of the run in `directory`, None without one."""
-    from nexmark.measure.event_log_files import EventLogError
+    from nexmark.measure.event_log import EventLogError
     from nexmark.measure.shares import read_executor_work, stalled, uneven
 
     hosts = samples.executors(result.application_id)

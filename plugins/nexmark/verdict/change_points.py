@@ -216,5 +216,4 @@ def _offset(nights: Sequence[Ratio], index: int, series: _Series, links: Sequenc
 
 
 def _level_starts(levels: Sequence[_Level]) -> list[int]:
-    """Return where each level begins."""
     return [0, *(change.index for change in change_points(levels))]

@@ -7,8 +7,8 @@ section 6; the arithmetic is in ``decision`` and below it.
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -134,7 +134,8 @@ def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> lis
     )
     sums, drifts = decision.drift, drift_side(decision.drift, rules)
     seen = smallest_seen(decision.noise, count_of(ratios), rules)
-    looked_into = _second_stages(decision)
+    second = decision.second
+    places = {index: place for place, index in enumerate(second.picked[0].tolist())}
     verdicts = []
     for index, one in enumerate(fit):
         verdict = replace(
@@ -145,11 +146,13 @@ def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> lis
         if decision.calibrated[index]:
             verdict = _around(verdict, decision.first, index, float(seen[index]))
             drift = _said_of_drift(verdict, float(drifts[index]))
-            second = looked_into.get(index)
-            asked = fresh_pairs(max(verdict.pairs, grounds.night.asked or 0), rules)
-            verdict = (
-                _quiet(verdict, drift) if second is None else _loud(verdict, second, drift, asked)
-            )
+            if (place := places.get(index)) is None:
+                verdict = _quiet(verdict, drift)
+            else:
+                asked = fresh_pairs(max(verdict.pairs, grounds.night.asked or 0), rules)
+                fresh = _interval(float(second.shift[place]), float(second.noise[place]))
+                verdict = replace(verdict, fresh_pairs=int(second.count[place]))
+                verdict = _loud(verdict, fresh, float(decision.confirmed[index]), drift, asked)
             verdict = _said_of_host(verdict, grounds)
         else:
             verdict = _calibrating(verdict, decision.noise, index, rules)
@@ -186,24 +189,6 @@ def log_ratios(rows: Sequence[Sequence[Pair]]) -> Array:
     width = max((len(row) for row in rows), default=0)
     padded = [[pair.ratio for pair in row] + [math.nan] * (width - len(row)) for row in rows]
     return np.asarray(padded, dtype=np.float64).reshape(len(rows), width)
-
-
-@dataclass(frozen=True)
-class _Second:
-    """The second stage of one suspect; ``side`` is 0 where it did not confirm."""
-
-    count: int
-    shift: float
-    noise: float
-    side: float
-
-
-def _second_stages(decision: Decision) -> dict[int, _Second]:
-    second = decision.second
-    sides = decision.confirmed[second.picked]
-    columns = (second.picked[0], second.count.astype(int), second.shift, second.noise, sides)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    return {index: _Second(*row) for index, *row in rows}
 
 
 def _history(fit: Sequence[Measured], grounds: Grounds, past: Past) -> Learned:
@@ -267,24 +252,26 @@ def _quiet(verdict: QueryVerdict, drift: str) -> QueryVerdict:
     return replace(verdict, reason=f"{_size(verdict)}, {verdict.mde or 0:.1%} could be seen")
 
 
-def _loud(verdict: QueryVerdict, second: _Second, drift: str, asked: int) -> QueryVerdict:
-    """Return the verdict on a suspect; ``asked`` is how many fresh pairs it was to have."""
-    first = _size(verdict)
+def _loud(
+    verdict: QueryVerdict, fresh: Mapping[str, Any], side: float, drift: str, asked: int
+) -> QueryVerdict:
+    """Return the verdict on a suspect that was to have ``asked`` fresh pairs.
+
+    ``fresh`` has the numbers of those that there are; ``side`` is 0 where they did not confirm.
+    """
+    first, count = _size(verdict), verdict.fresh_pairs
     way = "slower" if (verdict.shift or 0) > 0 else "faster"
-    verdict = replace(verdict, fresh_pairs=second.count)
-    if second.count < MIN_FRESH_PAIRS:
-        reason = (
-            f"{way}? {first}; {second.count} of {asked} fresh pairs: not confirmed, not cleared"
-        )
+    if count < MIN_FRESH_PAIRS:
+        reason = f"{way}? {first}; {count} of {asked} fresh pairs: not confirmed, not cleared"
         return replace(verdict, value=Value.SUSPECT, reason=reason)
-    verdict = replace(verdict, **_interval(second.shift, second.noise))
-    of = f" of {asked}" if second.count < asked else ""
-    found = f"{_size(verdict)} in {second.count}{of} fresh pairs, after {first}"
-    if second.side > 0:
+    verdict = replace(verdict, **fresh)
+    of = f" of {asked}" if count < asked else ""
+    found = f"{_size(verdict)} in {count}{of} fresh pairs, after {first}"
+    if side > 0:
         return replace(verdict, value=Value.REGRESSION, reason=f"slower: {found}")
-    if second.side < 0:
+    if side < 0:
         return replace(verdict, value=Value.FASTER, reason=f"faster: {found}")
-    if second.count < (needed := clearing_pairs(asked)):
+    if count < (needed := clearing_pairs(asked)):
         reason = f"{way}? {found}: {needed} fresh pairs are needed to clear it"
         return replace(verdict, value=Value.SUSPECT, reason=reason)
     if drift:
@@ -293,7 +280,6 @@ def _loud(verdict: QueryVerdict, second: _Second, drift: str, asked: int) -> Que
 
 
 def _informed(verdict: QueryVerdict, beyond: bool, deciding: Value | None) -> QueryVerdict:
-    """Return the verdict on a metric that informs."""
     if not beyond:
         return _quiet(verdict, "")
     shift = verdict.shift or 0.0

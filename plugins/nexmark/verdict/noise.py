@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nexmark.model import CONFIRMED, SUITE
+from nexmark.model import CONFIRMED, SUITE, grouped
 from nexmark.verdict.location import EFFICIENCY, Array, nan_median, spread
 from nexmark.verdict.measured_night import QueryVerdict
 
@@ -165,16 +165,10 @@ class Past:
 
     def __init__(self, earlier: Earlier, metric: str, mode: str) -> None:
         """Keep what was measured; verdicts without numbers teach nothing."""
-        self._rows: dict[str, list[QueryVerdict]] = {}
-        self._suite_changed: set[str] = set()
-        for night in earlier:
-            for row in night:
-                if row.metric != metric or row.mode != mode:
-                    continue
-                if row.query == SUITE and _changed(row):
-                    self._suite_changed.add(row.night)
-                if row.shift is not None and row.query != SUITE:
-                    self._rows.setdefault(row.query, []).append(row)
+        rows = [x for night in earlier for x in night if (x.metric, x.mode) == (metric, mode)]
+        self._suite_changed = {x.night for x in rows if x.query == SUITE and _changed(x)}
+        known = (x for x in rows if x.query != SUITE and x.shift is not None)
+        self._rows = grouped(known, lambda row: row.query)
         names = dict.fromkeys(night[0].night for night in earlier if night)
         self._places = {name: place for place, name in enumerate(names)}
 

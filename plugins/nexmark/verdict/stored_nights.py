@@ -105,23 +105,19 @@ def write_verdicts(verdicts: Iterable[QueryVerdict]) -> Iterator[Sequence[str]]:
 
 def _rows(lines: Iterable[str]) -> Iterator[_Row]:
     reader = csv.reader(lines, strict=True)
-    places: Mapping[str, int] | None = None
+    filled = (cells for cells in reader if any(cell.strip() for cell in cells))
     seen: dict[tuple[object, ...], int] = {}
     try:
-        for cells in reader:
-            if not any(cell.strip() for cell in cells):
-                continue
-            if places is None:
-                places = _header(cells, reader.line_num)
-                continue
+        if (head := next(filled, None)) is None:
+            raise MalformedError(1, f"the file is empty; its first line is {','.join(COLUMNS)}")
+        places = _header(head, reader.line_num)
+        for cells in filled:
             row = _row(cells, places, reader.line_num)
             if row.query != CANARY:
                 _only_once(row, seen)
             yield row
     except csv.Error as error:
         raise MalformedError(reader.line_num, f"not CSV: {error}") from None
-    if places is None:
-        raise MalformedError(1, f"the file is empty; its first line is {','.join(COLUMNS)}")
 
 
 def _header(cells: Sequence[str], line: int) -> Mapping[str, int]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.config import STANDARD_QUERIES, ConfigError, load
+from nexmark.config import ConfigError, load
+from nexmark.config.fields import STANDARD_QUERIES
 from nexmark.config.load import load_gate
 from nexmark.config.paths import run_dir, safe_name
 

@@ -165,17 +165,7 @@ class TestApplication:
         host = samples(mine, other, EXECUTOR, tick(0, (7, 1, 30, 0), (8, 1, 50, 0), (3, 2, 1, 0)))
         assert application_cpu(host, APP, "rep-1/result.json").driver == (0.3,)
         assert application_cpu(host, APP, "rep-3/result.json").driver is None
-
-    def test_without_a_label_the_driver_that_lived_beside_the_executors_counts(self) -> None:
-        earlier, mine = proc(7, "driver"), proc(8, "driver")
-        host = samples(
-            earlier,
-            tick(0, (7, 1, 30, 0)),
-            mine,
-            EXECUTOR,
-            tick(1, (8, 1, 50, 0), (3, 2, 1, 0)),
-        )
-        assert application_cpu(host, APP).driver == (0.0, 0.5)
+        assert application_cpu(host, APP).driver is None
 
     def test_a_host_without_its_executors_says_so(self) -> None:
         assert application_cpu(samples(tick(0)), APP).executor_count == 0

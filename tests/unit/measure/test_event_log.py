@@ -41,7 +41,6 @@ class TestOperators:
     def test_operators_are_those_of_the_plan_without_wrappers(self, engine: str) -> None:
         log = read(LOGS / engine)
         names = [x.name for x in log.operators]
-        assert log.spark_version in engine
         assert names.count("StateStoreSave") == names.count("StateStoreRestore") == 3
         assert [x for x in names if x.startswith("Exchange")] == [
             "Exchange (window)",
@@ -189,7 +188,6 @@ def test_a_batch_with_another_plan_is_laid_over_the_last_one(tmp_path: Path) -> 
         return made
 
     log = read(rewritten(tmp_path, other))
-    assert log.other_plans == 1
     assert log.operators[-1].name == "MicroBatchScan"
     assert log.operators[-1].metrics["number of output rows"] < 36_800
     assert named(log, "StateStoreSave") == named(read(), "StateStoreSave")

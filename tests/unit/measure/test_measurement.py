@@ -24,6 +24,7 @@ from tests.unit.measure.sample_builder import (
 )
 
 DATA = [batch(0, 2, 12, 250_000), batch(1, 12, 32, 250_000), batch(2, 32, 52, 500_000)]
+LABEL = "rep-1/result.json"
 END = [batch(3, 52, 62, 0, phase="end_of_input")]
 
 
@@ -31,7 +32,7 @@ def measure(
     result: dict[str, Any], hosts: Sequence[HostSamples], *, warmup_batches: int
 ) -> Measurement:
     run = parse_result(result)
-    series = [application_cpu(samples, run.application_id) for samples in hosts]
+    series = [application_cpu(samples, run.application_id, LABEL) for samples in hosts]
     return measure_series(run, series, warmup_batches=warmup_batches, min_intervals=10)
 
 
@@ -62,8 +63,9 @@ class TestRun:
         lines = [
             tick(s, (3, 2, 100 * s, 0), (4, 3, 20 * s, 0), (7, 1, 5 * s, 0)) for s in range(70)
         ]
-        procs = proc(3, "executor"), proc(4, "child", root=3, cmd="python3"), proc(7, "driver")
-        m = measure(result(), [samples(*procs, *lines)], warmup_batches=0)
+        procs = proc(3, "executor"), proc(4, "child", root=3, cmd="python3")
+        driver = proc(7, "driver", label=LABEL)
+        m = measure(result(), [samples(*procs, driver, *lines)], warmup_batches=0)
         assert (m.cpu_executors_s, m.cpu_python_s, m.cpu_s) == pytest.approx((60, 12, 72))
         assert m.cpu_driver_s == pytest.approx(3)
 
@@ -155,13 +157,16 @@ class TestRefusals:
             ({"schema_version": 2}, "schema_version 2, this package reads 1"),
             ({"input_rows": 999_999}, "read 999,999 of 1,000,000 events"),
             ({"input_rows": 0, "workload": {}}, "read no events"),
-            ({"input_rows": "many"}, "input_rows is 'many', int expected"),
-            ({"input_rows": True}, "input_rows is True, int expected"),
+            ({"input_rows": "many"}, "input_rows is 'many': Input should be a valid integer"),
+            ({"input_rows": True}, "input_rows is True: Input should be a valid integer"),
             ({"state": {}}, "state.rows_max is None"),
             ({"batches": []}, "no data batch"),
-            ({"batches": [{"id": 0, "phase": "data"}]}, "batches: start is None"),
-            ({"start": "yesterday"}, "start: not a time: 'yesterday'"),
-            ({"start": "2026-11-21T04:00:00"}, "has no time zone"),
+            ({"batches": [{"id": 0, "phase": "data"}]}, "batches.0.start is None: Field required"),
+            ({"start": "yesterday"}, "start is 'yesterday': Value error, Invalid isoformat string"),
+            (
+                {"start": "2026-11-21T04:00:00"},
+                "start is .*: Value error, not a time with its time zone",
+            ),
             ({"start": at(62), "end": at(2)}, "ended before it started"),
             ({"start": at(-9)}, "samples of host nexmark02 begin after the run"),
             ({"end": at(71)}, "samples of host nexmark02 end before the run"),

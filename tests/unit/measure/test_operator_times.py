@@ -33,7 +33,7 @@ def spread(
 ) -> dict[str, Part]:
     """The parts of an application with one stage, by name; CPU is half of the time."""
     stages: dict[int | None, StageTotals] = {1: StageTotals(4, cpu_s, 0.5, run_s)}
-    log = EventLog("app-1", "4.3.0", operators, stages, frozenset({0}))
+    log = EventLog(operators, stages)
     return {part.name: part for part in parts(log, 20.0, {"addBatch": 3.0})}
 
 

@@ -22,8 +22,8 @@ PERIOD = (T0, T0 + 60)
 def ran(executor: int, *stages: int, host: int | None = None, seconds: float = 1.0) -> ExecutorWork:
     """An executor of one core that ran a task in each of these stages; one begins every 2 s."""
     address = ADDRESSES[executor if host is None else host]
-    tasks = [TaskSpan((n, 0), T0 + 2 * n, T0 + 2 * n + seconds, seconds, seconds) for n in stages]
-    return ExecutorWork(str(executor), address, 1, T0, tasks)
+    tasks = [TaskSpan((n, 0), T0 + 2 * n, T0 + 2 * n + seconds, seconds) for n in stages]
+    return ExecutorWork(str(executor), address, tasks)
 
 
 def on(name: str, *cores: Sequence[float], missing: range = range(0)) -> HostExecutors:
@@ -93,7 +93,7 @@ class TestShares:
         assert found == []
 
     def test_tasks_before_and_after_the_run_do_not_count(self) -> None:
-        outside = [TaskSpan((n, 0), T0 - 9, T0 - 8, 1, 1) for n in range(30)]
+        outside = [TaskSpan((n, 0), T0 - 9, T0 - 8, 1) for n in range(30)]
         first = ran(0, *range(20))
         first.tasks += outside
         assert shares(first, ran(1, *range(20))) == []

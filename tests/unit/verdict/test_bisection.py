@@ -109,17 +109,7 @@ def test_a_speed_up_is_dated_in_the_same_way() -> None:
     assert found.found == ("b11",)
 
 
-def test_wrong_arguments_are_refused() -> None:
-    with pytest.raises(ValueError, match="two or more"):
-        Bisection(("a",), SIZE, 0.01)
-    with pytest.raises(ValueError, match="each once"):
-        Bisection(("a", "b", "a"), SIZE, 0.01)
-    with pytest.raises(ValueError, match="not 0"):
-        Bisection(BUILDS, 0.0, 0.01)
-    with pytest.raises(ValueError, match="not a measurement"):
-        search().observe("b01", math.nan, 0.01)
-    with pytest.raises(ValueError, match="not a measurement"):
-        search().observe("b01", 0.0, 0.0)
+def test_a_build_that_is_none_of_them_is_refused() -> None:
     with pytest.raises(KeyError):
         search().observe("b99", 0.0, 0.01)
 

@@ -85,15 +85,6 @@ def test_one_arm_is_its_own_order() -> None:
     assert arm_order(0, TWO, "1") == []
 
 
-def test_impossible_orders_are_refused() -> None:
-    with pytest.raises(ValueError, match="-1 pairs: give 0 or more"):
-        arm_order(-1, TWO, "1")
-    with pytest.raises(ValueError, match="arms none: give one or more"):
-        arm_order(1, (), "1")
-    with pytest.raises(ValueError, match="each once"):
-        arm_order(1, ("a", "a"), "1")
-
-
 def test_the_queries_of_the_self_test_are_two_and_take_turns() -> None:
     for count in (2, 3, 23):
         queries = QUERIES[:count]
@@ -104,7 +95,5 @@ def test_the_queries_of_the_self_test_are_two_and_take_turns() -> None:
         assert len(set(nights)) == len(nights)
 
 
-def test_a_single_query_is_both_and_none_is_refused() -> None:
+def test_a_single_query_is_both() -> None:
     assert self_test_queries(["q5"], 7) == ("q5", "q5")
-    with pytest.raises(ValueError, match="no queries"):
-        self_test_queries([], 3)

@@ -1,54 +1,54 @@
-"""The verb that measures experiments: is an optimisation worth it, and is it right?"""
+"""The verbs that measure without a night: experiments (worth it? right?), and latency."""
 
 from __future__ import annotations
 
-import json
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nexmark.cli.shared_options import (
-    Engine,
-    Out,
-    check_new,
-    given,
-    number_option,
-    text_option,
-    whole,
-)
+from nexmark.cli import shared_options as option
+from nexmark.errors import NexmarkError, suggest
+from nexmark.model import grouped
 from nexmark.terminal import columns, say
-from nexmark_jobs.host.leases import write_whole
+from nexmark_jobs.host.processes import OWNER_VARIABLE
 
 if TYPE_CHECKING:
     from nexmark.config import Experiment
     from nexmark.engines import Build
     from nexmark.experiments.experiment_run import ExperimentResult
     from nexmark.store.table_rows import ExperimentRow
+    from nexmark.latency.figures import LatencyFigures
+
+_TRIGGERS = ("micro-batch", "real-time")
+_HEADS = ("query", "trigger", "rate/s", "p50", "p90", "p99", "p99.9", "max", "events", "lag p99")
 
 
 def experiment(
     name: Annotated[
-        str | None, typer.Argument(callback=given, help="Of experiments.yaml; or new.")
+        str | None, typer.Argument(callback=option.given, help="Of experiments.yaml; or new.")
     ] = None,
     new_name: Annotated[
-        str | None, typer.Argument(callback=given, help="Of new: the entry to add.")
+        str | None, typer.Argument(callback=option.given, help="Of new: the entry to add.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All experiments.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Name them, measure nothing.")] = False,
-    sizes: Annotated[str | None, text_option("Events per micro-batch: 20000,300000.")] = None,
+    sizes: Annotated[str | None, option.text("Events per micro-batch: 20000,300000.")] = None,
     pairs: Annotated[
-        int | None, number_option(1, 100, help="Runs of each arm (default: 4; with --quick 1).")
+        int | None, option.number(1, 100, help="Runs of each arm (default: 4; with --quick 1).")
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="See that all runs and agrees; the figures say little.")
     ] = False,
-    engine: Engine = None,
-    out: Out = None,
+    engine: option.Engine = None,
+    out: option.Out = None,
 ) -> int:
     """Measure the arms of an experiment in turns: what each saves, and whether results are equal.
 
@@ -66,7 +66,6 @@ def experiment(
         rows = [[one.name, ",".join(one.queries), one.question] for one in known.values()]
         say(columns(("experiment", "queries", "question"), rows))
         return 0
-    check_new(out)
     if quick:
         from nexmark.experiments.arm_runs import quick as made_quick
 
@@ -105,10 +104,8 @@ def _measured(
                     raise
                 failed[one.name] = f"{type(error).__name__}: {error}"
                 say(f"{one.name}: failed: {failed[one.name]}")
-            countdown.ended(one.name)
-            if out is not None:
-                text = json.dumps({**as_json(results), "failed": failed}, indent=1)
-                write_whole(out, text + "\n")
+            countdown.left[one.name] = 0  # it may have ended too early
+            option.write(out, {**as_json(results), "failed": failed})
     lines = [*remarks(arms), *(f"{name}: failed: {why}" for name, why in failed.items())]
     say("\n" + columns(HEADS, [cells(arm) for arm in arms]) + "\n\n" + "\n".join(lines))
     return 0 if not failed and all(result.is_right for result in results) else 1
@@ -125,33 +122,28 @@ def _kept(result: ExperimentResult) -> Sequence[ExperimentRow]:
     return found.arms
 
 
+@dataclass
 class _Countdown:
     """How many applications there are still to run, and about how long they take."""
 
-    def __init__(self, planned: Mapping[str, int]) -> None:
-        self._left = dict(planned)
-        self._done = 0
-        self._start = time.monotonic()
+    left: dict[str, int]
+    done: int = 0
+    start: float = field(default_factory=time.monotonic)
 
     def tick(self, name: str) -> str:
         """An application of `name` has ended; the place in the whole, in words."""
         from nexmark.night.night_progress import duration
 
-        self._left[name] -= 1
-        self._done += 1
-        left = sum(self._left.values())
-        seconds = (time.monotonic() - self._start) / self._done * left
-        return f"; {self._done} of {self._done + left}, about {duration(seconds)} left"
-
-    def ended(self, name: str) -> None:
-        """An experiment has ended, maybe too early."""
-        self._left[name] = 0
+        self.left[name] -= 1
+        self.done += 1
+        left = sum(self.left.values())
+        seconds = (time.monotonic() - self.start) / self.done * left
+        return f"; {self.done} of {self.done + left}, about {duration(seconds)} left"
 
 
 def _chosen(
     name: str | None, known: Mapping[str, Experiment], *, every: bool, sizes: str | None
 ) -> list[Experiment]:
-    from nexmark.errors import suggest
     from nexmark_jobs.knobs import MAX_EVENTS
 
     if every == (name is not None):
@@ -161,7 +153,7 @@ def _chosen(
     found = list(known.values()) if name is None else [known[name]]
     if sizes is None:
         return found
-    number = whole(100, MAX_EVENTS // 1000)
+    number = option.whole(100, MAX_EVENTS // 1000)
     wanted = tuple(sorted({number(text.strip()) for text in sizes.split(",")}))
     return [one.model_copy(update={"sizes": wanted}) for one in found]
 
@@ -170,7 +162,6 @@ def _builds(one: Experiment, engine: str | None) -> dict[str, Build]:
     """The build of each arm: its own, or the engine's."""
     from nexmark.config import load, paths
     from nexmark.engines import java_problem, resolve
-    from nexmark.errors import NexmarkError
 
     usual = load().engine(engine).build
     sources = {arm: each.build or usual for arm, each in one.arms.items()}
@@ -184,7 +175,6 @@ def _builds(one: Experiment, engine: str | None) -> dict[str, Build]:
 def _add(name: str | None, known: Mapping[str, Experiment]) -> int:
     """Add a template to the file, and load it."""
     from nexmark.config import load_experiments, paths
-    from nexmark.errors import NexmarkError
     from nexmark.experiments.template import entry_of
 
     if name is None:
@@ -201,3 +191,121 @@ def _add(name: str | None, known: Mapping[str, Experiment]) -> int:
         raise
     say(f"added to {path}; edit it, then: nexmark experiment {name}")
     return 0
+
+
+def latency(
+    query: Annotated[str, option.text("q0,q17: one or more.")] = "q0",
+    rate: Annotated[
+        str,
+        option.text(
+            "Events per second: 500,1000; or 500-16000: doubled until a query falls behind."
+        ),
+    ] = "1000",
+    trigger: Annotated[str, option.text("micro-batch, real-time, or both.")] = "micro-batch",
+    seconds: Annotated[int, option.number(5, 3600, "S")] = 30,
+    warm_up: Annotated[int, option.number(0, 600, "S", "Not counted.")] = 10,
+    engine: option.Engine = None,
+    conf: option.Conf = None,
+    out: option.Out = None,
+) -> int:
+    """Measure the latency of queries from Kafka to Kafka, at fixed rates of events.
+
+    Starts a broker and ends it. 0 if every figure can be believed, 1 if not.
+    """
+    from nexmark.engines import local_environment
+    from nexmark.kafka import broker
+    from nexmark.kafka.jars import connector
+    from nexmark.kafka.topics import KafkaCluster
+    from nexmark.latency.matching import MATCHINGS
+    from nexmark.latency.paced_run import PacedRuns
+
+    queries = _listed("--query", query, tuple(MATCHINGS))
+    triggers = _listed("--trigger", trigger, _TRIGGERS)
+    rates, until_behind = _rates(rate)
+    _, build = option.build_of(engine, say)
+    _check_real_time(queries, triggers, build.version)
+    brokers = broker.of_latencies()
+    found: list[LatencyFigures] = []
+    try:
+        kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, say))
+        with tempfile.TemporaryDirectory(prefix="nexmark-latency-") as directory:
+            work = Path(directory)
+            environment = local_environment(build.spark_home, work)
+            environment |= {OWNER_VARIABLE: brokers.mark}
+            jars = connector(build.version, say)
+            runs = PacedRuns(build, jars, kafka, environment, work, say)
+            for each, how in product(queries, triggers):
+                for at in rates:
+                    found.append(runs.run(each, how, at, seconds, warm_up, option.confs_of(conf)))
+                    p50, _, p99, _ = found[-1].percentiles
+                    say(f"{each} {how} at {at:,}/s: p50 {p50:,} ms, p99 {p99:,} ms")
+                    if until_behind and not _sustained(found[-1]):
+                        break
+    finally:
+        brokers.down()
+    print(f"\nSpark {build.version}; milliseconds")
+    print(columns((*_HEADS, "remark"), [_row(each) for each in found]))
+    if until_behind:
+        print(f"\n{sustained(found)}")
+    told = {"spark_version": build.version, "runs": [asdict(each) for each in found]}
+    option.write(out, told)
+    return int(any(each.invalid for each in found))
+
+
+def sustained(found: list[LatencyFigures]) -> str:
+    """For each query and trigger the highest rate that it keeps up with."""
+    lines = []
+    for (query, trigger), runs in grouped(found, lambda each: (each.query, each.trigger)).items():
+        kept = [each.rate for each in runs if _sustained(each)]
+        rate = f"{max(kept):,}/s" if kept else f"below {runs[0].rate:,}/s"
+        more = ", and maybe more" if all(each.keeps_up for each in runs) else ""
+        lines.append(f"{query} {trigger}: sustainable rate {rate}{more}")
+    return "\n".join(lines)
+
+
+def _sustained(run: LatencyFigures) -> bool:
+    """Whether the query had its rate, and kept up with it."""
+    return run.keeps_up and not run.invalid
+
+
+def _rates(text: str) -> tuple[list[int], bool]:
+    """The rates of `--rate`, and whether to stop where a query falls behind."""
+    number = option.whole(1, 1_000_000)
+    first, dash, last = text.partition("-")
+    if not dash:
+        return [number(each) for each in text.split(",")], False
+    low, high = number(first), number(last)
+    if low > high:
+        raise typer.BadParameter(f"--rate: {text!r} goes down; write it as 500-16000")
+    return [low * 2**n for n in range((high // low).bit_length())], True
+
+
+def _check_real_time(queries: list[str], triggers: list[str], version: str) -> None:
+    """Refuse, before anything is started, what Spark cannot run in Real-Time Mode."""
+    from nexmark_jobs.real_time import refusal
+
+    for query in queries if "real-time" in triggers else ():
+        if refused := refusal(query, version):
+            raise typer.BadParameter(
+                f"--trigger: {query} cannot run in Real-Time Mode on Spark {version}: "
+                f"{refused.why}; take --trigger micro-batch"
+            )
+
+
+def _row(each: LatencyFigures) -> list[str]:
+    behind = "" if each.keeps_up else "falls behind"
+    remark = f"INVALID: {each.invalid}" if each.invalid else behind
+    numbers = [*each.percentiles, each.longest, each.events]
+    return [
+        *(each.query, each.trigger, f"{each.rate:,}"),
+        *(f"{number:,}" for number in numbers),
+        *(f"{each.lag_p99:.1f}", remark),
+    ]
+
+
+def _listed(option: str, text: str, known: tuple[str, ...]) -> list[str]:
+    found = list(known) if text == "both" and "micro-batch" in known else text.split(",")
+    for each in found:
+        if each not in known:
+            raise typer.BadParameter(f"{option}: {each!r} is not known; take {', '.join(known)}")
+    return found
