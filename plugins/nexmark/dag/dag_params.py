@@ -5,7 +5,7 @@ from typing import Any
 
 from airflow.sdk import Param
 
-from nexmark.config import Config, Engine
+from nexmark.config import KNOWN_QUERIES, Config, Engine
 from nexmark.night.params import BUILD, schema_of
 
 SIGNOFF_DAYS = 7
@@ -145,8 +145,14 @@ def accept_params() -> dict[str, Param]:
         "by": _text(
             "By", "Who accepts it; empty: who triggers the run.", default="", maxLength=200
         ),
-        "queries": _param(
-            "queries", description="A list, or names separated by commas; empty: all of the run."
+        "queries": Param(
+            None,
+            type=["null", "string", "array"],
+            items={"type": "string"},
+            maxLength=2000,
+            title="Queries",
+            description="A list, or names separated by commas; empty: all of the run.",
+            examples=list(KNOWN_QUERIES),
         ),
         "expires": _text("Expires", f"Until when it counts: {until}", maxLength=20, **maybe),
         "link": _text("Link", "Where it was decided, an issue say.", maxLength=2000, **maybe),
