@@ -23,7 +23,7 @@ from bench.arguments import Parser, whole
 from bench.rounds import Rounds
 from nexmark.config import load, paths
 from nexmark.config.load import load_gate
-from nexmark.engines import local_environment, resolve
+from nexmark.engines import resolve
 from nexmark.errors import NexmarkError
 from nexmark.kafka import broker
 from nexmark.kafka.jars import connector
@@ -109,9 +109,8 @@ def paced_runs(engine: str) -> Iterator[PacedRuns]:
     try:
         kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, say))
         with tempfile.TemporaryDirectory(prefix="nexmark-latency-") as directory:
-            work = Path(directory)
-            environment = local_environment(build.spark_home, work) | {OWNER_VARIABLE: brokers.mark}
-            yield PacedRuns(build, connector(build.version, say), kafka, environment, work, say)
+            jars, mark = connector(build.version, say), {OWNER_VARIABLE: brokers.mark}
+            yield PacedRuns(build, jars, kafka, mark, Path(directory), say)
     finally:
         brokers.down()
 

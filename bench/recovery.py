@@ -31,8 +31,8 @@ from nexmark.kept_runs import KeptRuns
 from nexmark.model import COMMIT, CPU, INTERRUPTION, RESTORE, Arm
 from nexmark.night.recovery_night import figures_of
 from nexmark.recovery.kill_plan import Kill, spread_kills
-from nexmark.recovery.launcher import Launcher
-from nexmark.recovery.recovery_run import RecoveryOptions, dumped_events, recover
+from nexmark.recovery.launcher import Launcher, dump_events
+from nexmark.recovery.recovery_run import RecoveryOptions, recover
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.terminal import say
 from nexmark.verdict.order import fresh_pairs
@@ -72,7 +72,8 @@ class KilledQueries:
         if not (place / "done").exists():
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir()
-            dumped_events(Launcher(build, {}, place, self.mark), options.input)
+            launcher = Launcher(build, {}, place, self.mark)
+            dump_events(launcher, options.input, place / "events", "parquet")
             (place / "done").touch()
         return place / "events"
 

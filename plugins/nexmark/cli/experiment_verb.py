@@ -85,13 +85,15 @@ def _measured(
     from nexmark.evidence.experiment_evidence import HEADS, cells, remarks
     from nexmark.experiments.experiment_rows import as_json, recorded
     from nexmark.experiments.experiment_run import applications_of, check_arms, measure_experiment
-    from nexmark.experiments.local_applications import local_applications
+    from nexmark.experiments.local_applications import LocalApplications
+    from nexmark.interrupts import temporary_directory
 
     results: list[ExperimentResult] = []
     arms: list[MeasuredArm] = []
     failed: dict[str, str] = {}
     countdown = _Countdown({one.name: applications_of(one, pairs) for one in chosen})
-    with local_applications() as applications:
+    with temporary_directory("nexmark-experiment-") as work:
+        applications = LocalApplications(work)
         for one in chosen:
             try:
                 builds = _builds(one, engine)

@@ -53,7 +53,6 @@ def latency(
 
     Starts a broker and ends it. 0 if every figure can be believed, 1 if not.
     """
-    from nexmark.engines import local_environment
     from nexmark.kafka import broker
     from nexmark.kafka.jars import connector
     from nexmark.kafka.topics import KafkaCluster
@@ -71,11 +70,8 @@ def latency(
     try:
         kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, say))
         with tempfile.TemporaryDirectory(prefix="nexmark-latency-") as directory:
-            work = Path(directory)
-            environment = local_environment(build.spark_home, work)
-            environment |= {OWNER_VARIABLE: brokers.mark}
-            jars = connector(build.version, say)
-            runs = PacedRuns(build, jars, kafka, environment, work, say)
+            jars, mark = connector(build.version, say), {OWNER_VARIABLE: brokers.mark}
+            runs = PacedRuns(build, jars, kafka, mark, Path(directory), say)
             for each, how in product(queries, triggers):
                 for at in rates:
                     found.append(runs.run(each, how, at, seconds, warm_up, confs_of(conf)))

@@ -9,9 +9,7 @@ Steps of the same build that follow each other are one Spark application.
 
 import json
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from typing import Any
 from nexmark.compatibility.application import Application, Half
 from nexmark.compatibility.classes import Case, Compatibility, Ending, Input, Restart, Side
 from nexmark.compatibility.plans import PlanDifference, QueryPlan, carried_confs, compare, overruled
-from nexmark.interrupts import undisturbed
+from nexmark.interrupts import temporary_directory
 from nexmark_jobs.host.leases import write_whole
 
 Say = Callable[[str], None]
@@ -27,6 +25,7 @@ Records = Mapping[str, Mapping[str, Any]]
 
 _LEFT_OUT = "left out"
 _TABLE = "table"
+_PREFIX = "nexmark-compat-"
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def check(
     (`below` one of the caller's), and nothing is left on disk, and no process, however this ends.
     ApplicationError: Spark does not start.
     """
-    with _work_directory(below) as work:
+    with temporary_directory(_PREFIX, below) as work:
         sides = first, second
         forward = [_Way("forward", x, sides, (x.first, x.second), work) for x in cases]
         back = [_Way("backward", x, sides[::-1], (x.second, x.first), work) for x in cases]
@@ -139,7 +138,7 @@ def write_corpus(
     Raises:
         ApplicationError: Spark does not start.
     """
-    with _work_directory() as work:
+    with temporary_directory(_PREFIX) as work:
         ways = [_Way("forward", x, (side, side), (x.first, x.first), work) for x in cases]
         for way in ways:
             way.begun.mkdir(parents=True)
@@ -165,7 +164,7 @@ def check_plans(
     only_stateful: bool = False,
 ) -> list[Compatibility]:
     """Compare the plans of each case; nothing is run. See `check`."""
-    with _work_directory() as work:
+    with temporary_directory(_PREFIX) as work:
 
         def plan(case: Case, number: int) -> Half:
             side, formulation = ((first, case.first), (second, case.second))[number]
@@ -306,16 +305,3 @@ def compared(query: str, table: Path, events: Path) -> Restart:
         if numbers["unexpected_rows"]
         else found.failures[0],
     )
-
-
-@contextmanager
-def _work_directory(below: Path | None = None) -> Iterator[Path]:
-    """A temporary directory that is removed even if a second Ctrl-C comes."""
-    if below is not None:
-        below.mkdir(parents=True, exist_ok=True)
-    directory = Path(tempfile.mkdtemp(prefix="nexmark-compat-", dir=below))
-    try:
-        yield directory
-    finally:
-        with undisturbed():
-            shutil.rmtree(directory, ignore_errors=True)

@@ -1,7 +1,6 @@
 """Runs a build on damaged checkpoints: it refuses, goes on rightly, or answers wrongly."""
 
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 from nexmark.compatibility import Application, Ending, Half, Input, Restart, compared
 from nexmark.compatibility.check import not_done
 from nexmark.engines import Build
-from nexmark.interrupts import undisturbed
+from nexmark.interrupts import temporary_directory
 from nexmark.recovery.damage import DamageError, damage
 from nexmark.recovery.recovery_run import state_confs
 from nexmark.recovery.remote_storage import RemoteStorage
@@ -71,8 +70,7 @@ def run_damaged(
         DamageError: A first half could not be run, or has no state.
         ApplicationError: Spark does not start.
     """
-    work = Path(tempfile.mkdtemp(prefix="nexmark-damage-"))
-    try:
+    with temporary_directory("nexmark-damage-") as work:
         confs = RemoteStorage(0, 100_000).confs(build, work / "fault")
         begun = [_half(state, query, events, work / _name(state)) for state in STATES]
         dumped = work / "events"
@@ -88,9 +86,6 @@ def run_damaged(
             Damaged(run.kind, run.state, run.place, _outcome(run, records, query, dumped, work))
             for run in runs
         ]
-    finally:
-        with undisturbed():
-            shutil.rmtree(work, ignore_errors=True)
 
 
 def _name(state: str) -> str:

@@ -7,22 +7,19 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import nexmark_jobs
 from nexmark.engines import Build, local_environment
 from nexmark.errors import NexmarkError
-from nexmark.interrupts import signalled_with_parent, undisturbed
+from nexmark.interrupts import undisturbed
+from nexmark.recovery.launcher import JOBS, ProcessGroup, last_words, start, submitted
 from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
 
 SAMPLES, RESULT, EVENT_LOG, LOG = "samples.jsonl", "result.json", "events", "log.txt"
 
-_JOBS = Path(nexmark_jobs.__file__).parent
 _INTERVAL_S = 0.2
 _RUN_S = 3600.0
 _SAMPLER_S = 30.0
@@ -87,11 +84,7 @@ class LocalApplications:
         own[_JAVA_OPTIONS] = f"-Djava.io.tmpdir={scratch} {confs.get(_JAVA_OPTIONS, '')}".strip()
         if sampled:
             own |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file:{place}/events"}
-        command = [
-            str(build.spark_home / "bin" / "spark-submit"),
-            *(word for pair in own.items() for word in ("--conf", "=".join(pair))),
-            *(str(_JOBS / program), *arguments),
-        ]
+        command = submitted(build.spark_home, program, arguments, own)
         environment = local_environment(build.spark_home, scratch)
         try:
             if sampled:
@@ -108,7 +101,7 @@ class LocalApplications:
         ready = place / "sampler.pid"
         process = self._started(
             [
-                *(sys.executable, str(_JOBS / "cpu_sampler.py"), "--out", str(place / SAMPLES)),
+                *(sys.executable, str(JOBS / "cpu_sampler.py"), "--out", str(place / SAMPLES)),
                 *("--pid-file", str(ready), "--interval", str(_INTERVAL_S)),
                 *("--max-seconds", str(_RUN_S)),
             ],
@@ -118,7 +111,9 @@ class LocalApplications:
         deadline = time.monotonic() + _SAMPLER_S
         while not ready.exists():
             if process.poll() is not None or time.monotonic() > deadline:
-                raise ExperimentError(f"experiment: no CPU sampler: {_last(place / 'sampler.txt')}")
+                raise ExperimentError(
+                    f"experiment: no CPU sampler: {last_words(place / 'sampler.txt')}"
+                )
             time.sleep(_POLL_S)
 
     def _to_end(
@@ -130,40 +125,8 @@ class LocalApplications:
         except subprocess.TimeoutExpired:
             raise ExperimentError(f"{name}: no end after {_RUN_S:.0f} s") from None
         if code != 0:
-            raise ExperimentError(f"{name}: {_last(place / LOG)}")
+            raise ExperimentError(f"{name}: {last_words(place / LOG)}")
 
-    def _started(
-        self, command: list[str], environment: dict[str, str], log: Path
-    ) -> subprocess.Popen[bytes]:
-        with log.open("wb") as output:
-            return subprocess.Popen(
-                command,
-                cwd=self.work,
-                env={**environment, OWNER_VARIABLE: self._mark},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=signalled_with_parent(signal.SIGTERM),
-            )
-
-
-@contextmanager
-def local_applications(directory: Path | None = None) -> Iterator[LocalApplications]:
-    """Applications in `directory`, or in a temporary one; nothing of that is left behind."""
-    if directory is not None:
-        yield LocalApplications(directory)
-        return
-    work = Path(tempfile.mkdtemp(prefix="nexmark-experiment-"))
-    try:
-        yield LocalApplications(work)
-    finally:
-        with undisturbed():
-            shutil.rmtree(work, ignore_errors=True)
-
-
-def _last(log: Path) -> str:
-    """The last words of a process."""
-    lines = [x.strip() for x in log.read_text(errors="replace").splitlines() if x.strip()]
-    told = [x.partition(": error: ")[2] for x in lines if ".py: error: " in x]
-    return (told or lines or ["it ended without a word"])[-1][-400:]
+    def _started(self, command: list[str], environment: dict[str, str], log: Path) -> ProcessGroup:
+        marked = {**environment, OWNER_VARIABLE: self._mark}
+        return start(command, marked, log, self.work, with_parent=signal.SIGTERM)

@@ -18,10 +18,6 @@ _MAX_DRAIN_S = 120.0
 _POLL_S = 0.5
 
 
-class LatencyError(NexmarkError):
-    """A paced run that has no figures; one line with the reason."""
-
-
 @dataclass(frozen=True)
 class Pace:
     """A query, and the way its events arrive.
@@ -87,13 +83,13 @@ class Measuring:
 
         Raises:
             KafkaError: The events did not reach the topic.
-            LatencyError: The query selects none of the events that count.
+            NexmarkError: The query selects none of the events that count.
         """
         events = paced(lines, int(time.time() * 1000) + _AHEAD_MS)
         from_ms = events[0].due_ms + pace.warm_up_s * 1000
         counted = [event for event in events if event.due_ms >= from_ms]
         if not MATCHINGS[pace.query].match(counted, []).missing:
-            raise LatencyError(
+            raise NexmarkError(
                 f"latency: {pace.query} selects none of the {len(counted):,} events that count; "
                 "give it more: a longer time, or a higher rate"
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import subprocess
 import time
 import uuid
@@ -12,11 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from nexmark.config import paths
 from nexmark.engines import Build
+from nexmark.errors import NexmarkError
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.latency.figures import LatencyFigures
-from nexmark.latency.measuring import LatencyError, Measuring, Pace
+from nexmark.latency.measuring import Measuring, Pace
+from nexmark.recovery.launcher import Launcher, dump_events, last_words, log_of
 
 PARTITIONS = 2
 """Of the input topic."""
@@ -24,14 +24,8 @@ PARTITIONS = 2
 SLOTS = 4
 """Real-Time Mode needs one for each input partition and one for the shuffle, all at once."""
 
-_CONFS = {
-    "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.driver.memory": "2g",
-    "spark.log.level": "ERROR",
-}
+_CONFS = {"spark.sql.shuffle.partitions": "1", "spark.driver.memory": "2g"}
 _READY_S = 180
-_DUMP_S = 600
 _STOP_S = 90
 _POLL_S = 0.5
 
@@ -44,7 +38,7 @@ class PacedRuns:
         build: the build.
         jars: the files with which it reads Kafka.
         kafka: the cluster.
-        environment: of its processes.
+        mark: the variable that marks its processes.
         work: an empty directory for events, results and logs.
         say: called with each line of progress.
     """
@@ -52,7 +46,7 @@ class PacedRuns:
     build: Build
     jars: list[Path]
     kafka: KafkaCluster
-    environment: Mapping[str, str]
+    mark: Mapping[str, str]
     work: Path
     say: Callable[[str], None] = field(repr=False)
 
@@ -70,7 +64,7 @@ class PacedRuns:
         `confs`: Spark confs of the query beside the usual ones.
 
         Raises:
-            LatencyError: The query failed, did not start or did not end.
+            NexmarkError: The query failed, did not start or did not end.
             KafkaError: The events did not reach the topic.
         """
         lines = self._events(rate, (seconds + warm_up_s) * rate)
@@ -87,25 +81,9 @@ class PacedRuns:
         """Generated events, `rate` of them in a second of event time."""
         target = self.work / f"events-{rate}-{count}"
         if not target.is_dir():
-            script = paths.repository() / "nexmark_jobs" / "dump_events.py"
-            arguments = ["--events", str(count), "--tps", str(rate), "--out", str(target)]
-            done = subprocess.run(
-                self._submit("local[2]", [str(script), *arguments, "--format", "json"], {}),
-                env=dict(self.environment),
-                capture_output=True,
-                text=True,
-                timeout=_DUMP_S,
-            )
-            if done.returncode != 0:
-                raise LatencyError(f"latency: no events: {done.stderr.strip()[-300:]}")
+            given = ["--events", str(count), "--tps", str(rate)]
+            dump_events(Launcher(self.build, {}, self.work, self.mark), given, target, "json")
         return [x for file in sorted(target.glob("*.json")) for x in file.read_text().splitlines()]
-
-    def _submit(self, master: str, job: list[str], confs: Mapping[str, str]) -> list[str]:
-        program = str(self.build.spark_home / "bin" / "spark-submit")
-        words = ["--master", master, "--jars", ",".join(map(str, self.jars))]
-        for pair in {**_CONFS, **confs}.items():
-            words += ["--conf", "=".join(pair)]
-        return [program, *words, *job]
 
     @contextlib.contextmanager
     def _query(
@@ -114,52 +92,34 @@ class PacedRuns:
         """Run the query; the end of the context stops it.
 
         Yields:
-            A check that raises LatencyError if the query no longer runs.
+            A check that raises NexmarkError if the query no longer runs.
         """
         place = self.work / f"{query}-{uuid.uuid4().hex[:8]}"
         place.mkdir()
-        job = [
-            str(paths.repository() / "nexmark_jobs" / "paced_query.py"),
+        started, stop, result = (place / name for name in ("started", "stop", "result.json"))
+        arguments = [
             *("--query", query, "--trigger", trigger, "--source", source, "--sink", sink),
-            *("--bootstrap-servers", self.kafka.servers),
-            *("--started", str(place / "started"), "--until", str(place / "stop")),
-            *("--result", str(place / "result.json")),
+            *("--bootstrap-servers", self.kafka.servers, "--result", str(result)),
+            *("--started", str(started), "--until", str(stop)),
         ]
-        log = place / "log.txt"
-        with log.open("w") as output:
-            process = subprocess.Popen(
-                self._submit(f"local[{SLOTS}]", job, confs),
-                env=dict(self.environment),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+        given = {**_CONFS, "spark.jars": ",".join(map(str, self.jars)), **confs}
+        launcher = Launcher(
+            *(self.build, given, place, self.mark, f"local[{SLOTS}]"), java_options=""
+        )
+        with launcher.started(arguments, result, "paced_query.py") as process:
 
-        def alive() -> None:
-            if process.poll() is not None:
-                raise LatencyError(f"latency: {query} {trigger}: {_reason(log)}")
+            def alive() -> None:
+                if process.poll() is not None:
+                    reason = last_words(log_of(result))
+                    raise NexmarkError(f"latency: {query} {trigger}: {reason}")
 
-        try:
             deadline = time.monotonic() + _READY_S
-            while not (place / "started").exists():
+            while not started.exists():
                 alive()
                 if time.monotonic() > deadline:
-                    raise LatencyError(f"latency: {query} {trigger}: not started in {_READY_S} s")
+                    raise NexmarkError(f"latency: {query} {trigger}: not started in {_READY_S} s")
                 time.sleep(_POLL_S)
             yield alive
-            (place / "stop").touch()
+            stop.touch()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_STOP_S)
-        finally:
-            process.kill()
-            process.wait()
-            shutil.rmtree(place, ignore_errors=True)
-
-
-def _reason(log: Path) -> str:
-    """Why a query ended, from its log."""
-    lines = [line.strip() for line in log.read_text().splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith("paced_query.py: error: ")]
-    return (told or lines or ["it ended without a word"])[-1].removeprefix(
-        "paced_query.py: error: "
-    )

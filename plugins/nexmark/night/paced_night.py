@@ -100,7 +100,7 @@ class _Beside:
     problem: str = ""
 
     def run(self, source: str, sink: str) -> None:
-        from nexmark.latency.measuring import LatencyError, Measuring, Pace
+        from nexmark.latency.measuring import Measuring, Pace
 
         workload = self.night.workload
         numbers = (workload.rate or 0, workload.warm_up or 0, workload.partitions or 1)
@@ -112,7 +112,7 @@ class _Beside:
             while not (self.directory / "started").exists():
                 self._alive()
                 if time.monotonic() > deadline:
-                    raise LatencyError(f"{self.query} did not start within {_READY_S:.0f} s")
+                    raise NexmarkError(f"{self.query} did not start within {_READY_S:.0f} s")
                 time.sleep(_POLL_S)
             found = Measuring(self.kafka, say).measure(pace, lines, source, sink, self._alive)
             (self.directory / FIGURES).write_text(json.dumps(asdict(found)))
@@ -124,10 +124,8 @@ class _Beside:
             (self.directory / "stop").touch()
 
     def _alive(self) -> None:
-        from nexmark.latency.measuring import LatencyError
-
         if self.ended.is_set():
-            raise LatencyError(f"{self.query} ended before all of its rows were there")
+            raise NexmarkError(f"{self.query} ended before all of its rows were there")
 
 
 @contextlib.contextmanager
@@ -137,7 +135,7 @@ def sent_to(night: Night, kafka: "KafkaCluster", query: str, directory: Path) ->
     Raises:
         NexmarkError: It was not measured.
     """
-    from nexmark.latency.measuring import LatencyError, Measuring
+    from nexmark.latency.measuring import Measuring
 
     topics = topics_of(night, f"{query} {directory.name}")
     beside = _Beside(night, kafka, query, directory)
@@ -150,7 +148,7 @@ def sent_to(night: Night, kafka: "KafkaCluster", query: str, directory: Path) ->
             beside.ended.set()
             thread.join()
     if beside.problem:
-        raise LatencyError(f"{query} {directory.name}: {beside.problem}")
+        raise NexmarkError(f"{query} {directory.name}: {beside.problem}")
     job = json.loads((directory / "job.json").read_text())
     figures = json.loads((directory / FIGURES).read_text())
     result = job | _of_pace(night, figures)

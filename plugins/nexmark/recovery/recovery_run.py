@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.engines import Build
+from nexmark.engines.short_runs import C1, untimed_options
 from nexmark.expectations.suites import validate
 from nexmark.recovery.checkpoint_files import Place, commits, size
 from nexmark.recovery.daemons import standalone
 from nexmark.recovery.kill_plan import Kill, kill_plan
-from nexmark.recovery.launcher import CLUSTER, Launcher, last_words
+from nexmark.recovery.launcher import CLUSTER, Launcher, dump_events
 from nexmark.recovery.mini_hdfs import CONFS, mini_hdfs
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.recovery.splits import commit_splits, kill_split, regular_gap
-from nexmark.recovery.supervisor import RecoveryError, Story, Supervisor, What
+from nexmark.recovery.supervisor import Story, Supervisor, What
 from nexmark.recovery.topic_table import row_topic, table_of
 
 _STORES = "org.apache.spark.sql.execution.streaming.state"
@@ -26,7 +27,6 @@ _PROVIDERS = {
     "hdfs": f"{_STORES}.HDFSBackedStateStoreProvider",
     "rocksdb": f"{_STORES}.RocksDBStateStoreProvider",
 }
-_DUMP_S = 3600
 _FAULT_FILE = "fault"
 _PARTITIONS = 2
 
@@ -108,7 +108,7 @@ def recover(
         The splits of each kill and commit, and whether the table equals the reference.
 
     Raises:
-        RecoveryError: The query failed by itself.
+        NexmarkError: The query failed by itself.
     """
     table = out / "result"
     out.mkdir(parents=True, exist_ok=True)
@@ -148,7 +148,9 @@ def recover(
             values = (record.value() or b"{}" for record in kafka.records(topic))
             repeated = table_of(values, options.query, table)
         say("comparing the final table with the reference")
-        events = events or dumped_events(Launcher(build, {}, work, mark), options.input)
+        if events is None:
+            events = work / "events"
+            dump_events(Launcher(build, {}, work, mark), options.input, events, "parquet")
         outcome = validate(options.query, table, events)
         told = splits_of(story, commits(checkpoint / "checkpoint"), options.pace_s)
         told |= {"ended_by_itself": story.ends, "checkpoint_bytes": size(checkpoint)}
@@ -181,12 +183,13 @@ def _launching(
         from nexmark.kafka.jars import connector
 
         confs["spark.jars"] = ",".join(map(str, connector(build.version, say)))
+    quick = untimed_options(build.spark_home, build.version) if options.untimed else C1
+    launcher = Launcher(build, confs, work, mark, java_options=quick)
     if options.kill == "worker":
         with standalone(build, work, mark) as (master, local):
-            yield Launcher(build, confs, work, mark, master, local, untimed=options.untimed)
+            yield replace(launcher, master=master, local=local)
     else:
-        master = "local[2]" if options.kill == "driver" else CLUSTER
-        yield Launcher(build, confs, work, mark, master, untimed=options.untimed)
+        yield launcher if options.kill == "driver" else replace(launcher, master=CLUSTER)
 
 
 def _url(options: RecoveryOptions, checkpoint: Place) -> str:
@@ -219,18 +222,6 @@ def splits_of(story: Story, committed: Mapping[int, float], pace_s: float = 0.0)
         "regular_gap_s": regular_gap(committed, [kill.at for kill in story.killed]),
         "commit": [line for each in story.attempts for line in commit_splits(each.progress)],
     }
-
-
-def dumped_events(launcher: Launcher, given: list[str]) -> Path:
-    """The events of the query, for the reference."""
-    target, result = launcher.work / "events", launcher.work / "dump"
-    arguments = [*given, "--out", str(target), "--format", "parquet"]
-    with launcher.started(arguments, result, job="dump_events.py") as process:
-        process.wait(timeout=_DUMP_S)
-    if process.returncode != 0:
-        why = last_words(launcher.log(result))
-        raise RecoveryError(f"recovery: no events to compare with: {why[-300:]}")
-    return target
 
 
 def _rows(table: Path) -> int:

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.engines import Build
+from nexmark.errors import NexmarkError
 from nexmark.kept_runs import KeptRuns
 from nexmark.recovery.checkpoint_files import commits, gaps
-from nexmark.recovery.launcher import Launcher, last_words, progress
+from nexmark.recovery.launcher import Launcher, last_words, log_of, progress
 from nexmark.recovery.recovery_run import state_confs
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.recovery.splits import restore_s, sst_bytes, state_rows
-from nexmark.recovery.supervisor import RecoveryError
 from nexmark_jobs.host.leases import write_whole
 
 DELTAS = 5
@@ -100,8 +100,7 @@ def restarts(
     `keep`, a directory, has the states and the restarts: a call that was interrupted goes on there.
 
     Raises:
-        RecoveryError: The query failed, or its state does not grow.
-        NexmarkError: `keep` has restarts of something else.
+        NexmarkError: The query failed, its state does not grow, or `keep` is of something else.
     """
     with tempfile.TemporaryDirectory(prefix="nexmark-sizes-", ignore_cleanup_errors=True) as new:
         runs, kept = _Runs(build, growth, Path(new), mark), keep or Path(new)
@@ -211,8 +210,8 @@ class _Runs:
         with launcher.started(given, result) as process:
             while not ((told := progress(result)) and is_enough(told)):
                 if process.poll() is not None:
-                    raise RecoveryError(f"recovery: {last_words(launcher.log(result))}")
+                    raise NexmarkError(f"recovery: {last_words(log_of(result))}")
                 if time.monotonic() > deadline:
-                    raise RecoveryError(f"recovery: not enough after {_RUN_S:.0f} s; see --grow-to")
+                    raise NexmarkError(f"recovery: not enough after {_RUN_S:.0f} s; see --grow-to")
                 time.sleep(_POLL_S)
         return told

@@ -13,7 +13,7 @@ from nexmark.errors import NexmarkError
 from nexmark.recovery.checkpoint_files import Place, commits, local_stores, moment, size
 from nexmark.recovery.daemons import WORKER
 from nexmark.recovery.kill_plan import Kill, Trigger
-from nexmark.recovery.launcher import EXECUTOR, Running, Starter, last_words, progress
+from nexmark.recovery.launcher import EXECUTOR, Running, Starter, last_words, log_of, progress
 from nexmark.recovery.remote_storage import SEED_CONF
 from nexmark.recovery.splits import KillRecord
 from nexmark_jobs.ending import error_class
@@ -26,10 +26,6 @@ _POLL_S = 0.02
 _RUN_S = 3600.0
 _MOST_ENDS = 20
 _WRONG_ARGUMENTS = 2
-
-
-class RecoveryError(NexmarkError):
-    """A query that did not come to its end; one line with the reason."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ class Supervisor:
         started again, as a supervisor would.
 
         Raises:
-            RecoveryError: The query failed by itself.
+            NexmarkError: The query failed by itself.
         """
         draws = random.Random(seed)
         story, left = Story(), list(plan)
@@ -136,7 +132,7 @@ class Supervisor:
                     return False
                 since = at
             if time.monotonic() > deadline:
-                raise RecoveryError(f"recovery: no end after {_RUN_S:.0f} s")
+                raise NexmarkError(f"recovery: no end after {_RUN_S:.0f} s")
             time.sleep(_POLL_S)
         return True
 
@@ -154,10 +150,10 @@ class Supervisor:
             self.say("the fault of the storage begins")
 
     def _note_end(self, code: int | None, result: Path, story: Story) -> None:
-        reason = last_words(self.launcher.log(result))
+        reason = last_words(log_of(result))
         expected = self.fault_file is not None or (self.what in _REPLACED and story.killed)
         if code == _WRONG_ARGUMENTS or not expected or len(story.ends) >= _MOST_ENDS:
-            raise RecoveryError(f"recovery: {reason}")
+            raise NexmarkError(f"recovery: {reason}")
         end = {
             "at_s": round(time.time() - story.attempts[0].started, 3),
             "batch": max(commits(self._spark()), default=-1) + 1,
