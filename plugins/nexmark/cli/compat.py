@@ -59,17 +59,8 @@ def compat(
 
     1 if a query is incompatible, silently wrong or could not be run; 2 for bad arguments.
     """
-    from nexmark.compatibility import (
-        Input,
-        Side,
-        as_json,
-        cases_of,
-        check,
-        check_plans,
-        is_red,
-        matrix,
-        write_corpus,
-    )
+    from nexmark.compatibility.check import check, check_plans, write_corpus
+    from nexmark.compatibility.classes import Input, Side, as_json, cases_of, is_red, matrix
     from nexmark.engines import BuildError
     from nexmark_jobs.ending import UsageError
     from nexmark_jobs.generator.generator_options import generator_config

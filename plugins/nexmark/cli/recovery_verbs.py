@@ -141,7 +141,7 @@ def recovery_damage(
     It refuses, with the class of its error; it goes on and its result is right; or it answers
     wrongly. 1 if it answered wrongly anywhere.
     """
-    from nexmark.compatibility import Input
+    from nexmark.compatibility.classes import Input
     from nexmark.compatibility.damage_run import PLACES, run_damaged
     from nexmark.errors import suggest
     from nexmark.recovery.damage import DAMAGES

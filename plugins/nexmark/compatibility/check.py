@@ -11,6 +11,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -197,29 +198,23 @@ def _run(
     say: Say,
 ) -> Records:
     """Run the halves of the steps, in as few applications as there are changes of the build."""
-    joined: list[tuple[Side, list[Half]]] = []
-    for side, halves in steps:
-        if joined and joined[-1][0].build.id == side.build.id:
-            joined[-1][1].extend(halves)
-        elif halves:
-            joined.append((side, list(halves)))
+    runs = groupby((step for step in steps if step[1]), key=lambda step: step[0].build.id)
     records: dict[str, Mapping[str, Any]] = {}
-    for number, (side, halves) in enumerate(joined, start=1):
+    for number, (_, same) in enumerate(runs, start=1):
+        sides, lists = zip(*same, strict=True)
+        build, halves = sides[0].build, [half for each in lists for half in each]
         every = {half.id for half in halves}
-        here = [
-            half
-            for half in halves
-            if half.after is None or half.after in every or records[half.after]["state"] == "done"
-        ]
-        ids = {half.id for half in here}
+        here = []
         for half in halves:
-            if half.id not in ids:
+            if half.after in every:
+                here.append(half)
+            elif half.after is None or records[half.after]["state"] == "done":
+                here.append(replace(half, after=None))
+            else:
                 records[half.id] = {"state": _LEFT_OUT, "plan": {}}
-        say(f"Spark {side.build.version}: {len(here)} halves of queries, application {number}")
-        waiting = [replace(x, after=x.after if x.after in ids else None) for x in here]
-        application = Application(
-            side.build, waiting, work / f"application-{number}", dump, events.formulations
-        )
+        say(f"Spark {build.version}: {len(here)} halves of queries, application {number}")
+        place = work / f"application-{number}"
+        application = Application(build, here, place, dump, events.formulations)
         records |= application.run(say) if here else {}
         dump = None
     return records

@@ -13,7 +13,7 @@ from nexmark.tasks import current_night, results
 from nexmark_jobs.host.leases import write_whole
 
 if TYPE_CHECKING:
-    from nexmark.compatibility import Compatibility
+    from nexmark.compatibility.classes import Compatibility
     from nexmark.compatibility.upgrade import Upgrade
     from nexmark.store import CompatibilityRecord
 
@@ -25,7 +25,7 @@ def compatibility() -> None:
 
     A check that does not end counts as not known, which is red.
     """
-    from nexmark.compatibility import as_json, matrix
+    from nexmark.compatibility.classes import as_json, matrix
     from nexmark.compatibility.upgrade import upgrades, why_not
 
     night = current_night()
@@ -60,7 +60,7 @@ def checked_upgrade(
     night: Night, one: "Upgrade"
 ) -> "tuple[list[Compatibility], list[CompatibilityRecord]]":
     """Return the findings on queries and their records; not known where Spark does not start."""
-    from nexmark.compatibility import ApplicationError
+    from nexmark.compatibility.application import ApplicationError
 
     versions = f"{one.baseline.spark_version} to {one.candidate.spark_version}"
     say(f"compatibility: {', '.join(one.queries)} from Spark {versions} and back")
@@ -73,7 +73,7 @@ def checked_upgrade(
 
 def records_of(baseline: str, found: "Sequence[Compatibility]") -> "list[CompatibilityRecord]":
     """Return the records of comparisons with a build, for the results database."""
-    from nexmark.compatibility import RED, carried
+    from nexmark.compatibility.classes import RED, carried
     from nexmark.store import CompatibilityRecord
 
     return [
@@ -96,7 +96,7 @@ def records_of(baseline: str, found: "Sequence[Compatibility]") -> "list[Compati
 
 def not_known(one: "Upgrade", reason: str) -> "list[CompatibilityRecord]":
     """Records of queries that were not checked."""
-    from nexmark.compatibility import Class
+    from nexmark.compatibility.classes import Class
     from nexmark.store import CompatibilityRecord
 
     return [
