@@ -105,7 +105,7 @@ class PacedRounds:
 def paced_runs(engine: str) -> Iterator[PacedRuns]:
     """Runs of an engine with a broker of their own, which ends with the context."""
     build = resolve(load().engines[engine].build, paths.builds_dir(), say=say)
-    brokers = broker.of_latencies()
+    brokers = broker.of_this_machine("latency")
     try:
         kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, say))
         with tempfile.TemporaryDirectory(prefix="nexmark-latency-") as directory:

@@ -179,8 +179,11 @@ def test_waiting_for_a_batch_and_catching_up_is_no_falling_behind() -> None:
     assert keeps_up(lambda second: 150 if second < 1 else 700, seconds=2), "a pause in a short run"
 
 
-def test_a_query_that_would_select_nothing_is_refused_before_anything_is_sent() -> None:
+def test_a_query_that_would_select_nothing_is_refused_before_anything_is_sent(
+    tmp_path: Path,
+) -> None:
     line = {"n": 0, "event_type": 2, "bid": {"auction": 7, "dateTime": "2015-07-15 00:00:00.000"}}
+    (tmp_path / "0.json").write_text(json.dumps(line))
     measuring = Measuring(KafkaCluster("127.0.0.1:1"), print)
     with pytest.raises(NexmarkError, match="q2 selects none of the 1 events that count; give it"):
-        measuring.measure(Pace("q2", "micro-batch", 100, 0, 2), [json.dumps(line)], "", "", int)
+        measuring.measure(Pace("q2", "micro-batch", 100, 0, 2), tmp_path, ("", ""), tmp_path, int)

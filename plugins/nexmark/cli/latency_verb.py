@@ -65,7 +65,7 @@ def latency(
     check_new(out)
     _, build = build_of(engine, say)
     _check_real_time(queries, triggers, build.version)
-    brokers = broker.of_latencies()
+    brokers = broker.of_this_machine("latency")
     found: list[LatencyFigures] = []
     try:
         kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, say))

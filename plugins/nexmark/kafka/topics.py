@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
@@ -11,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._metadata import TopicMetadata
 from confluent_kafka.cimpl import NewTopic
 
-from nexmark.kafka import KafkaError, TopicExistsError
+from nexmark.kafka import KafkaError
 from nexmark_jobs.sources import CONSUMER
 
 _POLL_S = 0.1
@@ -84,15 +85,10 @@ class KafkaCluster:
         config: Mapping[str, str] | None = None,
         replicas: int = -1,
     ) -> None:
-        """Make a topic with `replicas` (-1: as brokers do); TopicExistsError, else KafkaError."""
+        """Make a topic with `replicas` (-1: as brokers do); KafkaError, also if it is there."""
         admin = self._admin()  # a client that is gone cannot answer
         new = NewTopic(name, partitions, replicas, config=dict(config or {}))
-        try:
-            self._wait(admin.create_topics([new], operation_timeout=self.time_out_s), name)
-        except KafkaError:
-            if name in self.names():
-                raise TopicExistsError(f"kafka: there is a topic {name} already") from None
-            raise
+        self._wait(admin.create_topics([new], operation_timeout=self.time_out_s), name)
 
     def delete(self, name: str) -> None:
         """Remove a topic; KafkaError if there is none of this name, or the brokers refuse."""
@@ -104,17 +100,14 @@ class KafkaCluster:
 
     def offsets(self, name: str, partitions: int) -> list[tuple[int, int]]:
         """The begin and end offsets of each partition; KafkaError if no broker answers."""
-        consumer = Consumer({**self.client(), "group.id": "nexmark"})
-        try:
+        with self.consumer() as consumer:
             return [self._range(consumer, TopicPartition(name, each)) for each in range(partitions)]
-        finally:
-            consumer.close()
 
     def records(self, name: str) -> Iterator[Message]:
         """The records of the first partition, in their order; KafkaError if some do not come."""
         ((begin, end),) = self.offsets(name, 1)
-        consumer, found = Consumer({**self.client(), "group.id": "nexmark"}), 0
-        try:
+        found = 0
+        with self.consumer() as consumer:
             consumer.assign([TopicPartition(name, 0, begin)])
             while found < end - begin:
                 records = consumer.consume(5_000, timeout=10)
@@ -122,8 +115,10 @@ class KafkaCluster:
                     raise KafkaError(f"kafka: {name} has {end - begin} records, got {found}")
                 found += len(records)
                 yield from records
-        finally:
-            consumer.close()
+
+    def consumer(self, fetch: Mapping[str, str] | None = None) -> closing[Consumer]:
+        """A context with a consumer; `fetch` are more of its settings."""
+        return closing(Consumer({**self.client(), **(fetch or {}), "group.id": "nexmark"}))
 
     def _range(self, consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
         """Begin and end; asked again while the partition, new or moved, has no leader yet."""
@@ -220,13 +215,11 @@ def read_alone(kafka: KafkaCluster, topic: str, partitions: int, given: Mapping[
     count = min(end, _MOST)
     until, best = time.monotonic() + _LEAST_S, 0.0
     while best == 0.0 or time.monotonic() < until:
-        consumer = Consumer({**kafka.client(), **fetch, "group.id": "nexmark"})
         try:
-            best = max(best, _pass(consumer, topic, partitions, count))
+            with kafka.consumer(fetch) as consumer:
+                best = max(best, _pass(consumer, topic, partitions, count))
         except KafkaException as error:
             raise KafkaError(f"kafka: topic {topic}: {error.args[0].str()}") from None
-        finally:
-            consumer.close()
     return best
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from nexmark.errors import NexmarkError
 from nexmark.kafka.topics import KafkaCluster
@@ -14,6 +16,7 @@ from nexmark.latency.matching import MATCHINGS, OutputRecord
 from nexmark.latency.pacing import PacedEvent, paced, send
 
 _AHEAD_MS = 1_500
+_READY_S = 300.0
 _MAX_DRAIN_S = 120.0
 _POLL_S = 0.5
 
@@ -67,24 +70,34 @@ class Measuring:
     def measure(
         self,
         pace: Pace,
-        lines: Sequence[str],
-        source: str,
-        sink: str,
+        recorded: Path,
+        topics: tuple[str, str],
+        started: Path,
         alive: Callable[[], None],
     ) -> LatencyFigures:
-        """Send recorded events, one a line, to a query that runs, and wait for its rows.
+        """Send recorded events to a query, once it runs, and wait for its rows.
 
         Args:
             pace: what runs.
-            lines: the events; their times are moved so that the first is due in a moment.
-            source: the topic that the query reads.
-            sink: the topic that it writes.
+            recorded: their directory; their times are moved so that the first is due in a moment.
+            topics: the one that the query reads, and the one that it writes.
+            started: the file that the query makes when it runs.
             alive: raises if the query no longer runs.
 
         Raises:
             KafkaError: The events did not reach the topic.
-            NexmarkError: The query selects none of the events that count.
+            NexmarkError: The query does not start, or selects none of the events that count.
         """
+        lines = [
+            x for file in sorted(recorded.glob("*.json")) for x in file.read_text().splitlines()
+        ]
+        source, sink = topics
+        deadline = time.monotonic() + _READY_S
+        while not started.exists():
+            alive()
+            if time.monotonic() > deadline:
+                raise NexmarkError(f"latency: {pace.query} did not start within {_READY_S:.0f} s")
+            time.sleep(_POLL_S)
         events = paced(lines, int(time.time() * 1000) + _AHEAD_MS)
         from_ms = events[0].due_ms + pace.warm_up_s * 1000
         counted = [event for event in events if event.due_ms >= from_ms]
@@ -124,6 +137,6 @@ class Measuring:
         for record in self.kafka.records(sink):
             value, key = record.value(), record.key()
             assert isinstance(value, bytes)
-            at = record.timestamp()[1]
-            found.append(OutputRecord.of(at, key if isinstance(key, bytes) else None, value))
+            text = key.decode() if isinstance(key, bytes) else None
+            found.append(OutputRecord(record.timestamp()[1], text, json.loads(value)))
         return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,9 +24,7 @@ SLOTS = 4
 """Real-Time Mode needs one for each input partition and one for the shuffle, all at once."""
 
 _CONFS = {"spark.sql.shuffle.partitions": "1", "spark.driver.memory": "2g"}
-_READY_S = 180
 _STOP_S = 90
-_POLL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -67,38 +64,38 @@ class PacedRuns:
             NexmarkError: The query failed, did not start or did not end.
             KafkaError: The events did not reach the topic.
         """
-        lines = self._events(rate, (seconds + warm_up_s) * rate)
+        recorded = self._events(rate, (seconds + warm_up_s) * rate)
         measuring = Measuring(self.kafka, self.say)
         name = f"nexmark-paced-{uuid.uuid4().hex[:10]}"
         with (
-            measuring.topics(name, PARTITIONS) as (source, sink),
-            self._query(query, trigger, source, sink, confs) as alive,
+            measuring.topics(name, PARTITIONS) as topics,
+            self._query(query, trigger, topics, confs) as (started, alive),
         ):
             pace = Pace(query, trigger, rate, warm_up_s, PARTITIONS)
-            return measuring.measure(pace, lines, source, sink, alive)
+            return measuring.measure(pace, recorded, topics, started, alive)
 
-    def _events(self, rate: int, count: int) -> list[str]:
+    def _events(self, rate: int, count: int) -> Path:
         """Generated events, `rate` of them in a second of event time."""
         target = self.work / f"events-{rate}-{count}"
         if not target.is_dir():
             given = ["--events", str(count), "--tps", str(rate)]
             dump_events(Launcher(self.build, {}, self.work, self.mark), given, target, "json")
-        return [x for file in sorted(target.glob("*.json")) for x in file.read_text().splitlines()]
+        return target
 
     @contextlib.contextmanager
     def _query(
-        self, query: str, trigger: str, source: str, sink: str, confs: Mapping[str, str]
-    ) -> Iterator[Callable[[], None]]:
+        self, query: str, trigger: str, topics: tuple[str, str], confs: Mapping[str, str]
+    ) -> Iterator[tuple[Path, Callable[[], None]]]:
         """Run the query; the end of the context stops it.
 
         Yields:
-            A check that raises NexmarkError if the query no longer runs.
+            The file that it makes when it runs, and a check: NexmarkError if it runs no longer.
         """
         place = self.work / f"{query}-{uuid.uuid4().hex[:8]}"
         place.mkdir()
         started, stop, result = (place / name for name in ("started", "stop", "result.json"))
         arguments = [
-            *("--query", query, "--trigger", trigger, "--source", source, "--sink", sink),
+            *("--query", query, "--trigger", trigger, "--source", topics[0], "--sink", topics[1]),
             *("--bootstrap-servers", self.kafka.servers, "--result", str(result)),
             *("--started", str(started), "--until", str(stop)),
         ]
@@ -113,13 +110,7 @@ class PacedRuns:
                     reason = last_words(log_of(result))
                     raise NexmarkError(f"latency: {query} {trigger}: {reason}")
 
-            deadline = time.monotonic() + _READY_S
-            while not started.exists():
-                alive()
-                if time.monotonic() > deadline:
-                    raise NexmarkError(f"latency: {query} {trigger}: not started in {_READY_S} s")
-                time.sleep(_POLL_S)
-            yield alive
+            yield started, alive
             stop.touch()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_STOP_S)

@@ -13,7 +13,6 @@ import contextlib
 import hashlib
 import json
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
 
 FIGURES = "latency.json"
-_READY_S = 300.0
-_POLL_S = 0.2
 
 
 def events_of(night: Night) -> Path:
@@ -99,22 +96,16 @@ class _Beside:
     ended: threading.Event = field(default_factory=threading.Event)
     problem: str = ""
 
-    def run(self, source: str, sink: str) -> None:
+    def run(self, topics: tuple[str, str]) -> None:
         from nexmark.latency.measuring import Measuring, Pace
 
         workload = self.night.workload
         numbers = (workload.rate or 0, workload.warm_up or 0, workload.partitions or 1)
         pace = Pace(self.query, str(workload.trigger), *numbers)
         try:
-            files = sorted(events_of(self.night).glob("*.json"))
-            lines = [line for file in files for line in file.read_text().splitlines()]
-            deadline = time.monotonic() + _READY_S
-            while not (self.directory / "started").exists():
-                self._alive()
-                if time.monotonic() > deadline:
-                    raise NexmarkError(f"{self.query} did not start within {_READY_S:.0f} s")
-                time.sleep(_POLL_S)
-            found = Measuring(self.kafka, say).measure(pace, lines, source, sink, self._alive)
+            started, recorded = self.directory / "started", events_of(self.night)
+            measuring = Measuring(self.kafka, say)
+            found = measuring.measure(pace, recorded, topics, started, self._alive)
             (self.directory / FIGURES).write_text(json.dumps(asdict(found)))
         except NexmarkError as error:
             self.problem = str(error)
@@ -139,8 +130,8 @@ def sent_to(night: Night, kafka: "KafkaCluster", query: str, directory: Path) ->
 
     topics = topics_of(night, f"{query} {directory.name}")
     beside = _Beside(night, kafka, query, directory)
-    with Measuring(kafka, say).topics(topics, night.workload.partitions or 1) as (source, sink):
-        thread = threading.Thread(target=beside.run, args=(source, sink), daemon=True)
+    with Measuring(kafka, say).topics(topics, night.workload.partitions or 1) as ends:
+        thread = threading.Thread(target=beside.run, args=(ends,), daemon=True)
         thread.start()
         try:
             yield
