@@ -39,7 +39,7 @@ class PerRow:
     selects: Callable[[Mapping[str, Any]], bool] = lambda _: True
 
     def match(self, events: Sequence[PacedEvent], output: Sequence[OutputRecord]) -> Matched:
-        """Find bids in the output, in the order of the topic; one after the other in a millisecond."""
+        """Find bids in the output, which is in the order of the topic."""
         bids = (event for event in events if event.kind == "bid" and self.selects(event.entity))
         wanted = Counter(event.due_ms for event in bids)
         found: list[tuple[int, int]] = []
