@@ -30,7 +30,7 @@ from nexmark.kafka.jars import connector
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.kept_runs import KeptRuns
 from nexmark.latency.matching import MATCHINGS
-from nexmark.latency.paced_run import PacedRuns
+from nexmark.latency.measuring import PacedRuns
 from nexmark.model import P50, P99, Arm
 from nexmark.terminal import say
 from nexmark.verdict.order import fresh_pairs

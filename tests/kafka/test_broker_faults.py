@@ -15,7 +15,7 @@ import pytest
 from nexmark.engines import Build
 from nexmark.kafka.jars import connector
 from nexmark.latency.matching import MATCHINGS, Matched, OutputRecord, PerRow
-from nexmark.latency.paced_run import PacedRuns
+from nexmark.latency.measuring import PacedRuns
 from nexmark.latency.pacing import PacedEvent
 from tests.engines.test_results import NEWEST
 from tests.kafka.conftest import BrokerOfTests, new_broker

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from nexmark.model import Spread
-from nexmark.recovery.restore_sizes import Restarted
-from nexmark.recovery.size_fit import TASK_MB, cells, predictions
+from nexmark.recovery.restore_sizes import TASK_MB, Restarted, cells, predictions
 
 
 def restarted(mb: float, restore_s: float | None, interruption_s: float = 5.0) -> Restarted:

@@ -57,7 +57,7 @@ def latency(
     from nexmark.kafka.jars import connector
     from nexmark.kafka.topics import KafkaCluster
     from nexmark.latency.matching import MATCHINGS
-    from nexmark.latency.paced_run import PacedRuns
+    from nexmark.latency.measuring import PacedRuns
 
     queries = _listed("--query", query, tuple(MATCHINGS))
     triggers = _listed("--trigger", trigger, _TRIGGERS)

@@ -201,8 +201,7 @@ def recovery_sizes(
     stand-in for remote storage. The second table has seconds per MB of a task, and what they
     predict for a state of 57 GB in 8 tasks, beside Oceanus' figures for Flink.
     """
-    from nexmark.recovery.restore_sizes import Growth, restarts
-    from nexmark.recovery.size_fit import cells, predictions
+    from nexmark.recovery.restore_sizes import Growth, cells, predictions, restarts
 
     _check_query(query)
     sizes = _sizes(grow_to)

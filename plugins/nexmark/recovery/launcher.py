@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ from nexmark.engines import Build, local_environment
 from nexmark.engines.short_runs import C1
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import signalled_with_parent
-from nexmark_jobs.host.processes import OWNER_VARIABLE, kill_one
+from nexmark_jobs.host.ports import LOOPBACK
+from nexmark_jobs.host.processes import OWNER_VARIABLE, end, kill_one, start_detached, with_word
 
 JOBS = Path(nexmark_jobs.__file__).parent
 EXECUTOR = "CoarseGrainedExecutorBackend"
@@ -27,6 +29,10 @@ _DUMP_S = 3600
 _CONFS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
 #: Two executors with a core each, in processes of their own, with master and workers in the driver.
 CLUSTER = "local-cluster[2,1,1024]"
+WORKER = "deploy.worker.Worker"
+_MASTER = "deploy.master.Master"
+_WORKERS = 2
+_DAEMON = {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC"}
 
 
 class Running(Protocol):
@@ -178,6 +184,33 @@ class Launcher:
                 if entry.name != "work":
                     (home / entry.name).symlink_to(entry)
         return home
+
+
+@contextlib.contextmanager
+def standalone(build: Build, work: Path, mark: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """A master and two workers with a core each; they end with the context.
+
+    Yields:
+        The URL of the master, and the directory where executors have their temporary files.
+    """
+    local = work / "local"
+    local.mkdir()
+    environment = local_environment(build.spark_home, local) | _DAEMON
+    with socket.create_server((LOOPBACK, 0)) as free:
+        port = free.getsockname()[1]
+    url, words = f"spark://{LOOPBACK}:{port}", ("--host", LOOPBACK, "--webui-port", "0")
+    of_worker = (*words, "--cores", "1", "--memory", "1g", "--work-dir", str(work / "executors"))
+    daemons = [(_MASTER, *words, "--port", str(port)), *[(WORKER, *of_worker, url)] * _WORKERS]
+    program = str(build.spark_home / "bin" / "spark-class")
+    started = []
+    try:
+        for name, *rest in daemons:
+            command = [program, f"org.apache.spark.{name}", *rest]
+            log = work / "daemons.log"
+            started.append(start_detached(command, environment, mark[OWNER_VARIABLE], log))
+        yield url, local
+    finally:
+        end([started[0], *with_word(mark[OWNER_VARIABLE], WORKER)], grace_s=0)
 
 
 def dump_events(launcher: Launcher, given: Sequence[str], target: Path, kind: str) -> None:

@@ -11,9 +11,16 @@ from typing import Any, Literal
 
 from nexmark.errors import NexmarkError
 from nexmark.recovery.checkpoint_files import Place, commits, local_stores, moment, size
-from nexmark.recovery.daemons import WORKER
 from nexmark.recovery.kill_plan import Kill, Trigger
-from nexmark.recovery.launcher import EXECUTOR, Running, Starter, last_words, log_of, progress
+from nexmark.recovery.launcher import (
+    EXECUTOR,
+    WORKER,
+    Running,
+    Starter,
+    last_words,
+    log_of,
+    progress,
+)
 from nexmark.recovery.remote_storage import SEED_CONF
 from nexmark.recovery.splits import KillRecord
 from nexmark_jobs.ending import error_class
