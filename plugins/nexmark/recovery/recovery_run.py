@@ -169,7 +169,7 @@ def recover(
         **told,
         "right": outcome.success,
         "failures": list(outcome.failures),
-        "rows": _rows(table),
+        "rows": outcome.statistics["rows"],
         "repeated_rows": repeated,
     }
 
@@ -227,14 +227,6 @@ def splits_of(story: Story, committed: Mapping[int, float], pace_s: float = 0.0)
         "regular_gap_s": regular_gap(committed, [kill.at for kill in story.killed]),
         "commit": [line for each in story.attempts for line in commit_splits(each.progress)],
     }
-
-
-def _rows(table: Path) -> int:
-    import duckdb
-
-    with duckdb.connect() as database:
-        found = database.execute("SELECT count(*) FROM read_parquet(?)", [f"{table}/*.parquet"])
-        return int((found.fetchone() or (0,))[0])
 
 
 @contextmanager

@@ -7,9 +7,7 @@ this machine against the Hadoop of the build.
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from nexmark.config import paths
 from nexmark.engines import Build
 from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
+from nexmark.home import whole_directory
 
 _SOURCE = Path(nexmark_jobs.__file__).parent / "remote_fs" / "SlowFileSystem.java"
 _CLASS = "SlowFileSystem"
@@ -112,15 +111,12 @@ def compiled(build: Build, place: Path | None = None) -> Path:
     target = (place or paths.home() / "remote-fs") / digest
     if target.is_dir():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".new-") as temporary:
-        classes = Path(temporary) / "classes"
-        classes.mkdir()
-        _compile(build, classes)
-        try:
-            classes.rename(target)
-        except OSError:  # another process was quicker
-            shutil.rmtree(classes)
+    try:
+        with whole_directory(target) as classes:
+            _compile(build, classes)
+    except OSError:
+        if not target.is_dir():  # else another process was quicker
+            raise
     return target
 
 
