@@ -185,9 +185,9 @@ def crossings(results: Sequence[TrialResult]) -> list[Crossing]:
     """Where gains turn round between two sizes that follow each other."""
     gains: dict[tuple[str, str], list[tuple[int, Gain]]] = {}
     for result in sorted(results, key=lambda x: x.size):
-        for arm in result.arms:
-            if arm.gain is not None:
-                gains.setdefault((result.query, arm.arm), []).append((result.size, arm.gain))
+        for each in result.arms:
+            if each.gain is not None:
+                gains.setdefault((result.query, each.arm), []).append((result.size, each.gain))
     found = []
     for (query, arm), row in gains.items():
         for (small, low), (big, high) in pairwise(row):
