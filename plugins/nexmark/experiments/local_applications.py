@@ -18,7 +18,7 @@ from nexmark.interrupts import undisturbed
 from nexmark.recovery.launcher import JOBS, ProcessGroup, last_words, start, submitted
 from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
 
-SAMPLES, RESULT, EVENT_LOG, LOG = "samples.jsonl", "result.json", "events", "log.txt"
+SAMPLES, RESULT, EVENT_LOG = "samples.jsonl", "result.json", "events"
 
 _INTERVAL_S = 0.2
 _RUN_S = 3600.0
@@ -85,11 +85,15 @@ class LocalApplications:
         if sampled:
             own |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file:{place}/events"}
         command = submitted(build.spark_home, program, arguments, own)
-        environment = local_environment(build.spark_home, scratch)
+        log = place / "log.txt"
         try:
             if sampled:
                 self._start_sampler(place)
-            self._to_end(command, environment, place, name)
+            process = self._started(command, local_environment(build.spark_home, scratch), log)
+            if process.wait(_RUN_S) != 0:
+                raise ExperimentError(f"{name}: {last_words(log)}")
+        except subprocess.TimeoutExpired:
+            raise ExperimentError(f"{name}: no end after {_RUN_S:.0f} s") from None
         finally:
             with undisturbed():
                 end(owned(self._mark))
@@ -98,35 +102,21 @@ class LocalApplications:
 
     def _start_sampler(self, place: Path) -> None:
         """Start the sampler; it runs when this returns."""
-        ready = place / "sampler.pid"
-        process = self._started(
-            [
-                *(sys.executable, str(JOBS / "cpu_sampler.py"), "--out", str(place / SAMPLES)),
-                *("--pid-file", str(ready), "--interval", str(_INTERVAL_S)),
-                *("--max-seconds", str(_RUN_S)),
-            ],
-            dict(os.environ),
-            place / "sampler.txt",
-        )
+        ready, log = place / "sampler.pid", place / "sampler.txt"
+        command = [
+            *(sys.executable, str(JOBS / "cpu_sampler.py"), "--out", str(place / SAMPLES)),
+            *("--pid-file", str(ready), "--interval", str(_INTERVAL_S)),
+            *("--max-seconds", str(_RUN_S)),
+        ]
+        process = self._started(command, os.environ, log)
         deadline = time.monotonic() + _SAMPLER_S
         while not ready.exists():
             if process.poll() is not None or time.monotonic() > deadline:
-                raise ExperimentError(
-                    f"experiment: no CPU sampler: {last_words(place / 'sampler.txt')}"
-                )
+                raise ExperimentError(f"experiment: no CPU sampler: {last_words(log)}")
             time.sleep(_POLL_S)
 
-    def _to_end(
-        self, command: list[str], environment: dict[str, str], place: Path, name: str
-    ) -> None:
-        process = self._started(command, environment, place / LOG)
-        try:
-            code = process.wait(_RUN_S)
-        except subprocess.TimeoutExpired:
-            raise ExperimentError(f"{name}: no end after {_RUN_S:.0f} s") from None
-        if code != 0:
-            raise ExperimentError(f"{name}: {last_words(place / LOG)}")
-
-    def _started(self, command: list[str], environment: dict[str, str], log: Path) -> ProcessGroup:
+    def _started(
+        self, command: list[str], environment: Mapping[str, str], log: Path
+    ) -> ProcessGroup:
         marked = {**environment, OWNER_VARIABLE: self._mark}
         return start(command, marked, log, self.work, with_parent=signal.SIGTERM)

@@ -54,11 +54,16 @@ class KafkaCluster:
         """
         topics = []
         for name, found in sorted(self._listed().items()):
+            partitions = found.partitions
             try:
-                topics.append(self._topic(name, found))
+                ranges = self.offsets(name, len(partitions))
             except KafkaError:
                 if name in self.names():
                     raise
+                continue
+            replicas = max((len(each.replicas) for each in partitions.values()), default=0)
+            records = sum(end - begin for begin, end in ranges)
+            topics.append(TopicStatus(name, len(partitions), replicas, records))
         return topics
 
     def names(self) -> set[str]:
@@ -149,14 +154,6 @@ class KafkaCluster:
         except KafkaException as error:
             raise self._refused("no answer", error) from None
         return {name: topic for name, topic in found.items() if not name.startswith("__")}
-
-    def _topic(self, name: str, found: TopicMetadata) -> TopicStatus:
-        partitions = found.partitions
-        replicas = max((len(each.replicas) for each in partitions.values()), default=0)
-        ranges = self.offsets(name, len(partitions))
-        return TopicStatus(
-            name, len(partitions), replicas, sum(end - begin for begin, end in ranges)
-        )
 
     def _wait(self, futures: Mapping[str, Future[None]], name: str) -> None:
         try:

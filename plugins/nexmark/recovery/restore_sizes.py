@@ -86,15 +86,6 @@ class Growth:
     remote: RemoteStorage
     conf: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def arguments(self) -> list[str]:
-        """Return the arguments of `run_query.py` without checkpoint and result."""
-        return [
-            *("--query", self.query, "--events", str(_EVENTS), "--tps", str(self.tps)),
-            *("--seed", str(self.seed), "--rows-per-batch", str(self.rows_per_batch)),
-            *("--sink", "noop", "--digest", "off"),
-        ]
-
 
 def restarts(
     build: Build,
@@ -214,7 +205,12 @@ class _Runs:
         result = self.work / f"run-{self.number}.json"
         launcher = Launcher(self.build, confs, self.work, self.mark)
         url = self.growth.remote.url(checkpoint) if remote else str(checkpoint)
-        given = [*self.growth.arguments, "--checkpoint", url, "--result", str(result)]
+        asked = self.growth
+        given = [
+            *("--query", asked.query, "--events", str(_EVENTS), "--tps", str(asked.tps)),
+            *("--seed", str(asked.seed), "--rows-per-batch", str(asked.rows_per_batch)),
+            *("--sink", "noop", "--digest", "off", "--checkpoint", url, "--result", str(result)),
+        ]
         deadline = time.monotonic() + _RUN_S
         with launcher.started(given, result) as process:
             while not ((told := progress(result)) and is_enough(told)):
