@@ -136,8 +136,7 @@ def write_corpus(
     <directory>/<query>-<formulation>/kept   the checkpoint, and which input it is of
     <directory>/corpus.json                  the build, the events, what became of each query
 
-    Raises:
-        ApplicationError: Spark does not start.
+    ApplicationError: Spark does not start.
     """
     with temporary_directory(_PREFIX) as work:
         ways = [_Way("forward", x, (side, side), (x.first, x.first), work) for x in cases]

@@ -58,11 +58,8 @@ def run_damaged(
     """Begin the query with each state store, damage copies of its checkpoint, and go on with them.
 
     The undamaged checkpoint is among them, as the control. `local` is the file system file:, whose
-    checksum files lie beside the data; `remote` has none.
-
-    Raises:
-        DamageError: A first half could not be run, or has no state.
-        ApplicationError: Spark does not start.
+    checksum files lie beside the data; `remote` has none. DamageError: a first half could not be
+    run, or has no state; ApplicationError: Spark does not start.
     """
     with temporary_directory("nexmark-damage-") as work:
         confs = RemoteStorage(0, 100_000).confs(build, work / "fault")

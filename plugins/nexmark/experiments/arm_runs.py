@@ -68,15 +68,7 @@ def quick(experiment: Experiment) -> Experiment:
 
 @dataclass(frozen=True)
 class Trial:
-    """One query of an experiment at one size: what all its applications have in common.
-
-    Attributes:
-        experiment: the entry.
-        query: one of its queries.
-        size: events per micro-batch.
-        builds: the build of each arm.
-        applications: what runs them.
-    """
+    """One query of an experiment at one size (events per micro-batch); `builds` is by arm."""
 
     experiment: Experiment
     query: str

@@ -24,11 +24,7 @@ def records_of(result: ExperimentResult) -> list[ExperimentRecord]:
 
 
 def keep(result: ExperimentResult, run: str, directory: Path) -> tuple[ExperimentEvidence, Path]:
-    """Record a result in the store, and write its page and its evidence into a directory.
-
-    Returns:
-        The view model of the page, and the page.
-    """
+    """Record a result, write its page and its evidence; returns the page's view model, the page."""
     found = recorded(result, run, paths.database_url())
     directory.mkdir(parents=True, exist_ok=True)
     write_text(directory / "experiment.json", rendering.as_json(found) + "\n")

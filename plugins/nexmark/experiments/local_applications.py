@@ -40,11 +40,9 @@ class ExperimentError(NexmarkError):
 
 @dataclass(frozen=True)
 class LocalApplications:
-    """Runs programs of `nexmark_jobs` below a directory of their own.
+    """Runs programs of `nexmark_jobs`, which write below `work`.
 
-    Attributes:
-        work: everything that an application writes is in here.
-        proven: keys of trials with digests of rows that equal the reference.
+    `proven`: keys of trials with digests of rows that equal the reference.
     """
 
     work: Path
@@ -65,16 +63,10 @@ class LocalApplications:
         name: str,
         sampled: bool = False,
     ) -> Path:
-        """Run a program to its end.
+        """Run a program to its end; returns the directory of the application.
 
         With `sampled`, its samples and event log are beside its result, which it is to write to
-        RESULT.
-
-        Returns:
-            The directory of the application.
-
-        Raises:
-            ExperimentError: It failed; with its last words.
+        RESULT. ExperimentError: it failed; with its last words.
         """
         place, scratch = self.work / name, self.work / "tmp"
         shutil.rmtree(place, ignore_errors=True)  # of a try before this one

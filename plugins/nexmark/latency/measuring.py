@@ -55,12 +55,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Measuring:
-    """Measurements with one Kafka.
-
-    Attributes:
-        kafka: the cluster.
-        say: called with each line of progress.
-    """
+    """Measurements with one Kafka."""
 
     kafka: KafkaCluster
     say: Callable[[str], None] = field(repr=False)
@@ -69,8 +64,7 @@ class Measuring:
     def topics(self, name: str, partitions: int) -> Iterator[tuple[str, str]]:
         """New topics for the input and the output of a query; the end of the context removes them.
 
-        Raises:
-            KafkaError: The brokers refuse.
+        KafkaError: the brokers refuse.
         """
         with contextlib.ExitStack() as made:
             found = []
@@ -92,7 +86,7 @@ class Measuring:
         """Send recorded events to a query, once it runs, and wait for its rows.
 
         Args:
-            pace: what runs.
+            pace: the query.
             recorded: their directory; their times are moved so that the first is due in a moment.
             topics: the one that the query reads, and the one that it writes.
             started: the file that the query makes when it runs.
@@ -158,15 +152,10 @@ class Measuring:
 
 @dataclass(frozen=True)
 class PacedRuns:
-    """Runs of one build against one Kafka.
+    """Runs of one build against one Kafka, which it reads with `jars`.
 
-    Attributes:
-        build: the build.
-        jars: the files with which it reads Kafka.
-        kafka: the cluster.
-        mark: the variable that marks its processes.
-        work: an empty directory for events, results and logs.
-        say: called with each line of progress.
+    `mark` is the variable that marks its processes, `work` an empty directory for all that is
+    written.
     """
 
     build: Build
@@ -187,11 +176,8 @@ class PacedRuns:
     ) -> LatencyFigures:
         """Measure `seconds` at `rate` events per second, after a warm-up at the same rate.
 
-        `confs`: Spark confs of the query beside the usual ones.
-
-        Raises:
-            NexmarkError: The query failed, did not start or did not end.
-            KafkaError: The events did not reach the topic.
+        `confs`: Spark confs of the query beside the usual ones. NexmarkError: it failed, did not
+        start or did not end, or the events did not reach the topic.
         """
         recorded = self._events(rate, (seconds + warm_up_s) * rate)
         measuring = Measuring(self.kafka, self.say)

@@ -115,8 +115,6 @@ class Launcher:
     """How processes of a query are started.
 
     Attributes:
-        build: the build that runs them.
-        confs: their Spark confs.
         work: a directory for logs, results and all that Spark writes beside.
         mark: the variable that marks the processes.
         master: local[2], `CLUSTER`, or the URL of a standalone cluster.

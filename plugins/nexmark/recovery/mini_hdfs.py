@@ -37,9 +37,7 @@ def mini_hdfs(
 ) -> Iterator[HdfsDirectory]:
     """HDFS with its data in `work`; it ends with the context, or with this process.
 
-    Raises:
-        NexmarkError: It did not start.
-        KafkaError: Its jar cannot be fetched.
+    NexmarkError: it did not start, or its jar cannot be fetched.
     """
     told, log = work / "hdfs.txt", work / "hdfs.log"
     classes = ":".join([*map(str, jars(JARS, say)), f"{pyspark_jars()}/*"])

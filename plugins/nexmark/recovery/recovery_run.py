@@ -41,8 +41,6 @@ class RecoveryOptions:
     """The run to kill.
 
     Attributes:
-        query: its name.
-        kills: how many.
         events, tps, seed, rows_per_batch: the generated input; the seed draws the kills, too.
         state: hdfs or rocksdb, the state store.
         changelog: whether RocksDB uploads changes, in place of snapshots.
@@ -103,17 +101,9 @@ def recover(
 ) -> dict[str, Any]:
     """Run the query with its kills; its final table is then in `out`/result.
 
-    Args:
-        build, options, mark, say: the run.
-        out: a directory.
-        plan: its kills; left out: drawn from the seed.
-        events: its input, as parquet for the reference; left out: written for this run.
-
-    Returns:
-        The splits of each kill and commit, and whether the table equals the reference.
-
-    Raises:
-        NexmarkError: The query failed by itself.
+    Returns the splits of each kill and commit, and whether the table equals the reference. Left
+    out, `plan` (its kills) is drawn from the seed, `events` (its input as parquet) written for this
+    run. NexmarkError: the query failed by itself.
     """
     table = out / "result"
     out.mkdir(parents=True, exist_ok=True)

@@ -104,8 +104,7 @@ class RemoteStorage:
 def compiled(build: Build, place: Path | None = None) -> Path:
     """The directory with the classes for a build, in `place`; compiled once, kept by content.
 
-    Raises:
-        RemoteStorageError: There is no compiler, or it refuses the source.
+    RemoteStorageError: there is no compiler, or it refuses the source.
     """
     digest = hashlib.sha256(build.id.encode() + _SOURCE.read_bytes()).hexdigest()[:16]
     target = (place or paths.home() / "remote-fs") / digest

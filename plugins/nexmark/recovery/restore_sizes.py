@@ -98,9 +98,7 @@ def restarts(
     """Restart the query at each size, with snapshots and changelogs, locally and remotely.
 
     `keep`, a directory, has the states and the restarts: a call that was interrupted goes on there.
-
-    Raises:
-        NexmarkError: The query failed, its state does not grow, or `keep` is of something else.
+    NexmarkError: the query failed, its state does not grow, or `keep` is of something else.
     """
     with tempfile.TemporaryDirectory(prefix="nexmark-sizes-", ignore_cleanup_errors=True) as new:
         runs, kept = _Runs(build, growth, Path(new), mark), keep or Path(new)

@@ -47,10 +47,7 @@ class Attempt:
 class Story:
     """The course of a query that was killed.
 
-    Attributes:
-        attempts: its processes.
-        killed: the kills.
-        ends: where it ended by itself before its end: when, and by which class of error.
+    `ends`: where it ended by itself before its end: when, and by which class of error.
     """
 
     attempts: list[Attempt] = field(default_factory=list)
@@ -63,14 +60,12 @@ class Supervisor:
     """The supervisor of one query.
 
     Attributes:
-        launcher: starts its processes.
         arguments: of `run_query.py`, without --result and --checkpoint.
         checkpoint: the directory of the checkpoint.
         url: the same, as Spark is to name it.
         table: the directory of the final table, which is there once the query is at its end.
         what: the processes that a kill hits.
         fault_file: written at the first commit, for a fault of the storage; None without one.
-        say: called with each line of progress.
     """
 
     launcher: Starter
@@ -86,10 +81,7 @@ class Supervisor:
         """Run to the end, with the kills of `plan`; those after the end do not happen.
 
         A query with a fault of its storage, or with lost executors, may end by itself: it is
-        started again, as a supervisor would.
-
-        Raises:
-            NexmarkError: The query failed by itself.
+        started again. NexmarkError: the query failed by itself.
         """
         draws = random.Random(seed)
         story, left = Story(), list(plan)
