@@ -10,8 +10,9 @@ from nexmark.compatibility.application import Application, Half
 from nexmark.compatibility.check import compared, not_done
 from nexmark.compatibility.classes import Ending, Input, Restart
 from nexmark.engines import Build
+from nexmark.errors import NexmarkError
 from nexmark.interrupts import temporary_directory
-from nexmark.recovery.damage import DamageError, damage
+from nexmark.recovery.damage import damage
 from nexmark.recovery.recovery_run import state_confs
 from nexmark.recovery.remote_storage import RemoteStorage
 
@@ -58,8 +59,8 @@ def run_damaged(
     """Begin the query with each state store, damage copies of its checkpoint, and go on with them.
 
     The undamaged checkpoint is among them, as the control. `local` is the file system file:, whose
-    checksum files lie beside the data; `remote` has none. DamageError: a first half could not be
-    run, or has no state; ApplicationError: Spark does not start.
+    checksum files lie beside the data; `remote` has none. NexmarkError: a first half could not be
+    run, or has no state, or Spark does not start.
     """
     with temporary_directory("nexmark-damage-") as work:
         confs = RemoteStorage(0, 100_000).confs(build, work / "fault")
@@ -69,7 +70,7 @@ def run_damaged(
         told = Application(build, begun, work / "first", dump, confs=confs).run(say)
         for half in begun:
             if told[half.id]["state"] != "done":
-                raise DamageError(f"damage: {half.id}: {told[half.id].get('reason')}")
+                raise NexmarkError(f"damage: {half.id}: {told[half.id].get('reason')}")
         runs = _damaged(kinds, work)
         halves = [_half(run.state, query, events, run.directory, run) for run in runs]
         records = Application(build, halves, work / "second", confs=confs).run(say)

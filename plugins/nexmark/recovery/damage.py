@@ -15,17 +15,13 @@ from nexmark.recovery.checkpoint_files import commits
 _ENDINGS = (".delta", ".changelog", ".zip")
 
 
-class DamageError(NexmarkError):
-    """There is nothing to damage in this checkpoint."""
-
-
 def damage(kind: str, checkpoint: Path) -> bool:
     """Do one kind of `DAMAGES` to a checkpoint; False if its state store has no such files.
 
     Checksum files beside the data stay as they are.
 
     Raises:
-        DamageError: The checkpoint has no committed batch with state.
+        NexmarkError: The checkpoint has no committed batch with state.
     """
     find, change = DAMAGES[kind]
     found = find(checkpoint)
@@ -37,7 +33,7 @@ def damage(kind: str, checkpoint: Path) -> bool:
 def _last(checkpoint: Path) -> int:
     committed = commits(checkpoint)
     if not committed:
-        raise DamageError(f"{checkpoint}: no batch is committed; run the query for longer")
+        raise NexmarkError(f"{checkpoint}: no batch is committed; run the query for longer")
     return max(committed)
 
 
@@ -63,7 +59,7 @@ def _all_states(checkpoint: Path) -> list[Path]:
     """Of all stores: where only one is damaged, its rows may not matter any more."""
     found = _version(checkpoint, _last(checkpoint) + 1)
     if not found:
-        raise DamageError(f"{checkpoint}: the last batch has no state; take a query that keeps any")
+        raise NexmarkError(f"{checkpoint}: the last batch has no state; take a query with some")
     return found
 
 

@@ -25,10 +25,6 @@ SEED_CONF = "spark.hadoop.fs.slow.seed"
 FAULTS = {"outage": "seconds", "slow": "times slower", "errors": "percent of the calls"}
 
 
-class RemoteStorageError(NexmarkError):
-    """The stand-in cannot be made; one line with the reason."""
-
-
 @dataclass(frozen=True)
 class Fault:
     """A fault of the storage: outage:SECONDS, slow:FACTOR or errors:PERCENT."""
@@ -104,7 +100,7 @@ class RemoteStorage:
 def compiled(build: Build, place: Path | None = None) -> Path:
     """The directory with the classes for a build, in `place`; compiled once, kept by content.
 
-    RemoteStorageError: there is no compiler, or it refuses the source.
+    NexmarkError: there is no compiler, or it refuses the source.
     """
     digest = hashlib.sha256(build.id.encode() + _SOURCE.read_bytes()).hexdigest()[:16]
     target = (place or paths.home() / "remote-fs") / digest
@@ -124,7 +120,7 @@ def _compile(build: Build, classes: Path) -> None:
     jars = sorted((build.spark_home / "jars").glob("hadoop-client-api-*.jar"))
     if not javac.exists() or not jars:
         missing = f"there is no {javac}" if jars else f"no Hadoop client in {build.spark_home}/jars"
-        raise RemoteStorageError(
+        raise NexmarkError(
             f"--checkpoint remote: {missing}; install a JDK and set JAVA_HOME to it, or use a "
             "build with its Hadoop"
         )
@@ -132,4 +128,4 @@ def _compile(build: Build, classes: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_S)
     if done.returncode != 0:
         said = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
-        raise RemoteStorageError(f"--checkpoint remote: {_SOURCE.name}: {said[-300:]}")
+        raise NexmarkError(f"--checkpoint remote: {_SOURCE.name}: {said[-300:]}")
