@@ -205,8 +205,7 @@ def as_json(found: Sequence[Compatibility]) -> list[dict[str, Any]]:
 def carried(each: Compatibility) -> str:
     """The confs that the first side's checkpoint carries, in words; "-" for none."""
     plan = next((plan for plan in each.plans if plan is not None), None)
-    operators = plan.operators if plan else ()
-    names = " ".join(str(operator["name"]) for operator in operators)
+    names = " ".join(str(operator["name"]) for operator in (plan.operators if plan else ()))
     return in_words(each.confs or {}, names.lower()) or "-"
 
 

@@ -45,6 +45,11 @@ class ArmRun:
     measurement: Measurement
     observed: Observed
 
+    def __str__(self) -> str:
+        """Return its figures, as progress."""
+        one = self.measurement
+        return f"{one.cpu_s_per_mevent:.1f} CPU-s per million events, {one.wall_s:.1f} s"
+
     def over_application(self) -> ArmRun:
         """The same run with the CPU time of its whole life: where there is no steady state."""
         cpu = self.measurement.cpu_s_per_mevent_application

@@ -212,23 +212,20 @@ class Bench:
     ) -> BenchRow:
         """The runs of a test; the first one, cold, is dropped, unless it can only run `once`."""
         what = TESTS[name.split()[0]].what
-        rates, clients, brokers = [], [], []
+        measured = []
         for number in range(1 if once else self.runs + 1):
             self.say(f"{name}: {what}{'' if once or number else ', not counted'}")
-            before = (children_cpu_s(), self.brokers_cpu_s())
+            clients, brokers = children_cpu_s(), self.brokers_cpu_s() or 0.0
             rate = run()
-            after = (children_cpu_s(), self.brokers_cpu_s())
-            if number or once:
-                rates.append(rate)
-                clients.append(after[0] - before[0])
-                if after[1] is not None and before[1] is not None:
-                    brokers.append(after[1] - before[1])
+            brokers = (self.brokers_cpu_s() or 0.0) - brokers
+            measured.append((rate, children_cpu_s() - clients, brokers))
+        rates, of_clients, of_brokers = zip(*measured[0 if once else 1 :], strict=True)
         return BenchRow(
             name,
             Spread.of([rate.records for rate in rates]),
             statistics.median(rate.megabytes for rate in rates),
-            statistics.median(clients),
-            statistics.median(brokers) if brokers else None,
+            statistics.median(of_clients),
+            None if self.brokers_cpu_s() is None else statistics.median(of_brokers),
         )
 
     @contextlib.contextmanager

@@ -230,7 +230,9 @@ class LocalBrokers:
 
     def cpu_s(self) -> float:
         """Processor time that the brokers which run have used so far, in seconds."""
-        return sum(map(_cpu_s, self._processes().values()))
+        fields = (stat_fields(process.pid) or [] for process in self._processes().values())
+        user_and_system = (int(ticks) for each in fields for ticks in each[11:13])
+        return sum(user_and_system) / os.sysconf("SC_CLK_TCK")
 
     def problems(self, count: int, port: int) -> list[str]:
         """Return the reasons why brokers cannot start here, a line each."""
@@ -244,8 +246,13 @@ class LocalBrokers:
 
     def _processes(self) -> dict[int, Process]:
         """The brokers that run, by number."""
-        numbers = {process: _number(process) for process in owned(self.mark)}
-        return {number: process for process, number in numbers.items() if number}
+        words = {each: _proc(each, "cmdline").split("\0") for each in owned(self.mark)}
+        return {
+            int(word.removeprefix(_NUMBER)): process
+            for process, command in words.items()
+            for word in command
+            if word.startswith(_NUMBER)
+        }
 
     def _stored(self) -> list[Broker]:
         """The brokers whose files are there, as their configuration has them."""
@@ -254,12 +261,13 @@ class LocalBrokers:
 
     def _status(self, broker: Broker, process: Process | None) -> BrokerStatus:
         files = self._files(broker)
+        pages = _proc(process, "statm").split()[1:2] if process else []
         alone = KafkaCluster(f"{LOOPBACK}:{broker.port}", time_out_s=5)
         return BrokerStatus(
             broker,
             process,
             answers=process is not None and broker.number in alone.brokers(),
-            resident=_resident(process) if process else 0,
+            resident=sum(map(int, pages)) * os.sysconf("SC_PAGE_SIZE"),
             stored=sum(x.stat().st_blocks * 512 for x in files.rglob("*") if x.is_file()),
             log=files / "server.log",
         )
@@ -361,24 +369,9 @@ def _proc(process: Process, file: str) -> str:
     return text_of(f"/proc/{process.pid}/{file}") or ""
 
 
-def _number(process: Process) -> int | None:
-    """The number of the broker that a process is."""
-    words = _proc(process, "cmdline").split("\0")
-    return next((int(x.removeprefix(_NUMBER)) for x in words if x.startswith(_NUMBER)), None)
-
-
 def _read(file: Path, count: int) -> Broker:
     """The broker of a `server.properties`."""
     settings = dict(line.split("=", 1) for line in file.read_text().splitlines())
     number = int(settings["node.id"])
     port = int(settings["advertised.listeners"].rsplit(":", 1)[1])
     return Broker(number, (LOOPBACK,) * count, port - 2 * (number - 1))
-
-
-def _cpu_s(process: Process) -> float:
-    user_and_system = (stat_fields(process.pid) or [])[11:13]
-    return sum(map(int, user_and_system)) / os.sysconf("SC_CLK_TCK")
-
-
-def _resident(process: Process) -> int:
-    return sum(map(int, _proc(process, "statm").split()[1:2])) * os.sysconf("SC_PAGE_SIZE")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,17 +37,14 @@ class Fault:
     def parse(cls, text: str) -> Fault:
         """A fault as a person writes it; ValueError with a remedy for any other text."""
         kind, _, size = text.partition(":")
-        try:
-            found = cls(kind, float(size))
-        except ValueError:
-            found = cls("", 0)
         highest = 100 if kind == "errors" else 3600
-        if found.kind not in FAULTS or not 0 < found.size <= highest:
-            raise ValueError(
-                f"{text!r} is not a fault; write outage:SECONDS, slow:FACTOR or errors:PERCENT, "
-                "e.g. outage:10"
-            )
-        return found
+        with suppress(ValueError):
+            if kind in FAULTS and 0 < float(size) <= highest:
+                return cls(kind, float(size))
+        raise ValueError(
+            f"{text!r} is not a fault; write outage:SECONDS, slow:FACTOR or errors:PERCENT, "
+            "e.g. outage:10"
+        )
 
     def __str__(self) -> str:
         """Return the fault as it is written."""
