@@ -339,7 +339,7 @@ class LocalBrokers:
 
 
 def of_this_machine(purpose: str = "") -> LocalBrokers:
-    """The brokers that `nexmark kafka` starts; those of another purpose (bench, latency) apart."""
+    """The brokers that `nexmark kafka` starts; with a purpose (bench, latency), others beside."""
     mark = owner_mark(paths.home(), f"kafka {purpose or 'brokers'}")
     return LocalBrokers(paths.home() / "kafka" / purpose, mark)
 
