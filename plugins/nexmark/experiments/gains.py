@@ -192,7 +192,7 @@ def crossings(results: Sequence[TrialResult]) -> list[Crossing]:
     for (query, arm), row in gains.items():
         for (small, low), (big, high) in pairwise(row):
             if (low.share > 0) != (high.share > 0):
-                # where a line between the logarithms of both ratios, over the logarithm of the size, is 0
+                # where the line between both gains, as logarithms of ratios, is 0
                 ends = [math.log1p(-gain.share) for gain in (low, high)]
                 size = small * (big / small) ** (ends[0] / (ends[0] - ends[1]))
                 sure = low.is_certain and high.is_certain
