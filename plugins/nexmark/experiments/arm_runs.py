@@ -65,7 +65,7 @@ def quick(experiment: Experiment) -> Experiment:
     """The same to see that all arms run and agree: two small batches, compiled by C1 only."""
     arms = {}
     for name, arm in experiment.arms.items():
-        options = f"{_NOT_TIMED[_JAVA_OPTIONS]} {arm.conf.get(_JAVA_OPTIONS, '')}".strip()
+        options = f"{C1} {arm.conf.get(_JAVA_OPTIONS, '')}".strip()
         arms[name] = arm.model_copy(update={"conf": {**arm.conf, _JAVA_OPTIONS: options}})
     small = {"sizes": (2000,), "batches": 2, "warmup_batches": 1}
     return experiment.model_copy(update={"arms": arms, **small})
