@@ -123,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if unknown := [name for name in given.queries if name not in QUERIES]:
         parser.error(f"--queries: no query {unknown[0]!r}")
     given.cores, given.heap, given.profile = 2, "6g", "default"
-    own, found = broker.of_latencies(), {}
+    own, found = broker.of_this_machine("latency"), {}
     jars = ",".join(map(str, connector(pyspark.__version__, say)))
     try:
         servers = own.up(1, broker.LATENCY_PORT, say)

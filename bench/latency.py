@@ -23,14 +23,14 @@ from bench.arguments import Parser, whole
 from bench.rounds import Rounds
 from nexmark.config import load, paths
 from nexmark.config.load import load_gate
-from nexmark.engines import local_environment, resolve
+from nexmark.engines import resolve
 from nexmark.errors import NexmarkError
 from nexmark.kafka import broker
 from nexmark.kafka.jars import connector
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.kept_runs import KeptRuns
 from nexmark.latency.matching import MATCHINGS
-from nexmark.latency.paced_run import PacedRuns
+from nexmark.latency.measuring import PacedRuns
 from nexmark.model import P50, P99, Arm
 from nexmark.terminal import say
 from nexmark.verdict.order import fresh_pairs
@@ -105,13 +105,12 @@ class PacedRounds:
 def paced_runs(engine: str) -> Iterator[PacedRuns]:
     """Runs of an engine with a broker of their own, which ends with the context."""
     build = resolve(load().engines[engine].build, paths.builds_dir(), say=say)
-    brokers = broker.of_latencies()
+    brokers = broker.of_this_machine("latency")
     try:
         kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, say))
         with tempfile.TemporaryDirectory(prefix="nexmark-latency-") as directory:
-            work = Path(directory)
-            environment = local_environment(build.spark_home, work) | {OWNER_VARIABLE: brokers.mark}
-            yield PacedRuns(build, connector(build.version, say), kafka, environment, work, say)
+            jars, mark = connector(build.version, say), {OWNER_VARIABLE: brokers.mark}
+            yield PacedRuns(build, jars, kafka, mark, Path(directory), say)
     finally:
         brokers.down()
 

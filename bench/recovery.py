@@ -10,7 +10,6 @@ command continues where it stopped.
 
 from __future__ import annotations
 
-import resource
 import shutil
 import sys
 import tempfile
@@ -27,12 +26,13 @@ from nexmark.config import load, paths
 from nexmark.config.load import load_gate
 from nexmark.engines import Build, resolve
 from nexmark.errors import NexmarkError
+from nexmark.kafka.tools import children_cpu_s
 from nexmark.kept_runs import KeptRuns
 from nexmark.model import COMMIT, CPU, INTERRUPTION, RESTORE, Arm
 from nexmark.night.recovery_night import figures_of
 from nexmark.recovery.kill_plan import Kill, spread_kills
-from nexmark.recovery.launcher import Launcher
-from nexmark.recovery.recovery_run import RecoveryOptions, dumped_events, recover
+from nexmark.recovery.launcher import Launcher, dump_events
+from nexmark.recovery.recovery_run import RecoveryOptions, recover
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.terminal import say
 from nexmark.verdict.order import fresh_pairs
@@ -53,12 +53,12 @@ class KilledQueries:
     ) -> dict[str, Any]:
         """Run once; returns what `recover` tells, with the CPU time of its processes."""
         events, out = self.events(build, options), self.work / "out"
-        before = _cpu_s()
+        before = children_cpu_s()
         try:
             told = recover(build, options, out, self.mark, say, plan, events)
         finally:
             shutil.rmtree(out, ignore_errors=True)
-        return told | {CPU: (_cpu_s() - before) * 1e6 / options.events}
+        return told | {CPU: (children_cpu_s() - before) * 1e6 / options.events}
 
     def left(self) -> list[str]:
         """What the runs have left: processes, and files that are not the input."""
@@ -72,7 +72,8 @@ class KilledQueries:
         if not (place / "done").exists():
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir()
-            dumped_events(Launcher(build, {}, place, self.mark), options.input)
+            launcher = Launcher(build, {}, place, self.mark)
+            dump_events(launcher, options.input, place / "events", "parquet")
             (place / "done").touch()
         return place / "events"
 
@@ -146,12 +147,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"\n{of}; {given.rounds} rounds")
     slowed = f"latency times {given.slower:g}"
     return rounds.report(gate, gate.recovery_metric, slowed, quiet=[CPU])
-
-
-def _cpu_s() -> float:
-    """User and system time of the ended children of this process."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NoReturn
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -35,6 +38,19 @@ def undisturbed() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def temporary_directory(prefix: str, below: Path | None = None) -> Iterator[Path]:
+    """A temporary directory that is removed even if a second Ctrl-C comes."""
+    if below is not None:
+        below.mkdir(parents=True, exist_ok=True)
+    directory = Path(tempfile.mkdtemp(prefix=prefix, dir=below))
+    try:
+        yield directory
+    finally:
+        with undisturbed():
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def signalled_with_parent(number: signal.Signals) -> Callable[[], None]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.compatibility import Case, Class, Compatibility, Input, Side, check, matrix
+from nexmark.compatibility.check import check
+from nexmark.compatibility.classes import Case, Class, Compatibility, Input, Side, matrix
 from nexmark.compatibility.plans import PlanGrade
 from nexmark.engines import Build
 from nexmark_jobs.host.processes import marked

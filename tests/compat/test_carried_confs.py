@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from nexmark.compatibility import Case, Class, Input, Side, check
+from nexmark.compatibility.check import check
+from nexmark.compatibility.classes import Case, Class, Input, Side
 from nexmark.engines import Build
 from tests.conftest import ENGINES
 

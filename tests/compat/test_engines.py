@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from nexmark.compatibility import Case, Class, Input, Side, check, matrix
+from nexmark.compatibility.check import check
+from nexmark.compatibility.classes import Case, Class, Input, Side, matrix
 from nexmark.engines import Build
 from nexmark_jobs.queries import QUERIES
 from tests.conftest import ENGINES

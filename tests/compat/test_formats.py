@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from nexmark.compatibility import Case, Input, Side, check
-from nexmark.compatibility.classes import Ending
+from nexmark.compatibility.check import check
+from nexmark.compatibility.classes import Case, Ending, Input, Side
 from nexmark.engines import Build
 from tests.conftest import ENGINES
 

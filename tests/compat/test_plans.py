@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.compatibility import Case, Class, Compatibility
-from nexmark.compatibility.classes import Ending, Restart
+from nexmark.compatibility.classes import Case, Class, Compatibility, Ending, Restart
 from nexmark.compatibility.plans import PlanGrade, QueryPlan, compare
 
 SKELETON = """Project

@@ -12,10 +12,10 @@ from threading import Timer
 
 import pytest
 
-from nexmark.engines import Build, local_environment
+from nexmark.engines import Build
 from nexmark.kafka.jars import connector
 from nexmark.latency.matching import MATCHINGS, Matched, OutputRecord, PerRow
-from nexmark.latency.paced_run import PacedRuns
+from nexmark.latency.measuring import PacedRuns
 from nexmark.latency.pacing import PacedEvent
 from tests.engines.test_results import NEWEST
 from tests.kafka.conftest import BrokerOfTests, new_broker
@@ -98,10 +98,7 @@ def test_a_broker_killed_in_real_time_mode_costs_time_and_no_event(
         if "per second" in text:
             Timer(SECONDS / 2, kill).start()
 
-    runs = PacedRuns(
-        *(build, connector(build.version, print), broker.kafka),
-        *(local_environment(build.spark_home, tmp_path), tmp_path, say),
-    )
+    runs = PacedRuns(build, connector(build.version, print), broker.kafka, {}, tmp_path, say)
     found = runs.run("q0", "real-time", RATE, SECONDS, 0)
     sent = {
         (str(x.due_ms), *(x.entity[name] for name in ("auction", "bidder", "price", "extra")))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from nexmark.errors import NexmarkError
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.latency import pacing
 from nexmark.latency.figures import figures
@@ -17,7 +19,7 @@ from nexmark.latency.matching import (
     PerAuctionAndDay,
     PerRow,
 )
-from nexmark.latency.measuring import LatencyError, Measuring, Pace
+from nexmark.latency.measuring import Measuring, Pace
 from nexmark.latency.pacing import PacedEvent, paced
 
 BASE = 1_784_000_000_000  # 2026-07-14 03:33:20 UTC
@@ -178,8 +180,11 @@ def test_waiting_for_a_batch_and_catching_up_is_no_falling_behind() -> None:
     assert keeps_up(lambda second: 150 if second < 1 else 700, seconds=2), "a pause in a short run"
 
 
-def test_a_query_that_would_select_nothing_is_refused_before_anything_is_sent() -> None:
+def test_a_query_that_would_select_nothing_is_refused_before_anything_is_sent(
+    tmp_path: Path,
+) -> None:
     line = {"n": 0, "event_type": 2, "bid": {"auction": 7, "dateTime": "2015-07-15 00:00:00.000"}}
+    (tmp_path / "0.json").write_text(json.dumps(line))
     measuring = Measuring(KafkaCluster("127.0.0.1:1"), print)
-    with pytest.raises(LatencyError, match="q2 selects none of the 1 events that count; give it"):
-        measuring.measure(Pace("q2", "micro-batch", 100, 0, 2), [json.dumps(line)], "", "", int)
+    with pytest.raises(NexmarkError, match="q2 selects none of the 1 events that count; give it"):
+        measuring.measure(Pace("q2", "micro-batch", 100, 0, 2), tmp_path, ("", ""), tmp_path, int)

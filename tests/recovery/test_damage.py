@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.recovery.damage import DAMAGES, DamageError, damage
+from nexmark.errors import NexmarkError
+from nexmark.recovery.damage import DAMAGES, damage
 
 LAST = 2
 
@@ -96,5 +97,5 @@ def test_a_stale_file_has_the_content_of_the_batch_before(tmp_path: Path) -> Non
 
 
 def test_a_checkpoint_without_a_batch_cannot_be_damaged(tmp_path: Path) -> None:
-    with pytest.raises(DamageError, match="no batch is committed"):
+    with pytest.raises(NexmarkError, match="no batch is committed"):
         damage("commit empty", tmp_path)

@@ -14,9 +14,10 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from nexmark.errors import NexmarkError
 from nexmark.kafka.jars import pyspark_jars
-from nexmark.recovery.checkpoint_files import commits, files, is_committed, size
-from nexmark.recovery.mini_hdfs import JARS, HdfsDirectory, MiniHdfsError, mini_hdfs
+from nexmark.recovery.checkpoint_files import HdfsDirectory, commits, files, is_committed, size
+from nexmark.recovery.mini_hdfs import JARS, mini_hdfs
 from nexmark_jobs.host.processes import OWNER_VARIABLE, marked
 from tests.waiting import wait_for
 
@@ -55,7 +56,7 @@ def test_its_jar_is_of_the_hadoop_of_the_installed_pyspark() -> None:
 
 
 def test_an_hdfs_that_is_gone_is_one_line() -> None:
-    with pytest.raises(MiniHdfsError, match="--checkpoint hdfs: HDFS does not answer"):
+    with pytest.raises(NexmarkError, match="--checkpoint hdfs: HDFS does not answer"):
         commits(HdfsDirectory("hdfs://127.0.0.1:9", "http://127.0.0.1:9", "/checkpoint"))
 
 

@@ -11,7 +11,8 @@ import pytest
 from nexmark.config import load, paths
 from nexmark.engines import Build, resolve
 from nexmark.engines.prerequisites import java_program
-from nexmark.recovery.remote_storage import Fault, RemoteStorage, RemoteStorageError, compiled
+from nexmark.errors import NexmarkError
+from nexmark.recovery.remote_storage import Fault, RemoteStorage, compiled
 
 #: Writes, reads, renames over a file by FileContext, as Spark's checkpoints do; prints the bytes.
 PROGRAM = """
@@ -109,7 +110,7 @@ def test_without_a_compiler_the_remedy_is_told(
     of = build("spark-4.3.0")
     monkeypatch.setenv("NEXMARK_HOME", str(tmp_path))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jre"))
-    with pytest.raises(RemoteStorageError, match="install a JDK and set JAVA_HOME"):
+    with pytest.raises(NexmarkError, match="install a JDK and set JAVA_HOME"):
         compiled(of)
     assert list((tmp_path / "remote-fs").iterdir()) == []
 

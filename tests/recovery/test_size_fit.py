@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
-
 from nexmark.model import Spread
-from nexmark.recovery.restore_sizes import Restarted
-from nexmark.recovery.size_fit import TASK_MB, cells, fit, predictions
+from nexmark.recovery.restore_sizes import TASK_MB, Restarted, cells, predictions
 
 
 def restarted(mb: float, restore_s: float | None, interruption_s: float = 5.0) -> Restarted:
     return Restarted("snapshot", "local", mb, restore_s, interruption_s, 0.5)
 
 
-def test_a_line_is_found_with_its_error() -> None:
-    line = fit([(0, 1.0), (10, 2.0), (20, 3.0)])
-    assert line is not None
-    assert (line.start_s, line.s_per_mb, line.error) == pytest.approx((1.0, 0.1, 0.0))
-    noisy = fit([(0, 1.0), (0, 1.2), (20, 3.0), (20, 3.2)])
-    assert noisy is not None
-    assert noisy.error
-    assert noisy.at(10) == pytest.approx(2.1)
+def test_a_line_is_found_with_twice_its_error() -> None:
+    found = [restarted(0, 1.0), restarted(0, 1.2), restarted(20, 3.0), restarted(20, 3.2)]
+    assert predictions(found, 1)[0][2:4] == ["0.1000 +- 0.0141", f"{1.1 + TASK_MB * 0.1:.0f}"]
 
 
 def test_one_size_has_no_line() -> None:
-    assert fit([(10, 1.0), (10, 2.0)]) is None
+    assert predictions([restarted(10, 1.0), restarted(10, 2.0)], 1)[0][2:4] == ["", ""]
 
 
 def test_a_spread_is_the_median_between_the_lowest_and_the_highest() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from nexmark.recovery.topic_table import table_of
+from nexmark.recovery.recovery_run import table_of
 
 
 def made(tmp_path: Path, query: str, rows: list[dict[str, Any]]) -> tuple[int, list[Any]]:

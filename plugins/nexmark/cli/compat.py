@@ -50,7 +50,8 @@ def compat(
 
     1 if a query is incompatible, silently wrong or could not be run; 2 for bad arguments.
     """
-    from nexmark import compatibility
+    from nexmark.compatibility.check import check, check_plans, write_corpus
+    from nexmark.compatibility.classes import Input, Side, as_json, cases_of, is_red, matrix
     from nexmark.engines import BuildError
     from nexmark_jobs.ending import UsageError
     from nexmark_jobs.generator.generator_options import generator_config
@@ -60,26 +61,26 @@ def compat(
             raise typer.BadParameter(f"--from: none is given; give a build {option.BUILD}")
         names = _queries(query, formulations, formulation, against)
         builds = _builds(str(first), second or str(first))
-        cases = compatibility.cases_of(names, builds, formulation, against)
-        old = compatibility.Side(builds[0], option.confs_of(from_conf))
-        sides = old, compatibility.Side(builds[1], option.confs_of(to_conf))
+        cases = cases_of(names, builds, formulation, against)
+        old = Side(builds[0], option.confs_of(from_conf))
+        sides = old, Side(builds[1], option.confs_of(to_conf))
         own = formulations.resolve() if formulations else None
-        chosen = compatibility.Input(events, tps, seed, own)
+        chosen = Input(events, tps, seed, own)
         generator_config(seed, tps, (), events)  # UsageError if it cannot make such events
     except (BuildError, UsageError) as error:
         option.on_stderr(f"nexmark compat: {error}")
         return 2
     if corpus is not None:
-        missing = compatibility.write_corpus(sides[0], cases, chosen, option.on_stderr, corpus)
+        missing = write_corpus(sides[0], cases, chosen, option.on_stderr, corpus)
         print(f"{corpus}: checkpoints of Spark {builds[0].version}; missing: {missing or 'none'}")
         return 1 if missing else 0
     title = " to ".join(f"Spark {x.build.version} ({x.build.id})" for x in sides)
     print(f"{title}: {events:,} events, {tps:,} per second, seed {seed}\n", flush=True)
-    check = compatibility.check_plans if plans_only else compatibility.check
-    found = check(*sides, cases, chosen, option.on_stderr, only_stateful=query is None)
-    print(compatibility.matrix(found))
-    option.write(out, compatibility.as_json(found))
-    return 1 if compatibility.is_red(found) else 0
+    run = check_plans if plans_only else check
+    found = run(*sides, cases, chosen, option.on_stderr, only_stateful=query is None)
+    print(matrix(found))
+    option.write(out, as_json(found))
+    return 1 if is_red(found) else 0
 
 
 def _queries(

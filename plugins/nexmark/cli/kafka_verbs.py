@@ -125,7 +125,7 @@ def bench(
     """
     from nexmark.config import paths
     from nexmark.kafka import broker
-    from nexmark.kafka.benchmark import CONFS, TESTS, Bench
+    from nexmark.kafka.benchmark import TESTS, Bench
     from nexmark.kafka.tools import Tools
     from nexmark.kafka.topics import KafkaCluster
     from nexmark.store import open_store
@@ -134,11 +134,11 @@ def bench(
     for test in wanted:
         if test not in TESTS:
             raise typer.BadParameter(f"--tests: no test {test!r}; known: {', '.join(TESTS)}")
-    own = None if bootstrap_servers else broker.of_benchmarks()
+    own = None if bootstrap_servers else broker.of_this_machine("bench")
     try:
         servers = own.up(3, broker.BENCH_PORT, say) if own else str(bootstrap_servers)
         mark = {OWNER_VARIABLE: own.mark} if own else {}
-        tools = Tools(servers, CONFS, mark, say)
+        tools = Tools(servers, mark, say)
         brokers_cpu_s = own.cpu_s if own else lambda: None
         one = Bench(KafkaCluster(servers), tools, brokers_cpu_s, records, runs, say)
         measured = one.run(wanted)

@@ -84,13 +84,15 @@ def _measured(
     from nexmark.evidence.experiment_evidence import HEADS, cells, remarks
     from nexmark.experiments.experiment_rows import as_json, recorded
     from nexmark.experiments.experiment_run import applications_of, check_arms, measure_experiment
-    from nexmark.experiments.local_applications import local_applications
+    from nexmark.experiments.local_applications import LocalApplications
+    from nexmark.interrupts import temporary_directory
 
     results: list[ExperimentResult] = []
     arms: list[ExperimentRow] = []
     failed: dict[str, str] = {}
     countdown = _Countdown({one.name: applications_of(one, pairs) for one in chosen})
-    with local_applications() as applications:
+    with temporary_directory("nexmark-experiment-") as work:
+        applications = LocalApplications(work)
         for one in chosen:
             try:
                 builds = _builds(one, engine)
@@ -212,28 +214,24 @@ def latency(
 
     Starts a broker and ends it. 0 if every figure can be believed, 1 if not.
     """
-    from nexmark.engines import local_environment
     from nexmark.kafka import broker
     from nexmark.kafka.jars import connector
     from nexmark.kafka.topics import KafkaCluster
     from nexmark.latency.matching import MATCHINGS
-    from nexmark.latency.paced_run import PacedRuns
+    from nexmark.latency.measuring import PacedRuns
 
     queries = _listed("--query", query, tuple(MATCHINGS))
     triggers = _listed("--trigger", trigger, _TRIGGERS)
     rates, until_behind = _rates(rate)
     _, build = option.build_of(engine, say)
     _check_real_time(queries, triggers, build.version)
-    brokers = broker.of_latencies()
+    brokers = broker.of_this_machine("latency")
     found: list[LatencyFigures] = []
     try:
         kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, say))
         with tempfile.TemporaryDirectory(prefix="nexmark-latency-") as directory:
-            work = Path(directory)
-            environment = local_environment(build.spark_home, work)
-            environment |= {OWNER_VARIABLE: brokers.mark}
-            jars = connector(build.version, say)
-            runs = PacedRuns(build, jars, kafka, environment, work, say)
+            jars, mark = connector(build.version, say), {OWNER_VARIABLE: brokers.mark}
+            runs = PacedRuns(build, jars, kafka, mark, Path(directory), say)
             for each, how in product(queries, triggers):
                 for at in rates:
                     found.append(runs.run(each, how, at, seconds, warm_up, option.confs_of(conf)))

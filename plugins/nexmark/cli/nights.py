@@ -188,7 +188,7 @@ def rollout(
     """
     from nexmark.config import load
     from nexmark.night.params import RolloutParams
-    from nexmark.rollout.beginning import rollout_of
+    from nexmark.rollout.state import rollout_of
     from nexmark.rollout.rolling import resumed, table, write_page
 
     given = {

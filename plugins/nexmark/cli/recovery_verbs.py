@@ -128,7 +128,7 @@ def recovery_damage(
     It refuses, with the class of its error; it goes on and its result is right; or it answers
     wrongly. 1 if it answered wrongly anywhere.
     """
-    from nexmark.compatibility import Input
+    from nexmark.compatibility.classes import Input
     from nexmark.compatibility.damage_run import PLACES, run_damaged
     from nexmark.errors import suggest
     from nexmark.recovery.damage import DAMAGES
@@ -186,8 +186,7 @@ def recovery_sizes(
     stand-in for remote storage. The second table has seconds per MB of a task, and what they
     predict for a state of 57 GB in 8 tasks, beside Oceanus' figures for Flink.
     """
-    from nexmark.recovery.restore_sizes import Growth, restarts
-    from nexmark.recovery.size_fit import cells, predictions
+    from nexmark.recovery.restore_sizes import Growth, cells, predictions, restarts
 
     _check_query(query)
     sizes = _sizes(grow_to)

@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,14 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import nexmark_jobs
 from nexmark.engines import Build, local_environment
 from nexmark.engines.short_runs import untimed_options
 from nexmark.errors import NexmarkError
-from nexmark.interrupts import signalled_with_parent, undisturbed
+from nexmark.interrupts import undisturbed
+from nexmark.recovery.launcher import JOBS, ProcessGroup, last_words, start
 from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
 
-_JOBS = Path(nexmark_jobs.__file__).parent
 _POLL_S = 0.2
 _SILENCE_S = 900.0
 _JAVA_OPTIONS = "-XX:+UseSerialGC"  # little data
@@ -86,7 +84,7 @@ class Application:
         more = str(self.formulations) if self.formulations else None
         written = [self._as_json(half) for half in halves]
         plan.write_text(json.dumps({"dump": self.dump, "formulations": more, "halves": written}))
-        command = [sys.executable, str(_JOBS / "run_halves.py")]
+        command = [sys.executable, str(JOBS / "run_halves.py")]
         with self._started([*command, "--plan", str(plan), "--log", str(log)]) as process:
             self._follow(process, log, say)
 
@@ -96,9 +94,7 @@ class Application:
         own = {"arguments": list(half.arguments), "confs": dict(half.confs)}
         return vars(half) | own | ({"after": None} if is_ready else {})
 
-    def _follow(
-        self, process: subprocess.Popen[bytes], log: Path, say: Callable[[str], None]
-    ) -> None:
+    def _follow(self, process: ProcessGroup, log: Path, say: Callable[[str], None]) -> None:
         """Read the log until the application has ended, or nothing has happened for too long."""
         read, running, heard = 0, None, time.monotonic()
         while True:
@@ -120,32 +116,23 @@ class Application:
             self.records[running] = {"state": "failed", "plan": {}, "reason": reason}
 
     @contextmanager
-    def _started(self, command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    def _started(self, command: list[str]) -> Iterator[ProcessGroup]:
         """The application; when the context ends, it and all that it started have ended."""
-        mark = f"{self.work}|compat"
-        with (self.work / "output").open("wb") as output:
-            process = subprocess.Popen(
-                command,
-                cwd=self.work,
-                env={**self._environment(), OWNER_VARIABLE: mark},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=signalled_with_parent(signal.SIGKILL),
-            )
-            try:
-                yield process
-            finally:
-                with undisturbed():
-                    end(owned(mark))
-                    process.wait()
+        environment = self._environment() | {OWNER_VARIABLE: f"{self.work}|compat"}
+        output = self.work / "output"
+        process = start(command, environment, output, self.work, with_parent=signal.SIGKILL)
+        try:
+            yield process
+        finally:
+            with undisturbed():
+                end(owned(environment[OWNER_VARIABLE]))
+                process.wait()
 
     def _environment(self) -> dict[str, str]:
         home, temporary = self.build.spark_home, self.work / "tmp"
         temporary.mkdir(exist_ok=True)
         libraries = home / "python" / "lib"
-        paths = [libraries / "pyspark.zip", *libraries.glob("py4j-*.zip"), _JOBS.parent]
+        paths = [libraries / "pyspark.zip", *libraries.glob("py4j-*.zip"), JOBS.parent]
         options = f"{untimed_options(home, self.build.version)} {_JAVA_OPTIONS}"
         confs = {
             **_CONFS,
@@ -160,6 +147,4 @@ class Application:
         }
 
     def _last_words(self) -> str:
-        lines = (self.work / "output").read_text(errors="replace").splitlines()
-        said = [line.strip() for line in lines if line.strip()]
-        return f"the application ended: {said[-1][-300:] if said else 'without a word'}"
+        return f"the application ended: {last_words(self.work / 'output')}"

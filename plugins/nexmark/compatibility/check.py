@@ -9,17 +9,16 @@ Steps of the same build that follow each other are one Spark application.
 
 import json
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from nexmark.compatibility.application import Application, Half
 from nexmark.compatibility.classes import Case, Compatibility, Ending, Input, Restart, Side
 from nexmark.compatibility.plans import PlanDifference, QueryPlan, carried_confs, compare, overruled
-from nexmark.interrupts import undisturbed
+from nexmark.interrupts import temporary_directory
 from nexmark_jobs.host.leases import write_whole
 
 Say = Callable[[str], None]
@@ -27,6 +26,7 @@ Records = Mapping[str, Mapping[str, Any]]
 
 _LEFT_OUT = "left out"
 _TABLE = "table"
+_PREFIX = "nexmark-compat-"
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def check(
     (`below` one of the caller's), and nothing is left on disk, and no process, however this ends.
     ApplicationError: Spark does not start.
     """
-    with _work_directory(below) as work:
+    with temporary_directory(_PREFIX, below) as work:
         sides = first, second
         forward = [_Way("forward", x, sides, (x.first, x.second), work) for x in cases]
         back = [_Way("backward", x, sides[::-1], (x.second, x.first), work) for x in cases]
@@ -136,10 +136,9 @@ def write_corpus(
     <directory>/<query>-<formulation>/kept   the checkpoint, and which input it is of
     <directory>/corpus.json                  the build, the events, what became of each query
 
-    Raises:
-        ApplicationError: Spark does not start.
+    ApplicationError: Spark does not start.
     """
-    with _work_directory() as work:
+    with temporary_directory(_PREFIX) as work:
         ways = [_Way("forward", x, (side, side), (x.first, x.first), work) for x in cases]
         for way in ways:
             way.begun.mkdir(parents=True)
@@ -165,7 +164,7 @@ def check_plans(
     only_stateful: bool = False,
 ) -> list[Compatibility]:
     """Compare the plans of each case; nothing is run. See `check`."""
-    with _work_directory() as work:
+    with temporary_directory(_PREFIX) as work:
 
         def plan(case: Case, number: int) -> Half:
             side, formulation = ((first, case.first), (second, case.second))[number]
@@ -198,29 +197,23 @@ def _run(
     say: Say,
 ) -> Records:
     """Run the halves of the steps, in as few applications as there are changes of the build."""
-    joined: list[tuple[Side, list[Half]]] = []
-    for side, halves in steps:
-        if joined and joined[-1][0].build.id == side.build.id:
-            joined[-1][1].extend(halves)
-        elif halves:
-            joined.append((side, list(halves)))
+    runs = groupby((step for step in steps if step[1]), key=lambda step: step[0].build.id)
     records: dict[str, Mapping[str, Any]] = {}
-    for number, (side, halves) in enumerate(joined, start=1):
+    for number, (_, same) in enumerate(runs, start=1):
+        sides, lists = zip(*same, strict=True)
+        build, halves = sides[0].build, [half for each in lists for half in each]
         every = {half.id for half in halves}
-        here = [
-            half
-            for half in halves
-            if half.after is None or half.after in every or records[half.after]["state"] == "done"
-        ]
-        ids = {half.id for half in here}
+        here = []
         for half in halves:
-            if half.id not in ids:
+            if half.after in every:
+                here.append(half)
+            elif half.after is None or records[half.after]["state"] == "done":
+                here.append(replace(half, after=None))
+            else:
                 records[half.id] = {"state": _LEFT_OUT, "plan": {}}
-        say(f"Spark {side.build.version}: {len(here)} halves of queries, application {number}")
-        waiting = [replace(x, after=x.after if x.after in ids else None) for x in here]
-        application = Application(
-            side.build, waiting, work / f"application-{number}", dump, events.formulations
-        )
+        say(f"Spark {build.version}: {len(here)} halves of queries, application {number}")
+        place = work / f"application-{number}"
+        application = Application(build, here, place, dump, events.formulations)
         records |= application.run(say) if here else {}
         dump = None
     return records
@@ -306,16 +299,3 @@ def compared(query: str, table: Path, events: Path) -> Restart:
         if numbers["unexpected_rows"]
         else found.failures[0],
     )
-
-
-@contextmanager
-def _work_directory(below: Path | None = None) -> Iterator[Path]:
-    """A temporary directory that is removed even if a second Ctrl-C comes."""
-    if below is not None:
-        below.mkdir(parents=True, exist_ok=True)
-    directory = Path(tempfile.mkdtemp(prefix="nexmark-compat-", dir=below))
-    try:
-        yield directory
-    finally:
-        with undisturbed():
-            shutil.rmtree(directory, ignore_errors=True)

@@ -70,11 +70,8 @@ class Input:
     @property
     def generator_arguments(self) -> list[str]:
         """The arguments of the jobs that say which events these are."""
-        return [
-            *("--events", str(self.events)),
-            *("--tps", str(self.tps)),
-            *("--seed", str(self.seed)),
-        ]
+        numbers = {"--events": self.events, "--tps": self.tps, "--seed": self.seed}
+        return [word for name, number in numbers.items() for word in (name, str(number))]
 
     @property
     def run_arguments(self) -> list[str]:
@@ -150,13 +147,7 @@ class Compatibility:
         """The class: by the outcomes; where nothing was run, by the plans."""
         outcomes = [x for x in (self.forward, self.backward) if x is not None]
         endings = {outcome.ending for outcome in outcomes}
-        by_ending = (
-            (Ending.REFUSED, Class.INCOMPATIBLE),
-            (Ending.WRONG, Class.WRONG),
-            (Ending.NOT_BEGUN, Class.UNKNOWN),
-            (Ending.NOT_ENDED, Class.UNKNOWN),
-        )
-        for ending, found in by_ending:
+        for ending, found in _BY_ENDING.items():
             if ending in endings:
                 return found
         if self.difference is None:
@@ -175,6 +166,13 @@ class Compatibility:
         return "; ".join([*said, *self.ignored])
 
 
+#: The worst first: one ending decides.
+_BY_ENDING = {
+    Ending.REFUSED: Class.INCOMPATIBLE,
+    Ending.WRONG: Class.WRONG,
+    Ending.NOT_BEGUN: Class.UNKNOWN,
+    Ending.NOT_ENDED: Class.UNKNOWN,
+}
 _BY_PLAN = {
     PlanGrade.SAME: Class.SAME,
     PlanGrade.CHANGED: Class.CHANGED,
@@ -207,8 +205,7 @@ def as_json(found: Sequence[Compatibility]) -> list[dict[str, Any]]:
 def carried(each: Compatibility) -> str:
     """The confs that the first side's checkpoint carries, in words; "-" for none."""
     plan = next((plan for plan in each.plans if plan is not None), None)
-    operators = plan.operators if plan else ()
-    names = " ".join(str(operator["name"]) for operator in operators)
+    names = " ".join(str(operator["name"]) for operator in (plan.operators if plan else ()))
     return in_words(each.confs or {}, names.lower()) or "-"
 
 

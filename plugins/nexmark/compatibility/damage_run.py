@@ -1,17 +1,18 @@
 """Runs a build on damaged checkpoints: it refuses, goes on rightly, or answers wrongly."""
 
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nexmark.compatibility import Application, Ending, Half, Input, Restart, compared
-from nexmark.compatibility.check import not_done
+from nexmark.compatibility.application import Application, Half
+from nexmark.compatibility.check import compared, not_done
+from nexmark.compatibility.classes import Ending, Input, Restart
 from nexmark.engines import Build
-from nexmark.interrupts import undisturbed
-from nexmark.recovery.damage import DamageError, damage
+from nexmark.errors import NexmarkError
+from nexmark.interrupts import temporary_directory
+from nexmark.recovery.damage import damage
 from nexmark.recovery.recovery_run import state_confs
 from nexmark.recovery.remote_storage import RemoteStorage
 
@@ -23,16 +24,23 @@ STATES = {
 }
 PLACES = ("local", "remote")
 UNDAMAGED = "(none)"
+_WAITING = Restart(Ending.NOT_BEGUN)
 
 
 @dataclass(frozen=True)
 class Damaged:
-    """The outcome of a query on a checkpoint of `state` at `place` with damage `kind`."""
+    """A query on a checkpoint of `state` at `place` with damage `kind`, and its outcome."""
 
     kind: str
     state: str
     place: str
-    restart: Restart
+    directory: Path
+    restart: Restart = _WAITING
+
+    @property
+    def id(self) -> str:
+        """The name of its second half."""
+        return f"{self.kind}, {self.state}, {self.place}"
 
     @property
     def is_wrong(self) -> bool:
@@ -45,34 +53,16 @@ class Damaged:
         return "ANSWERS WRONGLY" if self.is_wrong else str(self.restart)
 
 
-@dataclass(frozen=True)
-class _Resumed:
-    """One run to go on with a damaged copy."""
-
-    kind: str
-    state: str
-    place: str
-    directory: Path
-
-    @property
-    def id(self) -> str:
-        return f"{self.kind}, {self.state}, {self.place}"
-
-
 def run_damaged(
     build: Build, query: str, kinds: Sequence[str], events: Input, say: Callable[[str], None]
 ) -> list[Damaged]:
     """Begin the query with each state store, damage copies of its checkpoint, and go on with them.
 
     The undamaged checkpoint is among them, as the control. `local` is the file system file:, whose
-    checksum files lie beside the data; `remote` has none.
-
-    Raises:
-        DamageError: A first half could not be run, or has no state.
-        ApplicationError: Spark does not start.
+    checksum files lie beside the data; `remote` has none. NexmarkError: a first half could not be
+    run, or has no state, or Spark does not start.
     """
-    work = Path(tempfile.mkdtemp(prefix="nexmark-damage-"))
-    try:
+    with temporary_directory("nexmark-damage-") as work:
         confs = RemoteStorage(0, 100_000).confs(build, work / "fault")
         begun = [_half(state, query, events, work / _name(state)) for state in STATES]
         dumped = work / "events"
@@ -80,39 +70,36 @@ def run_damaged(
         told = Application(build, begun, work / "first", dump, confs=confs).run(say)
         for half in begun:
             if told[half.id]["state"] != "done":
-                raise DamageError(f"damage: {half.id}: {told[half.id].get('reason')}")
+                raise NexmarkError(f"damage: {half.id}: {told[half.id].get('reason')}")
         runs = _damaged(kinds, work)
         halves = [_half(run.state, query, events, run.directory, run) for run in runs]
         records = Application(build, halves, work / "second", confs=confs).run(say)
         return [
-            Damaged(run.kind, run.state, run.place, _outcome(run, records, query, dumped, work))
+            replace(run, restart=_outcome(records[run.id], query, run.directory, dumped))
             for run in runs
         ]
-    finally:
-        with undisturbed():
-            shutil.rmtree(work, ignore_errors=True)
 
 
 def _name(state: str) -> str:
     return state.replace(" ", "-")
 
 
-def _damaged(kinds: Sequence[str], work: Path) -> list[_Resumed]:
-    runs: list[_Resumed] = []
+def _damaged(kinds: Sequence[str], work: Path) -> list[Damaged]:
+    runs: list[Damaged] = []
     for state in STATES:
         for kind in (UNDAMAGED, *kinds):
             for place in PLACES:
                 target = work / "damaged" / f"{len(runs)}"
                 shutil.copytree(work / _name(state), target)
                 if kind == UNDAMAGED or damage(kind, target / "kept" / "checkpoint"):
-                    runs.append(_Resumed(kind, state, place, target))
+                    runs.append(Damaged(kind, state, place, target))
                 else:
                     shutil.rmtree(target)
     return runs
 
 
 def _half(
-    state: str, query: str, events: Input, directory: Path, run: _Resumed | None = None
+    state: str, query: str, events: Input, directory: Path, run: Damaged | None = None
 ) -> Half:
     """The first half of the query, or the second one in a damaged copy."""
     kept = f"{directory}/kept"
@@ -131,10 +118,7 @@ def _half(
     return Half(run.id if run else f"first half, {state}", arguments, confs)
 
 
-def _outcome(
-    run: _Resumed, records: Mapping[str, Mapping[str, Any]], query: str, events: Path, work: Path
-) -> Restart:
-    record = records[run.id]
+def _outcome(record: Mapping[str, Any], query: str, directory: Path, events: Path) -> Restart:
     if record["state"] == "done":
-        return compared(query, run.directory / "table", events)
-    return not_done(record, work)
+        return compared(query, directory / "table", events)
+    return not_done(record, events.parent)

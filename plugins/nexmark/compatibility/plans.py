@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +70,16 @@ def compare(first: QueryPlan, second: QueryPlan, *, same_build: bool) -> PlanDif
     return PlanDifference(worst, tuple(reason for change, reason in found if change == worst))
 
 
+#: The parts of a stateful operator: how bad another one is, and how it is called.
+_PARTS = {
+    "key_types": (PlanGrade.STATE, "types of the keys of"),
+    "value_types": (PlanGrade.STATE, "types of the values of"),
+    "keys": (PlanGrade.FUNCTIONS, "keys of"),
+    "functions": (PlanGrade.FUNCTIONS, "functions of"),
+    "inputs": (PlanGrade.FUNCTIONS, "input of"),
+}
+
+
 def _differences(
     first: QueryPlan, second: QueryPlan, *, same_build: bool
 ) -> Iterator[tuple[PlanGrade, str]]:
@@ -82,7 +91,10 @@ def _differences(
         yield PlanGrade.STATE, f"sources: {first.sources} -> {second.sources}"
     else:
         for one, other in zip(first.operators, second.operators, strict=True):
-            yield from _operator_differences(one, other)
+            for part, (grade, called) in _PARTS.items():
+                if one[part] != other[part]:
+                    change = _changed(one[part], other[part])
+                    yield grade, f"{called} the {one['name']}: {change}"
     if first.shape != second.shape:
         moved = f"exchanges: {first.exchanges} -> {second.exchanges}"
         same = first.exchanges == second.exchanges
@@ -91,31 +103,12 @@ def _differences(
         yield PlanGrade.CHANGED, "an expression differs"
 
 
-def _operator_differences(
-    one: Mapping[str, Any], other: Mapping[str, Any]
-) -> Iterator[tuple[PlanGrade, str]]:
-    name = one["name"]
-    for part, called in (
-        ("key_types", "types of the keys"),
-        ("value_types", "types of the values"),
-    ):
-        if one[part] != other[part]:
-            yield PlanGrade.STATE, f"{called} of the {name}: {_changed(one[part], other[part])}"
-    for part, called in (
-        ("keys", "keys of the"),
-        ("functions", "functions of the"),
-        ("inputs", "input of the"),
-    ):
-        if one[part] != other[part]:
-            yield PlanGrade.FUNCTIONS, f"{called} {name}: {_changed(one[part], other[part])}"
-
-
 def _changed(one: Sequence[str], other: Sequence[str]) -> str:
     """The elements that differ: those gone and those new, or, if there are none, those moved."""
     gone = [x for x in one if x not in other]
     new = [x for x in other if x not in one]
     if not gone and not new and len(one) == len(other):
-        pairs = [(x, y) for x, y in zip_longest(one, other) if x != y]
+        pairs = [(x, y) for x, y in zip(one, other, strict=True) if x != y]
         gone, new = [x for x, _ in pairs], [y for _, y in pairs]
     if not gone and not new:
         return f"{len(one)} -> {len(other)}"
@@ -129,36 +122,35 @@ def _listed(elements: Sequence[str]) -> str:
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _PARTITIONS = "spark.sql.shuffle.partitions"
+_OF_ALL = {
+    "spark.sql.streaming.stateStore.encodingFormat": "encoding",
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "checkpoint format",
+}
 _FORMATS = {
     "spark.sql.streaming.aggregation.stateFormatVersion": "aggregation format",
     "spark.sql.streaming.join.stateFormatVersion": "join format",
-    "spark.sql.streaming.stateStore.encodingFormat": "encoding",
-    "spark.sql.streaming.stateStore.checkpointFormatVersion": "checkpoint format",
+    **_OF_ALL,
 }
 _USUAL = "unsaferow"
 
 
 def carried_confs(checkpoint: Path) -> dict[str, str]:
     """The confs in the offset log of a checkpoint; empty if no batch was begun."""
-    offsets = sorted(
-        (path for path in (checkpoint / "offsets").glob("*") if path.name.isdigit()),
-        key=lambda path: int(path.name),
-    )
-    if not offsets:
+    batches = [path for path in (checkpoint / "offsets").glob("*") if path.name.isdigit()]
+    if not batches:
         return {}
-    lines = offsets[0].read_text(encoding="utf-8").splitlines()
+    lines = min(batches, key=lambda path: int(path.name)).read_text(encoding="utf-8").splitlines()
     found: dict[str, str] = json.loads(lines[1]).get("conf", {})  # the first line is a version
     return found
 
 
 def in_words(confs: Mapping[str, str], operators: str) -> str:
     """Provider, partitions, and the formats that matter to `operators`, the names of them."""
-    formats = {key: name for key, name in _FORMATS.items() if confs.get(key) not in (None, _USUAL)}
     provider = confs.get(_PROVIDER, "").rsplit(".", 1)[-1].removesuffix("StateStoreProvider")
     said = [provider, f"partitions {confs[_PARTITIONS]}" if _PARTITIONS in confs else ""]
-    for key, name in formats.items():
-        is_of_all = name in ("encoding", "checkpoint format")
-        if is_of_all or name.removesuffix(" format") in operators:
+    for key, name in _FORMATS.items():
+        matters = key in _OF_ALL or name.removesuffix(" format") in operators
+        if matters and confs.get(key) not in (None, _USUAL):
             said.append(f"{name} {confs[key]}")
     return ", ".join(filter(None, said))
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from nexmark.compatibility.check import check
+from nexmark.compatibility.classes import Compatibility, Input, Side, cases_of
 from nexmark.engines import Build
 from nexmark.model import grouped
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.private_confs import profile_confs, split
 from nexmark_jobs.redaction import is_secret
-
-if TYPE_CHECKING:
-    from nexmark.compatibility import Compatibility, Side
 
 _OF_QUERIES = "spark.sql."
 
@@ -32,8 +30,6 @@ class Upgrade:
 
     def check(self, night: Night, say: Callable[[str], None]) -> list[Compatibility]:
         """Go on with the candidate where the baseline stopped, and back; ApplicationError."""
-        from nexmark.compatibility import Input, cases_of, check
-
         size = night.compatibility
         assert size is not None
         first = self._side(night, self.baseline, {})
@@ -50,8 +46,6 @@ class Upgrade:
 
     def _side(self, night: Night, deployment: Deployment, own: Mapping[str, str]) -> Side:
         """A build with the confs that its queries have in this night."""
-        from nexmark.compatibility import Side
-
         given, _ = split(
             {
                 **profile_confs(night.conf_profile),

@@ -44,6 +44,11 @@ class ArmRun:
     measurement: Measurement
     observed: Observed
 
+    def __str__(self) -> str:
+        """Return its figures, as progress."""
+        one = self.measurement
+        return f"{one.cpu_s_per_mevent:.1f} CPU-s per million events, {one.wall_s:.1f} s"
+
     def over_application(self) -> ArmRun:
         """The same run with the CPU time of its whole life: where there is no steady state."""
         cpu = self.measurement.cpu_s_per_mevent_application
@@ -67,15 +72,7 @@ def quick(experiment: Experiment) -> Experiment:
 
 @dataclass(frozen=True)
 class Trial:
-    """One query of an experiment at one size: what all its applications have in common.
-
-    Attributes:
-        experiment: the entry.
-        query: one of its queries.
-        size: events per micro-batch.
-        builds: the build of each arm.
-        applications: what runs them.
-    """
+    """One query of an experiment at one size (events per micro-batch); `builds` is by arm."""
 
     experiment: Experiment
     query: str

@@ -25,11 +25,7 @@ def records_of(result: ExperimentResult) -> list[ExperimentRow]:
 
 
 def keep(result: ExperimentResult, run: str, directory: Path) -> tuple[ExperimentEvidence, Path]:
-    """Record a result in the store, and write its page and its evidence into a directory.
-
-    Returns:
-        The view model of the page, and the page.
-    """
+    """Record a result, write its page and its evidence; returns the page's view model, the page."""
     found = recorded(result, run, paths.database_url())
     directory.mkdir(parents=True, exist_ok=True)
     write_text(directory / "experiment.json", rendering.as_json(found) + "\n")
@@ -98,30 +94,26 @@ def _told(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> list[
 def _crossing(one: Crossing) -> str:
     low, high = one.between
     way = "pays above" if one.pays_above else "pays below"
+    about = int(float(f"{one.size:.1e}"))  # an interpolation has no more than two digits
     doubt = f"; not certain: an interval includes 0, or there are fewer than {MIN_PAIRS} pairs"
     sure = "" if one.is_certain else doubt
-    return f"{way} about {_rounded(one.size):,} rows a batch (between {low:,} and {high:,}{sure})"
-
-
-def _rounded(size: float) -> int:
-    """Two digits: an interpolation has no more."""
-    return int(float(f"{size:.1e}"))
+    return f"{way} about {about:,} rows a batch (between {low:,} and {high:,}{sure})"
 
 
 def as_json(results: Sequence[ExperimentResult]) -> dict[str, Any]:
     """Everything that was found, plain."""
-    return {"experiments": [_plain(result) for result in results]}
-
-
-def _plain(result: ExperimentResult) -> dict[str, Any]:
-    entry = result.experiment
     return {
-        "name": entry.name,
-        "question": entry.question,
-        "text": entry.text.model_dump() if entry.text else None,
-        "spark_versions": dict(result.spark_versions),
-        "pairs": result.pairs,
-        "is_right": result.is_right,
-        "trials": [asdict(trial) | {"is_right": trial.is_right} for trial in result.trials],
-        "crossings": [asdict(one) for one in result.crossings],
+        "experiments": [
+            {
+                "name": each.experiment.name,
+                "question": each.experiment.question,
+                "text": each.experiment.text.model_dump() if each.experiment.text else None,
+                "spark_versions": dict(each.spark_versions),
+                "pairs": each.pairs,
+                "is_right": each.is_right,
+                "trials": [asdict(trial) | {"is_right": trial.is_right} for trial in each.trials],
+                "crossings": [asdict(one) for one in each.crossings],
+            }
+            for each in results
+        ]
     }

@@ -62,7 +62,7 @@ def measure_experiment(
                 problems[arm] = str(error)
                 say(f"{trial.name}: {arm}: failed: {error}{tick()}")
                 continue
-            say(f"{trial.name}: pair {pair} of {pairs}, {arm}: {_figure(runs[-1])}{tick()}")
+            say(f"{trial.name}: pair {pair} of {pairs}, {arm}: {runs[-1]}{tick()}")
         results.append(judge(trial, runs, problems, say))
     return result_of(experiment, builds, pairs, results)
 
@@ -153,8 +153,3 @@ def _against_reference(trial: Trial, arm: str, runs: list[ArmRun], query: Query)
         return f"WRONG: the timed runs of {arm} put out other rows than the run that was compared"
     proven.add((trial.key, digest))
     return ""
-
-
-def _figure(run: ArmRun) -> str:
-    one = run.measurement
-    return f"{one.cpu_s_per_mevent:.1f} CPU-s per million events, {one.wall_s:.1f} s"

@@ -185,23 +185,16 @@ def crossings(results: Sequence[TrialResult]) -> list[Crossing]:
     """Where gains turn round between two sizes that follow each other."""
     gains: dict[tuple[str, str], list[tuple[int, Gain]]] = {}
     for result in sorted(results, key=lambda x: x.size):
-        for arm in result.arms:
-            if arm.gain is not None:
-                gains.setdefault((result.query, arm.arm), []).append((result.size, arm.gain))
-    return [
-        Crossing(*key, _between(low, high), (low[0], high[0]), _both(low, high), high[1].share > 0)
-        for key, row in gains.items()
-        for low, high in pairwise(row)
-        if (low[1].share > 0) != (high[1].share > 0)
-    ]
-
-
-def _both(low: tuple[int, Gain], high: tuple[int, Gain]) -> bool:
-    return low[1].is_certain and high[1].is_certain
-
-
-def _between(low: tuple[int, Gain], high: tuple[int, Gain]) -> float:
-    """The size at which the line between two gains, as logarithms of ratios, is at nothing."""
-    ends = [math.log1p(-gain.share) for _, gain in (low, high)]
-    share = ends[0] / (ends[0] - ends[1])
-    return float(low[0] * (high[0] / low[0]) ** share)
+        for each in result.arms:
+            if each.gain is not None:
+                gains.setdefault((result.query, each.arm), []).append((result.size, each.gain))
+    found = []
+    for (query, arm), row in gains.items():
+        for (small, low), (big, high) in pairwise(row):
+            if (low.share > 0) != (high.share > 0):
+                # where the line between both gains, as logarithms of ratios, is 0
+                ends = [math.log1p(-gain.share) for gain in (low, high)]
+                size = small * (big / small) ** (ends[0] / (ends[0] - ends[1]))
+                sure = low.is_certain and high.is_certain
+                found.append(Crossing(query, arm, size, (small, big), sure, high.share > 0))
+    return found

@@ -7,23 +7,20 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import nexmark_jobs
 from nexmark.engines import Build, local_environment
 from nexmark.engines.short_runs import untimed_options
 from nexmark.errors import NexmarkError
-from nexmark.interrupts import signalled_with_parent, undisturbed
+from nexmark.interrupts import undisturbed
+from nexmark.recovery.launcher import JOBS, ProcessGroup, last_words, start, submitted
 from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
 
-SAMPLES, RESULT, EVENT_LOG, LOG = "samples.jsonl", "result.json", "events", "log.txt"
+SAMPLES, RESULT, EVENT_LOG = "samples.jsonl", "result.json", "events"
 
-_JOBS = Path(nexmark_jobs.__file__).parent
 _INTERVAL_S = 0.2
 _RUN_S = 3600.0
 _SAMPLER_S = 30.0
@@ -44,11 +41,9 @@ class ExperimentError(NexmarkError):
 
 @dataclass(frozen=True)
 class LocalApplications:
-    """Runs programs of `nexmark_jobs` below a directory of their own.
+    """Runs programs of `nexmark_jobs`, which write below `work`.
 
-    Attributes:
-        work: everything that an application writes is in here.
-        proven: keys of trials with digests of rows that equal the reference.
+    `proven`: keys of trials with digests of rows that equal the reference.
     """
 
     work: Path
@@ -69,16 +64,11 @@ class LocalApplications:
         name: str,
         sampled: bool = False,
     ) -> Path:
-        """Run a program to its end.
+        """Run a program to its end; returns the directory of the application.
 
         With `sampled`, its samples and event log are beside its result, which it is to write to
         RESULT; otherwise its time does not count, and its JVM starts as quickly as it can.
-
-        Returns:
-            The directory of the application.
-
-        Raises:
-            ExperimentError: It failed; with its last words.
+        ExperimentError: it failed; with its last words.
         """
         place, scratch = self.work / name, self.work / "tmp"
         shutil.rmtree(place, ignore_errors=True)  # of a try before this one
@@ -90,16 +80,16 @@ class LocalApplications:
         own[_JAVA_OPTIONS] = " ".join(filter(None, options))
         if sampled:
             own |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file:{place}/events"}
-        command = [
-            str(build.spark_home / "bin" / "spark-submit"),
-            *(word for pair in own.items() for word in ("--conf", "=".join(pair))),
-            *(str(_JOBS / program), *arguments),
-        ]
-        environment = local_environment(build.spark_home, scratch)
+        command = submitted(build.spark_home, program, arguments, own)
+        log = place / "log.txt"
         try:
             if sampled:
                 self._start_sampler(place)
-            self._to_end(command, environment, place, name)
+            process = self._started(command, local_environment(build.spark_home, scratch), log)
+            if process.wait(_RUN_S) != 0:
+                raise ExperimentError(f"{name}: {last_words(log)}")
+        except subprocess.TimeoutExpired:
+            raise ExperimentError(f"{name}: no end after {_RUN_S:.0f} s") from None
         finally:
             with undisturbed():
                 end(owned(self._mark))
@@ -108,65 +98,21 @@ class LocalApplications:
 
     def _start_sampler(self, place: Path) -> None:
         """Start the sampler; it runs when this returns."""
-        ready = place / "sampler.pid"
-        process = self._started(
-            [
-                *(sys.executable, str(_JOBS / "cpu_sampler.py"), "--out", str(place / SAMPLES)),
-                *("--pid-file", str(ready), "--interval", str(_INTERVAL_S)),
-                *("--max-seconds", str(_RUN_S)),
-            ],
-            dict(os.environ),
-            place / "sampler.txt",
-        )
+        ready, log = place / "sampler.pid", place / "sampler.txt"
+        command = [
+            *(sys.executable, str(JOBS / "cpu_sampler.py"), "--out", str(place / SAMPLES)),
+            *("--pid-file", str(ready), "--interval", str(_INTERVAL_S)),
+            *("--max-seconds", str(_RUN_S)),
+        ]
+        process = self._started(command, os.environ, log)
         deadline = time.monotonic() + _SAMPLER_S
         while not ready.exists():
             if process.poll() is not None or time.monotonic() > deadline:
-                raise ExperimentError(f"experiment: no CPU sampler: {_last(place / 'sampler.txt')}")
+                raise ExperimentError(f"experiment: no CPU sampler: {last_words(log)}")
             time.sleep(_POLL_S)
 
-    def _to_end(
-        self, command: list[str], environment: dict[str, str], place: Path, name: str
-    ) -> None:
-        process = self._started(command, environment, place / LOG)
-        try:
-            code = process.wait(_RUN_S)
-        except subprocess.TimeoutExpired:
-            raise ExperimentError(f"{name}: no end after {_RUN_S:.0f} s") from None
-        if code != 0:
-            raise ExperimentError(f"{name}: {_last(place / LOG)}")
-
     def _started(
-        self, command: list[str], environment: dict[str, str], log: Path
-    ) -> subprocess.Popen[bytes]:
-        with log.open("wb") as output:
-            return subprocess.Popen(
-                command,
-                cwd=self.work,
-                env={**environment, OWNER_VARIABLE: self._mark},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=signalled_with_parent(signal.SIGTERM),
-            )
-
-
-@contextmanager
-def local_applications(directory: Path | None = None) -> Iterator[LocalApplications]:
-    """Applications in `directory`, or in a temporary one; nothing of that is left behind."""
-    if directory is not None:
-        yield LocalApplications(directory)
-        return
-    work = Path(tempfile.mkdtemp(prefix="nexmark-experiment-"))
-    try:
-        yield LocalApplications(work)
-    finally:
-        with undisturbed():
-            shutil.rmtree(work, ignore_errors=True)
-
-
-def _last(log: Path) -> str:
-    """The last words of a process."""
-    lines = [x.strip() for x in log.read_text(errors="replace").splitlines() if x.strip()]
-    told = [x.partition(": error: ")[2] for x in lines if ".py: error: " in x]
-    return (told or lines or ["it ended without a word"])[-1][-400:]
+        self, command: list[str], environment: Mapping[str, str], log: Path
+    ) -> ProcessGroup:
+        marked = {**environment, OWNER_VARIABLE: self._mark}
+        return start(command, marked, log, self.work, with_parent=signal.SIGTERM)

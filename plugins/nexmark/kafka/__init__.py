@@ -5,7 +5,3 @@ from nexmark.errors import NexmarkError
 
 class KafkaError(NexmarkError):
     """A problem with Kafka, its jars or a topic, and the remedy, in one line."""
-
-
-class TopicExistsError(KafkaError):
-    """A topic is to be made, and there is one of its name."""

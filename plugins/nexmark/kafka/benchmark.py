@@ -8,7 +8,7 @@ machine; the ratios between the tests are what carries over, so these are printe
 import contextlib
 import statistics
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,9 +16,6 @@ from nexmark.kafka import KafkaError
 from nexmark.kafka.tools import Latencies, Throughput, Tools, children_cpu_s
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.model import Spread
-
-CONFS: Mapping[str, str] = {"buffer.memory": "67108864", "batch.size": "8196"}
-"""The producers' confs in every test; the text's."""
 
 PARTITIONS = 6
 RECORD_BYTES = 100
@@ -129,7 +126,7 @@ class Bench:
             return self._growing(test)
         if test.id == "K10":
             return [self._end_to_end(test)]
-        return [self._measured(test.id, test.what, partial(self._rate, test))]
+        return [self._measured(test.id, partial(self._rate, test))]
 
     def _rate(self, test: BrokerTest) -> Throughput:
         acks = "all" if test.id == "K3" else "1"
@@ -173,14 +170,14 @@ class Bench:
         """The first and the last fifth of what is written to one topic."""
         with self._topic(test.replicas) as topic:
             parts = [
-                self._measured(f"K5 part {x}", test.what, partial(self._written, topic), once=True)
+                self._measured(
+                    f"K5 part {x}",
+                    partial(self._together, partial(self._producer, topic, "1"), 1),
+                    once=True,
+                )
                 for x in range(1, _PARTS + 1)
             ]
         return [replace(parts[0], id="K5 first"), replace(parts[-1], id="K5")]
-
-    def _written(self, topic: str) -> Throughput:
-        with self._producer(topic, "1") as written:
-            return written()
 
     def _sized(self, size: int) -> BenchRow:
         """As many bytes in records of another size."""
@@ -193,7 +190,7 @@ class Bench:
             ):
                 return rate()
 
-        return self._measured(f"K9 {size:,} B", TESTS["K9"].what, written)
+        return self._measured(f"K9 {size:,} B", written)
 
     def _end_to_end(self, test: BrokerTest) -> BenchRow:
         found: list[Latencies] = []
@@ -203,7 +200,7 @@ class Bench:
                 found.append(self.tools.latencies(topic, _LATENCY_RECORDS, RECORD_BYTES, "all"))
             return Throughput(0, 0)
 
-        row = self._measured(test.id, test.what, measured)
+        row = self._measured(test.id, measured)
         middle = (
             round(statistics.median(getattr(x, name) for x in found[1:]))
             for name in ("p50", "p99", "p999")
@@ -211,26 +208,24 @@ class Bench:
         return replace(row, records=None, megabytes=None, latencies=Latencies(*middle))
 
     def _measured(
-        self, name: str, what: str, run: Callable[[], Throughput], *, once: bool = False
+        self, name: str, run: Callable[[], Throughput], *, once: bool = False
     ) -> BenchRow:
         """The runs of a test; the first one, cold, is dropped, unless it can only run `once`."""
-        rates, clients, brokers = [], [], []
+        what = TESTS[name.split()[0]].what
+        measured = []
         for number in range(1 if once else self.runs + 1):
             self.say(f"{name}: {what}{'' if once or number else ', not counted'}")
-            before = (children_cpu_s(), self.brokers_cpu_s())
+            clients, brokers = children_cpu_s(), self.brokers_cpu_s() or 0.0
             rate = run()
-            after = (children_cpu_s(), self.brokers_cpu_s())
-            if number or once:
-                rates.append(rate)
-                clients.append(after[0] - before[0])
-                if after[1] is not None and before[1] is not None:
-                    brokers.append(after[1] - before[1])
+            brokers = (self.brokers_cpu_s() or 0.0) - brokers
+            measured.append((rate, children_cpu_s() - clients, brokers))
+        rates, of_clients, of_brokers = zip(*measured[0 if once else 1 :], strict=True)
         return BenchRow(
             name,
             Spread.of([rate.records for rate in rates]),
             statistics.median(rate.megabytes for rate in rates),
-            statistics.median(clients),
-            statistics.median(brokers) if brokers else None,
+            statistics.median(of_clients),
+            None if self.brokers_cpu_s() is None else statistics.median(of_brokers),
         )
 
     @contextlib.contextmanager

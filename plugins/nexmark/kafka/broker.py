@@ -29,7 +29,14 @@ from nexmark.kafka.topics import KafkaCluster
 from nexmark_jobs.host import processes
 from nexmark_jobs.host.leases import locked
 from nexmark_jobs.host.ports import LOOPBACK, is_free, listener
-from nexmark_jobs.host.processes import Process, owned, owner_mark, start_detached
+from nexmark_jobs.host.processes import (
+    Process,
+    owned,
+    owner_mark,
+    start_detached,
+    stat_fields,
+    text_of,
+)
 
 #: The port of the first broker; its controller has the next one, the second broker the one after.
 PORT = 19092
@@ -199,7 +206,9 @@ class LocalBrokers:
             running = self._processes()
             if len(running) < count:
                 class_path = ":".join(map(str, jars(BROKER, say)))
-                _check_machine(self.directory, [x for x in brokers if x.number not in running])
+                missing = [x for x in brokers if x.number not in running]
+                if problem := _problem(self.directory, missing):
+                    raise KafkaError(problem)
                 try:
                     self._start(brokers, running, class_path)
                 except BaseException:
@@ -221,26 +230,29 @@ class LocalBrokers:
 
     def cpu_s(self) -> float:
         """Processor time that the brokers which run have used so far, in seconds."""
-        return sum(map(_cpu_s, self._processes().values()))
+        fields = (stat_fields(process.pid) or [] for process in self._processes().values())
+        user_and_system = (int(ticks) for each in fields for ticks in each[11:13])
+        return sum(user_and_system) / os.sysconf("SC_CLK_TCK")
 
     def problems(self, count: int, port: int) -> list[str]:
         """Return the reasons why brokers cannot start here, a line each."""
         running = self._processes()
         brokers = brokers_at((LOOPBACK,) * count, port)
         wanted = [each for each in brokers if each.number not in running]
-        try:
-            _check_machine(self.directory, wanted)
-        except KafkaError as error:
-            return [str(error)]
-        return []
+        return [*filter(None, [_problem(self.directory, wanted)])]
 
     def _files(self, broker: Broker) -> Path:
         return self.directory / f"broker-{broker.number}"
 
     def _processes(self) -> dict[int, Process]:
         """The brokers that run, by number."""
-        numbers = {process: _number(process) for process in owned(self.mark)}
-        return {number: process for process, number in numbers.items() if number}
+        words = {each: _proc(each, "cmdline").split("\0") for each in owned(self.mark)}
+        return {
+            int(word.removeprefix(_NUMBER)): process
+            for process, command in words.items()
+            for word in command
+            if word.startswith(_NUMBER)
+        }
 
     def _stored(self) -> list[Broker]:
         """The brokers whose files are there, as their configuration has them."""
@@ -249,12 +261,13 @@ class LocalBrokers:
 
     def _status(self, broker: Broker, process: Process | None) -> BrokerStatus:
         files = self._files(broker)
+        pages = _proc(process, "statm").split()[1:2] if process else []
         alone = KafkaCluster(f"{LOOPBACK}:{broker.port}", time_out_s=5)
         return BrokerStatus(
             broker,
             process,
             answers=process is not None and broker.number in alone.brokers(),
-            resident=_resident(process) if process else 0,
+            resident=sum(map(int, pages)) * os.sysconf("SC_PAGE_SIZE"),
             stored=sum(x.stat().st_blocks * 512 for x in files.rglob("*") if x.is_file()),
             log=files / "server.log",
         )
@@ -277,7 +290,10 @@ class LocalBrokers:
         for broker in brokers:
             if broker.number not in running:
                 self._prepare(broker, common, class_path)
-                started[broker] = self._start_one(broker, class_path)
+                files = self._files(broker)
+                command = broker.command(files, class_path)
+                log = files / "console.log"
+                started[broker] = start_detached(command, os.environ, self.mark, log)
         deadline = time.monotonic() + _READY_S
         kafka = KafkaCluster(servers(brokers), time_out_s=2)
         while kafka.brokers() != {broker.number for broker in brokers}:
@@ -305,12 +321,6 @@ class LocalBrokers:
             said = " ".join((run.stderr or run.stdout).split())[-300:]
             raise KafkaError(f"kafka: storage of broker {broker.number} cannot be made: {said}")
 
-    def _start_one(self, broker: Broker, class_path: str) -> Process:
-        """Start the process of a broker; it is not ready yet."""
-        files = self._files(broker)
-        command = broker.command(files, class_path)
-        return start_detached(command, os.environ, self.mark, files / "console.log")
-
     def _last_words(self, broker: Broker) -> str:
         """The last lines of a broker's logs, as one."""
         files = self._files(broker)
@@ -328,30 +338,22 @@ class LocalBrokers:
         return [f"{process['pid']} {process['command']}" for process in answer["ended"]]
 
 
-def of_this_machine() -> LocalBrokers:
-    """The brokers that `nexmark kafka` starts."""
-    return LocalBrokers(paths.home() / "kafka", owner_mark(paths.home(), "kafka brokers"))
+def of_this_machine(purpose: str = "") -> LocalBrokers:
+    """The brokers that `nexmark kafka` starts; with a purpose (bench, latency), others beside."""
+    mark = owner_mark(paths.home(), f"kafka {purpose or 'brokers'}")
+    return LocalBrokers(paths.home() / "kafka" / purpose, mark)
 
 
-def of_benchmarks() -> LocalBrokers:
-    """The brokers that `nexmark kafka bench` starts."""
-    return LocalBrokers(paths.home() / "kafka/bench", owner_mark(paths.home(), "kafka bench"))
-
-
-def of_latencies() -> LocalBrokers:
-    """The broker that `nexmark latency` starts."""
-    return LocalBrokers(paths.home() / "kafka/latency", owner_mark(paths.home(), "kafka latency"))
-
-
-def _check_machine(directory: Path, brokers: list[Broker]) -> None:
-    """KafkaError if these brokers cannot run here."""
+def _problem(directory: Path, brokers: list[Broker]) -> str:
+    """Why these brokers cannot run here, or ''."""
     if problem := java_problem() or disk_problem(directory, _LEAST_BYTES):
-        raise KafkaError(f"kafka: {problem}")
+        return f"kafka: {problem}"
     for port in (port for broker in brokers for port in (broker.port, broker.port + 1)):
         if not is_free(port):
             holder = listener(port)
             who = f"process {holder.pid} ({holder.command})" if holder else "another process"
-            raise KafkaError(f"kafka: port {port} is taken by {who}; end it, or take another port")
+            return f"kafka: port {port} is taken by {who}; end it, or take another port"
+    return ""
 
 
 def _counted(brokers: list[Broker]) -> str:
@@ -364,16 +366,7 @@ def _log_option(files: Path) -> str:
 
 def _proc(process: Process, file: str) -> str:
     """What the kernel says of a process; "" if it has ended meanwhile."""
-    try:
-        return Path(f"/proc/{process.pid}/{file}").read_text()
-    except OSError:
-        return ""
-
-
-def _number(process: Process) -> int | None:
-    """The number of the broker that a process is."""
-    words = _proc(process, "cmdline").split("\0")
-    return next((int(x.removeprefix(_NUMBER)) for x in words if x.startswith(_NUMBER)), None)
+    return text_of(f"/proc/{process.pid}/{file}") or ""
 
 
 def _read(file: Path, count: int) -> Broker:
@@ -382,12 +375,3 @@ def _read(file: Path, count: int) -> Broker:
     number = int(settings["node.id"])
     port = int(settings["advertised.listeners"].rsplit(":", 1)[1])
     return Broker(number, (LOOPBACK,) * count, port - 2 * (number - 1))
-
-
-def _cpu_s(process: Process) -> float:
-    user_and_system = _proc(process, "stat").rpartition(")")[2].split()[11:13]
-    return sum(map(int, user_and_system)) / os.sysconf("SC_CLK_TCK")
-
-
-def _resident(process: Process) -> int:
-    return sum(map(int, _proc(process, "statm").split()[1:2])) * os.sysconf("SC_PAGE_SIZE")

@@ -16,7 +16,7 @@ from typing import Any
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, Producer
 
-from nexmark.kafka import KafkaError, TopicExistsError
+from nexmark.kafka import KafkaError
 from nexmark.kafka.topics import KafkaCluster
 
 PARTITIONS = 8
@@ -71,14 +71,13 @@ def fill(
     KafkaError: the events cannot be read, the topic is there, or not every event has reached it.
     """
     files = event_files(events)
-    if replace and topic in kafka.names():
+    if topic in kafka.names():
+        if not replace:
+            raise KafkaError(
+                f"kafka: there is a topic {topic} already; take another name, or --replace it"
+            )
         kafka.delete(topic)
-    try:
-        kafka.create(topic, partitions)
-    except TopicExistsError:
-        raise KafkaError(
-            f"kafka: there is a topic {topic} already; take another name, or --replace it"
-        ) from None
+    kafka.create(topic, partitions)
     try:
         wall, cpu = time.monotonic(), time.process_time()
         lines = islice(_lines(files), limit)

@@ -162,8 +162,9 @@ def _ivy(wanted: Sequence[Jar], target: Path) -> str:
     target.mkdir(parents=True)
     module = target / "ivy.xml"
     write_whole(module, _module(wanted))
+    ivy = [path for name in ("ivy", "commons-cli") for path in pyspark_jars().glob(f"{name}-*.jar")]
     command = [
-        *(str(java_program("java")), "-cp", ":".join(map(str, _ivy_jars()))),
+        *(str(java_program("java")), "-cp", ":".join(map(str, ivy))),
         *("org.apache.ivy.Main", "-warn", "-ivy", str(module), "-cache", str(cache)),
         *("-types", "jar", "bundle", "-retrieve", f"{target}/[artifact]-[revision].[ext]"),
     ]
@@ -183,11 +184,6 @@ def pyspark_jars() -> Path:
     """The directory of the jars of the installed PySpark."""
     found = find_spec("pyspark")
     return Path((found.origin if found else None) or "pyspark").parent / "jars"
-
-
-def _ivy_jars() -> list[Path]:
-    """Ivy and what its command line needs, out of PySpark's jars."""
-    return [*pyspark_jars().glob("ivy-*.jar"), *pyspark_jars().glob("commons-cli-*.jar")]
 
 
 def _module(wanted: Sequence[Jar]) -> str:

@@ -13,14 +13,16 @@ from nexmark.engines.prerequisites import java_program
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
 
+CONFS: Mapping[str, str] = {"buffer.memory": "67108864", "batch.size": "8196"}
+"""The producers' confs in every test; the text's."""
+
 _PACKAGE = "org.apache.kafka.tools"
 _HEAP = "-Xmx256m"
 _TIMEOUT_S = 900
 _SENT = re.compile(
-    r"(?P<records>\d+)(?: steady state)? records sent, (?P<rate>[0-9.]+) records/sec "
-    r"\((?P<mb>[0-9.]+) MB/sec\)"
+    r"\d+(?: steady state)? records sent, ([0-9.]+) records/sec \(([0-9.]+) MB/sec\)"
 )
-_PERCENTILES = re.compile(r"50th = (?P<p50>\d+), 99th = (?P<p99>\d+), 99\.9th = (?P<p999>\d+)")
+_PERCENTILES = re.compile(r"50th = (\d+), 99th = (\d+), 99\.9th = (\d+)")
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,9 @@ class Latencies:
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools against one Kafka cluster; producers have the same `confs` in every test."""
+    """The tools against one Kafka cluster; producers have the same confs in every test."""
 
     servers: str
-    confs: Mapping[str, str]
     environment: Mapping[str, str]
     say: Callable[[str], None] = field(repr=False)
 
@@ -58,7 +59,7 @@ class Tools:
         Yields what waits for its end and returns its rate after the first `warm_up` records. One
         that still runs when the context ends is killed.
         """
-        confs = {**self.confs, "acks": acks}
+        confs = {**CONFS, "acks": acks}
         words = ["--topic", topic, "--num-records", str(records), "--record-size", str(size)]
         words += ["--throughput", "-1"]
         words += ["--command-property", *(f"{name}={value}" for name, value in confs.items())]
@@ -110,10 +111,8 @@ class Tools:
 
 def sent(output: str) -> Throughput:
     """The rate that ProducerPerformance prints: of the steady state, if it tells that."""
-    found = list(_SENT.finditer(output))
-    if not found:
-        raise _unread("ProducerPerformance", output)
-    return Throughput(float(found[-1]["rate"]), float(found[-1]["mb"]))
+    rate, megabytes = _last(_SENT, "ProducerPerformance", output)
+    return Throughput(float(rate), float(megabytes))
 
 
 def fetched(output: str) -> Throughput:
@@ -128,16 +127,21 @@ def fetched(output: str) -> Throughput:
 
 def percentiles(output: str) -> Latencies:
     """The percentiles that EndToEndLatency prints."""
-    found = _PERCENTILES.search(output)
-    if found is None:
-        raise _unread("EndToEndLatency", output)
-    return Latencies(int(found["p50"]), int(found["p99"]), int(found["p999"]))
+    return Latencies(*map(int, _last(_PERCENTILES, "EndToEndLatency", output)))
 
 
 def children_cpu_s() -> float:
     """Processor time of all processes that this one has started and waited for, in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def _last(pattern: re.Pattern[str], tool: str, output: str) -> tuple[str, ...]:
+    """The groups of the last match; KafkaError if there is none."""
+    found = list(pattern.finditer(output))
+    if not found:
+        raise _unread(tool, output)
+    return found[-1].groups()
 
 
 def _unread(tool: str, output: str) -> KafkaError:

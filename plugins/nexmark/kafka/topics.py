@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
@@ -11,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._metadata import TopicMetadata
 from confluent_kafka.cimpl import NewTopic
 
-from nexmark.kafka import KafkaError, TopicExistsError
+from nexmark.kafka import KafkaError
 from nexmark_jobs.sources import CONSUMER
 
 _POLL_S = 0.1
@@ -53,11 +54,16 @@ class KafkaCluster:
         """
         topics = []
         for name, found in sorted(self._listed().items()):
+            partitions = found.partitions
             try:
-                topics.append(self._topic(name, found))
+                ranges = self.offsets(name, len(partitions))
             except KafkaError:
                 if name in self.names():
                     raise
+                continue
+            replicas = max((len(each.replicas) for each in partitions.values()), default=0)
+            records = sum(end - begin for begin, end in ranges)
+            topics.append(TopicStatus(name, len(partitions), replicas, records))
         return topics
 
     def names(self) -> set[str]:
@@ -84,15 +90,10 @@ class KafkaCluster:
         config: Mapping[str, str] | None = None,
         replicas: int = -1,
     ) -> None:
-        """Make a topic with `replicas` (-1: as brokers do); TopicExistsError, else KafkaError."""
+        """Make a topic with `replicas` (-1: as brokers do); KafkaError, also if it is there."""
         admin = self._admin()  # a client that is gone cannot answer
         new = NewTopic(name, partitions, replicas, config=dict(config or {}))
-        try:
-            self._wait(admin.create_topics([new], operation_timeout=self.time_out_s), name)
-        except KafkaError:
-            if name in self.names():
-                raise TopicExistsError(f"kafka: there is a topic {name} already") from None
-            raise
+        self._wait(admin.create_topics([new], operation_timeout=self.time_out_s), name)
 
     def delete(self, name: str) -> None:
         """Remove a topic; KafkaError if there is none of this name, or the brokers refuse."""
@@ -104,17 +105,14 @@ class KafkaCluster:
 
     def offsets(self, name: str, partitions: int) -> list[tuple[int, int]]:
         """The begin and end offsets of each partition; KafkaError if no broker answers."""
-        consumer = Consumer({**self.client(), "group.id": "nexmark"})
-        try:
+        with self.consumer() as consumer:
             return [self._range(consumer, TopicPartition(name, each)) for each in range(partitions)]
-        finally:
-            consumer.close()
 
     def records(self, name: str) -> Iterator[Message]:
         """The records of the first partition, in their order; KafkaError if some do not come."""
         ((begin, end),) = self.offsets(name, 1)
-        consumer, found = Consumer({**self.client(), "group.id": "nexmark"}), 0
-        try:
+        found = 0
+        with self.consumer() as consumer:
             consumer.assign([TopicPartition(name, 0, begin)])
             while found < end - begin:
                 records = consumer.consume(5_000, timeout=10)
@@ -122,8 +120,10 @@ class KafkaCluster:
                     raise KafkaError(f"kafka: {name} has {end - begin} records, got {found}")
                 found += len(records)
                 yield from records
-        finally:
-            consumer.close()
+
+    def consumer(self, fetch: Mapping[str, str] | None = None) -> closing[Consumer]:
+        """A context with a consumer; `fetch` are more of its settings."""
+        return closing(Consumer({**self.client(), **(fetch or {}), "group.id": "nexmark"}))
 
     def _range(self, consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
         """Begin and end; asked again while the partition, new or moved, has no leader yet."""
@@ -154,14 +154,6 @@ class KafkaCluster:
         except KafkaException as error:
             raise self._refused("no answer", error) from None
         return {name: topic for name, topic in found.items() if not name.startswith("__")}
-
-    def _topic(self, name: str, found: TopicMetadata) -> TopicStatus:
-        partitions = found.partitions
-        replicas = max((len(each.replicas) for each in partitions.values()), default=0)
-        ranges = self.offsets(name, len(partitions))
-        return TopicStatus(
-            name, len(partitions), replicas, sum(end - begin for begin, end in ranges)
-        )
 
     def _wait(self, futures: Mapping[str, Future[None]], name: str) -> None:
         try:
@@ -220,13 +212,11 @@ def read_alone(kafka: KafkaCluster, topic: str, partitions: int, given: Mapping[
     count = min(end, _MOST)
     until, best = time.monotonic() + _LEAST_S, 0.0
     while best == 0.0 or time.monotonic() < until:
-        consumer = Consumer({**kafka.client(), **fetch, "group.id": "nexmark"})
         try:
-            best = max(best, _pass(consumer, topic, partitions, count))
+            with kafka.consumer(fetch) as consumer:
+                best = max(best, _pass(consumer, topic, partitions, count))
         except KafkaException as error:
             raise KafkaError(f"kafka: topic {topic}: {error.args[0].str()}") from None
-        finally:
-            consumer.close()
     return best
 
 

@@ -5,12 +5,11 @@ Never the newest `dateTime` of a row: that would hide the events which waited fo
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from nexmark.latency.pacing import PacedEvent
 
@@ -23,11 +22,6 @@ class OutputRecord:
     key: str | None
     value: dict[str, Any]
 
-    @classmethod
-    def of(cls, appended_ms: int, key: bytes | None, value: bytes) -> OutputRecord:
-        """The record with these bytes."""
-        return cls(appended_ms, key.decode() if key else None, json.loads(value))
-
 
 @dataclass(frozen=True)
 class Matched:
@@ -38,13 +32,6 @@ class Matched:
     repeated: int
 
 
-class Matching(Protocol):
-    """How events are found in the output of a query."""
-
-    def match(self, events: Sequence[PacedEvent], output: Sequence[OutputRecord]) -> Matched:
-        """Find the bids among `events` in the output, which is in the order of the topic."""
-
-
 @dataclass(frozen=True)
 class PerRow:
     """Queries that write a row for each bid that they select, with its `dateTime`."""
@@ -52,7 +39,7 @@ class PerRow:
     selects: Callable[[Mapping[str, Any]], bool] = lambda _: True
 
     def match(self, events: Sequence[PacedEvent], output: Sequence[OutputRecord]) -> Matched:
-        """Rows of one millisecond are taken in their order."""
+        """Find bids in the output, which is in the order of the topic."""
         bids = (event for event in events if event.kind == "bid" and self.selects(event.entity))
         wanted = Counter(event.due_ms for event in bids)
         found: list[tuple[int, int]] = []
@@ -96,7 +83,7 @@ def _has_channel(bid: Mapping[str, Any]) -> bool:
     return bid["channel"].lower() in _NAMED or _CHANNEL.search(bid["url"]) is not None
 
 
-MATCHINGS: dict[str, Matching] = {
+MATCHINGS: dict[str, PerRow | PerAuctionAndDay] = {
     "q0": PerRow(),
     "q1": PerRow(),
     "q2": PerRow(lambda bid: bid["auction"] % 123 == 0),

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
 
+from nexmark.engines import Build
 from nexmark.errors import NexmarkError
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.latency.figures import LatencyFigures, figures
 from nexmark.latency.matching import MATCHINGS, OutputRecord
 from nexmark.latency.pacing import PacedEvent, paced, send
+from nexmark.recovery.launcher import Launcher, dump_events, last_words, log_of
 
 _AHEAD_MS = 1_500
+_READY_S = 300.0
 _MAX_DRAIN_S = 120.0
 _POLL_S = 0.5
 
+PARTITIONS = 2
+"""Of the input topic."""
 
-class LatencyError(NexmarkError):
-    """A paced run that has no figures; one line with the reason."""
+SLOTS = 4
+"""Real-Time Mode needs one for each input partition and one for the shuffle, all at once."""
+
+_CONFS = {"spark.sql.shuffle.partitions": "1", "spark.driver.memory": "2g"}
+_STOP_S = 90
 
 
 @dataclass(frozen=True)
@@ -42,12 +55,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Measuring:
-    """Measurements with one Kafka.
-
-    Attributes:
-        kafka: the cluster.
-        say: called with each line of progress.
-    """
+    """Measurements with one Kafka."""
 
     kafka: KafkaCluster
     say: Callable[[str], None] = field(repr=False)
@@ -56,8 +64,7 @@ class Measuring:
     def topics(self, name: str, partitions: int) -> Iterator[tuple[str, str]]:
         """New topics for the input and the output of a query; the end of the context removes them.
 
-        Raises:
-            KafkaError: The brokers refuse.
+        KafkaError: the brokers refuse.
         """
         with contextlib.ExitStack() as made:
             found = []
@@ -71,29 +78,39 @@ class Measuring:
     def measure(
         self,
         pace: Pace,
-        lines: Sequence[str],
-        source: str,
-        sink: str,
+        recorded: Path,
+        topics: tuple[str, str],
+        started: Path,
         alive: Callable[[], None],
     ) -> LatencyFigures:
-        """Send recorded events, one a line, to a query that runs, and wait for its rows.
+        """Send recorded events to a query, once it runs, and wait for its rows.
 
         Args:
-            pace: what runs.
-            lines: the events; their times are moved so that the first is due in a moment.
-            source: the topic that the query reads.
-            sink: the topic that it writes.
+            pace: the query.
+            recorded: their directory; their times are moved so that the first is due in a moment.
+            topics: the one that the query reads, and the one that it writes.
+            started: the file that the query makes when it runs.
             alive: raises if the query no longer runs.
 
         Raises:
             KafkaError: The events did not reach the topic.
-            LatencyError: The query selects none of the events that count.
+            NexmarkError: The query does not start, or selects none of the events that count.
         """
+        lines = [
+            x for file in sorted(recorded.glob("*.json")) for x in file.read_text().splitlines()
+        ]
+        source, sink = topics
+        deadline = time.monotonic() + _READY_S
+        while not started.exists():
+            alive()
+            if time.monotonic() > deadline:
+                raise NexmarkError(f"latency: {pace.query} did not start within {_READY_S:.0f} s")
+            time.sleep(_POLL_S)
         events = paced(lines, int(time.time() * 1000) + _AHEAD_MS)
         from_ms = events[0].due_ms + pace.warm_up_s * 1000
         counted = [event for event in events if event.due_ms >= from_ms]
         if not MATCHINGS[pace.query].match(counted, []).missing:
-            raise LatencyError(
+            raise NexmarkError(
                 f"latency: {pace.query} selects none of the {len(counted):,} events that count; "
                 "give it more: a longer time, or a higher rate"
             )
@@ -128,6 +145,87 @@ class Measuring:
         for record in self.kafka.records(sink):
             value, key = record.value(), record.key()
             assert isinstance(value, bytes)
-            at = record.timestamp()[1]
-            found.append(OutputRecord.of(at, key if isinstance(key, bytes) else None, value))
+            text = key.decode() if isinstance(key, bytes) else None
+            found.append(OutputRecord(record.timestamp()[1], text, json.loads(value)))
         return found
+
+
+@dataclass(frozen=True)
+class PacedRuns:
+    """Runs of one build against one Kafka, which it reads with `jars`.
+
+    `mark` is the variable that marks its processes, `work` an empty directory for all that is
+    written.
+    """
+
+    build: Build
+    jars: list[Path]
+    kafka: KafkaCluster
+    mark: Mapping[str, str]
+    work: Path
+    say: Callable[[str], None] = field(repr=False)
+
+    def run(
+        self,
+        query: str,
+        trigger: str,
+        rate: int,
+        seconds: int,
+        warm_up_s: int,
+        confs: Mapping[str, str] = MappingProxyType({}),
+    ) -> LatencyFigures:
+        """Measure `seconds` at `rate` events per second, after a warm-up at the same rate.
+
+        `confs`: Spark confs of the query beside the usual ones. NexmarkError: it failed, did not
+        start or did not end, or the events did not reach the topic.
+        """
+        recorded = self._events(rate, (seconds + warm_up_s) * rate)
+        measuring = Measuring(self.kafka, self.say)
+        name = f"nexmark-paced-{uuid.uuid4().hex[:10]}"
+        with (
+            measuring.topics(name, PARTITIONS) as topics,
+            self._query(query, trigger, topics, confs) as (started, alive),
+        ):
+            pace = Pace(query, trigger, rate, warm_up_s, PARTITIONS)
+            return measuring.measure(pace, recorded, topics, started, alive)
+
+    def _events(self, rate: int, count: int) -> Path:
+        """Generated events, `rate` of them in a second of event time."""
+        target = self.work / f"events-{rate}-{count}"
+        if not target.is_dir():
+            given = ["--events", str(count), "--tps", str(rate)]
+            dump_events(Launcher(self.build, {}, self.work, self.mark), given, target, "json")
+        return target
+
+    @contextlib.contextmanager
+    def _query(
+        self, query: str, trigger: str, topics: tuple[str, str], confs: Mapping[str, str]
+    ) -> Iterator[tuple[Path, Callable[[], None]]]:
+        """Run the query; the end of the context stops it.
+
+        Yields:
+            The file that it makes when it runs, and a check: NexmarkError if it runs no longer.
+        """
+        place = self.work / f"{query}-{uuid.uuid4().hex[:8]}"
+        place.mkdir()
+        started, stop, result = (place / name for name in ("started", "stop", "result.json"))
+        arguments = [
+            *("--query", query, "--trigger", trigger, "--source", topics[0], "--sink", topics[1]),
+            *("--bootstrap-servers", self.kafka.servers, "--result", str(result)),
+            *("--started", str(started), "--until", str(stop)),
+        ]
+        given = {**_CONFS, "spark.jars": ",".join(map(str, self.jars)), **confs}
+        launcher = Launcher(
+            *(self.build, given, place, self.mark, f"local[{SLOTS}]"), java_options=""
+        )
+        with launcher.started(arguments, result, "paced_query.py") as process:
+
+            def alive() -> None:
+                if process.poll() is not None:
+                    reason = last_words(log_of(result))
+                    raise NexmarkError(f"latency: {query} {trigger}: {reason}")
+
+            yield started, alive
+            stop.touch()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_STOP_S)

@@ -79,13 +79,9 @@ def send(
 ) -> list[float]:
     """Send every event when it is due, event n to partition n mod `partitions`.
 
-    `alive` raises if the query that reads them no longer runs; it is asked once a second.
-
-    Returns:
-        For each event how many milliseconds after it was due it was given to the client.
-
-    Raises:
-        KafkaError: Not every event has reached the topic.
+    `alive` raises if the query that reads them no longer runs; it is asked once a second. Returns
+    for each event how many milliseconds after it was due it was given to the client. KafkaError:
+    not every event has reached the topic.
     """
     with _before_others():
         producer = Producer({**kafka.client(), **_PRODUCER})

@@ -13,7 +13,6 @@ import contextlib
 import hashlib
 import json
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
 
 FIGURES = "latency.json"
-_READY_S = 300.0
-_POLL_S = 0.2
 
 
 def events_of(night: Night) -> Path:
@@ -90,9 +87,14 @@ def problems(night: Night) -> list[str]:
 
 
 def _send(
-    night: Night, kafka: "KafkaCluster", query: str, run: Path, ended: threading.Event, *ends: str
+    night: Night,
+    kafka: "KafkaCluster",
+    query: str,
+    run: Path,
+    ended: threading.Event,
+    topics: tuple[str, str],
 ) -> None:
-    """Send events to the query of the repetition in `run`; `ends` are the topics that it has."""
+    """Send events to the query of the repetition in `run`, which has these topics."""
     from nexmark.latency.measuring import Measuring, Pace
 
     def alive() -> None:
@@ -103,15 +105,8 @@ def _send(
     numbers = (workload.rate or 0, workload.warm_up or 0, workload.partitions or 1)
     pace = Pace(query, str(workload.trigger), *numbers)
     try:
-        files = sorted(events_of(night).glob("*.json"))
-        lines = [line for file in files for line in file.read_text().splitlines()]
-        deadline = time.monotonic() + _READY_S
-        while not (run / "started").exists():
-            alive()
-            if time.monotonic() > deadline:
-                raise NexmarkError(f"{query} did not start within {_READY_S:.0f} s")
-            time.sleep(_POLL_S)
-        found = Measuring(kafka, say).measure(pace, lines, *ends, alive)
+        started, recorded = run / "started", events_of(night)
+        found = Measuring(kafka, say).measure(pace, recorded, topics, started, alive)
         (run / FIGURES).write_text(json.dumps(asdict(found)))
     finally:
         (run / "stop").touch()
@@ -127,10 +122,10 @@ def sent_to(night: Night, kafka: "KafkaCluster", query: str, directory: Path) ->
 
     topics, ended = topics_of(night, f"{query} {directory.name}"), threading.Event()
     with (
-        Measuring(kafka, say).topics(topics, night.workload.partitions or 1) as (source, sink),
+        Measuring(kafka, say).topics(topics, night.workload.partitions or 1) as ends,
         ThreadPoolExecutor(max_workers=1) as beside,
     ):
-        sent = beside.submit(_send, night, kafka, query, directory, ended, source, sink)
+        sent = beside.submit(_send, night, kafka, query, directory, ended, ends)
         try:
             yield
         finally:

@@ -128,8 +128,10 @@ class _Submitter:
     def started(
         self, arguments: Sequence[str], result: Path, *, confs: Mapping[str, str]
     ) -> Iterator[_Submitted]:
+        from nexmark.recovery.launcher import log_of
+
         submit = self.ready(arguments, confs)
-        running = _Submitted(submit, self.cluster.mark, result, self.log(result))
+        running = _Submitted(submit, self.cluster.mark, result, log_of(result))
         try:
             yield running
         finally:
@@ -137,9 +139,6 @@ class _Submitter:
 
     def scratch(self, result: Path) -> Path:
         return self.cluster.scratch / "local"
-
-    def log(self, result: Path) -> Path:
-        return result.with_suffix(".log")
 
     def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
         return self.cluster.kill_one(word, draws, again=again)
@@ -150,7 +149,7 @@ def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None
     from nexmark.expectations.suites import validate
     from nexmark.recovery.checkpoint_files import commits, size
     from nexmark.recovery.recovery_run import splits_of
-    from nexmark.recovery.supervisor import RecoveryError, Supervisor
+    from nexmark.recovery.supervisor import Supervisor
 
     directory, kept = Path(submission["directories"][0]), Path(submission["kept"])
     query, table, checkpoint = submission["killed"], kept / "table", kept / "checkpoint"
@@ -172,7 +171,7 @@ def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None
     told = splits_of(story, commits(checkpoint / "checkpoint"), asked.pace_s)
     last = work / f"attempt-{len(story.attempts) - 1}.json"
     if len(story.killed) < len(plan) or not last.exists():
-        raise RecoveryError(f"{query}: reached its end before it was killed; lower at, or times")
+        raise NexmarkError(f"{query}: reached its end before it was killed; lower at, or times")
     outcome = validate(query, table, night.events_dir)
     told |= {"failures": list(outcome.failures), "checkpoint_bytes": size(checkpoint)}
     told["batches"] = [line for each in story.attempts for line in map(_batch, each.progress)]

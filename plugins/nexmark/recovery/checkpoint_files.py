@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from glob import iglob
+from http import HTTPStatus
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import ProxyHandler, build_opener
+
+from nexmark.errors import NexmarkError
+
+_HERE = build_opener(ProxyHandler({}))
+"""Asks this machine, whatever proxy the environment names."""
+_CALL_S = 30
 
 Moment = Literal["start", "restore", "batch", "upload", "commit"]
 
@@ -18,21 +30,48 @@ class File(NamedTuple):
     modified: float
 
 
-class RemotePlace(Protocol):
-    """A directory that is not of this machine's file system."""
+@dataclass(frozen=True)
+class HdfsDirectory:
+    """A directory of HDFS, listed by WebHDFS.
+
+    Attributes:
+        name_node: the URL of the file system.
+        web: the URL of WebHDFS.
+        path: the path of the directory, which begins with a slash.
+    """
+
+    name_node: str
+    web: str
+    path: str = ""
 
     @property
     def url(self) -> str:
         """The directory as Spark is to name it."""
+        return f"{self.name_node}{self.path}"
 
-    def __truediv__(self, name: str) -> RemotePlace:
+    def __truediv__(self, name: str) -> HdfsDirectory:
         """Return a directory below."""
+        return HdfsDirectory(self.name_node, self.web, f"{self.path}/{name}")
 
-    def files(self) -> dict[str, File]:
-        """See `files`."""
+    def files(self, below: str = "") -> Iterator[tuple[str, File]]:
+        """Each file with its path in the directory; NexmarkError if HDFS does not answer."""
+        url = f"{self.web}/webhdfs/v1{quote(self.path + below)}?op=LISTSTATUS"
+        try:
+            with _HERE.open(url, timeout=_CALL_S) as answer:
+                entries = json.load(answer)["FileStatuses"]["FileStatus"]
+        except OSError as error:
+            if isinstance(error, HTTPError) and error.code == HTTPStatus.NOT_FOUND:
+                return
+            raise NexmarkError(f"--checkpoint hdfs: HDFS does not answer: {error}") from None
+        for each in entries:
+            name = f"{below}/{each['pathSuffix']}"
+            if each["type"] == "DIRECTORY":
+                yield from self.files(name)
+            else:
+                yield name[1:], File(each["length"], each["modificationTime"] / 1000)
 
 
-Place = Path | RemotePlace
+Place = Path | HdfsDirectory
 """Where a checkpoint is."""
 
 
@@ -43,7 +82,7 @@ def files(place: Place) -> dict[str, File]:
     vanishes; ``Path.glob`` would fail.
     """
     if not isinstance(place, Path):
-        return place.files()
+        return dict(place.files())
     paths = (Path(at, name) for at, _, names in os.walk(place) for name in names)
     found = {str(path.relative_to(place)): _file(path) for path in paths}
     return {name: file for name, file in found.items() if file}
@@ -54,7 +93,7 @@ def is_committed(checkpoint: Place, batch: int) -> bool:
     directory = checkpoint / "commits"
     if isinstance(directory, Path):
         return (directory / str(batch)).exists()
-    return str(batch) in directory.files()
+    return str(batch) in files(directory)
 
 
 def commits(checkpoint: Place) -> dict[int, float]:

@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +17,22 @@ from typing import Any, Protocol
 
 import nexmark_jobs
 from nexmark.engines import Build, local_environment
-from nexmark.engines.short_runs import C1, untimed_options
-from nexmark_jobs.host.processes import OWNER_VARIABLE, kill_one
+from nexmark.engines.short_runs import C1
+from nexmark.errors import NexmarkError
+from nexmark.interrupts import signalled_with_parent
+from nexmark_jobs.host.ports import LOOPBACK
+from nexmark_jobs.host.processes import OWNER_VARIABLE, end, kill_one, start_detached, with_word
 
-_JOBS = Path(nexmark_jobs.__file__).parent
+JOBS = Path(nexmark_jobs.__file__).parent
 EXECUTOR = "CoarseGrainedExecutorBackend"
+_DUMP_S = 3600
 _CONFS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
 #: Two executors with a core each, in processes of their own, with master and workers in the driver.
 CLUSTER = "local-cluster[2,1,1024]"
+WORKER = "deploy.worker.Worker"
+_MASTER = "deploy.master.Master"
+_WORKERS = 2
+_DAEMON = {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC"}
 
 
 class Running(Protocol):
@@ -50,6 +59,38 @@ class ProcessGroup(subprocess.Popen[bytes]):
         self.wait()
 
 
+def start(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    log: Path,
+    cwd: Path | None = None,
+    with_parent: signal.Signals | None = None,
+) -> ProcessGroup:
+    """Start a process that writes to `log`; the kernel signals `with_parent` when we have ended."""
+    with log.open("wb") as output:
+        return ProcessGroup(
+            command,
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=signalled_with_parent(with_parent) if with_parent else None,
+        )
+
+
+def submitted(
+    home: Path, program: str, arguments: Sequence[str], confs: Mapping[str, str]
+) -> list[str]:
+    """The command with which the Spark in `home` runs a program of `nexmark_jobs`."""
+    return [
+        str(home / "bin" / "spark-submit"),
+        *(word for pair in confs.items() for word in ("--conf", "=".join(pair))),
+        *(str(JOBS / program), *arguments),
+    ]
+
+
 class Starter(Protocol):
     """How processes of a query are started; see `Launcher`."""
 
@@ -65,9 +106,6 @@ class Starter(Protocol):
     def scratch(self, result: Path) -> Path:
         """Where the process with this result file has its temporary files."""
 
-    def log(self, result: Path) -> Path:
-        """The last words of the process with this result file, at least."""
-
     def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
         """See `nexmark.cluster.SparkCluster.kill_one`."""
 
@@ -77,13 +115,11 @@ class Launcher:
     """How processes of a query are started.
 
     Attributes:
-        build: the build that runs them.
-        confs: their Spark confs.
         work: a directory for logs, results and all that Spark writes beside.
         mark: the variable that marks the processes.
         master: local[2], `CLUSTER`, or the URL of a standalone cluster.
         local: where executors of a standalone cluster have their temporary files.
-        untimed: whether its times do not count; its JVMs then use the class archive.
+        java_options: of its JVMs; without any, they compile as Spark's own do.
     """
 
     build: Build
@@ -92,7 +128,7 @@ class Launcher:
     mark: Mapping[str, str]
     master: str = "local[2]"
     local: Path | None = None
-    untimed: bool = False
+    java_options: str = C1
 
     @contextlib.contextmanager
     def started(
@@ -109,30 +145,18 @@ class Launcher:
         """
         scratch = result.with_suffix(".tmp")
         scratch.mkdir()
-        quick = untimed_options(self.build.spark_home, self.build.version) if self.untimed else C1
-        options = f"{quick} -Djava.io.tmpdir={scratch}"
+        options = f"{self.java_options} -Djava.io.tmpdir={scratch}"
         given = {
             **_CONFS,
             "spark.driver.extraJavaOptions": options,
             "spark.executor.extraJavaOptions": options,
             **self.confs,
             **(confs or {}),
+            "spark.master": self.master,
         }
         home = self._home()
-        command = [
-            *(str(home / "bin" / "spark-submit"), "--master", self.master),
-            *(word for pair in given.items() for word in ("--conf", "=".join(pair))),
-            *(str(_JOBS / job), *arguments),
-        ]
-        with self.log(result).open("wb") as log:
-            process = ProcessGroup(
-                command,
-                env={**local_environment(home, scratch), **self.mark},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        command = submitted(home, job, arguments, given)
+        process = start(command, {**local_environment(home, scratch), **self.mark}, log_of(result))
         try:
             yield process
         finally:
@@ -142,11 +166,6 @@ class Launcher:
     def scratch(self, result: Path) -> Path:
         """Where the process with this result file, or its executors, have temporary files."""
         return self.local or result.with_suffix(".tmp")
-
-    @staticmethod
-    def log(result: Path) -> Path:
-        """The output of the process with this result file."""
-        return result.with_suffix(".log")
 
     def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
         """See `nexmark.cluster.SparkCluster.kill_one`."""
@@ -165,11 +184,53 @@ class Launcher:
         return home
 
 
+@contextlib.contextmanager
+def standalone(build: Build, work: Path, mark: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """A master and two workers with a core each; they end with the context.
+
+    Yields:
+        The URL of the master, and the directory where executors have their temporary files.
+    """
+    local = work / "local"
+    local.mkdir()
+    environment = local_environment(build.spark_home, local) | _DAEMON
+    with socket.create_server((LOOPBACK, 0)) as free:
+        port = free.getsockname()[1]
+    url, words = f"spark://{LOOPBACK}:{port}", ("--host", LOOPBACK, "--webui-port", "0")
+    of_worker = (*words, "--cores", "1", "--memory", "1g", "--work-dir", str(work / "executors"))
+    daemons = [(_MASTER, *words, "--port", str(port)), *[(WORKER, *of_worker, url)] * _WORKERS]
+    program = str(build.spark_home / "bin" / "spark-class")
+    started = []
+    try:
+        for name, *rest in daemons:
+            command = [program, f"org.apache.spark.{name}", *rest]
+            log = work / "daemons.log"
+            started.append(start_detached(command, environment, mark[OWNER_VARIABLE], log))
+        yield url, local
+    finally:
+        end([started[0], *with_word(mark[OWNER_VARIABLE], WORKER)], grace_s=0)
+
+
+def dump_events(launcher: Launcher, given: Sequence[str], target: Path, kind: str) -> None:
+    """Write generated events to `target` in files of `kind`; NexmarkError if that fails."""
+    arguments = [*given, "--out", str(target), "--format", kind]
+    result = launcher.work / f"{target.name}.dump"
+    with launcher.started(arguments, result, job="dump_events.py") as process:
+        process.wait(timeout=_DUMP_S)
+    if process.returncode != 0:
+        raise NexmarkError(f"no events: {last_words(log_of(result))}")
+
+
+def log_of(result: Path) -> Path:
+    """The output of the process with this result file, or at least its last words."""
+    return result.with_suffix(".log")
+
+
 def last_words(log: Path) -> str:
     """Why the process ended, in one line."""
-    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    told = [line for line in lines if ".py: error: " in line]
-    return (told or lines or ["the query ended without a word"])[-1]
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    told = [line.partition(": error: ")[2] for line in lines if ".py: error: " in line]
+    return (told or lines or ["it ended without a word"])[-1][-500:]
 
 
 def progress(result: Path) -> list[dict[str, Any]]:

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nexmark.engines import Build
+from nexmark.engines.short_runs import C1, untimed_options
+from nexmark.expectations.contract import contract
 from nexmark.expectations.suites import validate
 from nexmark.recovery.checkpoint_files import Place, commits, size
-from nexmark.recovery.daemons import standalone
 from nexmark.recovery.kill_plan import Kill, kill_plan
-from nexmark.recovery.launcher import CLUSTER, Launcher, last_words
+from nexmark.recovery.launcher import CLUSTER, Launcher, dump_events, standalone
 from nexmark.recovery.mini_hdfs import CONFS, mini_hdfs
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.recovery.splits import commit_splits, kill_split, regular_gap
-from nexmark.recovery.supervisor import RecoveryError, Story, Supervisor, What
-from nexmark.recovery.topic_table import row_topic, table_of
+from nexmark.recovery.supervisor import Story, Supervisor, What
+from nexmark_jobs.queries import QUERIES
+
+if TYPE_CHECKING:
+    from nexmark.kafka.topics import KafkaCluster
 
 _STORES = "org.apache.spark.sql.execution.streaming.state"
 _PROVIDERS = {
     "hdfs": f"{_STORES}.HDFSBackedStateStoreProvider",
     "rocksdb": f"{_STORES}.RocksDBStateStoreProvider",
 }
-_DUMP_S = 3600
 _FAULT_FILE = "fault"
 _PARTITIONS = 2
 
@@ -36,8 +41,6 @@ class RecoveryOptions:
     """The run to kill.
 
     Attributes:
-        query: its name.
-        kills: how many.
         events, tps, seed, rows_per_batch: the generated input; the seed draws the kills, too.
         state: hdfs or rocksdb, the state store.
         changelog: whether RocksDB uploads changes, in place of snapshots.
@@ -98,17 +101,9 @@ def recover(
 ) -> dict[str, Any]:
     """Run the query with its kills; its final table is then in `out`/result.
 
-    Args:
-        build, options, mark, say: the run.
-        out: a directory.
-        plan: its kills; left out: drawn from the seed.
-        events: its input, as parquet for the reference; left out: written for this run.
-
-    Returns:
-        The splits of each kill and commit, and whether the table equals the reference.
-
-    Raises:
-        RecoveryError: The query failed by itself.
+    Returns the splits of each kill and commit, and whether the table equals the reference. Left
+    out, `plan` (its kills) is drawn from the seed, `events` (its input as parquet) written for this
+    run. NexmarkError: the query failed by itself.
     """
     table = out / "result"
     out.mkdir(parents=True, exist_ok=True)
@@ -148,7 +143,9 @@ def recover(
             values = (record.value() or b"{}" for record in kafka.records(topic))
             repeated = table_of(values, options.query, table)
         say("comparing the final table with the reference")
-        events = events or dumped_events(Launcher(build, {}, work, mark), options.input)
+        if events is None:
+            events = work / "events"
+            dump_events(Launcher(build, {}, work, mark), options.input, events, "parquet")
         outcome = validate(options.query, table, events)
         told = splits_of(story, commits(checkpoint / "checkpoint"), options.pace_s)
         told |= {"ended_by_itself": story.ends, "checkpoint_bytes": size(checkpoint)}
@@ -162,7 +159,7 @@ def recover(
         **told,
         "right": outcome.success,
         "failures": list(outcome.failures),
-        "rows": _rows(table),
+        "rows": outcome.statistics["rows"],
         "repeated_rows": repeated,
     }
 
@@ -181,12 +178,13 @@ def _launching(
         from nexmark.kafka.jars import connector
 
         confs["spark.jars"] = ",".join(map(str, connector(build.version, say)))
+    quick = untimed_options(build.spark_home, build.version) if options.untimed else C1
+    launcher = Launcher(build, confs, work, mark, java_options=quick)
     if options.kill == "worker":
         with standalone(build, work, mark) as (master, local):
-            yield Launcher(build, confs, work, mark, master, local, untimed=options.untimed)
+            yield replace(launcher, master=master, local=local)
     else:
-        master = "local[2]" if options.kill == "driver" else CLUSTER
-        yield Launcher(build, confs, work, mark, master, untimed=options.untimed)
+        yield launcher if options.kill == "driver" else replace(launcher, master=CLUSTER)
 
 
 def _url(options: RecoveryOptions, checkpoint: Place) -> str:
@@ -221,21 +219,51 @@ def splits_of(story: Story, committed: Mapping[int, float], pace_s: float = 0.0)
     }
 
 
-def dumped_events(launcher: Launcher, given: list[str]) -> Path:
-    """The events of the query, for the reference."""
-    target, result = launcher.work / "events", launcher.work / "dump"
-    arguments = [*given, "--out", str(target), "--format", "parquet"]
-    with launcher.started(arguments, result, job="dump_events.py") as process:
-        process.wait(timeout=_DUMP_S)
-    if process.returncode != 0:
-        why = last_words(launcher.log(result))
-        raise RecoveryError(f"recovery: no events to compare with: {why[-300:]}")
-    return target
+@contextmanager
+def row_topic(servers: str) -> Iterator[tuple[KafkaCluster, str]]:
+    """A new topic for output rows, in one partition, so that they keep their order."""
+    from nexmark.kafka.topics import KafkaCluster
+
+    kafka, topic = KafkaCluster(servers), f"nexmark-recovery-{uuid.uuid4().hex[:10]}"
+    kafka.create(topic, 1)
+    try:
+        yield kafka, topic
+    finally:
+        kafka.delete(topic)
 
 
-def _rows(table: Path) -> int:
+def table_of(values: Iterable[str | bytes], query: str, target: Path) -> int:
+    """Write the final table to `target`, a new directory: `values` are rows as JSON, in order.
+
+    Later rows replace earlier ones of the same key; without a key, equal rows count once.
+
+    Returns:
+        How many rows are there again, equal in all columns.
+    """
     import duckdb
 
+    target.mkdir()
+    lines, columns, key = target / "rows.jsonl", contract(query).columns, QUERIES[query].key
+    with lines.open("w") as file:
+        for number, value in enumerate(values):
+            print(json.dumps({"n": number, "row": json.loads(value)}), file=file)
+    row = ", ".join(f"{column.name} VARCHAR" for column in columns)
+    casts = ", ".join(
+        f'CAST("row".{column.name} AS {column.type}) {column.name}' for column in columns
+    )
+    names = ", ".join(column.name for column in columns)
+    of_key = f"PARTITION BY {', '.join(key)} ORDER BY n DESC" if key else f"PARTITION BY {names}"
     with duckdb.connect() as database:
-        found = database.execute("SELECT count(*) FROM read_parquet(?)", [f"{table}/*.parquet"])
-        return int((found.fetchone() or (0,))[0])
+        database.execute(
+            f"CREATE TABLE found AS SELECT n, {casts} FROM read_json(?, columns = "
+            f"{{n: 'BIGINT', row: 'STRUCT({row})'}}, format = 'newline_delimited')",
+            [str(lines)],
+        )
+        database.execute(
+            f"COPY (SELECT {names} FROM found QUALIFY row_number() OVER ({of_key}) = 1) "
+            f"TO '{target / 'part-0.parquet'}'"
+        )
+        counted = f"SELECT count(*) - count(DISTINCT ({names})) FROM found"
+        (repeated,) = database.execute(counted).fetchone() or (0,)
+    lines.unlink()
+    return int(repeated)

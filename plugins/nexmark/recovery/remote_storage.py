@@ -7,9 +7,8 @@ this machine against the Hadoop of the build.
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
-import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,16 +17,13 @@ from nexmark.config import paths
 from nexmark.engines import Build
 from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
+from nexmark.home import whole_directory
 
 _SOURCE = Path(nexmark_jobs.__file__).parent / "remote_fs" / "SlowFileSystem.java"
 _CLASS = "SlowFileSystem"
 _COMPILE_S = 300
 SEED_CONF = "spark.hadoop.fs.slow.seed"
 FAULTS = {"outage": "seconds", "slow": "times slower", "errors": "percent of the calls"}
-
-
-class RemoteStorageError(NexmarkError):
-    """The stand-in cannot be made; one line with the reason."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +37,14 @@ class Fault:
     def parse(cls, text: str) -> Fault:
         """A fault as a person writes it; ValueError with a remedy for any other text."""
         kind, _, size = text.partition(":")
-        try:
-            found = cls(kind, float(size))
-        except ValueError:
-            found = cls("", 0)
         highest = 100 if kind == "errors" else 3600
-        if found.kind not in FAULTS or not 0 < found.size <= highest:
-            raise ValueError(
-                f"{text!r} is not a fault; write outage:SECONDS, slow:FACTOR or errors:PERCENT, "
-                "e.g. outage:10"
-            )
-        return found
+        with suppress(ValueError):
+            if kind in FAULTS and 0 < float(size) <= highest:
+                return cls(kind, float(size))
+        raise ValueError(
+            f"{text!r} is not a fault; write outage:SECONDS, slow:FACTOR or errors:PERCENT, "
+            "e.g. outage:10"
+        )
 
     def __str__(self) -> str:
         """Return the fault as it is written."""
@@ -105,22 +98,18 @@ class RemoteStorage:
 def compiled(build: Build, place: Path | None = None) -> Path:
     """The directory with the classes for a build, in `place`; compiled once, kept by content.
 
-    Raises:
-        RemoteStorageError: There is no compiler, or it refuses the source.
+    NexmarkError: there is no compiler, or it refuses the source.
     """
     digest = hashlib.sha256(build.id.encode() + _SOURCE.read_bytes()).hexdigest()[:16]
     target = (place or paths.home() / "remote-fs") / digest
     if target.is_dir():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".new-") as temporary:
-        classes = Path(temporary) / "classes"
-        classes.mkdir()
-        _compile(build, classes)
-        try:
-            classes.rename(target)
-        except OSError:  # another process was quicker
-            shutil.rmtree(classes)
+    try:
+        with whole_directory(target) as classes:
+            _compile(build, classes)
+    except OSError:
+        if not target.is_dir():  # else another process was quicker
+            raise
     return target
 
 
@@ -129,7 +118,7 @@ def _compile(build: Build, classes: Path) -> None:
     jars = sorted((build.spark_home / "jars").glob("hadoop-client-api-*.jar"))
     if not javac.exists() or not jars:
         missing = f"there is no {javac}" if jars else f"no Hadoop client in {build.spark_home}/jars"
-        raise RemoteStorageError(
+        raise NexmarkError(
             f"--checkpoint remote: {missing}; install a JDK and set JAVA_HOME to it, or use a "
             "build with its Hadoop"
         )
@@ -137,4 +126,4 @@ def _compile(build: Build, classes: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_S)
     if done.returncode != 0:
         said = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
-        raise RemoteStorageError(f"--checkpoint remote: {_SOURCE.name}: {said[-300:]}")
+        raise NexmarkError(f"--checkpoint remote: {_SOURCE.name}: {said[-300:]}")

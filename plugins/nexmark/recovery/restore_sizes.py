@@ -11,20 +11,21 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from nexmark.engines import Build
+from nexmark.errors import NexmarkError
 from nexmark.kept_runs import KeptRuns
+from nexmark.model import Spread, grouped
 from nexmark.recovery.checkpoint_files import commits, gaps
-from nexmark.recovery.launcher import Launcher, last_words, progress
+from nexmark.recovery.launcher import Launcher, last_words, log_of, progress
 from nexmark.recovery.recovery_run import state_confs
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.recovery.splits import restore_s, sst_bytes, state_rows
-from nexmark.recovery.supervisor import RecoveryError
 from nexmark_jobs.host.leases import write_whole
 
 DELTAS = 5
@@ -35,6 +36,14 @@ _EVENTS = 10**9
 _POLL_S = 0.05
 _RUN_S = 3600.0
 _MB = 2**20
+
+#: What Oceanus measured with q20: 57 GB in 8 tasks, restored in 10 s, away for 25 s; with state
+#: that stays in remote storage, in 1.5 s and for 17 s.
+TASK_MB = 57 * 1024 / 8
+OCEANUS = (
+    ("Flink, RocksDB", "remote", "", "10", "", "25"),
+    ("Flink, state in remote storage", "remote", "", "1.5", "", "17"),
+)
 
 
 @dataclass(frozen=True)
@@ -77,15 +86,6 @@ class Growth:
     remote: RemoteStorage
     conf: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def arguments(self) -> list[str]:
-        """Return the arguments of `run_query.py` without checkpoint and result."""
-        return [
-            *("--query", self.query, "--events", str(_EVENTS), "--tps", str(self.tps)),
-            *("--seed", str(self.seed), "--rows-per-batch", str(self.rows_per_batch)),
-            *("--sink", "noop", "--digest", "off"),
-        ]
-
 
 def restarts(
     build: Build,
@@ -98,10 +98,7 @@ def restarts(
     """Restart the query at each size, with snapshots and changelogs, locally and remotely.
 
     `keep`, a directory, has the states and the restarts: a call that was interrupted goes on there.
-
-    Raises:
-        RecoveryError: The query failed, or its state does not grow.
-        NexmarkError: `keep` has restarts of something else.
+    NexmarkError: the query failed, its state does not grow, or `keep` is of something else.
     """
     with tempfile.TemporaryDirectory(prefix="nexmark-sizes-", ignore_cleanup_errors=True) as new:
         runs, kept = _Runs(build, growth, Path(new), mark), keep or Path(new)
@@ -206,13 +203,66 @@ class _Runs:
         result = self.work / f"run-{self.number}.json"
         launcher = Launcher(self.build, confs, self.work, self.mark)
         url = self.growth.remote.url(checkpoint) if remote else str(checkpoint)
-        given = [*self.growth.arguments, "--checkpoint", url, "--result", str(result)]
+        asked = self.growth
+        given = [
+            *("--query", asked.query, "--events", str(_EVENTS), "--tps", str(asked.tps)),
+            *("--seed", str(asked.seed), "--rows-per-batch", str(asked.rows_per_batch)),
+            *("--sink", "noop", "--digest", "off", "--checkpoint", url, "--result", str(result)),
+        ]
         deadline = time.monotonic() + _RUN_S
         with launcher.started(given, result) as process:
             while not ((told := progress(result)) and is_enough(told)):
                 if process.poll() is not None:
-                    raise RecoveryError(f"recovery: {last_words(launcher.log(result))}")
+                    raise NexmarkError(f"recovery: {last_words(log_of(result))}")
                 if time.monotonic() > deadline:
-                    raise RecoveryError(f"recovery: not enough after {_RUN_S:.0f} s; see --grow-to")
+                    raise NexmarkError(f"recovery: not enough after {_RUN_S:.0f} s; see --grow-to")
                 time.sleep(_POLL_S)
         return told
+
+
+def cells(found: Sequence[Restarted]) -> list[list[str]]:
+    """The rows of the table: mode, place, size, restore, interruption, commit."""
+    groups = grouped(found, lambda each: (each.mode, each.place, each.state_mb))
+    return [
+        [
+            *(mode, place, f"{size:.0f}"),
+            _told([each.restore_s for each in group]),
+            str(Spread.of([each.interruption_s for each in group])),
+            str(Spread.of([each.commit_s for each in group])),
+        ]
+        for (mode, place, size), group in sorted(groups.items())
+    ]
+
+
+def predictions(found: Sequence[Restarted], tasks: int) -> list[list[str]]:
+    """The rows of the second table: mode, place, then s/MB and s at `TASK_MB` of restore and
+    interruption; Oceanus' rows last.
+
+    All is by task: a restore summed over `tasks` tasks that load at a time takes a part of it.
+    """
+    rows = []
+    for (mode, place), here in sorted(grouped(found, lambda x: (x.mode, x.place)).items()):
+        restore = [
+            (x.state_mb / tasks, x.restore_s / tasks) for x in here if x.restore_s is not None
+        ]
+        away = [(each.state_mb / tasks, each.interruption_s) for each in here]
+        rows.append([mode, place, *_line(restore), *_line(away)])
+    return [*rows, *map(list, OCEANUS)]
+
+
+def _line(points: Sequence[tuple[float, float]]) -> tuple[str, str]:
+    """Seconds per MB with twice the standard error; the prediction, if it grows with the state."""
+    from scipy.stats import linregress
+
+    if len({size for size, _ in points}) < 2:
+        return "", ""
+    line = linregress(*zip(*points, strict=True))
+    error = f" +- {2 * line.stderr:.4f}" if len(points) > 2 else ""
+    grows = line.slope > 2 * line.stderr
+    at = line.intercept + line.slope * TASK_MB
+    return f"{line.slope:.4f}{error}", f"{at:.0f}" if grows else "no growth"
+
+
+def _told(values: Sequence[float | None]) -> str:
+    told = [value for value in values if value is not None]
+    return str(Spread.of(told)) if told else "not reported"

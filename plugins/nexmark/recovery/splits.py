@@ -71,14 +71,16 @@ def kill_split(
     after = [at for at in commits.values() if kill.at < at <= until]
     before = [at for at in commits.values() if at <= kill.at]
     regular = regular_gap(commits, [kill.at])
-    away = min(after) - max(before) if after and before else None
+    away = None
+    if after and before:
+        away = round(max(0.0, min(after) - max(before) - (regular or 0.0)), 3)
     split: dict[str, Any] = {
         "number": number,
         "what": kill.what,
         "at_s": round(kill.at - start, 3),
         "batch": kill.batch,
         "moment": kill.moment,
-        "interruption_s": _less(away, regular),
+        "interruption_s": away,
         "catch_up_s": catch_up(kill.at, commits, pace_s) if pace_s else None,
         **dict.fromkeys(("session_start_s", "planning_s", "load_s", "replay_s"), None),
         **dict.fromkeys(("first_commit_s", "stores_loaded_from_checkpoint"), None),
@@ -162,10 +164,6 @@ def _stores(operator: Mapping[str, Any]) -> int | None:
         return None
     several = operator["operatorName"] == "symmetricHashJoin" and found > partitions
     return int(found) // (2 if several else 1)
-
-
-def _less(away: float | None, regular: float | None) -> float | None:
-    return None if away is None else round(max(0.0, away - (regular or 0.0)), 3)
 
 
 def _part(operator: Mapping[str, Any], metrics: Sequence[str]) -> float | None:

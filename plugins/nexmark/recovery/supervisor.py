@@ -11,12 +11,18 @@ from typing import Any, Literal
 
 from nexmark.errors import NexmarkError
 from nexmark.recovery.checkpoint_files import Place, commits, local_stores, moment, size
-from nexmark.recovery.daemons import WORKER
-from nexmark.recovery.kill_plan import Kill
-from nexmark.recovery.launcher import EXECUTOR, Running, Starter, last_words, progress
+from nexmark.recovery.kill_plan import Kill, Trigger
+from nexmark.recovery.launcher import (
+    EXECUTOR,
+    WORKER,
+    Running,
+    Starter,
+    last_words,
+    log_of,
+    progress,
+)
 from nexmark.recovery.remote_storage import SEED_CONF
 from nexmark.recovery.splits import KillRecord
-from nexmark.recovery.trigger import Trigger
 from nexmark_jobs.ending import error_class
 
 What = Literal["driver", "executor", "worker", "both"]
@@ -27,10 +33,6 @@ _POLL_S = 0.02
 _RUN_S = 3600.0
 _MOST_ENDS = 20
 _WRONG_ARGUMENTS = 2
-
-
-class RecoveryError(NexmarkError):
-    """A query that did not come to its end; one line with the reason."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,7 @@ class Attempt:
 class Story:
     """The course of a query that was killed.
 
-    Attributes:
-        attempts: its processes.
-        killed: the kills.
-        ends: where it ended by itself before its end: when, and by which class of error.
+    `ends`: where it ended by itself before its end: when, and by which class of error.
     """
 
     attempts: list[Attempt] = field(default_factory=list)
@@ -61,14 +60,12 @@ class Supervisor:
     """The supervisor of one query.
 
     Attributes:
-        launcher: starts its processes.
         arguments: of `run_query.py`, without --result and --checkpoint.
         checkpoint: the directory of the checkpoint.
         url: the same, as Spark is to name it.
         table: the directory of the final table, which is there once the query is at its end.
         what: the processes that a kill hits.
         fault_file: written at the first commit, for a fault of the storage; None without one.
-        say: called with each line of progress.
     """
 
     launcher: Starter
@@ -84,10 +81,7 @@ class Supervisor:
         """Run to the end, with the kills of `plan`; those after the end do not happen.
 
         A query with a fault of its storage, or with lost executors, may end by itself: it is
-        started again, as a supervisor would.
-
-        Raises:
-            RecoveryError: The query failed by itself.
+        started again. NexmarkError: the query failed by itself.
         """
         draws = random.Random(seed)
         story, left = Story(), list(plan)
@@ -137,7 +131,7 @@ class Supervisor:
                     return False
                 since = at
             if time.monotonic() > deadline:
-                raise RecoveryError(f"recovery: no end after {_RUN_S:.0f} s")
+                raise NexmarkError(f"recovery: no end after {_RUN_S:.0f} s")
             time.sleep(_POLL_S)
         return True
 
@@ -155,10 +149,10 @@ class Supervisor:
             self.say("the fault of the storage begins")
 
     def _note_end(self, code: int | None, result: Path, story: Story) -> None:
-        reason = last_words(self.launcher.log(result))
+        reason = last_words(log_of(result))
         expected = self.fault_file is not None or (self.what in _REPLACED and story.killed)
         if code == _WRONG_ARGUMENTS or not expected or len(story.ends) >= _MOST_ENDS:
-            raise RecoveryError(f"recovery: {reason}")
+            raise NexmarkError(f"recovery: {reason}")
         end = {
             "at_s": round(time.time() - story.attempts[0].started, 3),
             "batch": max(commits(self._spark()), default=-1) + 1,

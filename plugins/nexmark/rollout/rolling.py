@@ -144,19 +144,14 @@ def write_page(rollout: Rollout) -> Path:
 
 
 def _all(rollout: Rollout) -> list[list[str]]:
-    numbered = enumerate(rollout.stages, start=1)
-    return [row for number, stage in numbered for row in _rows(number, stage)]
-
-
-def _rows(number: int, stage: RolloutStage) -> list[list[str]]:
-    waiting = [QueryStep(query=query) for query in stage.queries]
     rows = []
-    for step in stage.steps or waiting:
-        state = "green" if stage.steps else stage.state
-        if step.red:
-            state = "accepted" if stage.accepted else "red"
-        found = (step.verdict, step.outcome, step.forward, step.backward)
-        rows.append([str(number), step.query, state, gain(step), *(x or "-" for x in found)])
+    for number, stage in enumerate(rollout.stages, start=1):
+        for step in stage.steps or [QueryStep(query=query) for query in stage.queries]:
+            state = "green" if stage.steps else stage.state
+            if step.red:
+                state = "accepted" if stage.accepted else "red"
+            found = (step.verdict, step.outcome, step.forward, step.backward)
+            rows.append([str(number), step.query, state, gain(step), *(x or "-" for x in found)])
     return rows
 
 

@@ -43,11 +43,10 @@ def measure(step: dict[str, Any]) -> None:
     label = f"{trial.name}: pair {pair}, {arm}"
     context["application"] = label  # type: ignore[typeddict-unknown-key]
     try:
-        one = trial.run(arm, pair).measurement
+        say(f"{label}: {trial.run(arm, pair)}")
     except NexmarkError as error:
         write_failure(trial.place_of(arm, pair), str(error))
         raise AirflowFailException(str(error)) from None
-    say(f"{label}: {one.cpu_s_per_mevent:.1f} CPU-s per million events, {one.wall_s:.1f} s")
 
 
 def table() -> None:

@@ -39,8 +39,7 @@ def rollout_preflight() -> None:
 
 def _of_this_run() -> "Rollout":
     """The rollout of this run, by its params where its name is not kept yet."""
-    from nexmark.rollout.beginning import rollout_of
-    from nexmark.rollout.state import Rollout
+    from nexmark.rollout.state import Rollout, rollout_of
 
     kept = _kept()
     if kept.exists():

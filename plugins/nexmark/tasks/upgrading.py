@@ -13,7 +13,7 @@ from nexmark.tasks import current_night, results
 from nexmark_jobs.host.leases import write_whole
 
 if TYPE_CHECKING:
-    from nexmark.compatibility import Compatibility
+    from nexmark.compatibility.classes import Compatibility
     from nexmark.compatibility.upgrade import Upgrade
     from nexmark.store import CompatibilityRecord
 
@@ -25,7 +25,8 @@ def compatibility() -> None:
 
     A check that does not end counts as not known, which is red.
     """
-    from nexmark.compatibility import ApplicationError, as_json, matrix
+    from nexmark.compatibility.application import ApplicationError
+    from nexmark.compatibility.classes import as_json, matrix
     from nexmark.compatibility.upgrade import upgrades, why_not
 
     night = current_night()
@@ -65,7 +66,7 @@ def compatibility() -> None:
 
 def records_of(baseline: str, found: "Sequence[Compatibility]") -> "list[CompatibilityRecord]":
     """Return the records of comparisons with a build, for the results database."""
-    from nexmark.compatibility import RED, carried
+    from nexmark.compatibility.classes import RED, carried
     from nexmark.store import CompatibilityRecord
 
     return [
@@ -88,7 +89,7 @@ def records_of(baseline: str, found: "Sequence[Compatibility]") -> "list[Compati
 
 def not_known(one: "Upgrade", reason: str) -> "list[CompatibilityRecord]":
     """Records of queries that were not checked."""
-    from nexmark.compatibility import Class
+    from nexmark.compatibility.classes import Class
     from nexmark.store import CompatibilityRecord
 
     return [

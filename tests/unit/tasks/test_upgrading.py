@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from nexmark.compatibility import ApplicationError, Case, Compatibility, Input, Side
-from nexmark.compatibility.classes import Ending, Restart
+from nexmark.compatibility.application import ApplicationError
+from nexmark.compatibility.classes import Case, Compatibility, Ending, Input, Restart, Side
 from nexmark.compatibility.plans import PlanDifference, PlanGrade, QueryPlan
 from nexmark.config import load, paths
 from nexmark.evidence.night_evidence import make_report, night_evidence
@@ -106,7 +106,7 @@ def finding(monkeypatch: pytest.MonkeyPatch, *results: Compatibility) -> list[An
         calls.append((arguments, options))
         return list(results)
 
-    monkeypatch.setattr("nexmark.compatibility.check", check)
+    monkeypatch.setattr("nexmark.compatibility.upgrade.check", check)
     return calls
 
 
@@ -244,7 +244,7 @@ def test_what_is_not_checked_to_the_end_is_not_known_and_red(
     def check(*_: Any, **__: Any) -> list[Compatibility]:
         raise error
 
-    monkeypatch.setattr("nexmark.compatibility.check", check)
+    monkeypatch.setattr("nexmark.compatibility.upgrade.check", check)
     with pytest.raises((AirflowFailException, KeyboardInterrupt)):
         upgrading.compatibility()
     rows = store.compatibility(night.name)
