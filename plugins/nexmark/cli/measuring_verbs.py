@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from nexmark.config import Experiment
     from nexmark.engines import Build
     from nexmark.experiments.experiment_run import ExperimentResult
-    from nexmark.store.table_rows import ExperimentRow
     from nexmark.latency.figures import LatencyFigures
+    from nexmark.store.table_rows import ExperimentRow
 
 _TRIGGERS = ("micro-batch", "real-time")
 _HEADS = ("query", "trigger", "rate/s", "p50", "p90", "p99", "p99.9", "max", "events", "lag p99")

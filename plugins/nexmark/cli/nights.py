@@ -188,8 +188,8 @@ def rollout(
     """
     from nexmark.config import load
     from nexmark.night.params import RolloutParams
-    from nexmark.rollout.state import rollout_of
     from nexmark.rollout.rolling import resumed, table, write_page
+    from nexmark.rollout.state import rollout_of
 
     given = {
         **{

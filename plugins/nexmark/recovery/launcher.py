@@ -11,13 +11,13 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import nexmark_jobs
 from nexmark.engines import Build, local_environment
-from nexmark.engines.short_runs import C1
+from nexmark.engines.short_runs import C1, untimed_options
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import signalled_with_parent
 from nexmark_jobs.host.ports import LOOPBACK
@@ -215,7 +215,8 @@ def dump_events(launcher: Launcher, given: Sequence[str], target: Path, kind: st
     """Write generated events to `target` in files of `kind`; NexmarkError if that fails."""
     arguments = [*given, "--out", str(target), "--format", kind]
     result = launcher.work / f"{target.name}.dump"
-    with launcher.started(arguments, result, job="dump_events.py") as process:
+    options = untimed_options(launcher.build.spark_home, launcher.build.version)
+    with replace(launcher, java_options=options).started(arguments, result, job="dump_events.py") as process:
         process.wait(timeout=_DUMP_S)
     if process.returncode != 0:
         raise NexmarkError(f"no events: {last_words(log_of(result))}")
