@@ -6,17 +6,19 @@ import contextlib
 import os
 import shutil
 import socket
-import sqlite3
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from nexmark.airflow_site.airflow_home import ui_mark
-from nexmark.config import paths
+from nexmark.airflow_site.airflow_home import Components, airflow_environment, own_airflow, ui_mark
+from nexmark.airflow_site.api import OwnAirflow
+from nexmark.airflow_site.backfills import is_paused
+from nexmark.config import load, paths
 from nexmark_jobs.host.processes import owned
 
 ENGINE, DAG_ID = "spark-next", "nexmark_spark_next"
@@ -125,17 +127,27 @@ def test_every_date_has_its_night_and_one_without_a_build_is_no_failure(site: Si
         ["2026-11-03", "-", "no build"],
     ]
     assert "SHA-512 is " in run.stdout  # the night's own words
+    home = Path(site["NEXMARK_HOME"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NEXMARK_HOME", site["NEXMARK_HOME"])
+        patch.setenv("NEXMARK_HOME", str(home))
+        patch.setenv("NEXMARK_CONF", site["NEXMARK_CONF"])
         assert owned(ui_mark()) == []
-    database = Path(site["NEXMARK_HOME"]) / "airflow" / "airflow.db"
-    with contextlib.closing(sqlite3.connect(database)) as airflow:
-        runs = airflow.execute("SELECT date(logical_date), state FROM dag_run ORDER BY 1")
-        assert runs.fetchall() == [
-            ("2026-11-01", "success"),
-            ("2026-11-02", "failed"),
-            ("2026-11-03", "success"),
-        ]
-        assert airflow.execute("SELECT completed_at IS NULL FROM backfill").fetchall() == [(0,)]
-        paused = airflow.execute("SELECT is_paused FROM dag WHERE dag_id = ?", [DAG_ID])
-        assert paused.fetchall() == [(1,)]
+        with _api(home) as api:
+            found = api.every(f"dags/{DAG_ID}/dagRuns", "dag_runs", order_by="logical_date")
+            assert [(run["logical_date"], run["state"]) for run in found] == [
+                ("2026-11-01T22:00:00Z", "success"),
+                ("2026-11-02T22:00:00Z", "failed"),
+                ("2026-11-03T22:00:00Z", "success"),
+            ]
+            (made,) = api.every("backfills", "backfills", dag_id=DAG_ID)
+            assert made["completed_at"] is not None
+            assert is_paused(api, DAG_ID)
+
+
+@contextlib.contextmanager
+def _api(home: Path) -> Iterator[OwnAirflow]:
+    """The API server alone, of a home whose Airflow is there."""
+    port = free_port()
+    with Components(airflow_environment(load(), port), port, home / "logs") as components:
+        components.bring_up("api-server")
+        yield own_airflow(port)
