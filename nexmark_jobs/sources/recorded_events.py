@@ -119,9 +119,8 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
     except UnicodeDecodeError:
         raise _bad_line(file, place + 1, "not UTF-8") from None
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise UsageError(
-            f"--source: {file}, line {place + 1}: not readable as gzip ({error}); copy the file again"
-        ) from None
+        problem = f"line {place + 1}: not readable as gzip ({error})"
+        raise UsageError(f"--source: {file}, {problem}; copy the file again") from None
 
 
 def _bad_line(file: Path, place: int, problem: str) -> UsageError:
