@@ -25,13 +25,13 @@ from nexmark.cli.recovery_verbs import marked_processes
 from nexmark.config import load, paths
 from nexmark.config.load import load_gate
 from nexmark.engines import Build, resolve
+from nexmark.engines.launcher import Launcher, dump_events
 from nexmark.errors import NexmarkError
 from nexmark.kafka.tools import children_cpu_s
 from nexmark.kept_runs import KeptRuns
 from nexmark.model import COMMIT, CPU, INTERRUPTION, RESTORE, Arm
 from nexmark.night.recovery_night import figures_of
 from nexmark.recovery.kill_plan import Kill, spread_kills
-from nexmark.recovery.launcher import Launcher, dump_events
 from nexmark.recovery.recovery_run import RecoveryOptions, recover
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.terminal import say

@@ -227,7 +227,8 @@ CSV = {
 }
 """Spark's writer takes away the blanks around a text by default."""
 
-_MINUTE = timedelta(minutes=1)  # the length of a partition, and how late it is committed
+_PARTITION_LENGTH = timedelta(minutes=1)
+_COMMIT_DELAY = timedelta(minutes=1)
 
 
 class FilesystemSink(_EachBatch):
@@ -248,7 +249,7 @@ class FilesystemSink(_EachBatch):
     def batch_done(self, batch: Batch) -> None:
         """Commit the partitions that the watermark of a batch has left behind."""
         if batch.watermark is not None:
-            self._commit(datetime.fromisoformat(batch.watermark) - _MINUTE)
+            self._commit(datetime.fromisoformat(batch.watermark) - _COMMIT_DELAY)
 
     def finish(self, last_batch: int) -> None:
         """Commit what is left."""
@@ -287,4 +288,5 @@ class FilesystemSink(_EachBatch):
 def _end(partition: Path) -> datetime:
     day = partition.parent.name.removeprefix("dt=")
     minute = unquote(partition.name.removeprefix("hm="))
-    return datetime.fromisoformat(f"{day} {minute}").replace(tzinfo=UTC) + _MINUTE
+    start = datetime.fromisoformat(f"{day} {minute}").replace(tzinfo=UTC)
+    return start + _PARTITION_LENGTH

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nexmark.cli.shared_options import By, Database, Optional, given, number, opened
+from nexmark.cli import shared_options as option
 from nexmark.errors import NexmarkError
 from nexmark.terminal import columns
 
@@ -24,7 +24,7 @@ _ACKS = tuple(
 TIME = "%Y-%m-%d %H:%M UTC"
 
 Run = Annotated[str, typer.Option(help="The name of the run, or a unique part of it.")]
-Limit = Annotated[int, number(1, 10**6)]
+Limit = Annotated[int, option.number(1, 10**6)]
 
 
 def _names(texts: list[str] | None) -> list[str]:
@@ -32,7 +32,7 @@ def _names(texts: list[str] | None) -> list[str]:
     from nexmark.night.planning import query_names
 
     try:
-        return [name for text in texts or () for name in query_names(given(text))]
+        return [name for text in texts or () for name in query_names(option.given(text))]
     except NexmarkError as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -64,12 +64,12 @@ def accept(
             help="It counts until this day (2027-01-31, UTC), or for a number of days (30d).",
         ),
     ] = None,
-    link: Optional = None,
-    by: By = None,
-    db: Database = None,
+    link: option.Optional = None,
+    by: option.By = None,
+    db: option.Database = None,
 ) -> int:
     """Make a run the baseline of its queries; 1 where some of them are refused."""
-    with opened(db) as store:
+    with option.opened(db) as store:
         done = store.accept(run, by or user(), reason, query, expires=expires, link=link)
         night = store.night(done.run)
     until = f" until {expires:{TIME}}" if expires else ""
@@ -82,11 +82,11 @@ def accept(
 def withdraw(
     id: Annotated[int, typer.Option(help="As `nexmark acks` prints it.")],
     reason: Annotated[str, typer.Option(help="Why it is withdrawn; kept on record.")] = "",
-    by: By = None,
-    db: Database = None,
+    by: option.By = None,
+    db: option.Database = None,
 ) -> None:
     """Take an acceptance back; it stays on record."""
-    with opened(db) as store:
+    with option.opened(db) as store:
         row = store.withdraw(id, by or user(), reason)
         accepted = store.accepted(row.engine, row.workload, row.cluster, datetime.now(UTC))
     before = accepted.get(row.query)
@@ -94,11 +94,11 @@ def withdraw(
     print(f"Acceptance {row.id} of {row.query} ({row.night_id}) is withdrawn; {now}.")
 
 
-def acks(limit: Limit = 50, db: Database = None) -> None:
+def acks(limit: Limit = 50, db: option.Database = None) -> None:
     """List all acceptances, and whether each still counts."""
     from nexmark.store.accepting import states
 
-    with opened(db) as store:
+    with option.opened(db) as store:
         found = states(store.acceptances(), datetime.now(UTC))
     if not found:
         print("Nothing is accepted yet.")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
+from nexmark.cli import shared_options as option
 from nexmark.cli.acceptance import TIME, Limit, Run, place, queries
-from nexmark.cli.shared_options import Database, Optional, opened, text
 from nexmark.errors import NexmarkError
 from nexmark.terminal import columns
 
@@ -50,13 +50,13 @@ def _query(text: str) -> str:
 
 def history(
     query: Annotated[str, typer.Option(parser=_query, metavar="Q", help="As q5, or suite.")],
-    metric: Annotated[str | None, text("Default: CPU time.")] = None,
-    engine: Optional = None,
-    workload: Optional = None,
-    cluster: Optional = None,
+    metric: Annotated[str | None, option.text("Default: CPU time.")] = None,
+    engine: option.Optional = None,
+    workload: option.Optional = None,
+    cluster: option.Optional = None,
     limit: Limit = 30,
     format: Literal["table", "csv"] = "table",
-    db: Database = None,
+    db: option.Database = None,
 ) -> None:
     """Show one query over all nights, and what changed; --format csv has all nights.
 
@@ -64,7 +64,7 @@ def history(
     """
     from nexmark.model import CPU
 
-    with opened(db) as store:
+    with option.opened(db) as store:
         wanted = {"engine": engine, "workload": workload, "cluster": cluster}
         found = store.history(query, metric or CPU, wanted)
     if format == "csv":
@@ -131,11 +131,11 @@ def _acceptance(row: AcceptanceRow, state: str) -> tuple[str, ...]:
     return str(row.id), f"{row.accepted:{TIME}}", state, size, row.night_id, row.who, row.reason
 
 
-def nights(limit: Limit = 20, db: Database = None) -> None:
+def nights(limit: Limit = 20, db: option.Database = None) -> None:
     """List the newest runs."""
     from nexmark.store.store import MOST_ROWS
 
-    with opened(db) as store:
+    with option.opened(db) as store:
         found = store.nights(min(limit, MOST_ROWS))
         if not found:
             print("No run is recorded yet.")
@@ -148,9 +148,9 @@ def nights(limit: Limit = 20, db: Database = None) -> None:
             print(f"    {place(night)}: {summary or 'not judged'}{baseline}")
 
 
-def show(run: Run, db: Database = None) -> None:
+def show(run: Run, db: option.Database = None) -> None:
     """Show one run, and the acceptances of its engine."""
-    with opened(db) as store:
+    with option.opened(db) as store:
         night = store.find_run(run)
         verdicts = store.verdicts(night.id)
         history = store.acceptances(night.engine, night.workload, night.cluster)
@@ -174,7 +174,7 @@ def show(run: Run, db: Database = None) -> None:
 def report(
     run: Run,
     out: Annotated[Path | None, typer.Option(help="Also write table, CSV and JSON here.")] = None,
-    db: Database = None,
+    db: option.Database = None,
 ) -> None:
     """Print the table of a recorded run again."""
     from nexmark.evidence.night_evidence import make_report
@@ -182,7 +182,7 @@ def report(
     from nexmark.report.table import report_text
 
     try:
-        with opened(db) as store:
+        with option.opened(db) as store:
             made = make_report(store, run) if out is None else write_report(out, store, run)
     except OSError as error:
         raise NexmarkError(f"cannot write the report: {error}; give another --out") from None
@@ -194,10 +194,10 @@ def export(
         Path, typer.Option(parser=_directory, metavar="DIR", help="New or empty directory.")
     ],
     format: Literal["parquet", "csv"] = "parquet",
-    db: Database = None,
+    db: option.Database = None,
 ) -> None:
     """Write every table, and the nights for replay, as files."""
-    with opened(db) as store:
+    with option.opened(db) as store:
         for name, count in store.export(out, format).items():
             what = "nights" if name.startswith("nights") else "rows"
             print(f"{count:>10} {what:<6} {out / name}")

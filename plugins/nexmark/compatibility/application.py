@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.engines import Build, local_environment
+from nexmark.engines.launcher import JOBS, ProcessGroup, last_words, start
 from nexmark.engines.short_runs import untimed_options
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import undisturbed
-from nexmark.recovery.launcher import JOBS, ProcessGroup, last_words, start
 from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
 
 _POLL_S = 0.2

@@ -4,6 +4,7 @@ croniter where there is a schedule: every parse of a DAG file comes through here
 from nexmark.config.clusters import AnyCluster, Cluster, EmbeddedCluster, SshCluster
 from nexmark.config.experiment_models import Experiment
 from nexmark.config.fields import KNOWN_QUERIES, SparkConf
+from nexmark.config.gate_rules import Gate, Mode
 from nexmark.config.load import load, load_experiments, profile_path
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
@@ -14,8 +15,6 @@ from nexmark.config.models import (
     BuildSource,
     Config,
     Engine,
-    Gate,
-    Mode,
     Snapshots,
     pick,
 )

@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from nexmark.config.fields import HISTORY_KEYS, REMEDY
-from nexmark.config.models import Gate
+from nexmark.config.gate_rules import Gate
 from nexmark.errors import ConfigError, KeyedError, suggest
 
 Key: TypeAlias = tuple[str | int, ...]

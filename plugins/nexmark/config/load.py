@@ -10,6 +10,7 @@ from nexmark.config.clusters import KINDS, AnyCluster
 from nexmark.config.document import Document, Key, read, read_text
 from nexmark.config.experiment_models import Experiment, load_notifications
 from nexmark.config.fields import check_conf
+from nexmark.config.gate_rules import Gate
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
     BUILD_DAG_ID,
@@ -18,7 +19,6 @@ from nexmark.config.models import (
     SIGNOFF_DAG_ID,
     Config,
     Engine,
-    Gate,
 )
 from nexmark.config.workload_models import Workload
 from nexmark.errors import KeyedError, suggest

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nexmark.engines import Build, local_environment
+from nexmark.engines.launcher import JOBS, ProcessGroup, last_words, start, submitted
 from nexmark.engines.short_runs import untimed_options
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import undisturbed
-from nexmark.recovery.launcher import JOBS, ProcessGroup, last_words, start, submitted
 from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
 
 SAMPLES, RESULT, EVENT_LOG = "samples.jsonl", "result.json", "events"

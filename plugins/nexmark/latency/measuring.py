@@ -13,12 +13,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 from nexmark.engines import Build
+from nexmark.engines.launcher import Launcher, dump_events, last_words, log_of
 from nexmark.errors import NexmarkError
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.latency.figures import LatencyFigures, figures
 from nexmark.latency.matching import MATCHINGS, OutputRecord
 from nexmark.latency.pacing import PacedEvent, paced, send
-from nexmark.recovery.launcher import Launcher, dump_events, last_words, log_of
 
 _AHEAD_MS = 1_500
 _READY_S = 300.0

@@ -118,7 +118,7 @@ class _Submitted:
 
 @dataclass(frozen=True)
 class _Submitter:
-    """Starts the processes of a repetition as its task starts any; see `recovery.launcher`."""
+    """Starts the processes of a repetition as its task starts any; see `recovery.supervisor`."""
 
     ready: Ready
     work: Path
@@ -128,7 +128,7 @@ class _Submitter:
     def started(
         self, arguments: Sequence[str], result: Path, *, confs: Mapping[str, str]
     ) -> Iterator[_Submitted]:
-        from nexmark.recovery.launcher import log_of
+        from nexmark.engines.launcher import log_of
 
         submit = self.ready(arguments, confs)
         running = _Submitted(submit, self.cluster.mark, result, log_of(result))

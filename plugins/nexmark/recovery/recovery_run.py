@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexmark.engines import Build
+from nexmark.engines.launcher import CLUSTER, Launcher, dump_events
 from nexmark.engines.short_runs import C1, untimed_options
 from nexmark.expectations.contract import contract
 from nexmark.expectations.suites import validate
 from nexmark.recovery.checkpoint_files import Place, commits, size
+from nexmark.recovery.daemons import standalone
 from nexmark.recovery.kill_plan import Kill, kill_plan
-from nexmark.recovery.launcher import CLUSTER, Launcher, dump_events, standalone
 from nexmark.recovery.mini_hdfs import CONFS, mini_hdfs
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.recovery.splits import commit_splits, kill_split, regular_gap

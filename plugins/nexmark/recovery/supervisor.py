@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
+from nexmark.engines.launcher import last_words, log_of, progress
 from nexmark.errors import NexmarkError
 from nexmark.recovery.checkpoint_files import Place, commits, local_stores, moment, size
+from nexmark.recovery.daemons import WORKER
 from nexmark.recovery.kill_plan import Kill, Trigger
-from nexmark.recovery.launcher import (
-    EXECUTOR,
-    WORKER,
-    Running,
-    Starter,
-    last_words,
-    log_of,
-    progress,
-)
 from nexmark.recovery.remote_storage import SEED_CONF
 from nexmark.recovery.splits import KillRecord
 from nexmark_jobs.ending import error_class
 
 What = Literal["driver", "executor", "worker", "both"]
+EXECUTOR = "CoarseGrainedExecutorBackend"
 _REPLACED = {"executor": EXECUTOR, "worker": WORKER}
 """What the driver outlives, by a word of its command line."""
 
@@ -33,6 +28,39 @@ _POLL_S = 0.02
 _RUN_S = 3600.0
 _MOST_ENDS = 20
 _WRONG_ARGUMENTS = 2
+
+
+class Running(Protocol):
+    """A process of a query."""
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code; None while it runs."""
+
+    def poll(self) -> int | None:
+        """Look again, and return its exit code."""
+
+    def kill(self) -> None:
+        """SIGKILL to it and its children, and wait for their end."""
+
+
+class Starter(Protocol):
+    """How processes of a query are started; see `Launcher`."""
+
+    @property
+    def work(self) -> Path:
+        """A directory for logs, results and all that is written beside."""
+
+    def started(
+        self, arguments: Sequence[str], result: Path, *, confs: Mapping[str, str]
+    ) -> contextlib.AbstractContextManager[Running]:
+        """A process; the context ends it."""
+
+    def scratch(self, result: Path) -> Path:
+        """Where the process with this result file has its temporary files."""
+
+    def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
+        """See `nexmark.cluster.SparkCluster.kill_one`."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Starts processes of a query, and kills them or their executors."""
+"""Runs programs of `nexmark_jobs` with a Spark build on this machine."""
 
 from __future__ import annotations
 
@@ -8,45 +8,24 @@ import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import nexmark_jobs
 from nexmark.engines import Build, local_environment
 from nexmark.engines.short_runs import C1, untimed_options
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import signalled_with_parent
-from nexmark_jobs.host.ports import LOOPBACK
-from nexmark_jobs.host.processes import OWNER_VARIABLE, end, kill_one, start_detached, with_word
+from nexmark_jobs.host.processes import OWNER_VARIABLE, kill_one
 
 JOBS = Path(nexmark_jobs.__file__).parent
-EXECUTOR = "CoarseGrainedExecutorBackend"
 _DUMP_S = 3600
 _CONFS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
 #: Two executors with a core each, in processes of their own, with master and workers in the driver.
 CLUSTER = "local-cluster[2,1,1024]"
-WORKER = "deploy.worker.Worker"
-_MASTER = "deploy.master.Master"
-_WORKERS = 2
-_DAEMON = {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC"}
-
-
-class Running(Protocol):
-    """A process of a query."""
-
-    @property
-    def returncode(self) -> int | None:
-        """Its exit code; None while it runs."""
-
-    def poll(self) -> int | None:
-        """Look again, and return its exit code."""
-
-    def kill(self) -> None:
-        """SIGKILL to it and its children, and wait for their end."""
 
 
 class ProcessGroup(subprocess.Popen[bytes]):
@@ -89,25 +68,6 @@ def submitted(
         *(word for pair in confs.items() for word in ("--conf", "=".join(pair))),
         *(str(JOBS / program), *arguments),
     ]
-
-
-class Starter(Protocol):
-    """How processes of a query are started; see `Launcher`."""
-
-    @property
-    def work(self) -> Path:
-        """A directory for logs, results and all that is written beside."""
-
-    def started(
-        self, arguments: Sequence[str], result: Path, *, confs: Mapping[str, str]
-    ) -> contextlib.AbstractContextManager[Running]:
-        """A process; the context ends it."""
-
-    def scratch(self, result: Path) -> Path:
-        """Where the process with this result file has its temporary files."""
-
-    def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
-        """See `nexmark.cluster.SparkCluster.kill_one`."""
 
 
 @dataclass(frozen=True)
@@ -182,33 +142,6 @@ class Launcher:
                 if entry.name != "work":
                     (home / entry.name).symlink_to(entry)
         return home
-
-
-@contextlib.contextmanager
-def standalone(build: Build, work: Path, mark: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """A master and two workers with a core each; they end with the context.
-
-    Yields:
-        The URL of the master, and the directory where executors have their temporary files.
-    """
-    local = work / "local"
-    local.mkdir()
-    environment = local_environment(build.spark_home, local) | _DAEMON
-    with socket.create_server((LOOPBACK, 0)) as free:
-        port = free.getsockname()[1]
-    url, words = f"spark://{LOOPBACK}:{port}", ("--host", LOOPBACK, "--webui-port", "0")
-    of_worker = (*words, "--cores", "1", "--memory", "1g", "--work-dir", str(work / "executors"))
-    daemons = [(_MASTER, *words, "--port", str(port)), *[(WORKER, *of_worker, url)] * _WORKERS]
-    program = str(build.spark_home / "bin" / "spark-class")
-    started = []
-    try:
-        for name, *rest in daemons:
-            command = [program, f"org.apache.spark.{name}", *rest]
-            log = work / "daemons.log"
-            started.append(start_detached(command, environment, mark[OWNER_VARIABLE], log))
-        yield url, local
-    finally:
-        end([started[0], *with_word(mark[OWNER_VARIABLE], WORKER)], grace_s=0)
 
 
 def dump_events(launcher: Launcher, given: Sequence[str], target: Path, kind: str) -> None:
