@@ -15,10 +15,13 @@ from nexmark.config import paths
 from nexmark.engines import Build, resolve
 from tests.quick_jvm import QUICK_JVM
 
-#: Of Spark that a test's Python starts, by itself or as a process.
+#: Of Spark that a test starts by Python. One JVM serves all sessions of a process, the first of
+#: which starts it: so its environment is the same whatever tests come first.
 os.environ.setdefault(
     "PYSPARK_SUBMIT_ARGS", f'--conf "spark.driver.defaultJavaOptions={QUICK_JVM}" pyspark-shell'
 )
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # its workers need our packages
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
 @pytest.hookimpl(wrapper=True)

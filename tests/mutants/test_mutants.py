@@ -7,7 +7,6 @@ test-long) as streams, as a night runs them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -45,7 +44,6 @@ FORMULATIONS = [(q.name, f.name) for q in QUERIES.values() for f in q.formulatio
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session for queries over a few hundred rows."""
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     session = (
         SparkSession.builder.master("local[1]")
         .appName("mutants")
