@@ -19,7 +19,7 @@ new_sellers: how many auctions each person began in the window of 10 seconds in 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 SIZE = "10 seconds"
 _MICROS = 10_000_000
@@ -47,17 +47,12 @@ def joined_by_seller(streams: Streams) -> DataFrame:
     """Join by seller, with the window as a condition; then count by both: 3 exchanges."""
     auctions, persons = _sides(streams)
     begin = F.timestamp_micros(F.unix_micros("personTime") - F.unix_micros("personTime") % _MICROS)
-    begin_of_window = (F.col("auctionTime") >= begin) & (
-        F.col("auctionTime") < begin + F.expr(f"INTERVAL {SIZE}")
-    )
-    near = F.col("auctionTime").between(
-        F.col("personTime") - F.expr(f"INTERVAL {SIZE}"),
-        F.col("personTime") + F.expr(f"INTERVAL {SIZE}"),
-    )
-    joined = auctions.join(persons, (F.col("seller") == F.col("id")) & begin_of_window & near)
-    per_seller = joined.select("seller", "auctionTime").groupBy(
-        F.window("auctionTime", SIZE), "seller"
-    )
+    size, came, sold = F.expr(f"INTERVAL {SIZE}"), F.col("personTime"), F.col("auctionTime")
+    of_window = (sold >= begin) & (sold < begin + size)
+    near = sold.between(came - size, came + size)
+    joined = auctions.join(persons, (F.col("seller") == F.col("id")) & of_window & near)
+    sales = joined.select("seller", "auctionTime")
+    per_seller = sales.groupBy(F.window("auctionTime", SIZE), "seller")
     return _sellers(per_seller.agg(F.count(F.lit(1)).alias("auctions")))
 
 
@@ -85,16 +80,13 @@ def _sellers(counted: DataFrame) -> DataFrame:
 DISTINCT_BIDDERS = Query(
     "distinct_bidders",
     ("auction", "window_start", "bidders"),
-    (Formulation("deduplicated", deduplicated), Formulation("collected", collected)),
+    ways(deduplicated, collected),
     needs_end_of_input=True,
 )
 
 NEW_SELLERS = Query(
     "new_sellers",
     ("seller", "window_start", "auctions"),
-    (
-        Formulation("joined_by_seller", joined_by_seller),
-        Formulation("joined_by_window", joined_by_window),
-    ),
+    ways(joined_by_seller, joined_by_window),
     needs_end_of_input=True,
 )

@@ -10,7 +10,7 @@ ON B.auction = V.auction AND B.window_start = V.window_start
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 SIZE = "10 seconds"
 FROM_PRICE = 10_000
@@ -22,16 +22,14 @@ def shuffled(streams: Streams) -> DataFrame:
     key = F.concat_ws("-", F.col("auction"), F.unix_micros("window.start"))
     other = F.concat_ws("-", F.col("item"), F.unix_micros("of.start"))
     same = (F.col("key") == F.col("other")) & (F.col("window") == F.col("of"))
-    joined = counts.withColumn("key", key).join(values.withColumn("other", other), same)
-    return _named(joined)
+    return _named(counts.withColumn("key", key).join(values.withColumn("other", other), same))
 
 
 def one_stage(streams: Streams) -> DataFrame:
     """Join by the keys of the aggregations: they and the join are one stage, 2 exchanges."""
     counts, values = _sides(streams)
-    return _named(
-        counts.join(values, (F.col("window") == F.col("of")) & (F.col("auction") == F.col("item")))
-    )
+    same = (F.col("window") == F.col("of")) & (F.col("auction") == F.col("item"))
+    return _named(counts.join(values, same))
 
 
 def one_aggregation(streams: Streams) -> DataFrame:
@@ -47,10 +45,8 @@ def _sides(streams: Streams) -> tuple[DataFrame, DataFrame]:
     counts = streams.bids.groupBy(F.window("dateTime", SIZE), "auction")
     worth = streams.bids.where(F.col("price") > FROM_PRICE)
     values = worth.groupBy(F.window("dateTime", SIZE).alias("of"), F.col("auction").alias("item"))
-    return (
-        counts.agg(F.count(F.lit(1)).alias("bids")),
-        values.agg(F.max("price").alias("highest")),
-    )
+    highest = values.agg(F.max("price").alias("highest"))
+    return counts.agg(F.count(F.lit(1)).alias("bids")), highest
 
 
 def _named(joined: DataFrame) -> DataFrame:
@@ -60,10 +56,6 @@ def _named(joined: DataFrame) -> DataFrame:
 QUERY = Query(
     "joined_counts",
     ("auction", "window_start", "bids", "highest"),
-    (
-        Formulation("shuffled", shuffled),
-        Formulation("one_stage", one_stage),
-        Formulation("one_aggregation", one_aggregation),
-    ),
+    ways(shuffled, one_stage, one_aggregation),
     needs_end_of_input=True,
 )

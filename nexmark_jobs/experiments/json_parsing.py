@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from nexmark_jobs.ending import UsageError
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 from nexmark_jobs.sources.event_files import Files, events_of_kind
 
 
@@ -28,8 +28,7 @@ def _query(name: str, *names: str) -> Query:
         bids = events_of_kind(events, "bid", numbered=files.numbered)
         return bids.select(*names)
 
-    ways = (Formulation("columns", columns), Formulation("from_json", from_json))
-    return Query(name, names, ways)
+    return Query(name, names, ways(columns, from_json))
 
 
 BID = ("auction", "bidder", "price", "channel", "url", "dateTime", "extra")

@@ -7,10 +7,10 @@ GROUP BY auction % 100, window_start, window_end
 
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Formulation, Query, Streams, ways
 
 SIZE, SLIDE = "1 hour", "1 minute"
 SLOTS = 100
@@ -18,20 +18,15 @@ SLOTS = 100
 
 def windows(streams: Streams) -> DataFrame:
     """Spark's own way: each bid becomes sixty rows, one per window."""
-    return _named(
-        _slots(streams)
-        .groupBy(F.window("dateTime", SIZE, SLIDE), "slot")
-        .agg(F.count(F.lit(1)).alias("bids"), F.sum("price").alias("total"))
-    )
+    per_window = _slots(streams).groupBy(F.window("dateTime", SIZE, SLIDE), "slot")
+    return _named(_sums(per_window))
 
 
 def panes(streams: Streams) -> DataFrame:
     """Aggregate panes of a minute first; each pane, not each bid, becomes sixty rows."""
-    return _named(
-        _panes(streams)
-        .groupBy(F.window(F.window_time("window"), SIZE, SLIDE), "slot")
-        .agg(F.sum("bids").alias("bids"), F.sum("total").alias("total"))
-    )
+    window = F.window(F.window_time("window"), SIZE, SLIDE)
+    per_window = _panes(streams).groupBy(window, "slot")
+    return _named(per_window.agg(F.sum("bids").alias("bids"), F.sum("total").alias("total")))
 
 
 def retraction(streams: Streams) -> DataFrame:
@@ -39,10 +34,8 @@ def retraction(streams: Streams) -> DataFrame:
 
     The sums are state of our own, in Python, which needs pandas, PyArrow and RocksDB.
     """
-    ends = F.unix_millis("window.end")
-    given = _panes(streams).select(
-        "slot", ends.alias("ended"), "bids", "total", F.window_time("window").alias("at")
-    )
+    ended, at = F.unix_millis("window.end").alias("ended"), F.window_time("window").alias("at")
+    given = _panes(streams).select("slot", ended, "bids", "total", at)
     slid = given.groupBy("slot").transformWithState(
         _retraction(),
         outputStructType="slot bigint, ended bigint, bids bigint, total bigint",
@@ -107,8 +100,11 @@ def _retraction() -> Any:
 
 def _panes(streams: Streams) -> DataFrame:
     """Count the bids of each minute."""
-    per_pane = _slots(streams).groupBy(F.window("dateTime", SLIDE), "slot")
-    return per_pane.agg(F.count(F.lit(1)).alias("bids"), F.sum("price").alias("total"))
+    return _sums(_slots(streams).groupBy(F.window("dateTime", SLIDE), "slot"))
+
+
+def _sums(bids: GroupedData) -> DataFrame:
+    return bids.agg(F.count(F.lit(1)).alias("bids"), F.sum("price").alias("total"))
 
 
 def _slots(streams: Streams) -> DataFrame:
@@ -117,22 +113,14 @@ def _slots(streams: Streams) -> DataFrame:
 
 
 def _named(counted: DataFrame) -> DataFrame:
-    return counted.select(
-        "slot",
-        F.col("window.start").alias("window_start"),
-        F.col("window.end").alias("window_end"),
-        "bids",
-        "total",
-    )
+    start, end = F.col("window.start"), F.col("window.end")
+    bounds = start.alias("window_start"), end.alias("window_end")
+    return counted.select("slot", *bounds, "bids", "total")
 
 
 QUERY = Query(
     "long_window",
     ("slot", "window_start", "window_end", "bids", "total"),
-    (
-        Formulation("windows", windows),
-        Formulation("panes", panes),
-        Formulation("retraction", retraction, min_spark=(4, 1)),
-    ),
+    (*ways(windows, panes), Formulation("retraction", retraction, min_spark=(4, 1))),
     needs_end_of_input=True,
 )

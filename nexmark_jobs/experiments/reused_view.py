@@ -12,7 +12,7 @@ SELECT auction, window_start, 'value', value FROM totals
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Formulation, Query, Streams, ways
 
 SIZE = "10 seconds"
 KINDS = ("bids", "value")
@@ -20,7 +20,7 @@ KINDS = ("bids", "value")
 
 def union(streams: Streams) -> DataFrame:
     """The text's own way; Spark reads, parses and aggregates once for each consumer."""
-    first, second = (_consumer(view(streams), kind) for kind in KINDS)
+    first, second = (view(streams).select(*_columns(kind)) for kind in KINDS)
     return first.unionAll(second)
 
 
@@ -36,17 +36,13 @@ def each(rows: DataFrame) -> list[DataFrame]:
     They are written one by one: in a union of both, Spark 4.3 finds the kept rows for one side
     only, and computes the other again.
     """
-    return [_consumer(rows, kind) for kind in KINDS]
+    return [rows.select(*_columns(kind)) for kind in KINDS]
 
 
 def view(streams: Streams) -> DataFrame:
     """The view: bids and their value per auction and window."""
     per_window = streams.bids.groupBy(F.window("dateTime", SIZE), "auction")
     return per_window.agg(F.count(F.lit(1)).alias("bids"), F.sum("price").alias("value"))
-
-
-def _consumer(rows: DataFrame, kind: str) -> DataFrame:
-    return rows.select(*_columns(kind))
 
 
 def _columns(kind: str) -> list[Column]:
@@ -61,10 +57,6 @@ def _columns(kind: str) -> list[Column]:
 QUERY = Query(
     "reused_view",
     ("auction", "window_start", "kind", "amount"),
-    (
-        Formulation("union", union),
-        Formulation("explode", explode),
-        Formulation("kept_batch", view, per_batch=each),
-    ),
+    (*ways(union, explode), Formulation("kept_batch", view, per_batch=each)),
     needs_end_of_input=True,
 )

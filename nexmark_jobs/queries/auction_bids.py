@@ -35,26 +35,19 @@ def best_bids(
     bids, auctions = streams.bids, streams.auctions
     order = (F.col("price"), (-F.unix_micros("dateTime")).alias("negative_time"))
     tie = ((-F.col("n")).alias("negative_n"),) if "n" in bids.columns else ()
-    both = auctions.select(
-        F.col("id").alias("key"),
-        "dateTime",
-        F.struct("dateTime", "expires", *auction).alias(_AUCTION),
-    ).unionByName(
-        bids.select(
-            F.col("auction").alias("key"), "dateTime", F.struct(*order, *tie, *bid).alias("bid_row")
-        ),
-        allowMissingColumns=True,
-    )
+    auction_row = F.struct("dateTime", "expires", *auction).alias(_AUCTION)
+    auction_side = auctions.select(F.col("id").alias("key"), "dateTime", auction_row)
+    bid_row = F.struct(*order, *tie, *bid).alias("bid_row")
+    bid_side = bids.select(F.col("auction").alias("key"), "dateTime", bid_row)
+    both = auction_side.unionByName(bid_side, allowMissingColumns=True)
     keys: list[Column] = [F.window("dateTime", ALL_TIME)] if window else []
     gathered = both.groupBy(*keys, "key").agg(
         F.max(_AUCTION).alias(_AUCTION), F.collect_list("bid_row").alias(_BIDS)
     )
     valid = F.filter(_BIDS, _is_valid)
-    return gathered.select(
-        *(["window"] if window else []),
-        F.col(_AUCTION).alias("auction"),
-        F.array_max(valid).alias(_BEST),
-    ).where(F.col(_BEST).isNotNull())
+    found = F.col(_AUCTION).alias("auction"), F.array_max(valid).alias(_BEST)
+    best = gathered.select(*(["window"] if window else []), *found)
+    return best.where(F.col(_BEST).isNotNull())
 
 
 def _is_valid(bid: Column) -> Column:

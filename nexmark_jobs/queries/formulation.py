@@ -22,6 +22,7 @@ AUCTION = (
     *("seller", "category", "auction_extra"),
 )
 """An auction's columns beside a bid's, as q20 and q23 name them."""
+RENAMED = {"dateTime": "auction_dateTime", "extra": "auction_extra"}
 
 
 class Source(Protocol):
@@ -91,6 +92,11 @@ class Formulation:
     build: Callable[[Streams], DataFrame]
     min_spark: tuple[int, int] = (3, 5)
     per_batch: Callable[[DataFrame], Sequence[DataFrame]] | None = None
+
+
+def ways(*builds: Callable[[Streams], DataFrame]) -> tuple[Formulation, ...]:
+    """Formulations with the names of their functions."""
+    return tuple(Formulation(build.__name__, build) for build in builds)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ No deviation.
 
 from pyspark.sql import DataFrame
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 COLUMNS = ("auction", "bidder", "price", "dateTime", "extra")
 
@@ -18,4 +18,4 @@ def projection(streams: Streams) -> DataFrame:
     return streams.plain_bids.select(*COLUMNS)
 
 
-QUERY = Query("q0", COLUMNS, (Formulation("projection", projection),))
+QUERY = Query("q0", COLUMNS, ways(projection))

@@ -11,7 +11,8 @@ Deviations:
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
+from nexmark_jobs.queries.q00_pass_through import COLUMNS
 
 
 def in_euro(price: Column) -> Column:
@@ -21,13 +22,8 @@ def in_euro(price: Column) -> Column:
 
 def projection(streams: Streams) -> DataFrame:
     """Project the bids."""
-    return streams.plain_bids.select(
-        "auction", "bidder", in_euro(F.col("price")).alias("price"), "dateTime", "extra"
-    )
+    price = in_euro(F.col("price")).alias("price")
+    return streams.plain_bids.select("auction", "bidder", price, "dateTime", "extra")
 
 
-QUERY = Query(
-    "q1",
-    ("auction", "bidder", "price", "dateTime", "extra"),
-    (Formulation("projection", projection),),
-)
+QUERY = Query("q1", COLUMNS, ways(projection))

@@ -11,7 +11,7 @@ Neither side has a time bound: both are kept for ever, as in Flink. No deviation
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 CATEGORY = 10
 STATES = ("OR", "ID", "CA")
@@ -20,11 +20,10 @@ STATES = ("OR", "ID", "CA")
 def join(streams: Streams) -> DataFrame:
     """Join the two filtered streams."""
     auctions = streams.plain_auctions.where(F.col("category") == CATEGORY).select("id", "seller")
-    persons = streams.plain_persons.where(F.col("state").isin(*STATES)).select(
-        F.col("id").alias("person"), "name", "city", "state"
-    )
+    persons = streams.plain_persons.where(F.col("state").isin(*STATES))
+    persons = persons.select(F.col("id").alias("person"), "name", "city", "state")
     joined = auctions.join(persons, F.col("seller") == F.col("person"))
     return joined.select("name", "city", "state", "id")
 
 
-QUERY = Query("q3", ("name", "city", "state", "id"), (Formulation("join", join),))
+QUERY = Query("q3", ("name", "city", "state", "id"), ways(join))

@@ -20,21 +20,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from nexmark_jobs.queries.auction_bids import best_bids
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 
 def union(streams: Streams) -> DataFrame:
     """Aggregate the union of auctions and bids per auction, then per category."""
     winning = best_bids(streams, auction=["category"], bid=[], window=True)
-    prices = winning.select(
-        "window", F.col("auction.category").alias("category"), F.col("best.price").alias("price")
-    )
-    sums = prices.groupBy("window", "category").agg(
-        F.sum("price").alias("sum"), F.count("price").alias("count")
-    )
+    prices = winning.select("window", "auction.category", "best.price")
+    of_category = prices.groupBy("window", "category")
+    sums = of_category.agg(F.sum("price").alias("sum"), F.count("price").alias("count"))
     return sums.select("category", F.expr("sum div count").alias("avg_price"))
 
 
-QUERY = Query(
-    "q4", ("category", "avg_price"), (Formulation("union", union),), needs_end_of_input=True
-)
+QUERY = Query("q4", ("category", "avg_price"), ways(union), needs_end_of_input=True)

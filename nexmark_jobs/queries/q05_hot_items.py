@@ -24,28 +24,23 @@ Deviations:
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 SIZE, SLIDE = "10 seconds", "2 seconds"
 
 
 def panes(streams: Streams) -> DataFrame:
     """Count per pane, add the panes up per window, keep the maxima."""
-    per_pane = streams.bids.groupBy(F.window("dateTime", SLIDE), "auction").agg(
-        F.count(F.lit(1)).alias("num")
-    )
-    per_window = per_pane.groupBy(F.window(F.window_time("window"), SIZE, SLIDE), "auction").agg(
-        F.sum("num").alias("num")
-    )
-    return _hottest(per_window)
+    in_pane = streams.bids.groupBy(F.window("dateTime", SLIDE), "auction")
+    counts = in_pane.agg(F.count(F.lit(1)).alias("num"))
+    in_window = counts.groupBy(F.window(F.window_time("window"), SIZE, SLIDE), "auction")
+    return _hottest(in_window.agg(F.sum("num").alias("num")))
 
 
 def windows(streams: Streams) -> DataFrame:
     """Count per sliding window, keep the maxima."""
-    per_window = streams.bids.groupBy(F.window("dateTime", SIZE, SLIDE), "auction").agg(
-        F.count(F.lit(1)).alias("num")
-    )
-    return _hottest(per_window)
+    in_window = streams.bids.groupBy(F.window("dateTime", SIZE, SLIDE), "auction")
+    return _hottest(in_window.agg(F.count(F.lit(1)).alias("num")))
 
 
 def _hottest(counts: DataFrame) -> DataFrame:
@@ -58,17 +53,14 @@ def _hottest(counts: DataFrame) -> DataFrame:
         return item["num"] == F.col("most")
 
     items = per_window.select("window", F.explode(F.filter("items", is_hottest)).alias("item"))
-    return items.select(
-        "item.auction",
-        "item.num",
-        F.col("window.start").alias("window_start"),
-        F.col("window.end").alias("window_end"),
-    )
+    start, end = F.col("window.start"), F.col("window.end")
+    bounds = start.alias("window_start"), end.alias("window_end")
+    return items.select("item.auction", "item.num", *bounds)
 
 
 QUERY = Query(
     "q5",
     ("auction", "num", "window_start", "window_end"),
-    (Formulation("panes", panes), Formulation("windows", windows)),
+    ways(panes, windows),
     needs_end_of_input=True,
 )

@@ -44,18 +44,12 @@ def sorted_list(streams: Streams) -> DataFrame:
 
 def _mean_per_seller(streams: Streams, prices: Column) -> DataFrame:
     winning = best_bids(streams, auction=["id", "seller"], bid=[], window=True)
-    sales = winning.select(
-        "window",
-        "auction.seller",
-        "auction.id",
-        "best.price",
-        (-F.col("best.negative_time")).alias("time"),
-    )
+    time = (-F.col("best.negative_time")).alias("time")
+    sales = winning.select("window", "auction.seller", "auction.id", "best.price", time)
     sellers = sales.groupBy("window", "seller").agg(prices.alias("prices"))
     total = F.aggregate("prices", F.lit(0).cast("bigint"), lambda sum_, price: sum_ + price)
-    return sellers.select("seller", total.alias("total"), F.size("prices").alias("count")).select(
-        "seller", F.expr("total div count").alias("avg_price")
-    )
+    sums = sellers.select("seller", total.alias("total"), F.size("prices").alias("count"))
+    return sums.select("seller", F.expr("total div count").alias("avg_price"))
 
 
 QUERY = Query(

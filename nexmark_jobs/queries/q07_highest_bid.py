@@ -36,22 +36,21 @@ _KEPT = 1000
 def max_by_k(streams: Streams) -> DataFrame:
     """Keep the highest bids of every window in one aggregation."""
     windowed = _windowed(streams)
+    top = f"max_by(struct({', '.join(COLUMNS)}), price, {_KEPT}) FILTER (WHERE inside)"
     highest = windowed.groupBy("window").agg(
         F.max(F.when(F.col("inside"), F.col("price"))).alias("maxprice"),
-        F.expr(f"max_by(struct({', '.join(COLUMNS)}), price, {_KEPT}) FILTER (WHERE inside)").alias(
-            "bids"
-        ),
+        F.expr(top).alias("bids"),
         F.collect_list(F.when(~F.col("inside"), F.struct(*COLUMNS))).alias("at_end"),
     )
 
     def is_highest(bid: Column) -> Column:
         return bid["price"] == F.col("maxprice")
 
-    error = F.raise_error(
-        F.lit(f"q7: {_KEPT} or more bids of a window tie; use --formulation join")
-    )
+    error = F.lit(f"q7: {_KEPT} or more bids of a window tie; use --formulation join")
+    of_type = f"array<{windowed.select(*COLUMNS).schema.simpleString()}>"
     inside = F.filter("bids", is_highest)
-    checked = F.when(F.size(inside) >= _KEPT, error.cast(_type(windowed))).otherwise(inside)
+    many = F.size(inside) >= _KEPT
+    checked = F.when(many, F.raise_error(error).cast(of_type)).otherwise(inside)
     ties = F.concat(checked, F.filter("at_end", is_highest))
     return highest.select(F.explode(ties).alias("bid")).select("bid.*")
 
@@ -66,23 +65,16 @@ def join(streams: Streams) -> DataFrame:
     # A join takes one event time per side: here the window's, so that the bid's own must be plain.
     plain_time = F.timestamp_micros(F.unix_micros("dateTime"))
     bids = _windowed(streams).withColumn("dateTime", plain_time)
-    joined = bids.join(
-        maxima, (F.col("window") == F.col("of")) & (F.col("price") == F.col("maxprice"))
-    )
-    return joined.select(*COLUMNS)
+    is_highest = (F.col("window") == F.col("of")) & (F.col("price") == F.col("maxprice"))
+    return bids.join(maxima, is_highest).select(*COLUMNS)
 
 
 def _windowed(streams: Streams) -> DataFrame:
     """Bids with each of their windows, and whether they are inside it or just at its end."""
-    windowed = streams.bids.select(
-        F.window("dateTime", _SIZE_WITH_END, SIZE).alias("window"), *COLUMNS
-    )
+    window = F.window("dateTime", _SIZE_WITH_END, SIZE).alias("window")
+    windowed = streams.bids.select(window, *COLUMNS)
     end = F.col("window.start") + F.expr(f"INTERVAL {SIZE}")
     return windowed.withColumn("inside", F.col("dateTime") < end)
-
-
-def _type(bids: DataFrame) -> str:
-    return f"array<{bids.select(*COLUMNS).schema.simpleString()}>"
 
 
 QUERY = Query(

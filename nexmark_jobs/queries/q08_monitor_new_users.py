@@ -21,23 +21,17 @@ Deviations:
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 SIZE = "10 seconds"
 
 
 def union(streams: Streams) -> DataFrame:
     """Aggregate the union of persons and sellers."""
-    both = streams.persons.select(
-        "id", "dateTime", "name", F.lit(False).alias("sells")
-    ).unionByName(
-        streams.auctions.select(
-            F.col("seller").alias("id"),
-            "dateTime",
-            F.lit(None).cast("string").alias("name"),
-            F.lit(True).alias("sells"),
-        )
-    )
+    persons = streams.persons.select("id", "dateTime", "name", F.lit(False).alias("sells"))
+    seller, no_name = F.col("seller").alias("id"), F.lit(None).cast("string").alias("name")
+    sellers = streams.auctions.select(seller, "dateTime", no_name, F.lit(True).alias("sells"))
+    both = persons.unionByName(sellers)
     users = both.groupBy(F.window("dateTime", SIZE), "id").agg(
         F.collect_set("name").alias("names"), F.bool_or("sells").alias("sells")
     )
@@ -48,21 +42,13 @@ def union(streams: Streams) -> DataFrame:
 
 def join(streams: Streams) -> DataFrame:
     """Join the distinct persons with the distinct sellers of each window."""
-    persons = streams.persons.groupBy(F.window("dateTime", SIZE), "id", "name").agg(
-        F.count(F.lit(1)).alias("times")
-    )
-    sellers = streams.auctions.groupBy(F.window("dateTime", SIZE).alias("of"), "seller").agg(
-        F.count(F.lit(1)).alias("auctions")
-    )
-    joined = persons.join(
-        sellers, (F.col("id") == F.col("seller")) & (F.col("window") == F.col("of"))
-    )
+    came = streams.persons.groupBy(F.window("dateTime", SIZE), "id", "name")
+    persons = came.agg(F.count(F.lit(1)).alias("times"))
+    sold = streams.auctions.groupBy(F.window("dateTime", SIZE).alias("of"), "seller")
+    sellers = sold.agg(F.count(F.lit(1)).alias("auctions"))
+    same = (F.col("id") == F.col("seller")) & (F.col("window") == F.col("of"))
+    joined = persons.join(sellers, same)
     return joined.select("id", "name", F.col("window.start").alias("window_start"))
 
 
-QUERY = Query(
-    "q8",
-    ("id", "name", "window_start"),
-    (Formulation("union", union), Formulation("join", join)),
-    needs_end_of_input=True,
-)
+QUERY = Query("q8", ("id", "name", "window_start"), ways(union, join), needs_end_of_input=True)

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from nexmark_jobs.queries.auction_bids import best_bids
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 _AUCTION = ("itemName", "description", "initialBid", "reserve")
 _DETAILS = ("seller", "category", "extra")
@@ -45,7 +45,7 @@ def union(streams: Streams) -> DataFrame:
 QUERY = Query(
     "q9",
     ("id", *_AUCTION, "dateTime", "expires", *_DETAILS, *_BID),
-    (Formulation("union", union),),
+    ways(union),
     output_mode="update",
     key=("id",),
 )

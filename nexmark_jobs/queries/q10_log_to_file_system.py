@@ -12,7 +12,7 @@ committed; to any other sink dt and hm are columns. No deviation.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 COLUMNS = ("auction", "bidder", "price", "dateTime", "extra")
 
@@ -26,4 +26,4 @@ def projection(streams: Streams) -> DataFrame:
     )
 
 
-QUERY = Query("q10", (*COLUMNS, "dt", "hm"), (Formulation("projection", projection),))
+QUERY = Query("q10", (*COLUMNS, "dt", "hm"), ways(projection))

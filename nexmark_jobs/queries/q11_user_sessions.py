@@ -12,27 +12,23 @@ A pause of exactly ten seconds does not end a session, in Spark as in Flink. No 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 GAP = "10 seconds"
 
 
 def session_window(streams: Streams) -> DataFrame:
     """Count per bidder and session."""
-    sessions = streams.bids.groupBy("bidder", F.session_window("dateTime", GAP)).agg(
-        F.count(F.lit(1)).alias("bid_count")
-    )
-    return sessions.select(
-        "bidder",
-        "bid_count",
-        F.col("session_window.start").alias("starttime"),
-        F.col("session_window.end").alias("endtime"),
-    )
+    in_session = streams.bids.groupBy("bidder", F.session_window("dateTime", GAP))
+    sessions = in_session.agg(F.count(F.lit(1)).alias("bid_count"))
+    start, end = F.col("session_window.start"), F.col("session_window.end")
+    bounds = start.alias("starttime"), end.alias("endtime")
+    return sessions.select("bidder", "bid_count", *bounds)
 
 
 QUERY = Query(
     "q11",
     ("bidder", "bid_count", "starttime", "endtime"),
-    (Formulation("session_window", session_window),),
+    ways(session_window),
     needs_end_of_input=True,
 )

@@ -13,28 +13,23 @@ The result depends on the speed of the run; only its sums are certain. Deviation
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 SIZE = "10 seconds"
 
 
 def current_timestamp(streams: Streams) -> DataFrame:
     """Count per bidder and window of the batch's own time."""
-    counts = streams.plain_bids.groupBy("bidder", F.window(F.current_timestamp(), SIZE)).agg(
-        F.count(F.lit(1)).alias("bid_count")
-    )
-    return counts.select(
-        "bidder",
-        "bid_count",
-        F.col("window.start").alias("starttime"),
-        F.col("window.end").alias("endtime"),
-    )
+    in_window = streams.plain_bids.groupBy("bidder", F.window(F.current_timestamp(), SIZE))
+    counts = in_window.agg(F.count(F.lit(1)).alias("bid_count"))
+    start, end = F.col("window.start").alias("starttime"), F.col("window.end").alias("endtime")
+    return counts.select("bidder", "bid_count", start, end)
 
 
 QUERY = Query(
     "q12",
     ("bidder", "bid_count", "starttime", "endtime"),
-    (Formulation("current_timestamp", current_timestamp),),
+    ways(current_timestamp),
     output_mode="update",
     key=("bidder", "starttime"),
     deterministic=False,

@@ -12,23 +12,18 @@ side_input has the rows (i, i) for i = 0..9999, its value being text. Deviations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
+COLUMNS = ("auction", "bidder", "price", "dateTime", "value")
 SIDE_INPUT_ROWS = 10_000
 
 
 def broadcast_join(streams: Streams) -> DataFrame:
     """Join with the broadcast side input."""
-    side_input = streams.spark.range(SIDE_INPUT_ROWS).select(
-        F.col("id").alias("key"), F.col("id").cast("string").alias("value")
-    )
-    return streams.plain_bids.join(
-        F.broadcast(side_input), F.col("auction") % SIDE_INPUT_ROWS == F.col("key")
-    ).select("auction", "bidder", "price", "dateTime", "value")
+    key, value = F.col("id").alias("key"), F.col("id").cast("string").alias("value")
+    side_input = F.broadcast(streams.spark.range(SIDE_INPUT_ROWS).select(key, value))
+    has_key = F.col("auction") % SIDE_INPUT_ROWS == F.col("key")
+    return streams.plain_bids.join(side_input, has_key).select(*COLUMNS)
 
 
-QUERY = Query(
-    "q13",
-    ("auction", "bidder", "price", "dateTime", "value"),
-    (Formulation("broadcast_join", broadcast_join),),
-)
+QUERY = Query("q13", COLUMNS, ways(broadcast_join))

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 from nexmark_jobs.queries.q01_currency_conversion import in_euro
 
 LOWEST_PRICE, HIGHEST_PRICE = 1_101_322, 55_066_079
@@ -58,18 +58,12 @@ def _calculated(streams: Streams, count: Column) -> DataFrame:
         .otherwise("otherTime")
     )
     bids = streams.plain_bids.where(F.col("price").between(LOWEST_PRICE, HIGHEST_PRICE))
-    return bids.select(
-        "auction",
-        "bidder",
-        in_euro(F.col("price")).alias("price"),
-        time_type.alias("bidTimeType"),
-        "dateTime",
-        "extra",
-        count.alias("c_counts"),
-    )
+    price = in_euro(F.col("price")).alias("price")
+    others = time_type.alias("bidTimeType"), "dateTime", "extra", count.alias("c_counts")
+    return bids.select("auction", "bidder", price, *others)
 
 
 _COLUMNS = ("auction", "bidder", "price", "bidTimeType", "dateTime", "extra", "c_counts")
 
-QUERY = Query("q14", _COLUMNS, (Formulation("builtin", builtin),))
-PYTHON_UDF_QUERY = Query("q14_python_udf", _COLUMNS, (Formulation("python_udf", python_udf),))
+QUERY = Query("q14", _COLUMNS, ways(builtin))
+PYTHON_UDF_QUERY = Query("q14_python_udf", _COLUMNS, ways(python_udf))

@@ -19,7 +19,7 @@ Deviations:
 from pyspark.sql import DataFrame
 
 from nexmark_jobs.queries.distinct_counts import STATISTICS, daily_statistics
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 
 def words(streams: Streams) -> DataFrame:
@@ -27,4 +27,4 @@ def words(streams: Streams) -> DataFrame:
     return daily_statistics(streams).select("day", *STATISTICS)
 
 
-QUERY = Query("q15", ("day", *STATISTICS), (Formulation("words", words),), needs_end_of_input=True)
+QUERY = Query("q15", ("day", *STATISTICS), ways(words), needs_end_of_input=True)

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from nexmark_jobs.queries.distinct_counts import STATISTICS, daily_statistics
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 
 def words(streams: Streams) -> DataFrame:
@@ -25,8 +25,5 @@ def words(streams: Streams) -> DataFrame:
 
 
 QUERY = Query(
-    "q16",
-    ("channel", "day", "minute", *STATISTICS),
-    (Formulation("words", words),),
-    needs_end_of_input=True,
+    "q16", ("channel", "day", "minute", *STATISTICS), ways(words), needs_end_of_input=True
 )

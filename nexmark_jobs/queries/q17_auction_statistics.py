@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from nexmark_jobs.queries.distinct_counts import RANK1_BELOW, RANK2_BELOW
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 _COUNTS = ("total_bids", "rank1_bids", "rank2_bids", "rank3_bids")
 
@@ -45,7 +45,7 @@ def aggregate(streams: Streams) -> DataFrame:
 QUERY = Query(
     "q17",
     ("auction", "day", *_COUNTS, "min_price", "max_price", "avg_price", "sum_price"),
-    (Formulation("aggregate", aggregate),),
+    ways(aggregate),
     output_mode="update",
     key=("auction", "day"),
 )

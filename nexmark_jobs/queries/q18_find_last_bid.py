@@ -15,7 +15,7 @@ Deviations:
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 COLUMNS = ("auction", "bidder", "price", "channel", "url", "dateTime", "extra")
 _KEY = ("bidder", "auction")
@@ -30,6 +30,4 @@ def max_struct(streams: Streams) -> DataFrame:
     return last.select(*(name if name in _KEY else f"last.{name}" for name in COLUMNS))
 
 
-QUERY = Query(
-    "q18", COLUMNS, (Formulation("max_struct", max_struct),), output_mode="update", key=_KEY
-)
+QUERY = Query("q18", COLUMNS, ways(max_struct), output_mode="update", key=_KEY)

@@ -15,7 +15,7 @@ kept for ever, as in Flink. No deviation.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import AUCTION, Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import AUCTION, RENAMED, Query, Streams, ways
 
 CATEGORY = 10
 _BID = ("auction", "bidder", "price", "channel", "url", "bid_dateTime", "bid_extra")
@@ -24,13 +24,10 @@ _BID = ("auction", "bidder", "price", "channel", "url", "bid_dateTime", "bid_ext
 def join(streams: Streams) -> DataFrame:
     """Join the bids with the auctions of the category."""
     bids = streams.plain_bids.withColumnsRenamed({"dateTime": "bid_dateTime", "extra": "bid_extra"})
-    auctions = streams.plain_auctions.where(F.col("category") == CATEGORY).withColumnsRenamed(
-        {"dateTime": "auction_dateTime", "extra": "auction_extra"}
-    )
-    joined = bids.select(*_BID).join(
-        auctions.select("id", *AUCTION), F.col("auction") == F.col("id")
-    )
+    auctions = streams.plain_auctions.where(F.col("category") == CATEGORY)
+    auctions = auctions.withColumnsRenamed(RENAMED).select("id", *AUCTION)
+    joined = bids.select(*_BID).join(auctions, F.col("auction") == F.col("id"))
     return joined.select(*_BID, *AUCTION)
 
 
-QUERY = Query("q20", _BID + AUCTION, (Formulation("join", join),))
+QUERY = Query("q20", _BID + AUCTION, ways(join))

@@ -20,9 +20,10 @@ Deviations:
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
 
 CHANNEL_IDS = {"apple": "0", "google": "1", "facebook": "2", "baidu": "3"}
+_BID = ("auction", "bidder", "price", "channel")
 _ID_IN_URL = "(&|^)channel_id=([^&]*)"
 
 
@@ -33,10 +34,7 @@ def regexp(streams: Streams) -> DataFrame:
     for name, known in CHANNEL_IDS.items():
         channel_id = F.when(lower == name, F.lit(known)).otherwise(channel_id)
     found = F.explode(F.array_compact(F.array(channel_id))).alias("channel_id")
-    columns = ("auction", "bidder", "price", "channel", found)
-    return streams.plain_bids.select(*columns, *streams.carried)
+    return streams.plain_bids.select(*_BID, found, *streams.carried)
 
 
-QUERY = Query(
-    "q21", ("auction", "bidder", "price", "channel", "channel_id"), (Formulation("regexp", regexp),)
-)
+QUERY = Query("q21", (*_BID, "channel_id"), ways(regexp))

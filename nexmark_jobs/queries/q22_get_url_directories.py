@@ -14,24 +14,20 @@ Deviations:
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import Query, Streams, ways
+
+_BID = ("auction", "bidder", "price", "channel")
 
 
 def split(streams: Streams) -> DataFrame:
     """Split the URL once, take parts 3 to 5 (from 0)."""
-    bids = streams.plain_bids.select(
-        *("auction", "bidder", "price", "channel", *streams.carried),
-        F.split("url", "/").alias("parts"),
-    )
+    parts = F.split("url", "/").alias("parts")
+    bids = streams.plain_bids.select(*_BID, *streams.carried, parts)
     directories = (
         F.coalesce(F.get("parts", F.lit(place)), F.lit("")).alias(f"dir{place - 2}")
         for place in (3, 4, 5)
     )
-    return bids.select("auction", "bidder", "price", "channel", *directories, *streams.carried)
+    return bids.select(*_BID, *directories, *streams.carried)
 
 
-QUERY = Query(
-    "q22",
-    ("auction", "bidder", "price", "channel", "dir1", "dir2", "dir3"),
-    (Formulation("split", split),),
-)
+QUERY = Query("q22", (*_BID, "dir1", "dir2", "dir3"), ways(split))

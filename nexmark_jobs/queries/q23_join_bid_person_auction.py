@@ -16,7 +16,7 @@ No join has a bound in time. Deviations:
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.queries.formulation import AUCTION, Formulation, Query, Streams
+from nexmark_jobs.queries.formulation import AUCTION, RENAMED, Query, Streams, ways
 
 _BID = ("bidder", "price", "channel", "url", "bid_extra")
 _PERSON = ("person_id", "name", "emailAddress", "creditCard", "city", "state", "person_extra")
@@ -26,14 +26,11 @@ def sellers_first(streams: Streams) -> DataFrame:
     """Join persons with their auctions, then with the bids."""
     bids = streams.plain_bids.withColumnRenamed("extra", "bid_extra")
     persons = streams.plain_persons.withColumnsRenamed({"id": "person_id", "extra": "person_extra"})
-    auctions = streams.plain_auctions.withColumnsRenamed(
-        {"dateTime": "auction_dateTime", "extra": "auction_extra"}
-    )
-    sellers = persons.select(*_PERSON).join(
-        auctions.select(*AUCTION), F.col("person_id") == F.col("seller")
-    )
+    auctions = streams.plain_auctions.withColumnsRenamed(RENAMED)
+    sold = F.col("person_id") == F.col("seller")
+    sellers = persons.select(*_PERSON).join(auctions.select(*AUCTION), sold)
     joined = bids.select(*_BID).join(sellers, F.col("bidder") == F.col("person_id"))
     return joined.select(*_BID, *_PERSON, *AUCTION)
 
 
-QUERY = Query("q23", _BID + _PERSON + AUCTION, (Formulation("sellers_first", sellers_first),))
+QUERY = Query("q23", _BID + _PERSON + AUCTION, ways(sellers_first))
