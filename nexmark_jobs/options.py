@@ -153,35 +153,20 @@ def _parser() -> argparse.ArgumentParser:
     add("--bootstrap-servers", metavar="LIST", help="of each kafka:TOPIC: HOST:PORT[,HOST:PORT...]")
     add("--events", type=count("number of events"), metavar="N")
     add_generator_arguments(parser)
-    add(
-        "--rows-per-batch",
-        type=count("events per micro-batch", "25000"),
-        default=25_000,
-        metavar="B",
-        help="default 25000",
-    )
+    size = count("events per micro-batch", "25000")
+    add("--rows-per-batch", type=size, default=25_000, metavar="B", help="default 25000")
     add(
         "--sink",
         default="noop",
         help="noop (default), parquet:DIR (the final table), filesystem:DIR (q10), kafka:TOPIC "
         "(rows as JSON, by Spark's own sink)",
     )
-    add(
-        "--boundary",
-        metavar="DIR",
-        help="run the query over the boundary events as well, into DIR by the same kind of sink",
-    )
-    add(
-        "--checkpoint",
-        metavar="DIR",
-        help="keep the checkpoint in DIR, and continue the one that is there; of generated events",
-    )
-    add(
-        "--stop-after-batch",
-        type=_batch_number,
-        metavar="K",
-        help="leave what follows batch K (the first is 0) to a later run; of the sink parquet:DIR",
-    )
+    too = "run the query over the boundary events as well, into DIR by the same kind of sink"
+    add("--boundary", metavar="DIR", help=too)
+    kept = "keep the checkpoint in DIR, and continue the one that is there; of generated events"
+    add("--checkpoint", metavar="DIR", help=kept)
+    part = "leave what follows batch K (the first is 0) to a later run; of the sink parquet:DIR"
+    add("--stop-after-batch", type=_batch_number, metavar="K", help=part)
     add(
         "--pace",
         type=_pace,

@@ -64,21 +64,11 @@ def new_directory(argument: str, text: str) -> Path:
 def add_generator_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --tps, --seed and --generator."""
     add = parser.add_argument
-    add(
-        "--tps",
-        type=integer,
-        default=1000,
-        metavar="T",
-        help="events per second of event time; spaces events, throttles nothing (default 1000)",
-    )
+    rate = "events per second of event time; spaces events, throttles nothing (default 1000)"
+    add("--tps", type=integer, default=1000, metavar="T", help=rate)
     add("--seed", type=integer, default=1, metavar="S", help="default 1")
-    add(
-        "--generator",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a knob of the generator, e.g. out_of_order_group_size=5; repeatable",
-    )
+    knob = "a knob of the generator, e.g. out_of_order_group_size=5; repeatable"
+    add("--generator", action="append", default=[], metavar="KEY=VALUE", help=knob)
 
 
 def generator_config(seed: int, tps: int, knobs: Sequence[str], events: int) -> GeneratorConfig:

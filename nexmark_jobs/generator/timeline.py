@@ -58,10 +58,6 @@ def events_of(kind: str, numbers: DataFrame, config: GeneratorConfig, end: int |
     time = time_ms(F.col("place"), config)
     if end is not None:
         time = F.when(F.col("n") < end, time).otherwise(F.lit(SENTINEL_TIME_MS))
-    return placed.where(wanted).select(
-        "n",
-        "place",
-        div(event_id, total).alias("cycle"),
-        offset.alias("offset"),
-        time.alias("date_time_ms"),
-    )
+    cycle = div(event_id, total).alias("cycle")
+    placed = placed.where(wanted)
+    return placed.select("n", "place", cycle, offset.alias("offset"), time.alias("date_time_ms"))
