@@ -50,17 +50,12 @@ def combine(batches: Iterable[Mapping[str, int | None]]) -> str:
 
 @dataclass(frozen=True)
 class StatefulOperator:
-    """A stateful operator after a batch; sizes in rows and bytes.
-
-    `restore_ms` is how long RocksDB loaded stores in the batch; None where `state_metric` is.
-    """
+    """A stateful operator after a batch; sizes in rows and bytes."""
 
     name: str
     rows: int
     bytes: int
     commit_ms: int
-    late_rows: int
-    restore_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -81,32 +76,11 @@ class Batch:
     watermark: str | None
     operators: tuple[StatefulOperator, ...] = ()
     observed: dict[str, int | None] = field(default_factory=dict)
-
-    @property
-    def state_rows(self) -> int:
-        """Rows in all state stores after the batch."""
-        return sum(operator.rows for operator in self.operators)
-
-    @property
-    def state_bytes(self) -> int:
-        """Memory of all state stores after the batch."""
-        return sum(operator.bytes for operator in self.operators)
-
-    @property
-    def state_commit_ms(self) -> int:
-        """Time of the state stores' commits, summed over tasks."""
-        return sum(operator.commit_ms for operator in self.operators)
-
-    @property
-    def state_restore_ms(self) -> int | None:
-        """Time in which state stores were loaded, summed over tasks; None where nobody tells."""
-        told = [x.restore_ms for x in self.operators if x.restore_ms is not None]
-        return sum(told) if told else None
-
-    @property
-    def late_rows(self) -> int:
-        """Rows dropped because they were older than the watermark."""
-        return sum(operator.late_rows for operator in self.operators)
+    state_rows: int = 0  # in all state stores after the batch
+    state_bytes: int = 0
+    state_commit_ms: int = 0  # summed over tasks
+    state_restore_ms: int | None = None  # RocksDB loaded stores, over tasks; None: nobody tells
+    late_rows: int = 0  # dropped, because they were older than the watermark
 
 
 def is_batch(progress: Mapping[str, Any]) -> bool:
@@ -125,6 +99,14 @@ def batch(progress: Mapping[str, Any], phase: str, input_rows: int) -> Batch:
     start = datetime.fromisoformat(progress["timestamp"])
     steps = {name: int(value) for name, value in progress["durationMs"].items()}
     duration = steps["triggerExecution"]
+    stateful = progress.get("stateOperators", [])
+    operators = tuple(
+        StatefulOperator(
+            x["operatorName"], x["numRowsTotal"], x["memoryUsedBytes"], x.get("commitTimeMs", 0)
+        )
+        for x in stateful
+    )
+    restored = [ms for x in stateful if (ms := state_metric(x, LOAD_MS)) is not None]
     return Batch(
         id=progress["batchId"],
         phase=phase,
@@ -134,16 +116,11 @@ def batch(progress: Mapping[str, Any], phase: str, input_rows: int) -> Batch:
         duration_ms=duration,
         steps_ms=steps,
         watermark=watermark(progress),
-        operators=tuple(
-            StatefulOperator(
-                name=operator["operatorName"],
-                rows=operator["numRowsTotal"],
-                bytes=operator["memoryUsedBytes"],
-                commit_ms=operator.get("commitTimeMs", 0),
-                late_rows=operator.get("numRowsDroppedByWatermark", 0),
-                restore_ms=state_metric(operator, LOAD_MS),
-            )
-            for operator in progress.get("stateOperators", [])
-        ),
+        operators=operators,
         observed=dict(progress.get("observedMetrics", {}).get(OBSERVATION, {})),
+        state_rows=sum(x.rows for x in operators),
+        state_bytes=sum(x.bytes for x in operators),
+        state_commit_ms=sum(x.commit_ms for x in operators),
+        state_restore_ms=sum(restored) if restored else None,
+        late_rows=sum(x.get("numRowsDroppedByWatermark", 0) for x in stateful),
     )

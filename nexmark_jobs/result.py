@@ -93,14 +93,12 @@ def describe(
     }
 
 
-def head(
-    spark: SparkSession, query: str, formulation: Formulation, output_mode: str
-) -> dict[str, Any]:
+def head(spark: SparkSession, query: str, way: Formulation, output_mode: str) -> dict[str, Any]:
     """Return the fields that every result file has: the query, and the Spark that ran it."""
     return {
         "schema_version": SCHEMA_VERSION,
         "query": query,
-        "formulation": formulation.name,
+        "formulation": way.name,
         "output_mode": output_mode,
         "build": spark.conf.get(BUILD, None),
         "spark_version": spark.version,
@@ -137,9 +135,7 @@ def confs(spark: SparkSession) -> dict[str, str]:
         for name, value in sorted(spark.sparkContext.getConf().getAll())
         if not _OF_THIS_RUN.fullmatch(name)
     }
-    told = {
-        name: value for name, value in given.items() if value and (name, value) not in _OF_EVERY_RUN
-    }
+    told = {name: x for name, x in given.items() if x and (name, x) not in _OF_EVERY_RUN}
     key = key_of_environment()
     secured = {name: fingerprint(value, key) for name, value in told.items() if CONFS in name}
     return redacted(told, key) | secured
@@ -166,23 +162,15 @@ def _batch(batch: Batch) -> dict[str, Any]:
 def state(batches: list[Batch]) -> dict[str, Any]:
     """The sizes of the state over all batches; 0 where there is none."""
     last = batches[-1].operators if batches else ()
+    commits = [sum(batch.operators[x].commit_ms for batch in batches) for x in range(len(last))]
     return {
         "rows_max": max((batch.state_rows for batch in batches), default=0),
         "rows_final": batches[-1].state_rows if batches else 0,
         "bytes_max": max((batch.state_bytes for batch in batches), default=0),
         "commit_ms_total": sum(batch.state_commit_ms for batch in batches),
-        "operators": [
-            {
-                "name": operator.name,
-                "rows": operator.rows,
-                "bytes": operator.bytes,
-                "commit_ms": sum(batch.operators[place].commit_ms for batch in batches),
-            }
-            for place, operator in enumerate(last)
-        ],
+        "operators": [asdict(x) | {"commit_ms": ms} for x, ms in zip(last, commits, strict=True)],
     }
 
 
 def _instant(moment: datetime) -> str:
-    text = moment.astimezone(UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
