@@ -19,16 +19,13 @@ class ClusterError(NexmarkError):
 class Lease:
     """The night that a cluster was started for.
 
-    Attributes:
-        dag_id, run_id: the DAG run; the run id is "" if a command has not begun it yet.
-        holder: the one process of the whole night (`airflow dags test`). None if a scheduler runs
-            the tasks; the scheduler then knows whether the run is active.
-        command: the command of this package that runs the night or its scheduler: the night ends
-            with it. None in an Airflow of your own.
+    `holder` is the one process of the whole night (`airflow dags test`), None if a scheduler runs
+    the tasks; the scheduler then knows whether the run is active. The night ends with `command`,
+    the command of this package that runs it or its scheduler; None in an Airflow of your own.
     """
 
     dag_id: str
-    run_id: str
+    run_id: str  # "" if a command has not begun the run yet
     holder: Process | None = None
     command: Process | None = None
 

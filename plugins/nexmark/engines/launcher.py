@@ -72,23 +72,15 @@ def submitted(
 
 @dataclass(frozen=True)
 class Launcher:
-    """How processes of a query are started.
-
-    Attributes:
-        work: a directory for logs, results and all that Spark writes beside.
-        mark: the variable that marks the processes.
-        master: local[2], `CLUSTER`, or the URL of a standalone cluster.
-        local: where executors of a standalone cluster have their temporary files.
-        java_options: of its JVMs; without any, they compile as Spark's own do.
-    """
+    """How processes of a query are started."""
 
     build: Build
     confs: Mapping[str, str]
-    work: Path
-    mark: Mapping[str, str]
-    master: str = "local[2]"
-    local: Path | None = None
-    java_options: str = C1
+    work: Path  # for logs, results and all that Spark writes beside
+    mark: Mapping[str, str]  # the variable that marks the processes
+    master: str = "local[2]"  # or `CLUSTER`, or the URL of a standalone cluster
+    local: Path | None = None  # where executors of a standalone cluster have temporary files
+    java_options: str = C1  # of its JVMs; without any, they compile as Spark's own do
 
     @contextlib.contextmanager
     def started(

@@ -16,8 +16,7 @@ from nexmark.engines import Build
 from nexmark.engines.launcher import Launcher, dump_events, last_words, log_of
 from nexmark.errors import NexmarkError
 from nexmark.kafka.topics import KafkaCluster
-from nexmark.latency.figures import LatencyFigures, figures
-from nexmark.latency.matching import MATCHINGS, OutputRecord
+from nexmark.latency.matching import MATCHINGS, LatencyFigures, OutputRecord, figures
 from nexmark.latency.pacing import PacedEvent, paced, send
 
 _AHEAD_MS = 1_500
@@ -37,20 +36,13 @@ _STOP_S = 90
 
 @dataclass(frozen=True)
 class Pace:
-    """A query, and the way its events arrive.
-
-    Attributes:
-        query, trigger: as `paced_query.py` takes them.
-        rate: events per second.
-        warm_up_s: how long the first events are not counted.
-        partitions: of the input topic. The output has one: its order is the brokers' own.
-    """
+    """A query and its trigger, as `paced_query.py` takes them, and the way its events arrive."""
 
     query: str
     trigger: str
-    rate: int
-    warm_up_s: int
-    partitions: int
+    rate: int  # events per second
+    warm_up_s: int  # how long the first events are not counted
+    partitions: int  # of the input topic; the output has one: its order is the brokers' own
 
 
 @dataclass(frozen=True)
@@ -66,14 +58,12 @@ class Measuring:
 
         KafkaError: the brokers refuse.
         """
+        source, sink = f"{name}-in", f"{name}-out"
         with contextlib.ExitStack() as made:
-            found = []
-            for end, count in (("in", partitions), ("out", 1)):
-                topic = f"{name}-{end}"
+            for topic, count in ((source, partitions), (sink, 1)):
                 self.kafka.create(topic, count, {"message.timestamp.type": "LogAppendTime"})
                 made.callback(self.kafka.delete, topic)
-                found.append(topic)
-            yield found[0], found[1]
+            yield source, sink
 
     def measure(
         self,
@@ -83,18 +73,12 @@ class Measuring:
         started: Path,
         alive: Callable[[], None],
     ) -> LatencyFigures:
-        """Send recorded events to a query, once it runs, and wait for its rows.
+        """Send the events in `recorded` to a query, once it runs, and wait for its rows.
 
-        Args:
-            pace: the query.
-            recorded: their directory; their times are moved so that the first is due in a moment.
-            topics: the one that the query reads, and the one that it writes.
-            started: the file that the query makes when it runs.
-            alive: raises if the query no longer runs.
-
-        Raises:
-            KafkaError: The events did not reach the topic.
-            NexmarkError: The query does not start, or selects none of the events that count.
+        Their times are moved so that the first is due in a moment. The query reads and writes the
+        two `topics`, and makes the file `started` when it runs; `alive` raises if it no longer
+        does. KafkaError: the events did not reach the topic. NexmarkError: the query does not
+        start, or selects none of the events that count.
         """
         lines = [
             x for file in sorted(recorded.glob("*.json")) for x in file.read_text().splitlines()
@@ -203,8 +187,7 @@ class PacedRuns:
     ) -> Iterator[tuple[Path, Callable[[], None]]]:
         """Run the query; the end of the context stops it.
 
-        Yields:
-            The file that it makes when it runs, and a check: NexmarkError if it runs no longer.
+        Yields the file that it makes when it runs, and a check: NexmarkError if it runs no longer.
         """
         place = self.work / f"{query}-{uuid.uuid4().hex[:8]}"
         place.mkdir()
@@ -215,9 +198,8 @@ class PacedRuns:
             *("--started", str(started), "--until", str(stop)),
         ]
         given = {**_CONFS, "spark.jars": ",".join(map(str, self.jars)), **confs}
-        launcher = Launcher(
-            *(self.build, given, place, self.mark, f"local[{SLOTS}]"), java_options=""
-        )
+        master = f"local[{SLOTS}]"
+        launcher = Launcher(self.build, given, place, self.mark, master, java_options="")
         with launcher.started(arguments, result, "paced_query.py") as process:
 
             def alive() -> None:

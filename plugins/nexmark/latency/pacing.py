@@ -29,19 +29,12 @@ _PRODUCER = {"acks": "1", "linger.ms": 0, "queue.buffering.max.messages": 1_000_
 
 @dataclass(frozen=True)
 class PacedEvent:
-    """An event in the form in which it is sent.
+    """An event in the form in which it is sent."""
 
-    Attributes:
-        due_ms: when it is due, in milliseconds since 1970; its `dateTime`.
-        kind: person, auction or bid.
-        entity: the fields of that person, auction or bid.
-        line: the record.
-    """
-
-    due_ms: int
-    kind: str
-    entity: dict[str, Any]
-    line: bytes
+    due_ms: int  # when it is due, in milliseconds since 1970; its `dateTime`
+    kind: str  # person, auction or bid
+    entity: dict[str, Any]  # the fields of that person, auction or bid
+    line: bytes  # the record
 
 
 def paced(lines: Iterable[str], start_ms: int) -> list[PacedEvent]:
