@@ -56,9 +56,8 @@ class DumpOptions:
 
 def parse(arguments: list[str]) -> DumpOptions:
     """Return the checked options; UsageError for a wrong argument, or a directory in use."""
-    parser = OneLineParser(
-        prog="dump_events.py", description="Writes Nexmark events to files.", allow_abbrev=False
-    )
+    about = "Writes Nexmark events to files."
+    parser = OneLineParser(prog="dump_events.py", description=about, allow_abbrev=False)
     add = parser.add_argument
     add("--events", type=count("number of events"), required=True, metavar="N")
     add_generator_arguments(parser)
@@ -67,9 +66,8 @@ def parse(arguments: list[str]) -> DumpOptions:
     add("--events-per-file", type=count("events per file"), default=100_000, metavar="N")
     given = parser.parse_args(arguments)
     config = generator_config(given.seed, given.tps, given.generator, given.events)
-    return DumpOptions(
-        given.events, config, _directory(given.out), given.format, given.events_per_file
-    )
+    target = _directory(given.out)
+    return DumpOptions(given.events, config, target, given.format, given.events_per_file)
 
 
 def _directory(text: str) -> Path:

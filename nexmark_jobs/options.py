@@ -237,10 +237,8 @@ def _check_topic(option: str, topic: str, servers: str | None) -> None:
     for server in servers.split(","):
         matched = _SERVER.fullmatch(server)
         if matched is None or not 0 < int(matched["port"]) < 65_536:
-            raise UsageError(
-                f"--bootstrap-servers: '{server}' is not HOST:PORT; give a list, e.g. "
-                "localhost:9092,localhost:9093"
-            )
+            remedy = "give a list, e.g. localhost:9092,localhost:9093"
+            raise UsageError(f"--bootstrap-servers: '{server}' is not HOST:PORT; {remedy}")
 
 
 def _sink(given: argparse.Namespace, query: Query) -> SinkOptions:

@@ -44,7 +44,6 @@ from nexmark_jobs.sources.kafka_topic import Brokers
 TRIGGERS = ("micro-batch", "real-time")
 """Spark's default trigger, and Real-Time Mode (Spark 4.2)."""
 
-
 _REAL_TIME = "5 minutes"
 """How often Real-Time Mode ends a batch: not while a measurement runs."""
 _SHUFFLE, _CORES = "spark.sql.shuffle.partitions", "spark.cores.max"
@@ -70,9 +69,8 @@ class PacedTopic:
 def rows(frame: DataFrame) -> DataFrame:
     """The rows of a query as Kafka's sink takes them."""
     key = F.unix_millis("dateTime") if "dateTime" in frame.columns else F.lit(None)
-    return frame.select(
-        key.cast("string").alias("key"), F.to_json(F.struct(*frame.columns)).alias("value")
-    )
+    value = F.to_json(F.struct(*frame.columns)).alias("value")
+    return frame.select(key.cast("string").alias("key"), value)
 
 
 def start(
@@ -114,10 +112,8 @@ def check_real_time(spark: SparkSession, query: Query, partitions: int, plan: Fi
     refused = refusal(query.name, spark.version)
     if refused is not None:
         error = f" ({refused.error})" if refused.error else ""
-        raise UsageError(
-            f"--trigger: {query.name} cannot run in Real-Time Mode on Spark {spark.version}: "
-            f"{refused.why}{error}; take micro-batch"
-        )
+        where = f"{query.name} cannot run in Real-Time Mode on Spark {spark.version}"
+        raise UsageError(f"--trigger: {where}: {refused.why}{error}; take micro-batch")
     readers = partitions * plan.text.count("StreamingRelation kafka")
     shuffle = int(str(spark.conf.get(_SHUFFLE))) if plan.exchanges else 0
     context = spark.sparkContext

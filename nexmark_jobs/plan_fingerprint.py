@@ -54,10 +54,8 @@ class Fingerprint:
 def fingerprint(frame: DataFrame) -> Fingerprint:
     """The fingerprint of the plan of `frame`, before it is started and without its sink."""
     session = frame.sparkSession
-    explained = session._jvm.PythonSQLUtils.explainString(  # type: ignore[union-attr]
-        frame._jdf.queryExecution(), "simple"
-    )
-    return from_text(explained)
+    explain = session._jvm.PythonSQLUtils.explainString  # type: ignore[union-attr]
+    return from_text(explain(frame._jdf.queryExecution(), "simple"))
 
 
 def from_text(explained: str) -> Fingerprint:
@@ -140,16 +138,14 @@ def _operator(node: Any) -> StateLayout:
             inputs=inputs,
         )
     if kind == "Join":
-        sides = {"left": node.left(), "right": node.right()}
+        outputs = {"left": node.left().output(), "right": node.right().output()}
+        sides = {side: map(_type, _elements(output)) for side, output in outputs.items()}
         condition = node.condition()
         return StateLayout(
             name=f"{node.joinType().sql().lower()} join",
             keys=(),
             key_types=(),
-            value_types=tuple(
-                f"{name} ({', '.join(map(_type, _elements(side.output())))})"
-                for name, side in sides.items()
-            ),
+            value_types=tuple(f"{side} ({', '.join(types)})" for side, types in sides.items()),
             functions=(_text(condition.get()),) if condition.isDefined() else (),
             inputs=inputs,
         )

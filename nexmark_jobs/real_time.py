@@ -33,9 +33,8 @@ class Refusal:
 _JOIN = Refusal(_OPERATOR, "it joins two streams")
 _PYTHON = Refusal(_OPERATOR, "it has a Python UDF")
 _STATE = Refusal(_OPERATOR, "it keeps state, which needs Spark 4.3")
-_SESSION = Refusal(
-    "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION", "session windows have no update mode"
-)
+_MODE = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
+_SESSION = Refusal(_MODE, "session windows have no update mode")
 _CHAIN = Refusal("_LEGACY_ERROR_TEMP_3102", "it has several stateful operators in a row")
 _OLD = Refusal("", "this Spark has none; it needs Spark 4.2")
 

@@ -101,14 +101,11 @@ def describe(spark: SparkSession, options: Options) -> dict[str, Any]:
     spark.conf.set(_FIELDS_SHOWN, "10000")
     given, query = options.source, options.query
     assert isinstance(given, DatagenOptions)
-    source = Datagen(
-        spark, given.config, given.events, given.rows_per_batch, query.needs_end_of_input
-    )
+    size = (given.events, given.rows_per_batch)
+    source = Datagen(spark, given.config, *size, query.needs_end_of_input)
     frame = query.formulation(spark.version, options.formulation).build(Streams(spark, source))
-    return {
-        **asdict(fingerprint(frame)),
-        "operators": [asdict(operator) for operator in stateful_operators(frame)],
-    }
+    operators = [asdict(operator) for operator in stateful_operators(frame)]
+    return {**asdict(fingerprint(frame)), "operators": operators}
 
 
 @command("run_halves.py")

@@ -38,9 +38,8 @@ def count(meaning: str, example: str = "100000") -> Callable[[str], int]:
         if value <= 0:
             raise argparse.ArgumentTypeError(f"{value} is not positive; {remedy}")
         if value > MAX_EVENTS:
-            raise argparse.ArgumentTypeError(
-                f"{value} is more than the generator can number, {MAX_EVENTS}; {remedy}"
-            )
+            problem = f"is more than the generator can number, {MAX_EVENTS}"
+            raise argparse.ArgumentTypeError(f"{value} {problem}; {remedy}")
         return value
 
     return convert
@@ -100,12 +99,10 @@ def _knob(text: str) -> tuple[str, int]:
     if name in OWN_ARGUMENTS:
         raise UsageError(f"--generator: {name} has an argument of its own; use --{name}")
     if name not in knobs():
-        raise UsageError(
-            f"--generator: unknown knob {shown(name)}; use one of {', '.join(knobs())}"
-        )
+        known = ", ".join(knobs())
+        raise UsageError(f"--generator: unknown knob {shown(name)}; use one of {known}")
     try:
         return name, int(value)
     except ValueError:
-        raise UsageError(
-            f"--generator: {text[:_SHOWN]}: {shown(value)} is not an integer; e.g. {name}=10"
-        ) from None
+        problem = f"{shown(value)} is not an integer; e.g. {name}=10"
+        raise UsageError(f"--generator: {text[:_SHOWN]}: {problem}") from None

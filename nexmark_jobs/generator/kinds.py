@@ -157,10 +157,8 @@ def segments(seed: int) -> list[str]:
 def hot_urls(seed: int) -> list[str]:
     """The URL of each hot channel."""
     stream = ConstantStream(seed, "hot urls", 5 * 3 * len(HOT_CHANNELS))
-    return [
-        _HOST + "".join(_random_segment(stream) + "/" for _ in range(3)) + _PAGE
-        for _ in HOT_CHANNELS
-    ]
+    paths = ["".join(_random_segment(stream) + "/" for _ in range(3)) for _ in HOT_CHANNELS]
+    return [f"{_HOST}{path}{_PAGE}" for path in paths]
 
 
 def _absolute_reverse32(number: Column, bound: int) -> Column:

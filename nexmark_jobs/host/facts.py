@@ -96,9 +96,8 @@ def _java(home: str) -> dict[str, Any]:
     java = Path(home, "bin", "java")
     version, problem = None, None
     try:
-        done = subprocess.run(
-            [str(java), "-version"], capture_output=True, text=True, timeout=_JAVA_TIMEOUT_S
-        )
+        command = [str(java), "-version"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_JAVA_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         problem = f"{java} -version did not end within {_JAVA_TIMEOUT_S} s"
     except OSError as error:

@@ -102,7 +102,5 @@ def _read(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SystemExit(
-            f"the lease {path} cannot be read ({error}), so it counts as held; "
-            "if no night runs on these hosts, remove it"
-        ) from None
+        held = "so it counts as held; if no night runs on these hosts, remove it"
+        raise SystemExit(f"the lease {path} cannot be read ({error}), {held}") from None

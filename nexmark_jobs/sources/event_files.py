@@ -165,9 +165,8 @@ def _check_parquet(spark: SparkSession, recording: Recording) -> tuple[Recording
         known = set(entity.names) if isinstance(entity, StructType) else set()
         missing = [field for field in FIELDS[name] if field not in known]
         if missing:
-            raise UsageError(
-                f"--source: {recording.directory}: no column {name}.{missing[0]}; dump it again"
-            )
+            column = f"{name}.{missing[0]}"
+            raise UsageError(f"--source: {recording.directory}: no column {column}; dump it again")
     number = F.col("n") if "n" in fields else F.lit(None)
     per_file = read.groupBy(F.input_file_name().alias("file")).agg(
         F.count(F.lit(1)).alias("events"),
@@ -177,10 +176,8 @@ def _check_parquet(spark: SparkSession, recording: Recording) -> tuple[Recording
     found = {row["file"].rsplit("/", 1)[-1]: row for row in per_file.collect()}
     for name in sorted(found):
         if found[name]["bad"]:
-            raise UsageError(
-                f"--source: {recording.directory / name}: {found[name]['bad']} events lack a field "
-                "or an event_type of 0, 1 or 2; dump it again"
-            )
+            bad = f"{found[name]['bad']} events lack a field or an event_type of 0, 1 or 2"
+            raise UsageError(f"--source: {recording.directory / name}: {bad}; dump it again")
     events = tuple(found[f.name]["events"] if f.name in found else 0 for f in recording.files)
     if not sum(events):
         raise UsageError(f"--source: {recording.directory} holds no events; record some first")

@@ -81,9 +81,8 @@ class Kafka:
         ends = F.array(*(F.lit(number).cast("bigint") for number in self.topic.ends))
         end = F.get(ends, F.col("partition"))
         # Counted here, because in a query that reads files as well Spark 3.5 counts no rows.
-        counted = reader.load().observe(
-            f"{_SCAN}{next(self._scans)}", F.count("*").alias("records")
-        )
+        count_of_records = F.count("*").alias("records")
+        counted = reader.load().observe(f"{_SCAN}{next(self._scans)}", count_of_records)
         records = parsed(counted.where(F.col("offset") < end))
         wanted = records.where(is_wanted(kind, numbered=self.numbered))
         events = entities(wanted, kind, numbered=self.numbered)
@@ -103,21 +102,17 @@ class Kafka:
         reader = self.spark.read.format("kafka").options(**self._options())
         read = reader.option("endingOffsets", _offsets(self.topic.name, self.topic.ends)).load()
         found = problems(read, numbered=self.numbered)
-        kinds = (
-            found.where(F.col("problem").isNotNull())
-            .groupBy("problem")
-            .agg(F.count("*").alias("records"), F.min(F.struct("partition", "offset")).alias("at"))
-            .orderBy("at")
-            .collect()
-        )
+        bad = found.where(F.col("problem").isNotNull()).groupBy("problem")
+        first = F.min(F.struct("partition", "offset")).alias("at")
+        kinds = bad.agg(F.count("*").alias("records"), first).orderBy("at").collect()
         told = "; ".join(
             f"{kind['records']} {kind['problem']} (first: partition {kind['at']['partition']}, "
             f"offset {kind['at']['offset']})"
             for kind in kinds[:_MAX_KINDS]
         )
         more = f"; {len(kinds) - _MAX_KINDS} more kinds" if len(kinds) > _MAX_KINDS else ""
-        bad = sum(kind["records"] for kind in kinds)
-        return f"{self}: {bad} of {self.topic.records} records are no events: {told}{more}"
+        number = sum(kind["records"] for kind in kinds)
+        return f"{self}: {number} of {self.topic.records} records are no events: {told}{more}"
 
     def what_changed(self, *, lost: bool = False) -> str | None:
         """Return the damage to the topic; with `lost` also whether its first records are gone."""
@@ -132,10 +127,8 @@ class Kafka:
         begins = zip(now.begins, self.topic.begins, strict=False)
         for partition, (begin, first) in enumerate(begins):
             if lost and begin > first:
-                return (
-                    f"{self}: it was truncated while it was read: partition {partition} begins at "
-                    f"offset {begin}, no longer at {first}"
-                )
+                now_at = f"partition {partition} begins at offset {begin}, no longer at {first}"
+                return f"{self}: it was truncated while it was read: {now_at}"
         return None
 
 
@@ -149,9 +142,8 @@ def open_kafka(
     brokers = Brokers(spark, given.servers)
     topic = brokers.topic(given.topic)
     if not topic.records:
-        raise UsageError(
-            f"--source: kafka:{given.topic} holds no records; nexmark kafka fill writes some"
-        )
+        remedy = "nexmark kafka fill writes some"
+        raise UsageError(f"--source: kafka:{given.topic} holds no records; {remedy}")
     sentinels = Sentinels(work if end_of_input else None)
     numbered = brokers.is_numbered(topic)
     source = Kafka(spark, brokers, topic, given.rows_per_batch, numbered, sentinels)
@@ -187,10 +179,9 @@ class KafkaFeed(Feed):
         if any(offsets != self._topic.ends for offsets in latest):
             self._check_in_time(progress)
         elif len(set(ends)) > 1:
-            raise JobError(
-                f"{self._source}: batch {batch} ends at {ends[0]} in one scan and at "
-                f"{next(x for x in ends if x != ends[0])} in another; run again"
-            )
+            other = next(x for x in ends if x != ends[0])
+            unequal = f"batch {batch} ends at {ends[0]} in one scan and at {other} in another"
+            raise JobError(f"{self._source}: {unequal}; run again")
         if self.data_batches == sys.maxsize and all(map(self._at_end, ends)):
             self.data_batches = batch + 1
         return self._events_before(ends[0]) - self._events_before(starts[0])
@@ -203,11 +194,8 @@ class KafkaFeed(Feed):
 
     def _check_whole(self, batch: int, progress: Mapping[str, Any], offsets: int) -> None:
         """Raise JobError if the scans of a batch did not give a record for each of its offsets."""
-        records = sum(
-            metrics["records"]
-            for name, metrics in progress.get("observedMetrics", {}).items()
-            if name.startswith(_SCAN)
-        )
+        observed = progress.get("observedMetrics", {})
+        records = sum(observed[x]["records"] for x in observed if x.startswith(_SCAN))
         if records != offsets:
             raise JobError(
                 f"{self._source}: batch {batch} has {offsets} offsets but {records} records: some "
@@ -221,10 +209,8 @@ class KafkaFeed(Feed):
         """
         late = sum(x.get("numRowsDroppedByWatermark", 0) for x in progress["stateOperators"])
         if late:
-            raise JobError(
-                f"{self._source}: it grew while it was read, so that {late} rows came too late; "
-                "run again when it is filled"
-            )
+            grew = f"it grew while it was read, so that {late} rows came too late"
+            raise JobError(f"{self._source}: {grew}; run again when it is filled")
 
     def _offsets(self, offsets: Mapping[str, Mapping[str, int]] | None) -> tuple[int, ...]:
         """The offset of every partition; before the first batch Spark tells none."""
@@ -232,9 +218,8 @@ class KafkaFeed(Feed):
             return self._topic.begins
         told = offsets[self._topic.name]
         if len(told) != len(self._topic.ends):
-            raise JobError(
-                f"{self._source}: it had {len(self._topic.ends)} partitions and now has {len(told)}"
-            )
+            before, now = len(self._topic.ends), len(told)
+            raise JobError(f"{self._source}: it had {before} partitions and now has {now}")
         return tuple(told[str(partition)] for partition in range(len(told)))
 
     def _at_end(self, offsets: Sequence[int]) -> bool:
@@ -296,10 +281,8 @@ def _problem(*, numbered: bool) -> Column:
     for place, name in enumerate(KINDS):
         is_kind = F.col("event_type") == place
         found.append((is_kind & F.col(f"raw.{name}").isNull(), f"without '{name}'"))
-        found += [
-            (is_kind & ~has_field(name, field), f"without a right {name}.{field}")
-            for field in FIELDS[name]
-        ]
+        for each in FIELDS[name]:
+            found.append((is_kind & ~has_field(name, each), f"without a right {name}.{each}"))
     if numbered:
         found.append((F.col("n").isNull(), "without a number n"))
     return F.coalesce(*(F.when(condition, F.lit(text)) for condition, text in found))

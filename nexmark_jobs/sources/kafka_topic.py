@@ -62,9 +62,8 @@ class Brokers:
         self._hidden = sorted(given.values(), key=len, reverse=True)
         missing = [jar for jar, name in _CLASSES.items() if self._class(name) is None]
         if missing:
-            raise UsageError(
-                f"--source: Spark {spark.version} cannot load the jar {missing[0]}; {_JARS}"
-            )
+            problem = f"Spark {spark.version} cannot load the jar {missing[0]}"
+            raise UsageError(f"--source: {problem}; {_JARS}")
 
     @property
     def spark_options(self) -> dict[str, str]:
@@ -154,9 +153,8 @@ class Brokers:
             error = cause
         name = error.getClass().getSimpleName()
         if name in _UNKNOWN:
-            return UnknownTopicError(
-                f"--source: the brokers have no topic '{topic}'; nexmark kafka fill makes one"
-            )
+            problem = f"the brokers have no topic '{topic}'"
+            return UnknownTopicError(f"--source: {problem}; nexmark kafka fill makes one")
         if name in ("TimeoutException", "DisconnectException"):
             return UsageError(
                 f"--bootstrap-servers: no broker answers at {self.servers} within {_TIMEOUT_S} s; "

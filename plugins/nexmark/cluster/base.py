@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from nexmark.cluster.lease import ClusterError, Lease, LeaseFile
 from nexmark.config import Cluster
-from nexmark.engines import own_environment
+from nexmark.engines.build import own_environment
 from nexmark.engines.prerequisites import java_program
 from nexmark.engines.short_runs import C1, spark_conf_dir
 from nexmark_jobs.host.leases import locked, write_whole
@@ -152,10 +152,9 @@ class SparkCluster(ABC):
         """Makes the directory; ClusterError if it is not empty."""
         self.conf_dir.mkdir(parents=True, exist_ok=True)
         if strangers := sorted(path.name for path in self.conf_dir.iterdir()):
-            raise ClusterError(
-                f"{self.conf_dir}: must be empty, and has {', '.join(strangers[:3])}; move it "
-                "away, and set what Spark needs in include/conf/spark"
-            )
+            remedy = "move it away, and set what Spark needs in include/conf/spark"
+            some = ", ".join(strangers[:3])
+            raise ClusterError(f"{self.conf_dir}: must be empty, and has {some}; {remedy}")
 
     @abstractmethod
     def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
@@ -326,10 +325,8 @@ class SparkCluster(ABC):
             return f"the master is {status.get('status')}"
         workers, cores = status.get("aliveworkers"), status.get("cores")
         if (workers, cores) != (self.config.workers, self.config.worker_cores):
-            return (
-                f"{workers} workers with {cores} cores are alive, "
-                f"not {self.config.workers} with {self.config.worker_cores}"
-            )
+            wanted = f"{self.config.workers} with {self.config.worker_cores}"
+            return f"{workers} workers with {cores} cores are alive, not {wanted}"
         return ""
 
     def master_arguments(self, address: str) -> list[str]:

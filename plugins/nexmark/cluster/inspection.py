@@ -189,10 +189,8 @@ def _judge_java(report: HostReport, java: Mapping[str, Any], majors: Sequence[in
 def _judge_python(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
     here, there = python_version(), found["python"]
     same = here.split(".")[:2] == there.split(".")[:2]
-    differs = (
-        f"{config.python} is Python {there}, here it is {here}, and Python workers must be of the "
-        "same minor version; set python to one that is"
-    )
+    remedy = "Python workers must be of the same minor version; set python to one that is"
+    differs = f"{config.python} is Python {there}, here it is {here}, and {remedy}"
     report.note("Python", there, "" if same else differs)
 
 
@@ -219,10 +217,8 @@ def _judge_disk(config: SshCluster, report: HostReport, found: Mapping[str, Any]
         if directory["problem"]:
             problems.append(f"{directory['problem']}; let the user of the connection write there")
         elif free < needed:
-            problems.append(
-                f"{free / 1e9:.1f} GB are free in {path}, {needed / 1e9:.0f} GB are needed; free "
-                "some or choose another directory"
-            )
+            too_few = f"{free / 1e9:.1f} GB are free in {path}, {needed / 1e9:.0f} GB are needed"
+            problems.append(f"{too_few}; free some or choose another directory")
     root = found["directories"][config.root]["free_bytes"] or 0
     report.note("free disk", f"{root / 1e9:.0f} GB", " | ".join(problems))
 
@@ -258,10 +254,8 @@ def _judge_load(config: SshCluster, report: HostReport, found: Mapping[str, Any]
     problem = ""
     if cores > BUSY_CORES:
         first = found["busy"][0]
-        problem = (
-            f"others use {cores:.1f} cores, most of all process {first['pid']} "
-            f"({first['command']}); end it or wait until it has ended"
-        )
+        most = f"most of all process {first['pid']} ({first['command']})"
+        problem = f"others use {cores:.1f} cores, {most}; end it or wait until it has ended"
     report.note("others' load", f"{cores:.1f}", problem)
 
 
@@ -289,10 +283,9 @@ def judge_shared(
     elif seen["tokens"] != expected and not here:
         hidden = [name.rsplit("-", 1)[1] for name in expected if name not in seen["tokens"]]
         hidden += [n.rsplit("-", 1)[1] for n, t in seen["tokens"].items() if t != expected[n]]
-        problem = (
-            f"it does not see what {' and '.join(hidden)} wrote into {config.shared}; "
-            "mount the same directory at this path on every host and here"
-        )
+        remedy = "mount the same directory at this path on every host and here"
+        others = " and ".join(hidden)
+        problem = f"it does not see what {others} wrote into {config.shared}; {remedy}"
     report.note("shared", "no" if problem else "yes", problem)
 
 
@@ -308,7 +301,6 @@ def judge_alike(reports: Sequence[HostReport], found: Mapping[str, Mapping[str, 
             reports[0].warnings.append(f"the hosts differ in {what}: {told}")
     slow = [name for name, facts in found.items() if facts["governor"] not in _PERFORMANCE]
     if slow:
-        reports[0].warnings.append(
-            f"the CPU governor of {', '.join(slow)} is not performance; set it with "
-            "cpupower frequency-set -g performance"
-        )
+        remedy = "set it with cpupower frequency-set -g performance"
+        problem = f"the CPU governor of {', '.join(slow)} is not performance"
+        reports[0].warnings.append(f"{problem}; {remedy}")

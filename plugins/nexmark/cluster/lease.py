@@ -62,10 +62,8 @@ class LeaseFile:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ClusterError(
-                f"lease {self.path}: cannot be read ({error}), so it counts as held; "
-                "if no night runs on this cluster, remove the file"
-            ) from None
+            held = "so it counts as held; if no night runs on this cluster, remove the file"
+            raise ClusterError(f"lease {self.path}: cannot be read ({error}), {held}") from None
 
     def claim(self, mine: Lease, is_active: Callable[[Lease], bool]) -> bool:
         """Checks and claims in one step; returns False if this DAG run already had the lease.
@@ -77,9 +75,8 @@ class LeaseFile:
             other = self.holder()
             known = other is not None and other.same_run(mine)
             if other is not None and not known and other.goes_on(is_active):
-                raise ClusterError(
-                    f"cluster {self.name}: in use by {other}; wait until it has ended, or end it"
-                )
+                remedy = "wait until it has ended, or end it"
+                raise ClusterError(f"cluster {self.name}: in use by {other}; {remedy}")
             write_whole(self.path, json.dumps(asdict(mine)))
         return not known
 
@@ -95,7 +92,5 @@ class LeaseFile:
                 yield
         except OSError as error:  # TimeoutError, too
             why = error.strerror or error
-            raise ClusterError(
-                f"lease {self.path}: cannot be claimed ({why}); see that its directory can be "
-                "written and that no other command is stuck"
-            ) from None
+            remedy = "see that its directory can be written and that no other command is stuck"
+            raise ClusterError(f"lease {self.path}: cannot be claimed ({why}); {remedy}") from None

@@ -65,9 +65,8 @@ class LocalCluster(SparkCluster):
         """The Kafka brokers of a night that reads Kafka; they outlive a restart of the cluster."""
         from nexmark.kafka.broker import LocalBrokers
 
-        return LocalBrokers(
-            self.state / "kafka", owner_mark(self.home, f"{self.config.name} kafka")
-        )
+        mark = owner_mark(self.home, f"{self.config.name} kafka")
+        return LocalBrokers(self.state / "kafka", mark)
 
     def end_kafka(self) -> list[str]:
         """Ends the brokers, and removes their storage."""
@@ -81,11 +80,9 @@ class LocalCluster(SparkCluster):
 
     def fetch_recordings(self, application: str, directory: Path) -> None:
         """Moves the files on this machine."""
-        host = socket.gethostname()
+        host, executors = socket.gethostname(), self.config.executors
         request = {"find": pattern_of(self.scratch / "work", application)}
-        found = wait_until_whole(
-            lambda: {host: files.main(request)["found"]}, self.config.executors
-        )
+        found = wait_until_whole(lambda: {host: files.main(request)["found"]}, executors)
         for path in found[host]:
             target = directory / host / f"{executor_of(path)}.jfr"
             target.parent.mkdir(parents=True, exist_ok=True)

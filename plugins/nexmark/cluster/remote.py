@@ -217,10 +217,8 @@ class RemoteCluster(SparkCluster):
 
     def stop_samplers(self, query: str, directory: Path) -> None:
         """Ends the samplers and fetches their files; a host without samples has no file."""
-        remote = f"{self.work}/samplers"
-        self._on_hosts(
-            lambda host: samplers.fetch_samples(host, remote, query, self.mark, directory)
-        )
+        what = (f"{self.work}/samplers", query, self.mark, directory)
+        self._on_hosts(lambda host: samplers.fetch_samples(host, *what))
 
     def copy_samples(self, query: str, directory: Path) -> None:
         """Copies the samples from all hosts at once."""
@@ -231,13 +229,13 @@ class RemoteCluster(SparkCluster):
         """Fetches the recordings from the workers' hosts, and removes them there."""
         pattern = samplers.pattern_of(f"{self.work}/worker", application)
         with self._hosts() as hosts:
-            found = samplers.wait_until_whole(
-                lambda: _all_of(on_all(hosts, lambda host: samplers.recordings_on(host, pattern))),
-                self.config.executors,
-            )
-            _all_of(
-                on_all(hosts, lambda h: samplers.fetch_from(h, found[h.name], directory / h.name))
-            )
+
+            def look() -> samplers.Found:
+                return _all_of(on_all(hosts, lambda host: samplers.recordings_on(host, pattern)))
+
+            found = samplers.wait_until_whole(look, self.config.executors)
+            fetch = samplers.fetch_from
+            _all_of(on_all(hosts, lambda h: fetch(h, found[h.name], directory / h.name)))
 
     def recorder_problem(self) -> str:
         """The reason why a host's JDK cannot record, or this machine's JDK cannot read it."""

@@ -66,10 +66,8 @@ def find_spark_home(directory: Path) -> Path:
     for candidate in candidates:
         if (candidate / "bin" / "spark-submit").is_file() and _core_jars(candidate):
             return candidate
-    raise BuildError(
-        f"{directory}: not a Spark build (no bin/spark-submit beside jars/spark-core_*.jar); "
-        "give the directory that has bin/ and jars/"
-    )
+    problem = "not a Spark build (no bin/spark-submit beside jars/spark-core_*.jar)"
+    raise BuildError(f"{directory}: {problem}; give the directory that has bin/ and jars/")
 
 
 def spark_version(spark_home: Path) -> str:
@@ -78,10 +76,8 @@ def spark_version(spark_home: Path) -> str:
     versions = sorted({match[1] for match in names if match})
     if len(versions) != 1:
         found = " and ".join(versions) or "none"
-        raise BuildError(
-            f"{spark_home}/jars: expected one version of spark-core, found {found}; "
-            "give a build that is whole"
-        )
+        problem = f"expected one version of spark-core, found {found}"
+        raise BuildError(f"{spark_home}/jars: {problem}; give a build that is whole")
     return versions[0]
 
 
@@ -111,10 +107,8 @@ class Manifest:
     @property
     def id(self) -> str:
         """Hash of sorted (path, SHA-256) pairs, 16 hexadecimal digits."""
-        digest = hashlib.sha256()
-        for path, record in sorted(self.files.items()):
-            digest.update(f"{path}\0{record.sha256}\n".encode())
-        return digest.hexdigest()[:_ID_DIGITS]
+        lines = (f"{path}\0{record.sha256}\n" for path, record in sorted(self.files.items()))
+        return hashlib.sha256("".join(lines).encode()).hexdigest()[:_ID_DIGITS]
 
     def changed(self, root: Path, *, full: bool = False) -> list[str]:
         """The paths that are missing, new or of another size or time; with `full`, other bytes."""
@@ -148,12 +142,11 @@ class Manifest:
 
 def scan(root: Path) -> Manifest:
     """Reads every file below `root`, except compiled Python files, which come and go."""
-    return Manifest(
-        {
-            path: FileRecord(stat.st_size, stat.st_mtime_ns, _sha256(root / path))
-            for path, stat in _walk(root)
-        }
+    records = (
+        (path, FileRecord(stat.st_size, stat.st_mtime_ns, _sha256(root / path)))
+        for path, stat in _walk(root)
     )
+    return Manifest(dict(records))
 
 
 def _walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:

@@ -49,14 +49,12 @@ def fetch_release(version: str, target: Path, say: Say) -> None:
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=_INSTALL_TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        raise BuildError(
-            f"{requirement}: not installed within {_INSTALL_TIMEOUT_S} s; check the network"
-        ) from None
+        late = f"not installed within {_INSTALL_TIMEOUT_S} s"
+        raise BuildError(f"{requirement}: {late}; check the network") from None
     if run.returncode != 0:
         reason = " ".join((run.stderr or run.stdout).split())[-300:]
-        raise BuildError(
-            f"{requirement}: cannot be installed: {reason}; check the version and the network"
-        )
+        remedy = "check the version and the network"
+        raise BuildError(f"{requirement}: cannot be installed: {reason}; {remedy}")
 
 
 def _installer() -> list[str]:
@@ -88,10 +86,8 @@ def fetch_tarball(location: str, sha512: str, target: Path, say: Say) -> None:
 
 def _download(url: str, archive: Path) -> None:
     try:
-        with (
-            closing(urllib.request.urlopen(url, timeout=_TIMEOUT_S)) as response,
-            archive.open("wb") as file,
-        ):
+        opened = closing(urllib.request.urlopen(url, timeout=_TIMEOUT_S))
+        with opened as response, archive.open("wb") as file:
             expected = int(response.headers.get("Content-Length") or 0)
             _need_space(archive, (1 + _EXPANSION) * expected)
             shutil.copyfileobj(response, file, _CHUNK)
@@ -106,17 +102,15 @@ def _unpack(archive: Path, location: str, sha512: str, target: Path) -> None:
     with archive.open("rb") as packed:
         found = hashlib.file_digest(packed, "sha512").hexdigest()
     if found != sha512.lower():
-        raise BuildError(
-            f"tarball {location}: SHA-512 is {found}, but {sha512.lower()} was expected; "
-            "correct sha512, or get the file again"
-        )
+        problem = f"SHA-512 is {found}, but {sha512.lower()} was expected"
+        remedy = "correct sha512, or get the file again"
+        raise BuildError(f"tarball {location}: {problem}; {remedy}")
     try:
         with tarfile.open(archive, mode="r:*") as tar:
             tar.extractall(target, filter="data")
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise BuildError(
-            f"tarball {location}: cannot be unpacked: {error}; give a .tgz of a Spark build"
-        ) from None
+        problem = f"cannot be unpacked: {error}; give a .tgz of a Spark build"
+        raise BuildError(f"tarball {location}: {problem}") from None
 
 
 def _need_space(target: Path, needed: int) -> None:
@@ -145,10 +139,9 @@ def snapshot(snapshots: Snapshots, day: date) -> BuildSource:
     except FileNotFoundError as error:
         raise MissingBuild(f"no build for {day}: {error} is not there") from None
     except (OSError, ValueError) as error:
-        raise BuildError(
-            f"build for {day}: {checksum} or {tarball} cannot be asked for: {error}; "
-            "check the network and `snapshots` in include/conf/engines.yaml"
-        ) from None
+        problem = f"{checksum} or {tarball} cannot be asked for: {error}"
+        remedy = "check the network and `snapshots` in include/conf/engines.yaml"
+        raise BuildError(f"build for {day}: {problem}; {remedy}") from None
     return BuildSource(tarball=tarball, sha512=sha512)
 
 
@@ -177,10 +170,8 @@ def _sha512(location: str, text: str) -> str:
         words = "".join(text.rpartition(":")[2].split()).lower()
         found = set(re.findall(r"^[0-9a-f]{128}$", words))
     if len(found) != 1:
-        raise BuildError(
-            f"{location}: {len(found)} SHA-512 digests in it, one is needed; "
-            "publish what `sha512sum` prints of the tarball"
-        )
+        remedy = "publish what `sha512sum` prints of the tarball"
+        raise BuildError(f"{location}: {len(found)} SHA-512 digests in it, one is needed; {remedy}")
     return str(found.pop())
 
 
@@ -277,8 +268,6 @@ def _lock(path: Path, what: str, say: Say) -> Iterator[None]:
         try:
             stack.enter_context(locked(path, _LOCK_TIMEOUT_S, waiting))
         except TimeoutError:
-            raise BuildError(
-                f"build {what}: another process has held {path} for {_LOCK_TIMEOUT_S:.0f} s; "
-                "end it and try again"
-            ) from None
+            late = f"another process has held {path} for {_LOCK_TIMEOUT_S:.0f} s"
+            raise BuildError(f"build {what}: {late}; end it and try again") from None
         yield

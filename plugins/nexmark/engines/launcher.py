@@ -141,9 +141,8 @@ def dump_events(launcher: Launcher, given: Sequence[str], target: Path, kind: st
     arguments = [*given, "--out", str(target), "--format", kind]
     result = launcher.work / f"{target.name}.dump"
     options = untimed_options(launcher.build.spark_home, launcher.build.version)
-    with replace(launcher, java_options=options).started(
-        arguments, result, job="dump_events.py"
-    ) as process:
+    quick = replace(launcher, java_options=options)
+    with quick.started(arguments, result, job="dump_events.py") as process:
         process.wait(timeout=_DUMP_S)
     if process.returncode != 0:
         raise NexmarkError(f"no events: {last_words(log_of(result))}")

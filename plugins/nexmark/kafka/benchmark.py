@@ -9,8 +9,9 @@ import contextlib
 import statistics
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 from nexmark.kafka import KafkaError
 from nexmark.kafka.tools import Latencies, Throughput, Tools, children_cpu_s
@@ -21,6 +22,9 @@ PARTITIONS = 6
 RECORD_BYTES = 100
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 """Bytes of a record in the test of sizes."""
+
+Client: TypeAlias = contextlib.AbstractContextManager[Callable[[], Throughput]]
+"""A program that runs in the context; what it yields waits for its end and returns its rate."""
 
 _PARTS = 5
 _MIN_RECORDS = 200
@@ -113,10 +117,9 @@ class Bench:
         brokers = len(self.kafka.brokers())
         for test in wanted:
             if test.replicas > brokers:
-                raise KafkaError(
-                    f"kafka: {test.id} needs {test.replicas} brokers, and there are {brokers}; "
-                    f"leave it out with --tests, or take a cluster that has them"
-                )
+                needs = f"{test.id} needs {test.replicas} brokers, and there are {brokers}"
+                remedy = "leave it out with --tests, or take a cluster that has them"
+                raise KafkaError(f"kafka: {needs}; {remedy}")
         return [row for test in wanted for row in self._rows(test)]
 
     def _rows(self, test: BrokerTest) -> list[BenchRow]:
@@ -140,18 +143,12 @@ class Bench:
                 return self._beside(topic)
             return self._together(partial(self._producer, topic, acks), clients)
 
-    def _producer(
-        self, topic: str, acks: str
-    ) -> contextlib.AbstractContextManager[Callable[[], Throughput]]:
+    def _producer(self, topic: str, acks: str) -> Client:
         """A producer that warms up with as many records as are measured."""
         warm = self.records
         return self.tools.producer(topic, warm + self.records, RECORD_BYTES, acks, warm_up=warm)
 
-    def _together(
-        self,
-        client: Callable[[], contextlib.AbstractContextManager[Callable[[], Throughput]]],
-        number: int,
-    ) -> Throughput:
+    def _together(self, client: Callable[[], Client], number: int) -> Throughput:
         """The sum of the rates of clients that run at the same time."""
         with contextlib.ExitStack() as stack:
             running = [stack.enter_context(client()) for _ in range(number)]
@@ -169,14 +166,9 @@ class Bench:
     def _growing(self, test: BrokerTest) -> list[BenchRow]:
         """The first and the last fifth of what is written to one topic."""
         with self._topic(test.replicas) as topic:
-            parts = [
-                self._measured(
-                    f"K5 part {x}",
-                    partial(self._together, partial(self._producer, topic, "1"), 1),
-                    once=True,
-                )
-                for x in range(1, _PARTS + 1)
-            ]
+            run = partial(self._together, partial(self._producer, topic, "1"), 1)
+            numbers = range(1, _PARTS + 1)
+            parts = [self._measured(f"K5 part {x}", run, once=True) for x in numbers]
         return [replace(parts[0], id="K5 first"), replace(parts[-1], id="K5")]
 
     def _sized(self, size: int) -> BenchRow:
@@ -184,10 +176,8 @@ class Bench:
         records = max(_MIN_RECORDS, self.records * RECORD_BYTES // size // 2)
 
         def written() -> Throughput:
-            with (
-                self._topic(1) as topic,
-                self.tools.producer(topic, 2 * records, size, "1", warm_up=records) as rate,
-            ):
+            run = partial(self.tools.producer, size=size, acks="1", warm_up=records)
+            with self._topic(1) as topic, run(topic, 2 * records) as rate:
                 return rate()
 
         return self._measured(f"K9 {size:,} B", written)
@@ -201,11 +191,9 @@ class Bench:
             return Throughput(0, 0)
 
         row = self._measured(test.id, measured)
-        middle = (
-            round(statistics.median(getattr(x, name) for x in found[1:]))
-            for name in ("p50", "p99", "p999")
-        )
-        return replace(row, records=None, megabytes=None, latencies=Latencies(*middle))
+        each = zip(*map(astuple, found[1:]), strict=True)
+        middle = Latencies(*(round(statistics.median(percentile)) for percentile in each))
+        return replace(row, records=None, megabytes=None, latencies=middle)
 
     def _measured(
         self, name: str, run: Callable[[], Throughput], *, once: bool = False

@@ -16,13 +16,12 @@ import shutil
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from nexmark.config import paths
-from nexmark.engines import disk_problem, java_problem
-from nexmark.engines.prerequisites import java_program
+from nexmark.engines.prerequisites import disk_problem, java_problem, java_program
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
 from nexmark.kafka.topics import KafkaCluster
@@ -115,10 +114,8 @@ class Broker:
 
     def settings(self, directory: Path) -> str:
         """Its `server.properties`; on its host its files are in `directory`."""
-        voters = (
-            f"{each.number}@{each.address}:{each.port + 1}"
-            for each in brokers_at(self.addresses, self.first_port)
-        )
+        others = brokers_at(self.addresses, self.first_port)
+        voters = (f"{x.number}@{x.address}:{x.port + 1}" for x in others)
         return _SERVER.format(
             number=self.number,
             voters=",".join(voters),
@@ -236,8 +233,7 @@ class LocalBrokers:
 
     def problems(self, count: int, port: int) -> list[str]:
         """Return the reasons why brokers cannot start here, a line each."""
-        running = self._processes()
-        brokers = brokers_at((LOOPBACK,) * count, port)
+        running, brokers = self._processes(), brokers_at((LOOPBACK,) * count, port)
         wanted = [each for each in brokers if each.number not in running]
         return [*filter(None, [_problem(self.directory, wanted)])]
 
@@ -282,31 +278,25 @@ class LocalBrokers:
                 "remove what is there first: nexmark kafka down"
             )
 
-    def _start(
-        self, brokers: list[Broker], running: Mapping[int, Process], class_path: str
-    ) -> None:
+    def _start(self, brokers: list[Broker], running: Collection[int], class_path: str) -> None:
         common = cluster_id(self.directory.glob("broker-*/data/meta.properties"))
         started = {}
         for broker in brokers:
             if broker.number not in running:
                 self._prepare(broker, common, class_path)
                 files = self._files(broker)
-                command = broker.command(files, class_path)
-                log = files / "console.log"
+                command, log = broker.command(files, class_path), files / "console.log"
                 started[broker] = start_detached(command, os.environ, self.mark, log)
         deadline = time.monotonic() + _READY_S
         kafka = KafkaCluster(servers(brokers), time_out_s=2)
         while kafka.brokers() != {broker.number for broker in brokers}:
             for broker, process in started.items():
                 if not process.alive:
-                    raise KafkaError(
-                        f"kafka: broker {broker.number} ended while it started; "
-                        f"{self._last_words(broker)}"
-                    )
+                    ended = f"broker {broker.number} ended while it started"
+                    raise KafkaError(f"kafka: {ended}; {self._last_words(broker)}")
             if time.monotonic() > deadline:
-                raise KafkaError(
-                    f"kafka: not ready after {_READY_S} s; {self._last_words(brokers[0])}"
-                )
+                words = self._last_words(brokers[0])
+                raise KafkaError(f"kafka: not ready after {_READY_S} s; {words}")
             time.sleep(_POLL_S)
 
     def _prepare(self, broker: Broker, common: str, class_path: str) -> None:

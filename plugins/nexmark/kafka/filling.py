@@ -73,9 +73,8 @@ def fill(
     files = event_files(events)
     if topic in kafka.names():
         if not replace:
-            raise KafkaError(
-                f"kafka: there is a topic {topic} already; take another name, or --replace it"
-            )
+            remedy = "take another name, or --replace it"
+            raise KafkaError(f"kafka: there is a topic {topic} already; {remedy}")
         kafka.delete(topic)
     kafka.create(topic, partitions)
     try:
@@ -85,10 +84,8 @@ def fill(
         took = time.monotonic() - wall, time.process_time() - cpu
         written = sum(end - begin for begin, end in kafka.offsets(topic, partitions))
         if written != sent:
-            raise KafkaError(
-                f"kafka: topic {topic} has {written:,} of {sent:,} events; look at the broker "
-                "(nexmark kafka status) and fill it again"
-            )
+            remedy = "look at the broker (nexmark kafka status) and fill it again"
+            raise KafkaError(f"kafka: topic {topic} has {written:,} of {sent:,} events; {remedy}")
         if not sent:
             raise KafkaError(f"kafka fill: {events} holds no events; record some first")
     except BaseException:
@@ -107,10 +104,8 @@ def event_files(events: Path) -> list[Path]:
     strange = [f for f in files if not f.name.removesuffix(".gz").endswith(_SUFFIXES)]
     if strange or not files:
         problem = f"{strange[0].name} is not a file of JSON lines" if strange else "holds no files"
-        raise KafkaError(
-            f"kafka fill: {events}: {problem}; give a directory that dump_events.py has written "
-            "with --format json"
-        )
+        remedy = "give a directory that dump_events.py has written with --format json"
+        raise KafkaError(f"kafka fill: {events}: {problem}; {remedy}")
     return files
 
 
@@ -141,9 +136,8 @@ def _produce(
     except (KafkaException, TimeoutError) as error:
         producer.purge()
         because = f" ({failures[-1]})" if failures else ""
-        raise KafkaError(
-            f"kafka: topic {topic}: {error}{because}; see: nexmark kafka status"
-        ) from None
+        problem = f"topic {topic}: {error}{because}"
+        raise KafkaError(f"kafka: {problem}; see: nexmark kafka status") from None
     return number
 
 

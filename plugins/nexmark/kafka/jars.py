@@ -19,8 +19,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from nexmark.config import paths
-from nexmark.engines import disk_problem, java_problem
-from nexmark.engines.prerequisites import java_program
+from nexmark.engines.prerequisites import disk_problem, java_problem, java_program
 from nexmark.kafka import KafkaError
 from nexmark_jobs.host.leases import locked, write_whole
 
@@ -73,10 +72,8 @@ def connector_of(spark_version: str) -> str:
     wanted = _numbers(spark_version)
     fitting = [x for x in connectors() if _numbers(x)[0] == wanted[0] and _numbers(x) <= wanted]
     if not fitting:
-        raise KafkaError(
-            f"kafka: no connector is known for Spark {spark_version}, only "
-            f"{', '.join(connectors())} and newer releases of these lines"
-        )
+        known = f"only {', '.join(connectors())} and newer releases of these lines"
+        raise KafkaError(f"kafka: no connector is known for Spark {spark_version}, {known}")
     return fitting[-1]
 
 
@@ -106,18 +103,15 @@ def jars(name: str, say: Callable[[str], None]) -> list[Path]:
                 say(f"fetching {len(wanted)} jars of {name} from the Maven repository")
                 _fetch(name, wanted, directory)
     except TimeoutError:
-        raise KafkaError(
-            f"jars {name}: another process has been fetching them for "
-            f"{_LOCK_TIMEOUT_S:.0f} s; end it and try again"
-        ) from None
+        late = f"another process has been fetching them for {_LOCK_TIMEOUT_S:.0f} s"
+        raise KafkaError(f"jars {name}: {late}; end it and try again") from None
     return _files(name)
 
 
 def locked_jars(name: str) -> list[Jar]:
     """The jars of the set `name`, as its lock lists them."""
     lines = (_LOCKS / f"{name}.lock").read_text().splitlines()
-    found = (line.replace(":", " ").split() for line in lines)
-    return [Jar(*each) for each in found]
+    return [Jar(*line.replace(":", " ").split()) for line in lines]
 
 
 def _directory(name: str) -> Path:
@@ -147,10 +141,8 @@ def _fetch(name: str, wanted: Sequence[Jar], directory: Path) -> None:
         if bad := _wrong(temporary, wanted):
             there = (temporary / bad.file_name).is_file()
             problem = "is not the one in the lock (its SHA-256 differs)" if there else said
-            raise KafkaError(
-                f"jars: {bad} {problem}; check the network, or name a repository that has "
-                f"it in {paths.conf_dir() / _SETTINGS}"
-            )
+            remedy = f"name a repository that has it in {paths.conf_dir() / _SETTINGS}"
+            raise KafkaError(f"jars: {bad} {problem}; check the network, or {remedy}")
         temporary.rename(directory)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -16,6 +17,7 @@ from nexmark.kafka import KafkaError
 from nexmark_jobs.sources import CONSUMER
 
 _POLL_S = 0.1
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -84,15 +86,11 @@ class KafkaCluster:
         return ""
 
     def create(
-        self,
-        name: str,
-        partitions: int,
-        config: Mapping[str, str] | None = None,
-        replicas: int = -1,
+        self, name: str, partitions: int, config: Mapping[str, str] = _NONE, replicas: int = -1
     ) -> None:
         """Make a topic with `replicas` (-1: as brokers do); KafkaError, also if it is there."""
         admin = self._admin()  # a client that is gone cannot answer
-        new = NewTopic(name, partitions, replicas, config=dict(config or {}))
+        new = NewTopic(name, partitions, replicas, config=dict(config))
         self._wait(admin.create_topics([new], operation_timeout=self.time_out_s), name)
 
     def delete(self, name: str) -> None:
@@ -121,9 +119,9 @@ class KafkaCluster:
                 found += len(records)
                 yield from records
 
-    def consumer(self, fetch: Mapping[str, str] | None = None) -> closing[Consumer]:
+    def consumer(self, fetch: Mapping[str, str] = _NONE) -> closing[Consumer]:
         """A context with a consumer; `fetch` are more of its settings."""
-        return closing(Consumer({**self.client(), **(fetch or {}), "group.id": "nexmark"}))
+        return closing(Consumer({**self.client(), **fetch, "group.id": "nexmark"}))
 
     def _range(self, consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
         """Begin and end; asked again while the partition, new or moved, has no leader yet."""
@@ -177,10 +175,8 @@ def spark_confs(settings: Mapping[str, str]) -> dict[str, str]:
     if "sasl.mechanisms" in settings:
         confs["sasl.mechanism"] = settings["sasl.mechanisms"]
     if "ssl.ca.location" in settings:
-        confs |= {
-            "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": settings["ssl.ca.location"],
-        }
+        authority = settings["ssl.ca.location"]
+        confs |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": authority}
     if "sasl.username" in settings:
         plain = confs.get("sasl.mechanism", "PLAIN") == "PLAIN"
         confs["sasl.jaas.config"] = _LOGIN.format(
@@ -228,9 +224,7 @@ def _pass(consumer: Consumer, topic: str, partitions: int, count: int) -> float:
     while read < count:
         found = consumer.consume(min(_CHUNK, count - read), timeout=_PATIENCE_S)
         if not found:
-            raise KafkaError(
-                f"kafka: topic {topic} sent {read:,} of {count:,} records within "
-                f"{_PATIENCE_S:.0f} s; see: nexmark kafka status"
-            )
+            late = f"sent {read:,} of {count:,} records within {_PATIENCE_S:.0f} s"
+            raise KafkaError(f"kafka: topic {topic} {late}; see: nexmark kafka status")
         read += len(found)
     return read / max(time.monotonic() - began, 1e-3)

@@ -80,9 +80,8 @@ class Measuring:
         does. KafkaError: the events did not reach the topic. NexmarkError: the query does not
         start, or selects none of the events that count.
         """
-        lines = [
-            x for file in sorted(recorded.glob("*.json")) for x in file.read_text().splitlines()
-        ]
+        files = sorted(recorded.glob("*.json"))
+        lines = [line for file in files for line in file.read_text().splitlines()]
         source, sink = topics
         deadline = time.monotonic() + _READY_S
         while not started.exists():
@@ -94,10 +93,9 @@ class Measuring:
         from_ms = events[0].due_ms + pace.warm_up_s * 1000
         counted = [event for event in events if event.due_ms >= from_ms]
         if not MATCHINGS[pace.query].match(counted, []).missing:
-            raise NexmarkError(
-                f"latency: {pace.query} selects none of the {len(counted):,} events that count; "
-                "give it more: a longer time, or a higher rate"
-            )
+            none = f"selects none of the {len(counted):,} events that count"
+            remedy = "give it more: a longer time, or a higher rate"
+            raise NexmarkError(f"latency: {pace.query} {none}; {remedy}")
         self.say(f"{pace.query} {pace.trigger}: {len(events):,} events, {pace.rate:,} per second")
         lags = send(self.kafka, source, pace.partitions, events, alive)
         output = self._drained(pace.query, events, sink, alive)

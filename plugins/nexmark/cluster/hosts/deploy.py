@@ -140,10 +140,8 @@ class _Archive:
     def _make(self) -> IO[bytes]:
         manifest = scan(self.source)
         if manifest.id != self.digest:
-            raise ClusterError(
-                f"{self.source}: its digest is {manifest.id} and not {self.digest}, so it was "
-                "changed; remove it, it is made again"
-            )
+            differs = f"its digest is {manifest.id} and not {self.digest}, so it was changed"
+            raise ClusterError(f"{self.source}: {differs}; remove it, it is made again")
         file = tempfile.TemporaryFile(dir=self.source.parent)  # noqa: SIM115 - `__exit__`
         try:
             _pack(self.source, manifest, file)

@@ -111,10 +111,9 @@ class Host:
             return program_result(bytes(output))
         except ValueError:
             said = bytes(output[-200:]).decode(errors="replace")
-            raise HostError(
-                f"host {self.name}: {what} answered {said!r}; "
-                f"see that {self.python} is a Python and that the shell of the user prints nothing"
-            ) from None
+            shell = "that the shell of the user prints nothing"
+            remedy = f"see that {self.python} is a Python and {shell}"
+            raise HostError(f"host {self.name}: {what} answered {said!r}; {remedy}") from None
 
     def fetch(self, remote: str, local: Path, *, timeout_s: float = 60.0) -> None:
         """Copies the file `remote` to `local`, completely or not at all."""
@@ -148,9 +147,8 @@ class Host:
             transport = client.get_transport()
             if transport is None:
                 raise EOFError
-            channel = transport.open_session(
-                window_size=ssh.WINDOW_BYTES, timeout=ssh.DEAD_LINK_S + 5
-            )
+            timeout = ssh.DEAD_LINK_S + 5
+            channel = transport.open_session(window_size=ssh.WINDOW_BYTES, timeout=timeout)
             channel.exec_command(bounded)
             status, errors = _converse(channel, stdin, sink, deadline)
         except TimeoutError:
@@ -175,19 +173,16 @@ class Host:
 
     def _lost(self, what: str, error: Exception | None) -> HostUnreachable:
         why = f" ({said})" if (said := ssh.words(error)) else ""
-        return HostUnreachable(
-            f"host {self.name}: the connection was lost during {what}{why}; "
-            "see that the host, its sshd and the network are up, then try again"
-        )
+        remedy = "see that the host, its sshd and the network are up, then try again"
+        lost = f"the connection was lost during {what}{why}"
+        return HostUnreachable(f"host {self.name}: {lost}; {remedy}")
 
     def _failed(self, what: str, status: int, errors: str, timeout_s: float) -> HostError:
         lines = [line.strip() for line in errors.splitlines() if line.strip()]
         last = lines[-1] if lines else "it gave no reason"
         if status in _TIMED_OUT:
-            return HostError(
-                f"host {self.name}: {what} did not end within {timeout_s:g} s and was ended; "
-                "see what the host is busy with"
-            )
+            last = f"did not end within {timeout_s:g} s and was ended"
+            return HostError(f"host {self.name}: {what} {last}; see what the host is busy with")
         if status in _NOT_FOUND:
             last += "; correct the paths in include/conf/clusters.yaml, or install it there"
         return HostError(f"host {self.name}: {what}: {last}")

@@ -135,10 +135,9 @@ def wait_until_whole(
         if len(sizes) == executors and all(sizes) and found == before:
             return found
         if time.monotonic() > deadline:
-            raise ClusterError(
-                f"{sum(map(bool, sizes))} of {executors} executors wrote a flight recording; "
-                "see what the others logged in the directory of their worker"
-            )
+            some = f"{sum(map(bool, sizes))} of {executors} executors wrote a flight recording"
+            remedy = "see what the others logged in the directory of their worker"
+            raise ClusterError(f"{some}; {remedy}")
         before = found
         time.sleep(poll_s)
 

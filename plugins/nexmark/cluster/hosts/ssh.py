@@ -30,11 +30,8 @@ _PAUSE_S = 1.0
 _KEEPALIVE_S = 5
 #: The ciphers that paramiko and sshd both have, the cheapest first.
 _CIPHERS = (
-    "aes128-gcm@openssh.com",
-    "aes256-gcm@openssh.com",
-    "aes128-ctr",
-    "aes192-ctr",
-    "aes256-ctr",
+    *("aes128-gcm@openssh.com", "aes256-gcm@openssh.com"),
+    *("aes128-ctr", "aes192-ctr", "aes256-ctr"),
 )
 #: Airflow's lookup of a connection talks to the task's supervisor, one question at a time.
 _lookup = threading.Lock()
@@ -108,10 +105,9 @@ def _key(name: str, hook: SSHHook) -> paramiko.PKey | None:
     try:
         return paramiko.PKey.from_path(hook.key_file, (hook.password or "").encode() or None)
     except Exception as error:  # every library below has its own
-        raise HostError(
-            f"host {name}: key {hook.key_file} cannot be used ({words(error)}); "
-            f"correct key_file of Airflow connection {hook.ssh_conn_id}"
-        ) from None
+        problem = f"key {hook.key_file} cannot be used ({words(error)})"
+        remedy = f"correct key_file of Airflow connection {hook.ssh_conn_id}"
+        raise HostError(f"host {name}: {problem}; {remedy}") from None
 
 
 def _connect(name: str, hook: SSHHook, timeout_s: float) -> paramiko.SSHClient:
@@ -155,10 +151,9 @@ def _connect(name: str, hook: SSHHook, timeout_s: float) -> paramiko.SSHClient:
         ) from None
     except (OSError, EOFError, paramiko.SSHException) as error:
         client.close()
-        raise HostUnreachable(
-            f"{where}: no connection ({words(error) or 'closed by the host'}); "
-            "see that the host, its sshd and the network are up"
-        ) from None
+        reason = words(error) or "closed by the host"
+        remedy = "see that the host, its sshd and the network are up"
+        raise HostUnreachable(f"{where}: no connection ({reason}); {remedy}") from None
     transport = client.get_transport()
     if transport:
         transport.set_keepalive(_KEEPALIVE_S)
@@ -180,6 +175,5 @@ def _transport(sock: socket.socket, **options: Any) -> paramiko.Transport:
     logging.getLogger("paramiko.transport").setLevel(logging.CRITICAL)
     transport = paramiko.Transport(sock, default_window_size=WINDOW_BYTES, **options)
     security = transport.get_security_options()
-    usable = set(security.ciphers)
-    security.ciphers = tuple(name for name in _CIPHERS if name in usable)
+    security.ciphers = tuple(name for name in _CIPHERS if name in security.ciphers)
     return transport
