@@ -69,39 +69,36 @@ def write(directory: Path) -> None:
         (directory / f"events-{number:05d}.json").write_text(text, encoding="utf-8")
 
 
-def _person(id: int, at: float, arrives: float | None = None, **fields: Any) -> Event:
+def _person(id: int, at: float, **fields: Any) -> Event:
     values = {
         **{"id": id, "name": f"Name {id}", "emailAddress": f"{id}@example.com"},
         **{"creditCard": "0000 1111 2222 3333", "city": "Bend", "state": "OR"},
         **{"dateTime": _text(at), "extra": f"person {id}"},
     }
-    return Event("person", values | fields, at if arrives is None else arrives)
+    return _event("person", at, values, **fields)
 
 
-def _auction(
-    id: int, at: float, expires: float, arrives: float | None = None, **fields: Any
-) -> Event:
+def _auction(id: int, at: float, expires: float, **fields: Any) -> Event:
     values = {
         **{"id": id, "itemName": f"item {id}", "description": f"description {id}"},
         **{"initialBid": 11, "reserve": 22, "dateTime": _text(at), "expires": _text(expires)},
         **{"seller": 1000, "category": 10, "extra": f"auction {id}"},
     }
-    return Event("auction", values | fields, at if arrives is None else arrives)
+    return _event("auction", at, values, **fields)
 
 
-def _bid(
-    auction: int,
-    at: float,
-    price: int = 100,
-    bidder: int = 1001,
-    arrives: float | None = None,
-    **fields: Any,
-) -> Event:
+def _bid(auction: int, at: float, price: int = 100, bidder: int = 1001, **fields: Any) -> Event:
     values = {
         **{"auction": auction, "bidder": bidder, "price": price, "channel": "Google"},
         **{"url": _URL, "dateTime": _text(at), "extra": f"bid at {at}"},
     }
-    return Event("bid", values | fields, at if arrives is None else arrives)
+    return _event("bid", at, values, **fields)
+
+
+def _event(
+    of: str, at: float, values: dict[str, Any], arrives: float | None = None, **fields: Any
+) -> Event:
+    return Event(of, values | fields, at if arrives is None else arrives)
 
 
 def _text(seconds: float) -> str:
@@ -117,24 +114,19 @@ def _windows() -> Iterator[Event]:
     Most bids (q5): a pane's first and last instant decide between auctions 900 and 901, and tie.
     Persons (q8): who comes and sells in one window, at its first, its last and just past its last.
     """
-    yield _bid(910, 0, 5_000)
-    yield _bid(911, 9.999, 5_000)
-    yield _bid(912, 10, 6_000)
-    yield _bid(913, 15, 6_000)
-    yield _bid(914, 15, 6_000)
-    yield _bid(915, 20, 6_000)
-    yield _bid(916, 20.001, 6_000)
-    yield _bid(917, 20, 8_000)
-    yield _bid(918, 29.999, 8_000)
-    yield _bid(919, 30, 7_999)
+    bids = (
+        *((0, 5_000), (9.999, 5_000), (10, 6_000), (15, 6_000), (15, 6_000), (20, 6_000)),
+        *((20.001, 6_000), (20, 8_000), (29.999, 8_000), (30, 7_999)),
+    )
+    for auction, (at, price) in enumerate(bids, start=910):
+        yield _bid(auction, at, price)
     for bidder, at in enumerate((31.999, 32, 33.999, 34), start=920):
         yield _bid(900, at, bidder=bidder)
         yield _bid(901, at + 0.001, bidder=bidder)
-    for place, (came, sold) in enumerate(
-        ((0, 9.999), (9.999, 0), (10, 19.999), (9.999, 10), (10, 9.999), (0, 10), (5, 25))
-    ):
-        yield _person(930 + place, came, state="WA")
-        yield _auction(930 + place, sold, sold + 1, seller=930 + place, category=11)
+    times = ((0, 9.999), (9.999, 0), (10, 19.999), (9.999, 10), (10, 9.999), (0, 10), (5, 25))
+    for id, (came, sold) in enumerate(times, start=930):
+        yield _person(id, came, state="WA")
+        yield _auction(id, sold, sold + 1, seller=id, category=11)
     yield _auction(940, 9.5, 9.6, seller=930, category=12)  # a second one in the same window
     yield _person(931, 9.999, state="WA")  # comes twice in the same window
     yield _auction(941, 3, 4, seller=929, category=12)  # its seller never comes
