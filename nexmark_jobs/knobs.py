@@ -39,10 +39,7 @@ class KnobError(ValueError):
 
 @dataclass(frozen=True)
 class GeneratorConfig:
-    """All that an event depends on besides its number; the defaults match nexmark-flink.
-
-    Raises KnobError for a value out of range.
-    """
+    """What an event depends on besides its number; defaults of nexmark-flink; checks the ranges."""
 
     seed: Annotated[int, -(2**63), 2**63 - 1] = 1  # key of every draw
     tps: Annotated[int, 1, 10**9] = 10_000  # events per second of event time: spaces events only

@@ -76,14 +76,11 @@ class SinkOptions:
 
 @dataclass(frozen=True)
 class CheckpointOptions:
-    """A directory that outlives the run, on any file system of Spark's, and where to stop.
-
-    A batch is due `pace_s` after the one before, also where a run goes on.
-    """
+    """A directory that outlives the run, on any file system of Spark's, and where to stop."""
 
     directory: str
     last_batch: int | None = None
-    pace_s: float = 0.0
+    pace_s: float = 0.0  # a batch is due so long after the one before, also where a run goes on
 
 
 @dataclass(frozen=True)

@@ -60,22 +60,18 @@ class StatefulOperator:
 
 @dataclass(frozen=True)
 class Batch:
-    """A finished micro-batch.
-
-    `start` and `end` are UTC; `input_rows` counts events of the input, sentinels not;
-    `observed` holds the counts of `observe`.
-    """
+    """A finished micro-batch; times are UTC."""
 
     id: int
     phase: str
     start: datetime
     end: datetime
-    input_rows: int
+    input_rows: int  # events of the input, without sentinels
     duration_ms: int
     steps_ms: dict[str, int]
     watermark: str | None
     operators: tuple[StatefulOperator, ...] = ()
-    observed: dict[str, int | None] = field(default_factory=dict)
+    observed: dict[str, int | None] = field(default_factory=dict)  # the counts of `observe`
     state_rows: int = 0  # in all state stores after the batch
     state_bytes: int = 0
     state_commit_ms: int = 0  # summed over tasks

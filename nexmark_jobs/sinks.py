@@ -27,10 +27,7 @@ from nexmark_jobs.queries import Query
 
 
 class Sink:
-    """Takes the rows of one streaming query; this one is Spark's own noop sink.
-
-    What another sink does not need to do, it leaves out.
-    """
+    """Takes the rows of a streaming query, in the steps it needs; this is Spark's own noop sink."""
 
     def rows(self, frame: DataFrame) -> DataFrame:
         """The rows of the query as the sink takes them."""
@@ -82,18 +79,15 @@ class _EachBatch(Sink):
 
 
 class Staging:
-    """A sibling of a directory, on the same file system, that becomes the directory.
+    """A sibling of a directory, on the same file system, that becomes this directory, `target`.
 
-    Driver and executors must share that file system.
+    Driver and executors must share that file system. With `kept`, it outlives the run: the next one
+    finds it under the same name.
     """
 
     def __init__(self, target: Path, *, kept: bool = False) -> None:
-        """Create nothing yet; `target` is the directory to be.
-
-        With `kept`, it outlives the run: the next one finds it under the same name.
-        """
-        self._target = target
-        self._kept = kept
+        """Create nothing yet."""
+        self._target, self._kept = target, kept
         # No leading dot: Spark finds no files below a directory that begins with one.
         name = "unfinished" if kept else f"{uuid.uuid4().hex}.tmp"
         self.path = target.parent / f"{target.name}.{name}"
@@ -113,13 +107,10 @@ class Staging:
 
 @dataclass
 class PerBatchSink(_EachBatch):
-    """Counts and digests the rows, and keeps none: the noop sink of batches that are kept.
+    """Counts and digests the rows, and keeps none: the noop sink of batches that are kept."""
 
-    `rows_of` makes the frames of a batch's rows; with `hashed`, they are digested.
-    """
-
-    rows_of: Callable[[DataFrame], Sequence[DataFrame]]
-    hashed: bool
+    rows_of: Callable[[DataFrame], Sequence[DataFrame]]  # makes the frames of a batch's rows
+    hashed: bool  # whether they are digested
     by_batch: dict[int, dict[str, int | None]] = field(default_factory=dict)
 
     def _keep(self, rows: DataFrame, batch: int) -> None:
@@ -235,13 +226,11 @@ class FilesystemSink(_EachBatch):
     """Writes each batch aside, then moves its files to their partitions.
 
     Files carry the number of their batch, so that a replayed batch replaces what it left before.
+    Batches after `last_batch`, if known, are empty and passed over.
     """
 
     def __init__(self, directory: Path, last_batch: int | None) -> None:
-        """Write to `directory`, which is empty or does not exist, on a file system all share.
-
-        Batches after `last_batch`, if known, are empty and passed over.
-        """
+        """Write to `directory`, which is empty or does not exist, on a file system all share."""
         self._directory = directory
         self._last_batch = math.inf if last_batch is None else last_batch
         self._staging = directory / ".staging"

@@ -56,10 +56,7 @@ _SYS_CPU = Path("/sys/devices/system/cpu")
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
-    """Run the canary once: {metrics: {name: value}, problems: [text], elapsed_s}.
-
-    ``problems`` has a line on every workload that was asked for and could not be run.
-    """
+    """Run it once: {metrics: {name: value}, problems: [why a workload was not run], elapsed_s}."""
     begin = time.monotonic()
     rounds = {name: int(request.get(f"{name}_rounds", n)) for name, n in _ROUNDS.items()}
     problems: list[str] = []

@@ -165,10 +165,7 @@ class KafkaFeed(Feed):
         self._topic = source.topic
 
     def take(self, progress: Mapping[str, Any]) -> int:
-        """Number of events in the batch just finished; 0 from the end of the input on.
-
-        JobError if records are missing or late, or the scans are not in step.
-        """
+        """As in `Feed`; JobError if records are missing or late, or the scans are not in step."""
         scans = [s for s in progress["sources"] if s["description"].startswith("KafkaV2")]
         starts, ends, latest = (
             [self._offsets(scan[name]) for scan in scans]

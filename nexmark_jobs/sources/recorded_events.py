@@ -39,17 +39,13 @@ _MAX_SHOWN = 80
 
 @dataclass(frozen=True)
 class Recording:
-    """The files of a recording, sorted by name: parquet, or JSON lines.
-
-    `events` are by file, empty for parquet, which only Spark can read. `numbered`: whether every
-    event has an event number.
-    """
+    """The files of a recording, sorted by name: parquet, or JSON lines."""
 
     directory: Path
     is_parquet: bool
     files: tuple[Path, ...]
-    events: tuple[int, ...] = ()
-    numbered: bool = False
+    events: tuple[int, ...] = ()  # by file; empty for parquet, which only Spark can read
+    numbered: bool = False  # whether every event has an event number
 
     @property
     def is_in_order(self) -> bool:

@@ -55,13 +55,10 @@ def surely(lease: Lease) -> bool:
 
 @dataclass(frozen=True)
 class Release:
-    """A Spark build or the jobs, to be deployed from the directory `path`.
+    """A Spark build or the jobs, to be deployed from the directory `path`."""
 
-    `name` is its directory on a host, as `spark-190d4599466ce465`; `digest` its `Manifest.id`.
-    """
-
-    name: str
-    digest: str
+    name: str  # its directory on a host, as `spark-190d4599466ce465`
+    digest: str  # its `Manifest.id`
     path: Path
 
 
@@ -117,10 +114,7 @@ class SparkCluster(ABC):
         return target
 
     def _secret(self) -> str:
-        """The secret of the night; the first call makes it, a restart keeps it.
-
-        Several threads may call first, because hosts are prepared at the same time.
-        """
+        """The secret of the night: the first call, of any thread, makes it; a restart keeps it."""
         path = self._private / "secret"
         self._private.mkdir(parents=True, exist_ok=True)
         self._private.chmod(0o700)

@@ -82,33 +82,25 @@ RATIOS = (
 
 @dataclass(frozen=True)
 class BenchRow:
-    """The figures of a test; of K9 with the size in its id, `K5 first` is the first fifth.
+    """The figures of a test, per second; None for the latencies."""
 
-    `records` and `megabytes` (2^20 bytes) are per second, None for the latencies; processor times
-    the median of a run, None where the brokers are on other machines; `latencies` of the runs.
-    """
-
-    id: str
+    id: str  # of K9 with the size; `K5 first` is the first fifth
     records: Spread | None
-    megabytes: float | None
-    clients_cpu_s: float
-    brokers_cpu_s: float | None
+    megabytes: float | None  # of 2^20 bytes
+    clients_cpu_s: float  # processor time, the median of a run
+    brokers_cpu_s: float | None  # None where the brokers are on other machines
     latencies: Latencies | None = None
 
 
 @dataclass(frozen=True)
 class Bench:
-    """The benchmark of a Kafka cluster, with Kafka's tools against it.
-
-    `brokers_cpu_s` tells the processor time that the brokers have used so far. A run has
-    `records`, without the warm-up; of each test one run, and then `runs` that are measured.
-    """
+    """The benchmark of a Kafka cluster, with Kafka's tools against it."""
 
     kafka: KafkaCluster
     tools: Tools
-    brokers_cpu_s: Callable[[], float | None]
-    records: int
-    runs: int
+    brokers_cpu_s: Callable[[], float | None]  # the processor time that they have used so far
+    records: int  # of a run, without the warm-up
+    runs: int  # that are measured, of each test, after one that is not
     say: Callable[[str], None]
 
     def run(self, tests: list[str]) -> list[BenchRow]:

@@ -50,10 +50,7 @@ class KafkaCluster:
             return set()
 
     def topics(self) -> list[TopicStatus]:
-        """The topics that users made, by name; KafkaError if no broker answers.
-
-        A topic that is removed while its offsets are asked for is left out.
-        """
+        """The topics that users made, by name; KafkaError if no broker answers."""
         topics = []
         for name, found in sorted(self._listed().items()):
             partitions = found.partitions
@@ -62,7 +59,7 @@ class KafkaCluster:
             except KafkaError:
                 if name in self.names():
                     raise
-                continue
+                continue  # it was removed meanwhile
             replicas = max((len(each.replicas) for each in partitions.values()), default=0)
             records = sum(end - begin for begin, end in ranges)
             topics.append(TopicStatus(name, len(partitions), replicas, records))

@@ -144,10 +144,7 @@ def figures(
     sent: Sequence[PacedEvent],
     from_ms: int,
 ) -> LatencyFigures:
-    """The figures of the events that are due from `from_ms` on.
-
-    `lags`: of the producer, for the same events; `sent`: all events.
-    """
+    """The figures of events due from `from_ms` on; `lags`: the producer's, `sent`: all events."""
     found = sorted((due, latency) for due, latency in matched.latencies if due >= from_ms)
     histogram = HdrHistogram(1, _LONGEST_MS, _DIGITS)
     for _, latency in found:

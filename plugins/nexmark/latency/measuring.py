@@ -54,10 +54,7 @@ class Measuring:
 
     @contextlib.contextmanager
     def topics(self, name: str, partitions: int) -> Iterator[tuple[str, str]]:
-        """New topics for the input and the output of a query; the end of the context removes them.
-
-        KafkaError: the brokers refuse.
-        """
+        """New topics for input and output of a query, until the context ends; or KafkaError."""
         source, sink = f"{name}-in", f"{name}-out"
         with contextlib.ExitStack() as made:
             for topic, count in ((source, partitions), (sink, 1)):
@@ -134,17 +131,13 @@ class Measuring:
 
 @dataclass(frozen=True)
 class PacedRuns:
-    """Runs of one build against one Kafka, which it reads with `jars`.
-
-    `mark` is the variable that marks its processes, `work` an empty directory for all that is
-    written.
-    """
+    """Runs of one build against one Kafka."""
 
     build: Build
-    jars: list[Path]
+    jars: list[Path]  # with which it reads Kafka
     kafka: KafkaCluster
-    mark: Mapping[str, str]
-    work: Path
+    mark: Mapping[str, str]  # the variable that marks its processes
+    work: Path  # an empty directory for all that is written
     say: Callable[[str], None] = field(repr=False)
 
     def run(
@@ -183,10 +176,7 @@ class PacedRuns:
     def _query(
         self, query: str, trigger: str, topics: tuple[str, str], confs: Mapping[str, str]
     ) -> Iterator[tuple[Path, Callable[[], None]]]:
-        """Run the query; the end of the context stops it.
-
-        Yields the file that it makes when it runs, and a check: NexmarkError if it runs no longer.
-        """
+        """Run the query; yields its file `started`, and a check, NexmarkError if it has ended."""
         place = self.work / f"{query}-{uuid.uuid4().hex[:8]}"
         place.mkdir()
         started, stop, result = (place / name for name in ("started", "stop", "result.json"))
