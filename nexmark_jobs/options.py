@@ -164,13 +164,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--checkpoint", metavar="DIR", help=kept)
     part = "leave what follows batch K (the first is 0) to a later run; of the sink parquet:DIR"
     add("--stop-after-batch", type=_batch_number, metavar="K", help=part)
-    add(
-        "--pace",
-        type=_pace,
-        metavar="S",
-        help="no batch earlier than S seconds after the one before was due; with --checkpoint, "
-        "of the sink parquet:DIR",
-    )
+    due = "no batch earlier than S seconds after the one before was due"
+    due += "; with --checkpoint, of the sink parquet:DIR"
+    add("--pace", type=_pace, metavar="S", help=due)
     add("--result", required=True, metavar="FILE.json")
     add("--digest", choices=("on", "off"), default="on", help="order-free hash of the rows")
     add("--conf-profile", default="default", metavar="NAME", help="kept in the result, no more")

@@ -128,27 +128,19 @@ def _operator(node: Any) -> StateLayout:
     if kind == "Aggregate":
         keys = list(_elements(node.groupingExpressions()))
         aggregates = (x for each in _elements(node.aggregateExpressions()) for x in _nodes(each))
-        functions = {_text(x): x for x in aggregates if _kind(x) == "AggregateExpression"}
-        return StateLayout(
-            name="aggregation",
-            keys=tuple(_key(key, node) for key in keys),
-            key_types=tuple(_type(key) for key in keys),
-            value_types=tuple(t for f in functions.values() for t in _buffer_types(f)),
-            functions=tuple(_OFFSETS.sub(")", name) for name in functions),
-            inputs=inputs,
-        )
+        found = {_text(x): x for x in aggregates if _kind(x) == "AggregateExpression"}
+        values = tuple(t for function in found.values() for t in _buffer_types(function))
+        functions = tuple(_OFFSETS.sub(")", name) for name in found)
+        names = tuple(_key(key, node) for key in keys)
+        return StateLayout("aggregation", names, tuple(map(_type, keys)), values, functions, inputs)
     if kind == "Join":
         outputs = {"left": node.left().output(), "right": node.right().output()}
         sides = {side: map(_type, _elements(output)) for side, output in outputs.items()}
         condition = node.condition()
-        return StateLayout(
-            name=f"{node.joinType().sql().lower()} join",
-            keys=(),
-            key_types=(),
-            value_types=tuple(f"{side} ({', '.join(types)})" for side, types in sides.items()),
-            functions=(_text(condition.get()),) if condition.isDefined() else (),
-            inputs=inputs,
-        )
+        name = f"{node.joinType().sql().lower()} join"
+        values = tuple(f"{side} ({', '.join(types)})" for side, types in sides.items())
+        functions = (_text(condition.get()),) if condition.isDefined() else ()
+        return StateLayout(name, (), (), values, functions, inputs)
     keys = list(_elements(node.keys())) if kind in _DEDUPLICATIONS else []
     return StateLayout(kind, tuple(map(_text, keys)), tuple(map(_type, keys)), (), (), inputs)
 

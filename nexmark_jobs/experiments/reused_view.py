@@ -46,12 +46,8 @@ def view(streams: Streams) -> DataFrame:
 
 
 def _columns(kind: str) -> list[Column]:
-    return [
-        F.col("auction"),
-        F.col("window.start").alias("window_start"),
-        F.lit(kind).alias("kind"),
-        F.col(kind).alias("amount"),
-    ]
+    start = F.col("window.start").alias("window_start")
+    return [F.col("auction"), start, F.lit(kind).alias("kind"), F.col(kind).alias("amount")]
 
 
 QUERY = Query(

@@ -71,18 +71,13 @@ def persons(numbers: DataFrame, config: GeneratorConfig, end: int | None = None)
     text = text_constant(seed)
     events = events_of("person", numbers, config, end)
     name_bits = draw(seed, "person.name", n)
-    email = F.concat(
-        random_string(draw(seed, "person.email.user", n), text, 7),
-        F.lit("@"),
-        random_string(draw(seed, "person.email.host", n), text, 5),
-        F.lit(".com"),
-    )
+    user = random_string(draw(seed, "person.email.user", n), text, 7)
+    host = random_string(draw(seed, "person.email.host", n), text, 5)
+    email = F.concat(user, F.lit("@"), host, F.lit(".com"))
     first, last = _one_of(FIRST_NAMES, high(name_bits)), _one_of(LAST_NAMES, low(name_bits))
     number = F.col("cycle") * config.person_proportion + F.col("offset") + config.first_person_id
     drawn = events.select(
-        "n",
-        "date_time_ms",
-        number.alias("id"),
+        *("n", "date_time_ms", number.alias("id")),
         F.concat(first, F.lit(" "), last).alias("name"),
         email.alias("emailAddress"),
         _credit_card(draw(seed, "person.creditCard", n)).alias("creditCard"),
@@ -115,8 +110,7 @@ def auctions(numbers: DataFrame, config: GeneratorConfig, end: int | None = None
     first_id = config.first_auction_id - config.person_proportion
     description = random_string(draw(seed, "auction.description", n), text, _DESCRIPTION_LENGTH)
     drawn = events.select(
-        "n",
-        "date_time_ms",
+        *("n", "date_time_ms"),
         (F.col("cycle") * config.auction_proportion + F.col("offset") + first_id).alias("id"),
         last_person(F.col("cycle"), config).alias("newest_person"),
         _lifetime_ms(draw(seed, "auction.expires", n), F.col("place"), config).alias("lifetime_ms"),
@@ -200,8 +194,7 @@ def bids(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) ->
     events = events_of("bid", numbers, config, end)
     drawn_for = ("auction", "bidder", "price", "channel", "extra")
     drawn = events.select(
-        "n",
-        "date_time_ms",
+        *("n", "date_time_ms"),
         last_auction(F.col("cycle"), config).alias("newest_auction"),
         last_person(F.col("cycle"), config).alias("newest_person"),
         *(draw(seed, f"bid.{name}", n).alias(f"{name}_bits") for name in drawn_for),

@@ -103,8 +103,8 @@ def ways(*builds: Callable[[Streams], DataFrame]) -> tuple[Formulation, ...]:
 class Query:
     """A Nexmark query: the columns of its result in order, ways to compute it, the preferred first.
 
-    In the output mode `update` later rows replace earlier ones of the same `key`, by which they are
-    folded into the final table. `needs_end_of_input`: rows come out only when a window closes, so
+    Where it has a `key`, later rows replace earlier ones of the same key, by which they are folded
+    into the final table. `needs_end_of_input`: rows come out only when a window closes, so
     that the last ones need sentinel events behind the input. `deterministic`: the same input gives
     the same rows.
     """
@@ -112,10 +112,14 @@ class Query:
     name: str
     columns: tuple[str, ...]
     formulations: tuple[Formulation, ...]
-    output_mode: str = "append"
     key: tuple[str, ...] = ()
     needs_end_of_input: bool = False
     deterministic: bool = True
+
+    @property
+    def output_mode(self) -> str:
+        """Spark's output mode."""
+        return "update" if self.key else "append"
 
     def formulation(self, spark_version: str, wanted: str | None = None) -> Formulation:
         """The formulation called `wanted`, or the first this Spark can run; UsageError: none is."""

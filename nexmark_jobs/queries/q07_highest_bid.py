@@ -57,11 +57,9 @@ def max_by_k(streams: Streams) -> DataFrame:
 
 def join(streams: Streams) -> DataFrame:
     """Join the bids with the maximum of their window."""
-    maxima = (
-        streams.bids.groupBy(F.window("dateTime", SIZE).alias("tumbling"))
-        .agg(F.max("price").alias("maxprice"))
-        .select(F.window(F.window_time("tumbling"), _SIZE_WITH_END, SIZE).alias("of"), "maxprice")
-    )
+    tumbling = streams.bids.groupBy(F.window("dateTime", SIZE).alias("tumbling"))
+    of = F.window(F.window_time("tumbling"), _SIZE_WITH_END, SIZE).alias("of")
+    maxima = tumbling.agg(F.max("price").alias("maxprice")).select(of, "maxprice")
     # A join takes one event time per side: here the window's, so that the bid's own must be plain.
     plain_time = F.timestamp_micros(F.unix_micros("dateTime"))
     bids = _windowed(streams).withColumn("dateTime", plain_time)

@@ -35,17 +35,12 @@ def union(streams: Streams) -> DataFrame:
         "auction.id",
         *(f"auction.{name}" for name in (*_AUCTION, "dateTime", "expires", *_DETAILS)),
         F.col("auction.id").alias("auction"),
-        "best.bidder",
-        "best.price",
+        *("best.bidder", "best.price"),
         F.timestamp_micros(-F.col("best.negative_time")).alias("bid_dateTime"),
         F.col("best.extra").alias("bid_extra"),
     )
 
 
 QUERY = Query(
-    "q9",
-    ("id", *_AUCTION, "dateTime", "expires", *_DETAILS, *_BID),
-    ways(union),
-    output_mode="update",
-    key=("id",),
+    "q9", ("id", *_AUCTION, "dateTime", "expires", *_DETAILS, *_BID), ways(union), key=("id",)
 )

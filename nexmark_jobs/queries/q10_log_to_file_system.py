@@ -19,11 +19,9 @@ COLUMNS = ("auction", "bidder", "price", "dateTime", "extra")
 
 def projection(streams: Streams) -> DataFrame:
     """Project the bids; the watermark is for the sink, which commits partitions by it."""
-    return streams.bids.select(
-        *COLUMNS,
-        F.date_format("dateTime", "yyyy-MM-dd").alias("dt"),
-        F.date_format("dateTime", "HH:mm").alias("hm"),
-    )
+    day = F.date_format("dateTime", "yyyy-MM-dd").alias("dt")
+    minute = F.date_format("dateTime", "HH:mm").alias("hm")
+    return streams.bids.select(*COLUMNS, day, minute)
 
 
 QUERY = Query("q10", (*COLUMNS, "dt", "hm"), ways(projection))

@@ -30,7 +30,6 @@ QUERY = Query(
     "q12",
     ("bidder", "bid_count", "starttime", "endtime"),
     ways(current_timestamp),
-    output_mode="update",
     key=("bidder", "starttime"),
     deterministic=False,
 )

@@ -52,11 +52,8 @@ def _counter() -> Callable[[str | None], int]:
 
 def _calculated(streams: Streams, count: Column) -> DataFrame:
     hour = F.hour("dateTime")
-    time_type = (
-        F.when(hour.between(8, 18), "dayTime")
-        .when((hour <= 6) | (hour >= 20), "nightTime")
-        .otherwise("otherTime")
-    )
+    day, night = hour.between(8, 18), (hour <= 6) | (hour >= 20)
+    time_type = F.when(day, "dayTime").when(night, "nightTime").otherwise("otherTime")
     bids = streams.plain_bids.where(F.col("price").between(LOWEST_PRICE, HIGHEST_PRICE))
     price = in_euro(F.col("price")).alias("price")
     others = time_type.alias("bidTimeType"), "dateTime", "extra", count.alias("c_counts")

@@ -46,6 +46,5 @@ QUERY = Query(
     "q17",
     ("auction", "day", *_COUNTS, "min_price", "max_price", "avg_price", "sum_price"),
     ways(aggregate),
-    output_mode="update",
     key=("auction", "day"),
 )

@@ -30,4 +30,4 @@ def max_struct(streams: Streams) -> DataFrame:
     return last.select(*(name if name in _KEY else f"last.{name}" for name in COLUMNS))
 
 
-QUERY = Query("q18", COLUMNS, ways(max_struct), output_mode="update", key=_KEY)
+QUERY = Query("q18", COLUMNS, ways(max_struct), key=_KEY)

@@ -56,6 +56,5 @@ QUERY = Query(
     "q19",
     (*COLUMNS, "rank_number"),
     (Formulation("max_by_k", max_by_k, min_spark=(4, 3)), Formulation("sorted_list", sorted_list)),
-    output_mode="update",
     key=(_KEY, "rank_number"),
 )

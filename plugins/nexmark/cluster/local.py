@@ -166,13 +166,9 @@ class LocalCluster(SparkCluster):
             "SPARK_DAEMON_JAVA_OPTS": " ".join(options),
         }
         # A file of its own: SPARK_CONF_DIR is on the class path of executors, see `conf_dir`.
-        command = [
-            str(spark.path / "bin" / "spark-class"),
-            f"org.apache.spark.deploy.{name}",
-            *("--properties-file", str(self._private / _DAEMONS)),
-            *arguments,
-        ]
-        return start_detached(command, environment, self.mark, log)
+        confs = ("--properties-file", str(self._private / _DAEMONS))
+        program = (str(spark.path / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}")
+        return start_detached([*program, *confs, *arguments], environment, self.mark, log)
 
     def _wait(self, ready: Callable[[], bool], process: Process, log: Path, what: str) -> None:
         """Waits until `process` is ready and listens on its ports itself.

@@ -279,12 +279,10 @@ class RemoteCluster(SparkCluster):
 
     def _prepare(self, host: Host) -> None:
         confs = _DAEMON_CONFS | {"spark.authenticate.secret": self._secret()}
-        directories = [f"{self.work}/{name}" for name in ("conf", "logs", "worker", "samplers")]
-        request = {
-            "remove": [self.work, self.local],
-            "make": [*directories, self.local],
-            "write": {f"{self.work}/conf/spark-defaults.conf": base.properties(confs)},
-        }
+        made = [f"{self.work}/{name}" for name in ("conf", "logs", "worker", "samplers")]
+        written = {f"{made[0]}/spark-defaults.conf": base.properties(confs)}
+        removed = [self.work, self.local]
+        request = {"remove": removed, "make": [*made, self.local], "write": written}
         host.call(files, request, timeout_s=_CALL_S)
 
     def _start_worker(self, host: Host, spark: Release) -> None:
@@ -313,14 +311,8 @@ class RemoteCluster(SparkCluster):
             "TMPDIR": self.local,
         }
         program = [f"{spark_home}/bin/spark-class", f"org.apache.spark.deploy.{main_class}"]
-        request = {
-            "do": "start",
-            "command": [*program, *arguments],
-            "environment": environment,
-            "mark": self.mark,
-            "log": self._log(host.name),
-        }
-        host.call(processes, request, timeout_s=_CALL_S)
+        request = {"command": [*program, *arguments], "environment": environment}
+        _processes(host, "start", request | {"mark": self.mark, "log": self._log(host.name)})
 
     def _log(self, host: str) -> str:
         return f"{self.work}/logs/{self.config.hosts[host].role}-{host}.log"

@@ -24,6 +24,7 @@ from nexmark_jobs.host.processes import OWNER_VARIABLE, kill_one
 JOBS = Path(nexmark_jobs.__file__).parent
 _DUMP_S = 3600
 _CONFS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
+_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 #: Two executors with a core each, in processes of their own, with master and workers in the driver.
 CLUSTER = "local-cluster[2,1,1024]"
 
@@ -63,11 +64,8 @@ def submitted(
     home: Path, program: str, arguments: Sequence[str], confs: Mapping[str, str]
 ) -> list[str]:
     """The command with which the Spark in `home` runs a program of `nexmark_jobs`."""
-    return [
-        str(home / "bin" / "spark-submit"),
-        *(word for pair in confs.items() for word in ("--conf", "=".join(pair))),
-        *(str(JOBS / program), *arguments),
-    ]
+    words = (word for pair in confs.items() for word in ("--conf", "=".join(pair)))
+    return [str(home / "bin" / "spark-submit"), *words, str(JOBS / program), *arguments]
 
 
 @dataclass(frozen=True)
@@ -97,15 +95,9 @@ class Launcher:
         """
         scratch = result.with_suffix(".tmp")
         scratch.mkdir()
-        options = f"{self.java_options} -Djava.io.tmpdir={scratch}"
-        given = {
-            **_CONFS,
-            "spark.driver.extraJavaOptions": options,
-            "spark.executor.extraJavaOptions": options,
-            **self.confs,
-            **(confs or {}),
-            "spark.master": self.master,
-        }
+        options = dict.fromkeys(_OPTIONS, f"{self.java_options} -Djava.io.tmpdir={scratch}")
+        more = {**self.confs, **(confs or {}), "spark.master": self.master}
+        given = {**_CONFS, **options, **more}
         home = self._home()
         command = submitted(home, job, arguments, given)
         process = start(command, {**local_environment(home, scratch), **self.mark}, log_of(result))

@@ -242,13 +242,9 @@ class LocalBrokers:
 
     def _processes(self) -> dict[int, Process]:
         """The brokers that run, by number."""
-        words = {each: _proc(each, "cmdline").split("\0") for each in owned(self.mark)}
-        return {
-            int(word.removeprefix(_NUMBER)): process
-            for process, command in words.items()
-            for word in command
-            if word.startswith(_NUMBER)
-        }
+        words = ((x, word) for x in owned(self.mark) for word in _proc(x, "cmdline").split("\0"))
+        found = (each for each in words if each[1].startswith(_NUMBER))
+        return {int(word.removeprefix(_NUMBER)): process for process, word in found}
 
     def _stored(self) -> list[Broker]:
         """The brokers whose files are there, as their configuration has them."""

@@ -176,11 +176,10 @@ def spark_confs(settings: Mapping[str, str]) -> dict[str, str]:
         confs |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": authority}
     if "sasl.username" in settings:
         plain = confs.get("sasl.mechanism", "PLAIN") == "PLAIN"
-        confs["sasl.jaas.config"] = _LOGIN.format(
-            module="plain.PlainLoginModule" if plain else "scram.ScramLoginModule",
-            name=json.dumps(settings["sasl.username"]),
-            word=json.dumps(settings.get("sasl.password", "")),
-        )
+        module = "plain.PlainLoginModule" if plain else "scram.ScramLoginModule"
+        name, word = settings["sasl.username"], settings.get("sasl.password", "")
+        login = _LOGIN.format(module=module, name=json.dumps(name), word=json.dumps(word))
+        confs["sasl.jaas.config"] = login
     return {f"spark.nexmark.kafka.{name}": value for name, value in confs.items()}
 
 

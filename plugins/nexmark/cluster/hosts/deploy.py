@@ -145,12 +145,11 @@ class _Archive:
         file = tempfile.TemporaryFile(dir=self.source.parent)  # noqa: SIM115 - `__exit__`
         try:
             _pack(self.source, manifest, file)
-            unpacked = sum(record.size for record in manifest.files.values())
             file.seek(0)
             self._description = {
                 "bytes": os.fstat(file.fileno()).st_size,
                 "sha256": hashlib.file_digest(file, "sha256").hexdigest(),
-                "unpacked_bytes": unpacked,
+                "unpacked_bytes": sum(record.size for record in manifest.files.values()),
             }
         except BaseException:
             file.close()
