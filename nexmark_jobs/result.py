@@ -49,16 +49,6 @@ class QueryRun:
     batches: list[Batch]
     is_complete: bool = True
 
-    @property
-    def next_batch(self) -> int:
-        """The number that the next batch has at least."""
-        return self.batches[-1].id + 1 if self.batches else 0
-
-    @property
-    def input_rows(self) -> int:
-        """Events read, without sentinels."""
-        return sum(batch.input_rows for batch in self.batches)
-
 
 def describe(
     spark: SparkSession,
@@ -70,6 +60,7 @@ def describe(
 ) -> dict[str, Any]:
     """Return the result in the form of the file."""
     observed = [batch.observed for batch in run.batches]
+    events = sum(batch.input_rows for batch in run.batches)
     part = {}  # which part of a run this was; counts and digest are of its batches only
     if options.checkpoint is not None:
         first, whole = run.batches[0].id, run.is_complete
@@ -79,10 +70,10 @@ def describe(
         **part,
         **head(spark, options.query.name, formulation, options.query.output_mode),
         "conf_profile": options.conf_profile,
-        "workload": _workload(options, run.input_rows, source),
+        "workload": _workload(options, events, source),
         "start": _instant(run.start),
         "end": _instant(run.batches[-1].end),
-        "input_rows": run.input_rows,
+        "input_rows": events,
         "output_rows": sum(metrics.get("rows") or 0 for metrics in observed),
         "digest": combine(observed) if options.digest else None,
         "digest_kind": DIGEST_KIND if options.digest else None,

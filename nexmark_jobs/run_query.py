@@ -149,7 +149,8 @@ def _drive(
     running = writer.start()
     try:
         while True:
-            for progress in _news(running, done.next_batch):
+            seen = done.batches[-1].id + 1 if done.batches else 0
+            for progress in _news(running, seen):
                 _keep(options, progress)
                 rows = feed.take(progress)
                 is_data = progress["batchId"] < feed.data_batches

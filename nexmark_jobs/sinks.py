@@ -140,61 +140,59 @@ _BATCH = "batch"
 _ROW = "row"
 
 
+@dataclass
 class ParquetSink(_EachBatch):
-    """Keeps every batch apart (a replayed batch replaces itself) and folds them at the end."""
+    """Keeps every batch apart (a replayed batch replaces itself) and folds them at the end.
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        query: Query,
-        directory: Path,
-        last_batch: int | None,
-        checkpoint: CheckpointOptions | None = None,
-    ) -> None:
-        """Write the final table of `query` to `directory`, which is empty or does not exist.
+    The final table of `query` goes to `directory`, which is empty or does not exist. Batches after
+    `last_batch`, if known, are empty and passed over, so that the query is idle when it is stopped.
+    With `checkpoint`, the batches of a run that does not reach its end stay for the run that goes
+    on from it; if only the table is missing, that run learns of the end from such an empty batch.
+    What follows the batch to stop after is refused, so that no batch ends while the query is being
+    stopped.
+    """
 
-        Batches after `last_batch`, if known, are empty and passed over, so that the query is idle
-        when it is stopped. With `checkpoint`, the batches of a run that does not reach its end stay
-        for the run that goes on from it; if only the table is missing, that run learns of the end
-        from such an empty batch. What follows the batch to stop after is refused, so that no batch
-        ends while the query is being stopped.
-        """
-        self._kept = checkpoint is not None
-        self._stop_after = checkpoint.last_batch if checkpoint else None
-        self._pace_s = checkpoint.pace_s if checkpoint else 0.0
-        self._last_batch = math.inf if last_batch is None else last_batch
-        self._spark = spark
-        self._query = query
-        self._staging = Staging(directory, kept=self._kept)
+    spark: SparkSession
+    query: Query
+    directory: Path
+    last_batch: int | None
+    checkpoint: CheckpointOptions | None = None
+
+    def __post_init__(self) -> None:
+        """Write nothing yet."""
+        self._last_batch = math.inf if self.last_batch is None else self.last_batch
+        self._staging = Staging(self.directory, kept=self.checkpoint is not None)
         self._batches = self._staging.path / _BATCHES
         self._schema: StructType | None = None
 
     def _keep(self, rows: DataFrame, batch: int) -> None:
-        if batch > self._last_batch and not self._kept:
+        if self.checkpoint is not None:
+            self._wait(self.checkpoint, batch)
+        elif batch > self._last_batch:
             return
-        if self._stop_after is not None and batch > self._stop_after:
-            raise JobError(f"batch {batch} is left to a later run")
-        if self._pace_s and batch <= self._last_batch:
-            time.sleep(max(0.0, self._due(batch) - time.time()))
         self._schema = rows.schema
         target = self._batches / f"{_BATCH}={batch}"
         rows.write.mode("overwrite").parquet(f"file:{target}")
 
-    def _due(self, batch: int) -> float:
-        """When the rows of a batch are all there: a run that goes on has the clock of the first."""
-        clock = self._staging.path / _CLOCK
-        if not clock.exists():
-            clock.parent.mkdir(parents=True, exist_ok=True)
-            clock.touch()
-        return clock.stat().st_mtime + batch * self._pace_s
+    def _wait(self, checkpoint: CheckpointOptions, batch: int) -> None:
+        """Wait until a batch is due: a run that goes on has the clock of the first."""
+        if checkpoint.last_batch is not None and batch > checkpoint.last_batch:
+            raise JobError(f"batch {batch} is left to a later run")
+        if checkpoint.pace_s and batch <= self._last_batch:
+            clock = self._staging.path / _CLOCK
+            if not clock.exists():
+                clock.parent.mkdir(parents=True, exist_ok=True)
+                clock.touch()
+            due = clock.stat().st_mtime + batch * checkpoint.pace_s
+            time.sleep(max(0.0, due - time.time()))
 
     def finish(self, last_batch: int) -> None:
         """Fold the batches into the final table and put it in place."""
         assert self._schema is not None
         schema = self._schema.add(_BATCH, LongType())
-        kept = self._spark.read.schema(schema).parquet(f"file:{self._batches}")
+        kept = self.spark.read.schema(schema).parquet(f"file:{self._batches}")
         kept = kept.where(F.col(_BATCH) <= min(last_batch, self._last_batch))
-        columns, key = self._query.columns, self._query.key
+        columns, key = self.query.columns, self.query.key
         if key:  # of the rows with a key, the one of the latest batch
             row = F.max_by(F.struct(*columns), _BATCH).alias(_ROW)
             table = kept.groupBy(*key).agg(row).select(f"{_ROW}.*")

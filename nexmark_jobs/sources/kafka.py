@@ -179,7 +179,8 @@ class KafkaFeed(Feed):
             other = next(x for x in ends if x != ends[0])
             unequal = f"batch {batch} ends at {ends[0]} in one scan and at {other} in another"
             raise JobError(f"{self._source}: {unequal}; run again")
-        if self.data_batches == sys.maxsize and all(map(self._at_end, ends)):
+        whole = sum(self._topic.ends)
+        if self.data_batches == sys.maxsize and all(self._events_before(x) == whole for x in ends):
             self.data_batches = batch + 1
         return self._events_before(ends[0]) - self._events_before(starts[0])
 
@@ -218,9 +219,6 @@ class KafkaFeed(Feed):
             before, now = len(self._topic.ends), len(told)
             raise JobError(f"{self._source}: it had {before} partitions and now has {now}")
         return tuple(told[str(partition)] for partition in range(len(told)))
-
-    def _at_end(self, offsets: Sequence[int]) -> bool:
-        return all(at >= end for at, end in zip(offsets, self._topic.ends, strict=True))
 
     def _events_before(self, offsets: Sequence[int]) -> int:
         return sum(map(min, offsets, self._topic.ends))

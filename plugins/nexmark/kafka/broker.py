@@ -112,11 +112,11 @@ class Broker:
         """Where clients connect; its controller has the next port."""
         return self.first_port + 2 * (self.number - 1)
 
-    def settings(self, directory: Path) -> str:
-        """Its `server.properties`; on its host its files are in `directory`."""
+    def write(self, files: Path, directory: Path) -> None:
+        """Write its configuration to `files`, which is `directory` on its host."""
         others = brokers_at(self.addresses, self.first_port)
         voters = (f"{x.number}@{x.address}:{x.port + 1}" for x in others)
-        return _SERVER.format(
+        settings = _SERVER.format(
             number=self.number,
             voters=",".join(voters),
             host=self.address,
@@ -126,11 +126,8 @@ class Broker:
             count=len(self.addresses),
             in_sync=min(2, len(self.addresses)),
         )
-
-    def write(self, files: Path, directory: Path) -> None:
-        """Write its configuration to `files`, which is `directory` on its host."""
         files.mkdir(parents=True, exist_ok=True)
-        (files / "server.properties").write_text(self.settings(directory))
+        (files / "server.properties").write_text(settings)
         (files / "log4j2.properties").write_text(_LOG4J.format(directory=directory))
 
     def formatting(self, directory: Path, class_path: str, common: str) -> list[str]:
