@@ -109,9 +109,8 @@ class Tracked:
     def line(self) -> dict[str, Any]:
         """Return the ``proc`` line."""
         pid, ppid, starttime = self.stat[:3]
-        place = {"kind": "proc", "pid": pid, "starttime": starttime, "ppid": ppid}
-        program = self.program._asdict()
-        return {**place, "root": self.root, **program, "role": self.role}
+        place = {"pid": pid, "starttime": starttime, "ppid": ppid, "root": self.root}
+        return {"kind": "proc", **place, **self.program._asdict(), "role": self.role}
 
 
 def read_bytes(path: str) -> bytes | None:

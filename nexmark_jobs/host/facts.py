@@ -46,7 +46,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "directories": {path: _directory(Path(path)) for path in request.get("directories", [])},
         "ports": {x: _port(int(x), at, ours) for x, at in request.get("ports", {}).items()},
         "boot_id": text_of("/proc/sys/kernel/random/boot_id"),
-        "shared": _shared(**request["shared"]) if "shared" in request else None,
+        "shared": _shared(request["shared"]) if "shared" in request else None,
         "busy": busy(ours, request.get("busy_window_s", 0.5)),
     }
 
@@ -136,21 +136,16 @@ def _port(port: int, address: str, ours: Mapping[Process, str]) -> dict[str, Any
     return {"pid": pid, "command": command, "ours": holder in ours, "problem": None}
 
 
-def _shared(
-    directory: str,
-    write: Mapping[str, str] | None = None,
-    read: list[str] | None = None,
-    remove: list[str] | None = None,
-) -> dict[str, Any]:
+def _shared(request: Mapping[str, Any]) -> dict[str, Any]:
     facts: dict[str, Any] = {"tokens": {}, "problem": None}
+    directory = Path(request["directory"])
     try:
-        for name, token in (write or {}).items():
-            path = Path(directory, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(token)
-        facts["tokens"] = {name: text_of(Path(directory, name)) for name in read or []}
-        for name in remove or []:
-            Path(directory, name).unlink(missing_ok=True)
+        for name, token in request.get("write", {}).items():
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
+            (directory / name).write_text(token)
+        facts["tokens"] = {name: text_of(directory / name) for name in request.get("read", [])}
+        for name in request.get("remove", []):
+            (directory / name).unlink(missing_ok=True)
     except OSError as error:
         facts["problem"] = f"{error.filename}: {error.strerror}"
     return facts

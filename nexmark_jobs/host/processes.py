@@ -82,15 +82,6 @@ def owned(mark: str) -> list[Process]:
     return with_variable(OWNER_VARIABLE, mark)
 
 
-def marked(prefix: str = "") -> dict[Process, str]:
-    """The living processes whose mark begins with `prefix`, each with its mark; see `owned`.
-
-    Only processes of this PID namespace. Processes of a container or of a host of the test cluster
-    are visible from here, but they belong to another host.
-    """
-    return _with_entry(f"{OWNER_VARIABLE}={prefix}")
-
-
 def with_word(mark: str, word: str) -> list[Process]:
     """The processes with a mark that have a word in their command line; see `owned`."""
     wanted = word.encode()
@@ -99,12 +90,16 @@ def with_word(mark: str, word: str) -> list[Process]:
 
 def with_variable(name: str, value: str) -> list[Process]:
     """Every living process with this variable in its environment; see `marked`."""
-    return sorted(x for x, found in _with_entry(f"{name}={value}").items() if found == value)
+    return sorted(x for x, found in marked(value, name).items() if found == value)
 
 
-def _with_entry(begin: str) -> dict[Process, str]:
-    """The living processes with a variable that begins so, with the value of that variable."""
-    entry = begin.encode()
+def marked(prefix: str = "", name: str = OWNER_VARIABLE) -> dict[Process, str]:
+    """The living processes whose mark begins with `prefix`, each with its mark; see `owned`.
+
+    Only processes of this PID namespace. Processes of a container or of a host of the test cluster
+    are visible from here, but they belong to another host. With `name`, by another variable.
+    """
+    entry = f"{name}={prefix}".encode()
     ours = _ancestors(os.getpid())
     found = {}
     for pid in set(pids()) - ours:

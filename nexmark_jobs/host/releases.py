@@ -67,9 +67,8 @@ def look(root: Path, name: str, digest: str) -> dict[str, Any]:
         os.utime(root / "releases" / name / _INDEX)
         return {"whole": True, "part_bytes": 0, "part_sha256": ""}
     part = _part(root, name)
-    if not part.is_file():
-        return {"whole": False, "part_bytes": 0, "part_sha256": ""}
-    return {"whole": False, "part_bytes": part.stat().st_size, "part_sha256": _sha256(part)}
+    size, sha256 = (part.stat().st_size, _sha256(part)) if part.is_file() else (0, "")
+    return {"whole": False, "part_bytes": size, "part_sha256": sha256}
 
 
 def prune(root: Path, name: str, keep: int) -> list[str]:
@@ -86,8 +85,8 @@ def prune(root: Path, name: str, keep: int) -> list[str]:
             return 0.0
 
     kind = name.rpartition("-")[0]
-    releases = root / "releases"
-    found = [x for x in releases.glob(f"{kind}-*") if x.name.rpartition("-")[0] == kind]
+    like = (root / "releases").glob(f"{kind}-*")
+    found = [x for x in like if x.name.rpartition("-")[0] == kind]
     found.sort(key=last_use, reverse=True)
     removed = []
     for directory in found[keep:]:
@@ -177,9 +176,8 @@ def _check(part: Path, size: int, sha256: str) -> None:
 
 
 def _install(part: Path, target: Path, digest: str) -> None:
-    me = identify(os.getpid())
-    ticks = me.start_ticks if me else 0
-    temporary = target.with_name(f".{target.name}-{os.getpid()}-{ticks}")
+    me = identify(os.getpid()) or Process(os.getpid(), 0)
+    temporary = target.with_name(f".{target.name}-{me.pid}-{me.start_ticks}")
     try:
         _unpack(part, temporary)
         if _digest(temporary) != digest:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.cluster import base
-from nexmark.cluster.base import Release, SparkCluster
+from nexmark.cluster.base import JAVA_MAJORS, Release, Say, SparkCluster, silent
 from nexmark.cluster.hosts import samplers
 from nexmark.cluster.hosts.deploy import deploy_release
 from nexmark.cluster.hosts.host import Host, Outcome, on_all
@@ -102,9 +102,7 @@ class RemoteCluster(SparkCluster):
         """In the shared directory, since executors of every host write there."""
         return self.shared / "runs" / safe_name(f"{run.parent.name}-{run.name}")
 
-    def problems(
-        self, say: base.Say = base.silent, java: Sequence[int] = base.JAVA_MAJORS
-    ) -> list[str]:
+    def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
         """Returns the problems of all hosts, one line each; prints their table with `say`."""
         with self._hosts() as hosts:
             found = inspect(self.config, hosts, self.mark, java)
@@ -113,7 +111,7 @@ class RemoteCluster(SparkCluster):
             say(f"warning: {warning}")
         return found.problems
 
-    def deploy(self, releases: list[Release], say: base.Say) -> None:
+    def deploy(self, releases: list[Release], say: Say) -> None:
         """Send the missing releases to all hosts at once."""
         with self._hosts() as hosts:
             for release in releases:
@@ -321,10 +319,9 @@ class RemoteCluster(SparkCluster):
         deadline = time.monotonic() + self.config.start_timeout_s
         while not (ready() and listening(self.config, hosts, self.mark)):
             if time.monotonic() > deadline:
-                raise ClusterError(
-                    f"cluster {self.config.name}: not ready after {self.config.start_timeout_s} s: "
-                    f"{self.trouble()}; {self._last_words(hosts)}"
-                )
+                late = f"not ready after {self.config.start_timeout_s} s: {self.trouble()}"
+                words = self._last_words(hosts)
+                raise ClusterError(f"cluster {self.config.name}: {late}; {words}")
             time.sleep(_POLL_S)
 
     def _last_words(self, hosts: Sequence[Host]) -> str:

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -55,7 +56,7 @@ def deploy_release(
     up to the last dash). Returns the transfers by host; ClusterError if `source` does not have the
     digest.
     """
-    with _Archive(source, digest) as archive:
+    with closing(_Archive(source, digest)) as archive:
         return on_all(hosts, lambda host: _deploy(host, root, archive, name, keep, say))
 
 
@@ -98,10 +99,7 @@ class _Archive:
         self._file: IO[bytes] | None = None
         self._description: dict[str, Any] = {}
 
-    def __enter__(self) -> "_Archive":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         if self._file:
             self._file.close()
 
@@ -142,7 +140,7 @@ class _Archive:
         if manifest.id != self.digest:
             differs = f"its digest is {manifest.id} and not {self.digest}, so it was changed"
             raise ClusterError(f"{self.source}: {differs}; remove it, it is made again")
-        file = tempfile.TemporaryFile(dir=self.source.parent)  # noqa: SIM115 - `__exit__`
+        file = tempfile.TemporaryFile(dir=self.source.parent)  # noqa: SIM115 - `close`
         try:
             _pack(self.source, manifest, file)
             file.seek(0)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -65,15 +66,14 @@ _TIMED_OUT = (124, 137)
 _NOT_FOUND = (126, 127)
 
 
+@dataclass(eq=False)
 class Host:
-    """A host by its Airflow connection (type ssh); `python` is the interpreter there."""
+    """A host by its Airflow connection (type ssh), which the first command opens."""
 
-    def __init__(self, name: str, connection_id: str, python: str) -> None:
-        """Nothing is connected yet."""
-        self.name = name
-        self.connection_id = connection_id
-        self.python = python
-        self._connected: paramiko.SSHClient | None = None
+    name: str
+    connection_id: str
+    python: str  # the interpreter there
+    _connected: "paramiko.SSHClient | None" = field(default=None, init=False, repr=False)
 
     def close(self) -> None:
         """Close the connection; the next command opens it again."""
@@ -179,7 +179,7 @@ class Host:
 
     def _failed(self, what: str, status: int, errors: str, timeout_s: float) -> HostError:
         lines = [line.strip() for line in errors.splitlines() if line.strip()]
-        last = lines[-1] if lines else "it gave no reason"
+        last = (lines or ["it gave no reason"])[-1]
         if status in _TIMED_OUT:
             last = f"did not end within {timeout_s:g} s and was ended"
             return HostError(f"host {self.name}: {what} {last}; see what the host is busy with")
