@@ -32,15 +32,14 @@ def daily_statistics(streams: Streams, *group: str) -> DataFrame:
     price = F.col("price")
     rank = F.when(price < RANK1_BELOW, 0).when(price < RANK2_BELOW, 1).otherwise(2)
     # One row per bid and kind of id. The sign tells the kinds apart: an auction's id x is -1 - x.
-    ids = streams.bids.select(
-        *(F.window("dateTime", "1 day"), *group, "dateTime", rank.alias("rank")),
-        F.explode(F.array("bidder", -1 - F.col("auction"))).alias("id"),
-    )
+    day, id = F.window("dateTime", "1 day"), F.explode(F.array("bidder", -1 - F.col("auction")))
+    ids = streams.bids.select(day, *group, "dateTime", rank.alias("rank"), id.alias("id"))
     is_bidder = F.col("id") >= 0
     plain_id = F.when(is_bidder, F.col("id")).otherwise(-1 - F.col("id"))
     bit = (plain_id % _IDS_PER_WORD * 3 + F.col("rank")).cast("int")
     words = ids.select(
-        *("window", *group, "dateTime", "rank", is_bidder.alias("is_bidder")),
+        *("window", *group, "dateTime", "rank"),
+        is_bidder.alias("is_bidder"),
         F.call_function("div", plain_id, F.lit(_IDS_PER_WORD)).alias("block"),
         F.call_function("shiftleft", F.lit(1).cast("bigint"), bit).alias("bit"),
     )
@@ -50,8 +49,8 @@ def daily_statistics(streams: Streams, *group: str) -> DataFrame:
         *(F.count_if(F.col("is_bidder") & (F.col("rank") == r)).alias(f"bids{r}") for r in _RANKS),
     )
     groups = blocks.groupBy("window", *group).agg(F.max("last").alias("last"), *_statistics())
-    day = F.date_format("window.start", "yyyy-MM-dd").alias("day")
-    return groups.select(day, *group, "last", *STATISTICS)
+    date = F.date_format("window.start", "yyyy-MM-dd").alias("day")
+    return groups.select(date, *group, "last", *STATISTICS)
 
 
 def _statistics() -> list[Column]:
