@@ -96,10 +96,8 @@ class GeneratorConfig:
         check_span(events, self.tps, self.base_time_ms, self.first_event_number)
 
 
-BOUNDS: dict[str, tuple[int, int]] = {
-    name: hint.__metadata__
-    for name, hint in get_type_hints(GeneratorConfig, include_extras=True).items()
-}
+_HINTS = get_type_hints(GeneratorConfig, include_extras=True)
+BOUNDS: dict[str, tuple[int, int]] = {name: x.__metadata__ for name, x in _HINTS.items()}
 """Lowest and highest value of every knob."""
 
 

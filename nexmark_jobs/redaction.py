@@ -90,10 +90,8 @@ def fingerprint(value: str, key: bytes) -> str:
 
 def redacted(settings: Mapping[str, str], key: bytes) -> dict[str, str]:
     """Return settings with a fingerprint in place of every secret."""
-    return {
-        name: fingerprint(value, key) if is_secret(name, value) else value
-        for name, value in settings.items()
-    }
+    hidden = {name: fingerprint(x, key) for name, x in settings.items() if is_secret(name, x)}
+    return {**settings, **hidden}
 
 
 def without_secrets(text: str) -> str:

@@ -88,10 +88,9 @@ def _work(spark: SparkSession, options: Options) -> AbstractContextManager[WorkD
     if found is None:
         work.write(_INPUT, wanted)
     elif found != wanted:
-        raise UsageError(
-            f"--checkpoint: {work.path} is of another input, {found}, not {wanted}; give another "
-            "directory, or the same arguments"
-        )
+        problem = f"{work.path} is of another input, {found}, not {wanted}"
+        remedy = "give another directory, or the same arguments"
+        raise UsageError(f"--checkpoint: {problem}; {remedy}")
     return nullcontext(work)
 
 

@@ -7,8 +7,6 @@ the Nexmark queries; nights do not.
 from nexmark_jobs.queries import QUERIES, Query
 from nexmark_jobs.queries.formulation import queries_of
 
-__all__ = ["EXPERIMENT_QUERIES", "query_named"]
-
 EXPERIMENT_QUERIES = queries_of(__name__, __path__)
 """Every query of the experiments by its name."""
 

@@ -17,8 +17,6 @@ Laws, proportions and skews are the same as in nexmark-flink's generator. The di
 - The channel_id of channel-1 is 2147483648; Java's abs of that number leaves it negative.
 """
 
-from nexmark_jobs.generator.kinds import EVENTS
-from nexmark_jobs.generator.timeline import SENTINEL_TIME
-from nexmark_jobs.knobs import GeneratorConfig
-
-__all__ = ["EVENTS", "SENTINEL_TIME", "GeneratorConfig"]
+from nexmark_jobs.generator.kinds import EVENTS as EVENTS
+from nexmark_jobs.generator.timeline import SENTINEL_TIME as SENTINEL_TIME
+from nexmark_jobs.knobs import GeneratorConfig as GeneratorConfig

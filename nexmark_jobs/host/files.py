@@ -32,13 +32,12 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
             file.write(text)
     pattern = request.get("find", "").lstrip("/")
     found = Path("/").glob(pattern) if pattern else ()
-    return {
-        "tail": {name: _tail(Path(name), n) for name, n in request.get("tail", {}).items()},
-        "found": {str(path): path.stat().st_size for path in sorted(found)},
-    }
+    tails = {name: tail(Path(name), n) for name, n in request.get("tail", {}).items()}
+    return {"tail": tails, "found": {str(path): path.stat().st_size for path in sorted(found)}}
 
 
-def _tail(path: Path, count: int) -> list[str]:
+def tail(path: Path, count: int) -> list[str]:
+    """The last lines of a file that are not empty; none if there is no such file."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -195,10 +195,9 @@ class KafkaFeed(Feed):
         observed = progress.get("observedMetrics", {})
         records = sum(observed[x]["records"] for x in observed if x.startswith(_SCAN))
         if records != offsets:
-            raise JobError(
-                f"{self._source}: batch {batch} has {offsets} offsets but {records} records: some "
-                "were deleted, compacted or belong to transactions; fill another topic"
-            )
+            lack = "some were deleted, compacted or belong to transactions; fill another topic"
+            problem = f"batch {batch} has {offsets} offsets but {records} records"
+            raise JobError(f"{self._source}: {problem}: {lack}")
 
     def _check_in_time(self, progress: Mapping[str, Any]) -> None:
         """Raise JobError for late rows in a topic that grows.

@@ -85,11 +85,9 @@ class Brokers:
             described = admin.describeTopics([name]).allTopicNames().get().get(name)
             partitions = self._partitions(name, described.partitions().size())
             spec = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
-            begins, ends = (
-                admin.listOffsets(dict.fromkeys(partitions, x)).all().get()
-                for x in (spec.earliest(), spec.latest())
-            )
-            found = (tuple(x.get(p).offset() for p in partitions) for x in (begins, ends))
+            asked = (dict.fromkeys(partitions, x) for x in (spec.earliest(), spec.latest()))
+            answers = [admin.listOffsets(each).all().get() for each in asked]
+            found = (tuple(x.get(p).offset() for p in partitions) for x in answers)
             return Topic(name, described.topicId().toString(), *found)
 
     def is_numbered(self, topic: Topic) -> bool:

@@ -65,10 +65,9 @@ def open_recording(directory: Path) -> Recording:
     files = sorted(f for f in directory.iterdir() if not f.name.startswith((".", "_")))
     strange = [f for f in files if not (f.is_file() and _suffix(f))]
     if strange:
-        raise UsageError(
-            f"--source: {strange[0]} is not a file of events (*.json, *.jsonl, *.ndjson, each also "
-            "with .gz, or *.parquet); take it out of the directory"
-        )
+        known = "*.json, *.jsonl, *.ndjson, each also with .gz, or *.parquet"
+        problem = f"is not a file of events ({known}); take it out of the directory"
+        raise UsageError(f"--source: {strange[0]} {problem}")
     suffixes = {_suffix(file) for file in files}
     if not files or len(suffixes) > 1:
         problem = "holds both JSON and parquet" if files else "holds no files"
@@ -120,10 +119,8 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def _bad_line(file: Path, place: int, problem: str) -> UsageError:
-    return UsageError(
-        f"--source: {file}, line {place}: {problem}; mend or remove the line (one Nexmark event "
-        "per line, with every field of its kind)"
-    )
+    remedy = "mend or remove the line (one Nexmark event per line, with every field of its kind)"
+    return UsageError(f"--source: {file}, line {place}: {problem}; {remedy}")
 
 
 def _check_event(event: Any) -> bool:
@@ -167,8 +164,6 @@ def _is_timestamp(value: Any) -> bool:
     return False
 
 
-IS_A: dict[str, Callable[[Any], bool]] = {
-    **{"bigint": _is_bigint, "timestamp": _is_timestamp},
-    "string": lambda value: isinstance(value, str),
-}
+IS_A: dict[str, Callable[[Any], bool]] = {"bigint": _is_bigint, "timestamp": _is_timestamp}
+IS_A["string"] = lambda value: isinstance(value, str)
 """By the type of a field, whether a value of JSON is of it."""

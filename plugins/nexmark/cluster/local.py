@@ -111,10 +111,8 @@ class LocalCluster(SparkCluster):
             if is_free(port) or (holder := listener(port)) in ours:
                 continue
             who = f"process {holder.pid} ({holder.command})" if holder else "another process"
-            problems.append(
-                f"port {port}: taken by {who}; end it, or give cluster {self.config.name} "
-                f"another {name} in include/conf/clusters.yaml"
-            )
+            remedy = f"give cluster {self.config.name} another {name} in include/conf/clusters.yaml"
+            problems.append(f"port {port}: taken by {who}; end it, or {remedy}")
         return problems
 
     def _memory_problem(self) -> str:
@@ -124,10 +122,9 @@ class LocalCluster(SparkCluster):
         free = free_memory(Path("/proc/meminfo").read_text())
         if free is None or heaps <= free / 2**20 or owned(self.mark):
             return ""
-        return (
-            f"memory: cluster {config.name} needs {heaps / 1024:.1f} GiB, {free / 2**30:.1f} GiB "
-            "are free; end what uses it, or lower executor_memory in include/conf/clusters.yaml"
-        )
+        needs = f"needs {heaps / 1024:.1f} GiB, {free / 2**30:.1f} GiB are free"
+        remedy = "end what uses it, or lower executor_memory in include/conf/clusters.yaml"
+        return f"memory: cluster {config.name} {needs}; {remedy}"
 
     def _start(self, spark: Release, logs: Path) -> None:
         if problems := self.problems():
@@ -187,7 +184,5 @@ class LocalCluster(SparkCluster):
         """The process that has a port of this cluster, else the last lines of `log`."""
         if taken := self._taken_ports():
             return f"{taken[0]}; see {log}"
-        text = log.read_text(errors="replace") if log.exists() else ""
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        last = " | ".join(lines[-_LOG_LINES:]) or "nothing was logged"
+        last = " | ".join(files.tail(log, _LOG_LINES)) or "nothing was logged"
         return f"its last words: {last}; see {log}"

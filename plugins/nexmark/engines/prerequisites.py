@@ -79,10 +79,8 @@ def disk_problem(directory: Path, needed: int = SETUP_BYTES) -> str:
     free = shutil.disk_usage(existing).free
     if free >= needed:
         return ""
-    return (
-        f"disk: {free / 1e9:.1f} GB are free in {existing}, {needed / 1e9:.1f} GB are needed; "
-        "free some or put NEXMARK_HOME on another disk"
-    )
+    problem = f"{free / 1e9:.1f} GB are free in {existing}, {needed / 1e9:.1f} GB are needed"
+    return f"disk: {problem}; free some or put NEXMARK_HOME on another disk"
 
 
 def main() -> int:

@@ -26,6 +26,7 @@ from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
 from nexmark.kafka.topics import KafkaCluster
 from nexmark_jobs.host import processes
+from nexmark_jobs.host.files import tail
 from nexmark_jobs.host.leases import locked
 from nexmark_jobs.host.ports import LOOPBACK, is_free, listener
 from nexmark_jobs.host.processes import (
@@ -308,8 +309,7 @@ class LocalBrokers:
         """The last lines of a broker's logs, as one."""
         files = self._files(broker)
         for path in (files / "console.log", files / "server.log"):
-            lines = path.read_text(errors="replace").splitlines() if path.exists() else []
-            if said := [line.strip() for line in lines if line.strip()][-3:]:
+            if said := tail(path, 3):
                 return f"its last words: {' | '.join(said)}; see {path}"
         return f"nothing was logged in {files}"
 

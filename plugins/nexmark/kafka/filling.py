@@ -48,10 +48,8 @@ class Filled:
     def __str__(self) -> str:
         """Return one line for a person."""
         rate = self.events / self.cpu_s if self.cpu_s else 0.0
-        return (
-            f"{self.topic}: {self.events:,} events in {self.partitions} partitions, "
-            f"{self.wall_s:.1f} s; {rate:,.0f} events per CPU-second of this client"
-        )
+        filled = f"{self.topic}: {self.events:,} events in {self.partitions} partitions"
+        return f"{filled}, {self.wall_s:.1f} s; {rate:,.0f} events per CPU-second of this client"
 
 
 def fill(

@@ -76,10 +76,9 @@ class KafkaCluster:
         try:
             admin.create_topics([probe], validate_only=True)[probe.topic].result()
         except KafkaException as error:
-            return (
-                f"kafka {self.servers}: no topic can be made: {error.args[0].str()}; it has to "
-                "answer this machine, and to let the user of the connection make topics"
-            )
+            needs = "answer this machine, and to let the user of the connection make topics"
+            problem = f"no topic can be made: {error.args[0].str()}"
+            return f"kafka {self.servers}: {problem}; it has to {needs}"
         return ""
 
     def create(

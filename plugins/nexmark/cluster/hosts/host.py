@@ -153,10 +153,9 @@ class Host:
             status, errors = _converse(channel, stdin, sink, deadline)
         except TimeoutError:
             self.close()
-            raise HostUnreachable(
-                f"host {self.name}: {what} has not ended after {timeout_s + _MARGIN_S:.0f} s "
-                "and the host does not say why; look at the host and its network"
-            ) from None
+            late = f"{what} has not ended after {timeout_s + _MARGIN_S:.0f} s"
+            remedy = "and the host does not say why; look at the host and its network"
+            raise HostUnreachable(f"host {self.name}: {late} {remedy}") from None
         except (EOFError, OSError, paramiko.SSHException) as error:
             self.close()
             raise self._lost(what, error) from None

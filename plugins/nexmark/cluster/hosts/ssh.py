@@ -145,10 +145,9 @@ def _connect(name: str, hook: SSHHook, timeout_s: float) -> paramiko.SSHClient:
         ) from None
     except (paramiko.AuthenticationException, paramiko.PasswordRequiredException) as error:
         client.close()
-        raise HostError(
-            f"{where}: login refused ({words(error)}); see login and key of Airflow "
-            f"connection {hook.ssh_conn_id} and authorized_keys on the host"
-        ) from None
+        login = f"login and key of Airflow connection {hook.ssh_conn_id}"
+        remedy = f"see {login} and authorized_keys on the host"
+        raise HostError(f"{where}: login refused ({words(error)}); {remedy}") from None
     except (OSError, EOFError, paramiko.SSHException) as error:
         client.close()
         reason = words(error) or "closed by the host"
