@@ -4,8 +4,6 @@ They cost the measured application nothing: the driver asks Spark for this progr
 own Python process is not measured.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -34,7 +32,7 @@ class Narrator:
     busy_s: float = 0.0
     told: datetime | None = None
 
-    def line(self, batch: Batch) -> str | None:
+    def line(self, batch: "Batch") -> str | None:
         """The line about the next batch, with the mean speed so far; None if it is too soon."""
         seconds = batch.duration_ms / 1000
         if batch.phase == "data":

@@ -1,7 +1,5 @@
 """The arguments of run_query.py, checked before anything is started."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from dataclasses import dataclass, replace
@@ -97,7 +95,7 @@ class Options:
     boundary: Path | None = None
     checkpoint: CheckpointOptions | None = None
 
-    def over_boundary(self, directory: Path) -> Options:
+    def over_boundary(self, directory: Path) -> "Options":
         """The same query over the boundary events, into a sink of the same kind."""
         sink = SinkOptions(self.sink.kind, directory)
         return replace(self, source=BoundaryOptions(), sink=sink, result=None, boundary=None)

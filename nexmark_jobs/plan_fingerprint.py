@@ -6,8 +6,6 @@ are equal; Spark checks the types. It does not check the functions, nor the filt
 with others it goes on from values that mean something else.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator
@@ -51,7 +49,7 @@ class Fingerprint:
     stateful_operators: int  # number of operators that keep state
 
 
-def fingerprint(frame: DataFrame) -> Fingerprint:
+def fingerprint(frame: "DataFrame") -> Fingerprint:
     """The fingerprint of the plan of `frame`, before it is started and without its sink."""
     session = frame.sparkSession
     explain = session._jvm.PythonSQLUtils.explainString  # type: ignore[union-attr]
@@ -116,7 +114,7 @@ class StateLayout:
     inputs: tuple[str, ...]  # filters and watermarks between this operator and those below it
 
 
-def stateful_operators(frame: DataFrame) -> tuple[StateLayout, ...]:
+def stateful_operators(frame: "DataFrame") -> tuple[StateLayout, ...]:
     """The stateful operators of a streaming query, the last one of the flow first."""
     plan = frame._jdf.queryExecution().analyzed()
     return tuple(_operator(node) for node in _nodes(plan) if _is_stateful(node))

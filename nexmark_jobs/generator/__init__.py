@@ -18,5 +18,5 @@ Laws, proportions and skews are the same as in nexmark-flink's generator. The di
 """
 
 from nexmark_jobs.generator.kinds import EVENTS as EVENTS
-from nexmark_jobs.generator.timeline import SENTINEL_TIME as SENTINEL_TIME
+from nexmark_jobs.generator.kinds import SENTINEL_TIME as SENTINEL_TIME
 from nexmark_jobs.knobs import GeneratorConfig as GeneratorConfig

@@ -1,7 +1,5 @@
 """Event streams read from recorded events: JSON lines of a Nexmark topic, or parquet."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +36,7 @@ class Files:
     spark: SparkSession
     path: str
     schema: StructType | str
-    sentinels: Sentinels
+    sentinels: "Sentinels"
     is_in_order: bool = True
     numbered: bool = True
 

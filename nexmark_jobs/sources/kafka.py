@@ -4,8 +4,6 @@ Event n is in partition n mod P, as `nexmark kafka fill` does it. Then micro-bat
 multiple of P, are the generator's: batch b has the events [b * B, (b + 1) * B).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -134,7 +132,7 @@ class Kafka:
 
 def open_kafka(
     spark: SparkSession, given: KafkaOptions, work: WorkDirectory, *, end_of_input: bool
-) -> tuple[Kafka, KafkaFeed]:
+) -> "tuple[Kafka, KafkaFeed]":
     """Streams and feed of a topic; sentinels go below `work` if `end_of_input`.
 
     UsageError if the topic is unknown or empty, cannot be reached, or Spark lacks jars.

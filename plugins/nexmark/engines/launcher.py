@@ -1,7 +1,5 @@
 """Runs programs of `nexmark_jobs` with a Spark build on this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

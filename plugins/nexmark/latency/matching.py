@@ -3,8 +3,6 @@
 Never the newest `dateTime` of a row: that would hide the events which waited for a batch.
 """
 
-from __future__ import annotations
-
 import re
 import statistics
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Measures a query that runs: events when they are due, then its rows with the brokers' times."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Events that are due at a fixed rate: event i at start + i / rate, which is its `dateTime`."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
