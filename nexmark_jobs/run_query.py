@@ -100,7 +100,7 @@ def _open(spark: SparkSession, options: Options, work: WorkDirectory) -> tuple[S
     if isinstance(given, Recording):
         return open_files(spark, given, work, end_of_input=end_of_input)
     if isinstance(given, BoundaryOptions):
-        return open_boundary(spark, work, end_of_input=end_of_input)
+        return open_boundary(work, end_of_input=end_of_input)
     if isinstance(given, KafkaOptions):
         return open_kafka(spark, given, work, end_of_input=end_of_input)
     source = Datagen(spark, given.config, given.events, given.rows_per_batch, end_of_input)

@@ -52,6 +52,8 @@ _IN_MEMORY = ("tmpfs", "ramfs", "devtmpfs")
 #: Always the same, so that the next canary takes it along should a kill hit between two calls.
 _NAME = ".nexmark-canary"
 
+_Work = Callable[[], object]
+_Clock = Callable[[], float]
 _SYS_CPU = Path("/sys/devices/system/cpu")
 
 
@@ -76,11 +78,7 @@ def _timing(name: str, seconds: list[float]) -> dict[str, float]:
 
 
 def _timed(
-    work: Callable[[], object],
-    clock: Callable[[], float],
-    rounds: int,
-    budget_s: float,
-    between: Callable[[], object] = lambda: None,
+    work: _Work, clock: _Clock, rounds: int, budget_s: float, between: _Work = lambda: None
 ) -> list[float]:
     """The time of each round by `clock`; one more before them warms up."""
     if rounds <= 0:
@@ -97,7 +95,7 @@ def _timed(
     return seconds
 
 
-def _cpu(rounds: int, between: Callable[[], object]) -> list[float]:
+def _cpu(rounds: int, between: _Work) -> list[float]:
     def work() -> None:
         value = 1
         for i in range(_LOOPS):

@@ -210,9 +210,7 @@ def _sentinel_lines() -> str:
 _PARTS = "boundary"
 
 
-def open_boundary(
-    spark: SparkSession, work: WorkDirectory, *, end_of_input: bool
-) -> tuple[Files, Feed]:
+def open_boundary(work: WorkDirectory, *, end_of_input: bool) -> tuple[Files, Feed]:
     """Streams and feed of the boundary events, which are written below `work`.
 
     The sentinels of the feed go to the same directory: the streams need not follow them.
@@ -224,5 +222,5 @@ def open_boundary(
         text = "".join(f"{line}\n" for line in part)
         work.write(f"{_PARTS}/events-{number}.json", text, age_s=len(parts) - number)
     sentinels = Sentinels(work if end_of_input else None, _PARTS)
-    files = Files(spark, directory, json_schema(), Sentinels(None))
+    files = Files(work.spark, directory, json_schema(), Sentinels(None))
     return files, _feed([len(part) for part in parts], sentinels)

@@ -28,6 +28,7 @@ BUSY_CORES = 0.5
 
 _PERFORMANCE = ("performance", None)
 _CALL_S = 40
+Facts = Mapping[str, Any]
 
 
 @dataclass
@@ -162,9 +163,7 @@ def ports_of(config: SshCluster, host: str) -> dict[str, str]:
     return {str(getattr(config, name)): machine.address for name in names}
 
 
-def judge(
-    config: SshCluster, report: HostReport, found: Mapping[str, Any], java: Sequence[int]
-) -> None:
+def judge(config: SshCluster, report: HostReport, found: Facts, java: Sequence[int]) -> None:
     """Compares the facts of a host with the needs of the cluster and its builds."""
     report.note("connection", "ok")
     _judge_java(report, found["java"], java)
@@ -172,7 +171,7 @@ def judge(
         check(config, report, found)
 
 
-def _judge_java(report: HostReport, java: Mapping[str, Any], majors: Sequence[int]) -> None:
+def _judge_java(report: HostReport, java: Facts, majors: Sequence[int]) -> None:
     problem = java["problem"] or ""
     if not problem and int(java["version"].split(".")[0]) not in majors:
         problem = f"java is {java['version']}, which the Spark of this night does not support"
@@ -182,7 +181,7 @@ def _judge_java(report: HostReport, java: Mapping[str, Any], majors: Sequence[in
     report.note("JDK", java["version"] or "none", problem)
 
 
-def _judge_python(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
+def _judge_python(config: SshCluster, report: HostReport, found: Facts) -> None:
     here, there = python_version(), found["python"]
     same = here.split(".")[:2] == there.split(".")[:2]
     remedy = "Python workers must be of the same minor version; set python to one that is"
@@ -190,7 +189,7 @@ def _judge_python(config: SshCluster, report: HostReport, found: Mapping[str, An
     report.note("Python", there, "" if same else differs)
 
 
-def _judge_size(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
+def _judge_size(config: SshCluster, report: HostReport, found: Facts) -> None:
     machine = config.hosts[report.host]
     cores, free = found["cores"], found["free_memory_bytes"] // 2**20
     lacking = []
@@ -204,7 +203,7 @@ def _judge_size(config: SshCluster, report: HostReport, found: Mapping[str, Any]
     report.note("free memory", f"{free / 1024:.1f} GiB", problem)
 
 
-def _judge_disk(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
+def _judge_disk(config: SshCluster, report: HostReport, found: Facts) -> None:
     least = {config.root: ROOT_BYTES, config.local_dir: LOCAL_BYTES, config.shared: SHARED_BYTES}
     problems = []
     for path, needed in least.items():
@@ -219,7 +218,7 @@ def _judge_disk(config: SshCluster, report: HostReport, found: Mapping[str, Any]
     report.note("free disk", f"{root / 1e9:.0f} GB", " | ".join(problems))
 
 
-def _judge_ports(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
+def _judge_ports(config: SshCluster, report: HostReport, found: Facts) -> None:
     address = config.hosts[report.host].address
     problems = [
         f"cannot listen on {address}:{port} ({holder['problem']}); correct its address"
@@ -231,13 +230,13 @@ def _judge_ports(config: SshCluster, report: HostReport, found: Mapping[str, Any
     report.note("ports", "taken" if problems else "free", " | ".join(problems))
 
 
-def _taken(config: SshCluster, port: str, holder: Mapping[str, Any]) -> str:
+def _taken(config: SshCluster, port: str, holder: Facts) -> str:
     pid = holder["pid"]
     who = f"process {pid} ({holder['command']})" if pid else "another process"
     return f"port {port} is taken by {who}; end it, or give cluster {config.name} another port"
 
 
-def _judge_clock(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
+def _judge_clock(config: SshCluster, report: HostReport, found: Facts) -> None:
     offset, uncertainty = found["clock_offset"], found["clock_uncertainty"]
     wrong = abs(offset) - uncertainty > config.max_clock_offset_s
     way = "ahead of" if offset > 0 else "behind"
@@ -245,7 +244,7 @@ def _judge_clock(config: SshCluster, report: HostReport, found: Mapping[str, Any
     report.note("clock", f"{offset:+.2f} s ± {uncertainty:.2f}", differs if wrong else "")
 
 
-def _judge_load(config: SshCluster, report: HostReport, found: Mapping[str, Any]) -> None:
+def _judge_load(config: SshCluster, report: HostReport, found: Facts) -> None:
     cores = sum(process["cores"] for process in found["busy"])
     problem = ""
     if cores > BUSY_CORES:
@@ -259,11 +258,7 @@ _CHECKS = (_judge_python, _judge_size, _judge_disk, _judge_ports, _judge_clock, 
 
 
 def judge_shared(
-    config: SshCluster,
-    report: HostReport,
-    seen: Mapping[str, Any] | HostError,
-    expected: Mapping[str, str],
-    here: str,
+    config: SshCluster, report: HostReport, seen: Facts | HostError, expected: Facts, here: str
 ) -> None:
     """Checks that the host saw the files of all hosts in the shared directory.
 
@@ -285,7 +280,7 @@ def judge_shared(
     report.note("shared", "no" if problem else "yes", problem)
 
 
-def judge_alike(reports: Sequence[HostReport], found: Mapping[str, Mapping[str, Any]]) -> None:
+def judge_alike(reports: Sequence[HostReport], found: Mapping[str, Facts]) -> None:
     """Hosts that differ, or that change their frequency, measure badly; the night still runs."""
     for what, key in (("CPU", "cpu_model"), ("kernel", "kernel")):
         kinds = {name: str(facts[key] or "?") for name, facts in found.items()}

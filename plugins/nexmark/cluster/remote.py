@@ -291,7 +291,7 @@ class RemoteCluster(SparkCluster):
         self._start_daemon(host, "worker.Worker", arguments, spark)
 
     def _start_daemon(
-        self, host: Host, main_class: str, arguments: Sequence[str], spark: Release
+        self, host: Host, name: str, arguments: Sequence[str], spark: Release
     ) -> None:
         spark_home = f"{self.config.root}/releases/{spark.name}"
         environment = {
@@ -308,7 +308,7 @@ class RemoteCluster(SparkCluster):
             "JAVA_TOOL_OPTIONS": f'"-Djava.io.tmpdir={self.local}"',
             "TMPDIR": self.local,
         }
-        program = [f"{spark_home}/bin/spark-class", f"org.apache.spark.deploy.{main_class}"]
+        program = [f"{spark_home}/bin/spark-class", f"org.apache.spark.deploy.{name}"]
         request = {"command": [*program, *arguments], "environment": environment}
         _processes(host, "start", request | {"mark": self.mark, "log": self._log(host.name)})
 

@@ -197,9 +197,7 @@ def resolve(
         return _cached(index, cache, source, full_check, say) or _fetch(index, cache, source, say)
 
 
-def _cached(
-    index: Path, cache: Path, source: BuildSource, full_check: bool, say: Say
-) -> Build | None:
+def _cached(index: Path, cache: Path, source: BuildSource, full: bool, say: Say) -> Build | None:
     try:
         name = str(json.loads(index.read_text())["build"])
     except (OSError, ValueError, KeyError):
@@ -209,8 +207,7 @@ def _cached(
     if manifest is None or not directory.is_dir():
         return None
     home = find_spark_home(directory)
-    changed = manifest.changed(home, full=full_check)
-    if changed:
+    if changed := manifest.changed(home, full=full):
         say(f"{directory}: {len(changed)} files changed, e.g. {changed[0]}; fetching it again")
         shutil.rmtree(directory)
         return None

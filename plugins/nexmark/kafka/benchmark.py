@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass, replace
 from functools import partial
-from typing import TypeAlias
 
 from nexmark.kafka import KafkaError
 from nexmark.kafka.tools import Latencies, Throughput, Tools, children_cpu_s
@@ -23,7 +22,8 @@ RECORD_BYTES = 100
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 """Bytes of a record in the test of sizes."""
 
-Client: TypeAlias = contextlib.AbstractContextManager[Callable[[], Throughput]]
+Rate = Callable[[], Throughput]
+Client = contextlib.AbstractContextManager[Rate]
 """A program that runs in the context; what it yields waits for its end and returns its rate."""
 
 _PARTS = 5
@@ -187,9 +187,7 @@ class Bench:
         middle = Latencies(*(round(statistics.median(percentile)) for percentile in each))
         return replace(row, records=None, megabytes=None, latencies=middle)
 
-    def _measured(
-        self, name: str, run: Callable[[], Throughput], *, once: bool = False
-    ) -> BenchRow:
+    def _measured(self, name: str, run: Rate, *, once: bool = False) -> BenchRow:
         """The runs of a test; the first one, cold, is dropped, unless it can only run `once`."""
         what = TESTS[name.split()[0]].what
         measured = []

@@ -20,6 +20,7 @@ from nexmark.kafka import KafkaError
 from nexmark.kafka.topics import KafkaCluster
 
 PARTITIONS = 8
+SayNumber = Callable[[int], None]
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
 _EVERY_S = 1.0
@@ -60,7 +61,7 @@ def fill(
     *,
     limit: int | None = None,
     replace: bool = False,
-    say: Callable[[int], None] = lambda written: None,
+    say: SayNumber = lambda written: None,
 ) -> Filled:
     """Write the first `limit` lines (all) of `events` to a new topic; all of them or no topic.
 
@@ -108,11 +109,7 @@ def event_files(events: Path) -> list[Path]:
 
 
 def _produce(
-    kafka: KafkaCluster,
-    lines: Iterator[bytes],
-    topic: str,
-    partitions: int,
-    say: Callable[[int], None],
+    kafka: KafkaCluster, lines: Iterator[bytes], topic: str, partitions: int, say: SayNumber
 ) -> int:
     """Send every event; returns how many there were."""
     failures: list[str] = []

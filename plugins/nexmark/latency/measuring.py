@@ -15,7 +15,7 @@ from nexmark.engines.launcher import Launcher, dump_events, last_words, log_of
 from nexmark.errors import NexmarkError
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.latency.matching import MATCHINGS, LatencyFigures, OutputRecord, figures
-from nexmark.latency.pacing import PacedEvent, paced, send
+from nexmark.latency.pacing import Check, PacedEvent, paced, send
 
 _AHEAD_MS = 1_500
 _READY_S = 300.0
@@ -28,6 +28,8 @@ PARTITIONS = 2
 SLOTS = 4
 """Real-Time Mode needs one for each input partition and one for the shuffle, all at once."""
 
+Confs = Mapping[str, str]
+_NONE: Confs = MappingProxyType({})
 _CONFS = {"spark.sql.shuffle.partitions": "1", "spark.driver.memory": "2g"}
 _STOP_S = 90
 
@@ -61,12 +63,7 @@ class Measuring:
             yield source, sink
 
     def measure(
-        self,
-        pace: Pace,
-        recorded: Path,
-        topics: tuple[str, str],
-        started: Path,
-        alive: Callable[[], None],
+        self, pace: Pace, recorded: Path, topics: tuple[str, str], started: Path, alive: Check
     ) -> LatencyFigures:
         """Send the events in `recorded` to a query, once it runs, and wait for its rows.
 
@@ -99,7 +96,7 @@ class Measuring:
         return figures(pace.query, pace.trigger, pace.rate, matched, late, events, from_ms)
 
     def _drained(
-        self, query: str, events: list[PacedEvent], sink: str, alive: Callable[[], None]
+        self, query: str, events: list[PacedEvent], sink: str, alive: Check
     ) -> list[OutputRecord]:
         """The output: when every bid has its row, or when no more rows come.
 
@@ -139,27 +136,21 @@ class PacedRuns:
     say: Callable[[str], None] = field(repr=False)
 
     def run(
-        self,
-        query: str,
-        trigger: str,
-        rate: int,
-        seconds: int,
-        warm_up_s: int,
-        confs: Mapping[str, str] = MappingProxyType({}),
+        self, query: str, trigger: str, rate: int, seconds: int, warm_up: int, confs: Confs = _NONE
     ) -> LatencyFigures:
         """Measure `seconds` at `rate` events per second, after a warm-up at the same rate.
 
         `confs`: Spark confs of the query beside the usual ones. NexmarkError: it failed, did not
         start or did not end, or the events did not reach the topic.
         """
-        recorded = self._events(rate, (seconds + warm_up_s) * rate)
+        recorded = self._events(rate, (seconds + warm_up) * rate)
         measuring = Measuring(self.kafka, self.say)
         name = f"nexmark-paced-{uuid.uuid4().hex[:10]}"
         with (
             measuring.topics(name, PARTITIONS) as topics,
             self._query(query, trigger, topics, confs) as (started, alive),
         ):
-            pace = Pace(query, trigger, rate, warm_up_s, PARTITIONS)
+            pace = Pace(query, trigger, rate, warm_up, PARTITIONS)
             return measuring.measure(pace, recorded, topics, started, alive)
 
     def _events(self, rate: int, count: int) -> Path:
@@ -172,8 +163,8 @@ class PacedRuns:
 
     @contextlib.contextmanager
     def _query(
-        self, query: str, trigger: str, topics: tuple[str, str], confs: Mapping[str, str]
-    ) -> Iterator[tuple[Path, Callable[[], None]]]:
+        self, query: str, trigger: str, topics: tuple[str, str], confs: Confs
+    ) -> Iterator[tuple[Path, Check]]:
         """Run the query; yields its file `started`, and a check, NexmarkError if it has ended."""
         place = self.work / f"{query}-{uuid.uuid4().hex[:8]}"
         place.mkdir()

@@ -22,6 +22,7 @@ _SPIN_S = 0.002
 _ASK_S = 1.0
 _FLUSH_S = 30
 _NICE = -19
+Check = Callable[[], None]
 _PRODUCER = {"acks": "1", "linger.ms": 0, "queue.buffering.max.messages": 1_000_000}
 
 
@@ -62,11 +63,7 @@ def _text(millis: int) -> str:
 
 
 def send(
-    kafka: KafkaCluster,
-    topic: str,
-    partitions: int,
-    events: Sequence[PacedEvent],
-    alive: Callable[[], None],
+    kafka: KafkaCluster, topic: str, partitions: int, events: Sequence[PacedEvent], alive: Check
 ) -> list[float]:
     """Send every event when it is due, event n to partition n mod `partitions`.
 

@@ -10,12 +10,13 @@ import tarfile
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from nexmark.cluster.base import Say
 from nexmark.cluster.hosts.host import Host, on_all
 from nexmark.cluster.hosts.ssh import HostError, HostUnreachable
 from nexmark.cluster.lease import ClusterError
@@ -41,14 +42,7 @@ class DeployOutcome:
 
 
 def deploy_release(
-    hosts: Sequence[Host],
-    root: str,
-    source: Path,
-    name: str,
-    digest: str,
-    *,
-    keep: int,
-    say: Callable[[str], None],
+    hosts: Sequence[Host], root: str, source: Path, name: str, digest: str, *, keep: int, say: Say
 ) -> dict[str, DeployOutcome | HostError]:
     """Brings the directory `source` to every host, as `<root>/releases/<name>`.
 
@@ -61,7 +55,7 @@ def deploy_release(
 
 
 def _deploy(
-    host: Host, root: str, archive: "_Archive", name: str, keep: int, say: Callable[[str], None]
+    host: Host, root: str, archive: "_Archive", name: str, keep: int, say: Say
 ) -> DeployOutcome:
     begin = time.monotonic()
     sent = resumed = 0

@@ -37,6 +37,9 @@ print(json.dumps(module.main(sent["request"])))
 """
 #: The modules that programs may import, in this order.
 _LIBRARY = (processes, leases, ports)
+Request = Mapping[str, Any]
+Chunks = Iterable[bytes]
+Sink = Callable[[bytes], object]
 
 
 def program_command(python: str) -> list[str]:
@@ -44,7 +47,7 @@ def program_command(python: str) -> list[str]:
     return [python, "-I", "-S", "-c", _LOADER]
 
 
-def program_input(program: ModuleType, request: Mapping[str, Any]) -> bytes:
+def program_input(program: ModuleType, request: Request) -> bytes:
     """Returns the first line for `program_command`. The last line of its output is the result."""
     before = _LIBRARY[: _LIBRARY.index(program)] if program in _LIBRARY else _LIBRARY
     sources = [[x.__name__, inspect.getsource(x)] for x in (*before, program)]
@@ -81,9 +84,7 @@ class Host:
             self._connected.close()
         self._connected = None
 
-    def run(
-        self, command: Sequence[str], *, timeout_s: float, stdin: bytes | Iterable[bytes] = b""
-    ) -> str:
+    def run(self, command: Sequence[str], *, timeout_s: float, stdin: bytes | Chunks = b"") -> str:
         """Run `command` for at most `timeout_s` (s) and return its output.
 
         The words of `command` reach the program unchanged. HostError with the last line of its
@@ -95,12 +96,7 @@ class Host:
         return output.decode(errors="replace")
 
     def call(
-        self,
-        program: ModuleType,
-        request: Mapping[str, Any],
-        *,
-        timeout_s: float,
-        data: Iterable[bytes] = (),
+        self, program: ModuleType, request: Request, *, timeout_s: float, data: Chunks = ()
     ) -> dict[str, Any]:
         """Run a program of `nexmark_jobs.host`; `data` follows the request on its input."""
         what, command = program.__name__.rpartition(".")[2], program_command(self.python)
@@ -127,12 +123,7 @@ class Host:
             temporary.unlink(missing_ok=True)
 
     def _execute(
-        self,
-        command: Sequence[str],
-        what: str,
-        timeout_s: float,
-        stdin: Iterable[bytes],
-        sink: Callable[[bytes], object],
+        self, command: Sequence[str], what: str, timeout_s: float, stdin: Chunks, sink: Sink
     ) -> None:
         """Runs `command` and passes its output to `sink` as it arrives; messages call it `what`."""
         import paramiko
@@ -213,10 +204,7 @@ def on_all(
 
 
 def _converse(
-    channel: "paramiko.Channel",
-    stdin: Iterable[bytes],
-    sink: Callable[[bytes], object],
-    deadline: float,
+    channel: "paramiko.Channel", stdin: Chunks, sink: Sink, deadline: float
 ) -> tuple[int, str]:
     """Send `stdin`, then read all; (exit status, errors). TimeoutError at `deadline`.
 
