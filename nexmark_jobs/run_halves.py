@@ -57,7 +57,7 @@ class Halves:
     def try_all(self, halves: list[dict[str, Any]]) -> None:
         """Run the halves, one after the other."""
         for half in halves:
-            self._note(half, "begun")
+            note(self.log, id=half["id"], state="begun")
             plan: dict[str, Any] = {}
             session = self.spark.newSession()
             unset = [name for name in half["confs"] if not session.conf.isModifiable(name)]
@@ -65,11 +65,11 @@ class Halves:
                 session.conf.set(name, half["confs"][name])
             try:
                 state, reason = self._try(session, half, plan)
-                self._note(half, state, plan=plan, reason=reason, unset=unset)
+                note(self.log, id=half["id"], state=state, plan=plan, reason=reason, unset=unset)
             except (JobError, PySparkException, Py4JJavaError, OSError) as error:
                 cause = error.causes if isinstance(error, QueryFailedError) else error
                 why = {"error_class": error_class(cause), "reason": one_line(cause)}
-                self._note(half, "failed", plan=plan, **why)
+                note(self.log, id=half["id"], state="failed", plan=plan, **why)
             finally:
                 self.spark.catalog.clearCache()
 
@@ -89,9 +89,6 @@ class Halves:
             run(session, options, quiet=True)
         self.done.add(half["id"])
         return "done", ""
-
-    def _note(self, half: dict[str, Any], state: str, **more: Any) -> None:
-        note(self.log, id=half["id"], state=state, **more)
 
 
 def describe(spark: SparkSession, options: Options) -> dict[str, Any]:

@@ -63,14 +63,9 @@ def price(bits: Column) -> Column:
     return (F.exp(uniform * (_LN_MILLION / 2**53)) * 100.0 + 0.5).cast("bigint")
 
 
-def last_person(cycle: Column, config: GeneratorConfig) -> Column:
-    """Newest person (counted from 0) as an auction or bid of `cycle` sees it."""
-    return cycle * config.person_proportion + (config.person_proportion - 1)
-
-
-def last_auction(cycle: Column, config: GeneratorConfig) -> Column:
-    """Newest auction (counted from 0) as a bid of `cycle` sees it."""
-    return cycle * config.auction_proportion + (config.auction_proportion - 1)
+def newest(cycle: Column, proportion: int) -> Column:
+    """Newest person or auction (counted from 0) as a later kind of event of `cycle` sees it."""
+    return cycle * proportion + (proportion - 1)
 
 
 def hot_or_active_person(

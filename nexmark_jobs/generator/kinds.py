@@ -16,9 +16,8 @@ from nexmark_jobs.generator.draws import (
     high,
     hot_or_active_person,
     hot_or_in_flight_auction,
-    last_auction,
-    last_person,
     low,
+    newest,
     one_of,
     price,
     random_string,
@@ -167,16 +166,16 @@ def auctions(numbers: DataFrame, config: GeneratorConfig, end: int | None = None
     drawn = events.select(
         *("n", "date_time_ms"),
         (F.col("cycle") * config.auction_proportion + F.col("offset") + first_id).alias("id"),
-        last_person(F.col("cycle"), config).alias("newest_person"),
+        newest(F.col("cycle"), config.person_proportion).alias("newest_person"),
         _lifetime_ms(draw(seed, "auction.expires", n), F.col("place"), config).alias("lifetime_ms"),
         random_string(draw(seed, "auction.itemName", n), text, _ITEM_NAME_LENGTH).alias("itemName"),
         description.alias("description"),
         price(draw(seed, "auction.initialBid", n)).alias("initialBid"),
         draw(seed, "auction.seller", n).alias("seller_bits"),
     )
-    newest, bits, ratio = F.col("newest_person"), F.col("seller_bits"), config.hot_sellers_ratio
-    hot_seller = div(newest, config.hot_seller_block) * config.hot_seller_block
-    seller = hot_or_active_person(bits, newest, ratio, hot_seller, config)
+    person, bits, ratio = F.col("newest_person"), F.col("seller_bits"), config.hot_sellers_ratio
+    hot_seller = div(person, config.hot_seller_block) * config.hot_seller_block
+    seller = hot_or_active_person(bits, person, ratio, hot_seller, config)
     category = below(high(draw(seed, "auction.category", n)), config.num_categories)
     size = F.octet_length("itemName") + F.octet_length("description") + _AUCTION_SIZE
     extra = filler(draw(seed, "auction.extra", n), seed, size, config.avg_auction_byte_size)
@@ -250,13 +249,13 @@ def bids(numbers: DataFrame, config: GeneratorConfig, end: int | None = None) ->
     drawn_for = ("auction", "bidder", "price", "channel", "extra")
     drawn = events.select(
         *("n", "date_time_ms"),
-        last_auction(F.col("cycle"), config).alias("newest_auction"),
-        last_person(F.col("cycle"), config).alias("newest_person"),
+        newest(F.col("cycle"), config.auction_proportion).alias("newest_auction"),
+        newest(F.col("cycle"), config.person_proportion).alias("newest_person"),
         *(draw(seed, f"bid.{name}", n).alias(f"{name}_bits") for name in drawn_for),
     )
-    newest, bits, ratio = F.col("newest_person"), F.col("bidder_bits"), config.hot_bidders_ratio
-    hot_bidder = div(newest, config.hot_bidder_block) * config.hot_bidder_block + 1
-    bidder = hot_or_active_person(bits, newest, ratio, hot_bidder, config)
+    person, bits, ratio = F.col("newest_person"), F.col("bidder_bits"), config.hot_bidders_ratio
+    hot_bidder = div(person, config.hot_bidder_block) * config.hot_bidder_block + 1
+    bidder = hot_or_active_person(bits, person, ratio, hot_bidder, config)
     auction = hot_or_in_flight_auction(F.col("auction_bits"), F.col("newest_auction"), config)
     bits, hot, index = F.col("channel_bits"), F.col("hot"), F.col("channel_index")
     channels = F.when(hot, F.lit(len(HOT_CHANNELS))).otherwise(config.num_channels)

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import nexmark_jobs
@@ -20,6 +21,8 @@ from nexmark.interrupts import signalled_with_parent
 from nexmark_jobs.host.processes import OWNER_VARIABLE, kill_one
 
 JOBS = Path(nexmark_jobs.__file__).parent
+Confs = Mapping[str, str]
+NONE: Confs = MappingProxyType({})
 _DUMP_S = 3600
 _CONFS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
 _OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
@@ -58,9 +61,7 @@ def start(
         )
 
 
-def submitted(
-    home: Path, program: str, arguments: Sequence[str], confs: Mapping[str, str]
-) -> list[str]:
+def submitted(home: Path, program: str, arguments: Sequence[str], confs: Confs) -> list[str]:
     """The command with which the Spark in `home` runs a program of `nexmark_jobs`."""
     words = (word for pair in confs.items() for word in ("--conf", "=".join(pair)))
     return [str(home / "bin" / "spark-submit"), *words, str(JOBS / program), *arguments]
@@ -71,7 +72,7 @@ class Launcher:
     """How processes of a query are started."""
 
     build: Build
-    confs: Mapping[str, str]
+    confs: Confs
     work: Path  # for logs, results and all that Spark writes beside
     mark: Mapping[str, str]  # the variable that marks the processes
     master: str = "local[2]"  # or `CLUSTER`, or the URL of a standalone cluster
@@ -80,11 +81,7 @@ class Launcher:
 
     @contextlib.contextmanager
     def started(
-        self,
-        arguments: Sequence[str],
-        result: Path,
-        job: str = "run_query.py",
-        confs: Mapping[str, str] | None = None,
+        self, given: Sequence[str], result: Path, job: str = "run_query.py", confs: Confs = NONE
     ) -> Iterator[ProcessGroup]:
         """A process with a group of its own; the context ends it, and removes what it wrote aside.
 
@@ -94,10 +91,9 @@ class Launcher:
         scratch = result.with_suffix(".tmp")
         scratch.mkdir()
         options = dict.fromkeys(_OPTIONS, f"{self.java_options} -Djava.io.tmpdir={scratch}")
-        more = {**self.confs, **(confs or {}), "spark.master": self.master}
-        given = {**_CONFS, **options, **more}
+        more = {**self.confs, **confs, "spark.master": self.master}
         home = self._home()
-        command = submitted(home, job, arguments, given)
+        command = submitted(home, job, given, {**_CONFS, **options, **more})
         process = start(command, {**local_environment(home, scratch), **self.mark}, log_of(result))
         try:
             yield process

@@ -8,10 +8,9 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from nexmark.engines import Build
-from nexmark.engines.launcher import Launcher, dump_events, last_words, log_of
+from nexmark.engines.launcher import NONE, Confs, Launcher, dump_events, last_words, log_of
 from nexmark.errors import NexmarkError
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.latency.matching import MATCHINGS, LatencyFigures, OutputRecord, figures
@@ -28,8 +27,6 @@ PARTITIONS = 2
 SLOTS = 4
 """Real-Time Mode needs one for each input partition and one for the shuffle, all at once."""
 
-Confs = Mapping[str, str]
-_NONE: Confs = MappingProxyType({})
 _CONFS = {"spark.sql.shuffle.partitions": "1", "spark.driver.memory": "2g"}
 _STOP_S = 90
 
@@ -136,7 +133,7 @@ class PacedRuns:
     say: Callable[[str], None] = field(repr=False)
 
     def run(
-        self, query: str, trigger: str, rate: int, seconds: int, warm_up: int, confs: Confs = _NONE
+        self, query: str, trigger: str, rate: int, seconds: int, warm_up: int, confs: Confs = NONE
     ) -> LatencyFigures:
         """Measure `seconds` at `rate` events per second, after a warm-up at the same rate.
 

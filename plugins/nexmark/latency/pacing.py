@@ -22,7 +22,7 @@ _SPIN_S = 0.002
 _ASK_S = 1.0
 _FLUSH_S = 30
 _NICE = -19
-Check = Callable[[], None]
+Check = Callable[[], None]  # raises if the query that reads the events no longer runs
 _PRODUCER = {"acks": "1", "linger.ms": 0, "queue.buffering.max.messages": 1_000_000}
 
 
