@@ -210,11 +210,8 @@ class ProcessTable:
         """Look at the pids that are new, or young enough to have become another program."""
         present = list_pids() - {os.getpid()}
         self._parents = {p: parent for p, parent in self._parents.items() if p in present}
-        self._seen = {
-            pid: seen
-            for pid, seen in self._seen.items()
-            if pid in self._parents and self._ticks - seen <= LAST_RECHECK
-        }
+        since = self._ticks - LAST_RECHECK
+        self._seen = {p: x for p, x in self._seen.items() if p in self._parents and x >= since}
         fresh = [pid for pid in sorted(present.difference(self._parents)) if self._notice(pid)]
         ages = {pid: self._ticks - seen for pid, seen in self._seen.items()}
         due = [pid for pid, age in ages.items() if age > 0 and age & (age - 1) == 0]  # a power of 2

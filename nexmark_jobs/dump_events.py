@@ -132,9 +132,8 @@ def _write(
 
 def _stamp(directory: Path) -> None:
     """Give the files modification times a second apart, in the order of their names."""
-    files = sorted(directory.iterdir())
     latest = int(time.time())
-    for age, path in enumerate(reversed(files)):
+    for age, path in enumerate(sorted(directory.iterdir(), reverse=True)):
         os.utime(path, (latest - age, latest - age))
 
 

@@ -44,6 +44,7 @@ from nexmark_jobs.sources.datagen import Datagen
 from nexmark_jobs.verify_queries import note, plan_parser, read_plan
 
 _FIELDS_SHOWN = "spark.sql.debug.maxToStringFields"
+Half = dict[str, Any]
 
 
 @dataclass
@@ -54,7 +55,7 @@ class Halves:
     log: Path
     done: set[str] = field(default_factory=set)
 
-    def try_all(self, halves: list[dict[str, Any]]) -> None:
+    def try_all(self, halves: list[Half]) -> None:
         """Run the halves, one after the other."""
         for half in halves:
             note(self.log, id=half["id"], state="begun")
@@ -73,9 +74,7 @@ class Halves:
             finally:
                 self.spark.catalog.clearCache()
 
-    def _try(
-        self, session: SparkSession, half: dict[str, Any], plan: dict[str, Any]
-    ) -> tuple[str, str]:
+    def _try(self, session: SparkSession, half: Half, plan: dict[str, Any]) -> tuple[str, str]:
         """Return the outcome of a half and its reason; write its plan into `plan`."""
         options = parse(half["arguments"])
         plan.update(describe(session, options))

@@ -185,11 +185,8 @@ def _check_parquet(spark: SparkSession, recording: Recording) -> tuple[Recording
 
 def is_event() -> Column:
     """Whether a row has an event_type and every field of its entity, each of its type."""
-    complete = [
-        (F.col("event_type") == place)
-        & reduce(Column.__and__, (has_field(name, field) for field in FIELDS[name]))
-        for place, name in enumerate(KINDS)
-    ]
+    whole = (reduce(Column.__and__, (has_field(x, field) for field in FIELDS[x])) for x in KINDS)
+    complete = [(F.col("event_type") == place) & x for place, x in enumerate(whole)]
     return F.coalesce(reduce(Column.__or__, complete), F.lit(False))
 
 
