@@ -28,7 +28,9 @@ from typing import Any
 
 if __name__ == "__main__":  # run by itself, Python puts this file's own directory first
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
-    import nexmark_jobs.bytecode  # noqa: F401 - the build's PySpark as a directory
+    from nexmark_jobs.bytecode import use_directory
+
+    use_directory()
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException

@@ -21,7 +21,9 @@ from typing import Any
 
 if __name__ == "__main__":  # spark-submit puts this file's own directory first
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
-    import nexmark_jobs.bytecode  # noqa: F401 - the build's PySpark as a directory
+    from nexmark_jobs.bytecode import use_directory
+
+    use_directory()
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery

@@ -17,6 +17,11 @@ Laws, proportions and skews are the same as in nexmark-flink's generator. The di
 - The channel_id of channel-1 is 2147483648; Java's abs of that number leaves it negative.
 """
 
-from nexmark_jobs.generator.kinds import EVENTS as EVENTS
-from nexmark_jobs.generator.kinds import SENTINEL_TIME as SENTINEL_TIME
+from nexmark_jobs.generator.auctions import auctions
+from nexmark_jobs.generator.bids import bids
+from nexmark_jobs.generator.persons import persons
+from nexmark_jobs.generator.timeline import SENTINEL_TIME as SENTINEL_TIME
 from nexmark_jobs.knobs import GeneratorConfig as GeneratorConfig
+
+EVENTS = {"person": persons, "auction": auctions, "bid": bids}
+"""What makes the events of each kind, in their order within a cycle."""

@@ -11,7 +11,7 @@ from nexmark_jobs import progress as reported
 from nexmark_jobs.ending import JobError
 from nexmark_jobs.generator import EVENTS, GeneratorConfig
 from nexmark_jobs.generator.draws import div
-from nexmark_jobs.generator.kinds import offsets_of
+from nexmark_jobs.generator.timeline import offsets_of
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Datagen:
     drops the other kinds. Both give the same batches.
 
     No source ever ends: from batch ceil(events / rows_per_batch) on the streams are empty, but for
-    the sentinels if `end_of_input` (see `generator.kinds`), which follow the last event.
+    the sentinels if `end_of_input` (see `generator.timeline`), which follow the last event.
     """
 
     spark: SparkSession
