@@ -1,7 +1,5 @@
 """A file that keeps the runs of a long measurement, so that the same command can go on with it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -126,7 +126,7 @@ def killed(site: Site) -> None:
 
 @pytest.fixture(scope="module")
 def api(site: Site, killed: None) -> Iterator[OwnAirflow]:
-    with Components(site.environment, site.port, site.directory) as components:
+    with closing(Components(site.environment, site.port, site.directory)) as components:
         components.bring_up("api-server")
         yield own_airflow(site.port)
 

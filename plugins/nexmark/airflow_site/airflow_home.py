@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Self
 
 from nexmark.airflow_site.api import OwnAirflow
 from nexmark.config import Cluster, Config, paths
@@ -180,23 +179,12 @@ def check_port(port: int, other: str) -> None:
 
 @dataclass
 class Components:
-    """The components of the private Airflow; what of them runs ends with the context.
-
-    `running` has each of them from the moment it runs.
-    """
+    """The components of the private Airflow; `running` has each from the moment it runs."""
 
     environment: dict[str, str]
     port: int
     logs: Path
     running: dict[str, Process] = field(default_factory=dict)
-
-    def __enter__(self) -> Self:
-        """Nothing runs yet."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End all that runs."""
-        self.end()
 
     def bring_up(self, *names: str) -> None:
         """Start some components, or all.
@@ -217,7 +205,7 @@ class Components:
             if not process.alive:
                 raise NexmarkError(f"airflow {name} has ended; see {self.logs}/ui-{name}.log")
 
-    def end(self, *kept: str) -> None:
+    def close(self, *kept: str) -> None:
         """End all components but those that are kept."""
         with undisturbed():
             left = end([x for name, x in self.running.items() if name not in kept], _GRACE_S)

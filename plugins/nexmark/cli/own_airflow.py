@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import IO, Any, NoReturn
@@ -60,7 +60,7 @@ def serve(port: int) -> int:
 
 def _serve(config: Config, environment: dict[str, str], port: int) -> NoReturn:
     """Run the components until interrupted, or NexmarkError when one ends; ends them all."""
-    with Components(environment, port, paths.home() / "logs") as components:
+    with closing(Components(environment, port, paths.home() / "logs")) as components:
         say("preparing Airflow")
         airflow_home.prepare(environment)
         components.bring_up(API_SERVER)
@@ -166,7 +166,7 @@ def _run_here(
     """
     logs = paths.home() / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    with guarded(environment), Components(environment, port, logs) as components:
+    with guarded(environment), closing(Components(environment, port, logs)) as components:
         components.bring_up(API_SERVER)
         api = airflow_home.own_airflow(port)
         backfills.close_abandoned(config, api)
@@ -194,7 +194,7 @@ def _closed(
         raise
     finally:
         with undisturbed():
-            components.end(API_SERVER)
+            components.close(API_SERVER)
             unfinished = True
             try:
                 unfinished = not all(run.ended for run in backfills.runs(api, backfill))

@@ -27,7 +27,7 @@ from nexmark.model import JUDGED, P50, P99, Arm, grouped
 from nexmark.night import paced_night, recovery_night
 from nexmark.night.kafka_input import source_figures
 from nexmark.night.plan import Night
-from nexmark.night.run_directory import Run, group, has_failure, read_failure, read_json, spans
+from nexmark.night.run_directory import FAILURE, Run, group, read_failure, read_json, spans
 from nexmark.night.sampled import Samples, trouble
 from nexmark.night.verification import Verification
 
@@ -184,7 +184,7 @@ def _absent(
     from nexmark.store import RepetitionRecord
 
     directory = night.query_dir(run.query)
-    if has_failure(directory):
+    if (directory / FAILURE).exists():
         reason = f"not run, because its cluster cannot be made whole: {read_failure(directory)}"
     elif verification is None and (directory / "verify" / "result.json").exists():
         reason = "not run, because the result could not be compared with the reference"

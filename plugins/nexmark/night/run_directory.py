@@ -23,7 +23,8 @@ from nexmark.home import write_text
 from nexmark.model import Arm, Stage
 from nexmark.night.plan import Night
 
-_FAILURE = "failure.txt"
+#: In the directory of an application that failed: why.
+FAILURE = "failure.txt"
 _APPLICATIONS = "applications.jsonl"
 
 
@@ -86,23 +87,13 @@ def _applications(night: Path) -> list[dict[str, Any]]:
 def write_failure(directory: Path, reason: str) -> None:
     """Write into `directory` why its application failed, because there is no result."""
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / _FAILURE).write_text(reason)
-
-
-def clear_failure(directory: Path) -> None:
-    """Forget a failure of an earlier try."""
-    (directory / _FAILURE).unlink(missing_ok=True)
-
-
-def has_failure(directory: Path) -> bool:
-    """Whether `write_failure` wrote into `directory`."""
-    return (directory / _FAILURE).exists()
+    (directory / FAILURE).write_text(reason)
 
 
 def read_failure(directory: Path) -> str:
     """Why the application of `directory` failed, in one line."""
     try:
-        return (directory / _FAILURE).read_text()
+        return (directory / FAILURE).read_text()
     except FileNotFoundError:
         return "it was not started, or was killed"
 

@@ -62,7 +62,7 @@ def plan(query: str) -> list[dict[str, Any]]:
     The cluster is made whole first: what died under the query before is not to hurt this one.
     """
     night = current_night()
-    run_directory.clear_failure(night.query_dir(query))
+    (night.query_dir(query) / run_directory.FAILURE).unlink(missing_ok=True)
     try:
         heal(night, query)
     except AirflowException as error:
