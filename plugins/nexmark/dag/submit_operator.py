@@ -15,14 +15,13 @@ from nexmark.errors import NexmarkError
 from nexmark.night.kafka_input import note_broker
 from nexmark.night.night_progress import Watch, reason, say
 from nexmark.night.plan import Night
-from nexmark.night.private_confs import private_properties
 from nexmark.night.profiling import fetch
 from nexmark.night.recovery_night import recovered
 from nexmark.night.run_directory import claim, note_application, prepare, write_failure
 from nexmark.night.sampled import measure_again
 from nexmark.night.submission import VERIFY
 from nexmark.night.verification import DONE, checked_early, outcomes, run_together
-from nexmark.secrets import without_secrets
+from nexmark.secrets import private_properties, without_secrets
 from nexmark.tasks import current_night, failing
 from nexmark.tasks.infrastructure import heal
 from nexmark.tasks.sampling import events_beside, kafka_confs
