@@ -104,9 +104,7 @@ class Workload(Size):
     queries: Annotated[tuple[QueryName, ...], Field(min_length=1)] = STANDARD_QUERIES
     sampling_interval_s: Annotated[float, Field(ge=0.1, le=60)] = 1.0
     conf_profile: str = "default"
-    generator: Annotated[Mapping[str, int], AfterValidator(_known_knobs)] = Field(
-        default_factory=dict
-    )
+    generator: Annotated[Mapping[str, int], AfterValidator(_known_knobs)] = {}
 
     @property
     def is_paced(self) -> bool:
@@ -131,9 +129,8 @@ class Workload(Size):
         if twice := sorted(name for name in self.queries if self.queries.count(name) > 1):
             raise ValueError(f"query {twice[0]!r} is listed twice; list it once")
         if self.recovery and not self.verifies_the_timed_input:
-            raise KeyedError(
-                ("verify",), "has to have the events of the repetitions; leave it as is"
-            )
+            problem = "has to have the events of the repetitions; leave it as is"
+            raise KeyedError(("verify",), problem)
         batches = -(-self.events // self.rows_per_batch)
         if self.warmup_batches >= batches:
             raise ValueError(
@@ -145,9 +142,8 @@ class Workload(Size):
     @model_validator(mode="after")
     def _batches_fill_partitions(self) -> "Workload":
         if (self.source == "kafka") != (self.partitions is not None):
-            raise KeyedError(
-                ("partitions",), "partitions belongs to source: kafka; give both, or neither"
-            )
+            problem = "partitions belongs to source: kafka; give both, or neither"
+            raise KeyedError(("partitions",), problem)
         filled: list[tuple[tuple[str, ...], Size]] = [(("verify",), self.verify)]
         for keys, size in filled if self.is_paced else [((), self), *filled]:
             for name in ("events", "rows_per_batch"):
