@@ -10,7 +10,7 @@ from airflow.sdk.definitions.param import ParamsDict
 from nexmark.airflow_site.airflow_home import POOL
 from nexmark.config import SIGNOFF_DAG_ID, Config
 from nexmark.dag.dag_params import SIGNOFF_DAYS, signoff_params
-from nexmark.dag.graph import dag_of, task_of, text_of, wire_night
+from nexmark.dag.graph import dag_of, task_of, wire_night
 from nexmark.dag.notifying import careful, notifiers, notify
 from nexmark.night.run_directory import run_order
 from nexmark.tasks import signoff_steps as signoff
@@ -60,13 +60,11 @@ def build_signoff_dag(config: Config) -> DAG:
         SIGNOFF_DAG_ID,
         "Nexmark: sign a release off",
         "Measure a build against the last release, and let a person decide on it",
-        text_of("signoff"),
         "signoff",
         max_active_runs=_AT_ONCE,
     ) as dag:
-        report, stop = wire_night(
-            task_of("preflight", 10, pool=POOL)(signoff.signoff_preflight)(), run_order(config.gate)
-        )
+        check = task_of("preflight", 10, pool=POOL)(signoff.signoff_preflight)()
+        report, stop = wire_night(check, run_order(config.gate))
         question = task_of("question", 10, retries=1)(signoff.question)()
         approval = SignOffOperator(
             task_id="approval",
