@@ -166,6 +166,7 @@ def bisect(
 
 
 def rollout(
+    context: typer.Context,
     conf: Annotated[list[str] | None, option.confs_option("Of the new arm.")] = None,
     build: Annotated[
         str | None, option.text(f"Of the new arm, {option.BUILD}; else the old one.")
@@ -191,16 +192,7 @@ def rollout(
     from nexmark.rollout.rolling import resumed, table, write_page
     from nexmark.rollout.state import rollout_of
 
-    given = {
-        **{
-            "candidate_conf": option.confs_of(conf),
-            "build": build,
-            "against": against,
-            "stages": stages,
-        },
-        **{"engine": engine, "workload": workload, "cluster": cluster, "name": name},
-        **{"repetitions": repetitions, "resume": resume, "accept": accept},
-    }
+    given = {**context.params, "candidate_conf": option.confs_of(conf)}
     try:
         found = rollout_of(RolloutParams.of(given), load())
     except NexmarkError as error:

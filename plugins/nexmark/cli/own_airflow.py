@@ -32,7 +32,7 @@ from nexmark.guard import guarded
 from nexmark.interrupts import undisturbed
 from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.night.planning import make_night
-from nexmark.terminal import Terminal, say
+from nexmark.terminal import Terminal, columns, say
 from nexmark.web.entry import PREFIX
 from nexmark_jobs.host.processes import owned
 
@@ -79,11 +79,7 @@ def _serve(config: Config, environment: dict[str, str], port: int) -> NoReturn:
 def run_backfill(
     name: str | None, days: tuple[date, date], params: Mapping[str, Any], reprocess: str, port: int
 ) -> int:
-    """Run the nights of the days from ``days[0]`` to ``days[1]`` of an engine (the newest).
-
-    Returns:
-        0 if all nights that have a build are green, else 1.
-    """
+    """Run an engine's (the newest's) nights of ``days[0]`` to ``days[1]``; 0 if all are green."""
     config = load()
     engine = config.engine(name)
     _check(config, engine, days, params)
@@ -105,7 +101,8 @@ def run_backfill(
     else:
         found = _run_here(config, environment, port, engine.dag_id, create_it)
     rows = backfills.outcomes(engine.dag_id, found)
-    say(backfills.table(rows))
+    texts = [(row.day.isoformat(), *row[1:4]) for row in rows]
+    say(columns(("date", "build", "state", "verdicts"), texts))
     return 1 if any(row.failed for row in rows) else 0
 
 

@@ -11,15 +11,7 @@ from nexmark.config.document import Document, Key, read, read_text
 from nexmark.config.experiment_models import Experiment, load_notifications
 from nexmark.config.fields import check_conf
 from nexmark.config.gate_rules import Gate
-from nexmark.config.models import (
-    ACCEPT_DAG_ID,
-    BUILD_DAG_ID,
-    EXPERIMENT_DAG_ID,
-    ROLLOUT_DAG_ID,
-    SIGNOFF_DAG_ID,
-    Config,
-    Engine,
-)
+from nexmark.config.models import OTHER_DAGS, Config, Engine
 from nexmark.config.workload_models import Workload
 from nexmark.errors import KeyedError, suggest
 
@@ -32,10 +24,8 @@ def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
     """A workload as it is written, with the sizes that follow from its kind.
 
     The warm-up of a paced workload is a batch. In a recovery workload every repetition is compared
-    with the reference, so the verification has the same events.
-
-    Raises:
-        KeyedError: A key is missing, or is of the other kind.
+    with the reference, so the verification has the same events. KeyedError for a key that is
+    missing, or is of the other kind.
     """
     if given.get("kind") != "paced":
         for key in _KEYS:
@@ -68,14 +58,6 @@ def _of_recovery(given: Mapping[str, Any]) -> dict[str, Any]:
             raise KeyedError((key,), f"{key} is given in a recovery workload; remove it")
     size = {key: given[key] for key in _SIZES[:3] if key in given}
     return {"recovery": {}, **given, "verify": size}
-
-
-#: Ids of the DAGs that do not belong to an engine, each with its purpose.
-_RESERVED = {
-    **{BUILD_DAG_ID: "a build on demand", ACCEPT_DAG_ID: "accept a run"},
-    **{SIGNOFF_DAG_ID: "sign a release off", EXPERIMENT_DAG_ID: "measure an experiment"},
-    ROLLOUT_DAG_ID: "roll a conf or a build out",
-}
 
 
 def load(directory: Path | None = None) -> Config:
@@ -183,7 +165,7 @@ def _check_engines(
     clusters: Mapping[str, AnyCluster],
     directory: Path,
 ) -> None:
-    dag_ids = dict(_RESERVED)
+    dag_ids = dict(OTHER_DAGS)
     for name, engine in engines.items():
         key = ("engines", name)
         document.look_up((*key, "workload"), "workload", engine.workload, workloads)

@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import (
     AirflowSkipException,
 )
 
+from nexmark.airflow_site.airflow_home import connection_variable
 from nexmark.config import Cluster, SshCluster, load
 from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
@@ -82,11 +83,8 @@ def connection_problem(cluster: Cluster) -> str:
     Without the connection the provider would submit to YARN, without a word.
     """
     name = cluster.spark_connection
-    host, port = cluster.master_url.rsplit(":", 1)
-    remedy = (
-        f'set AIRFLOW_CONN_{name.upper()}=\'{{"conn_type": "spark", "host": "{host}", '
-        f'"port": {port}, "extra": {{"deploy-mode": "client"}}}}\''
-    )
+    variable, value = connection_variable(cluster)
+    remedy = f"set {variable}='{value}'"
     try:
         connection = BaseHook.get_connection(name)
     except AirflowNotFoundException:
