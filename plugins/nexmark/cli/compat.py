@@ -1,7 +1,5 @@
 """The verb `compat`: will running jobs survive the upgrade?"""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -114,7 +112,7 @@ def _queries(
     return [query]
 
 
-def _builds(first: str, second: str) -> tuple[Build, Build]:
+def _builds(first: str, second: str) -> "tuple[Build, Build]":
     """The builds of --from and --to, on this machine; BuildError if one cannot be used."""
     from nexmark.config import paths
     from nexmark.engines import BuildError, java_problem, parse_source, resolve

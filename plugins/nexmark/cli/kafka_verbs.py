@@ -1,7 +1,5 @@
 """The verbs about Kafka: a broker on this machine, its topics, the jars of Spark's connector."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -153,7 +151,7 @@ def bench(
     option.write(out, figures)
 
 
-def as_json(rows: Sequence[BenchRow], *, is_shared: bool) -> dict[str, Any]:
+def as_json(rows: "Sequence[BenchRow]", *, is_shared: bool) -> dict[str, Any]:
     """The figures of tests and ratios, to be kept."""
     from nexmark.kafka.benchmark import TESTS
 
@@ -163,7 +161,7 @@ def as_json(rows: Sequence[BenchRow], *, is_shared: bool) -> dict[str, Any]:
     return {"is_shared": is_shared, "tests": tests, "what": what, "ratios": ratios}
 
 
-def table(rows: Sequence[BenchRow], *, is_shared: bool) -> str:
+def table(rows: "Sequence[BenchRow]", *, is_shared: bool) -> str:
     """Tests and ratios; `is_shared`: brokers and clients are on one machine."""
     tests = columns(_HEADS, [_line(row) for row in rows])
     found = [
@@ -173,7 +171,7 @@ def table(rows: Sequence[BenchRow], *, is_shared: bool) -> str:
     return f"{tests}\n\n{columns(_RATIO_HEADS, found)}" if found else tests
 
 
-def _ratios(rows: Sequence[BenchRow], is_shared: bool) -> list[dict[str, Any]]:
+def _ratios(rows: "Sequence[BenchRow]", is_shared: bool) -> list[dict[str, Any]]:
     from nexmark.kafka.benchmark import RATIOS, ratio
 
     found = []
@@ -185,7 +183,7 @@ def _ratios(rows: Sequence[BenchRow], is_shared: bool) -> list[dict[str, Any]]:
     return found
 
 
-def _line(row: BenchRow) -> list[str]:
+def _line(row: "BenchRow") -> list[str]:
     from nexmark.kafka.benchmark import TESTS
 
     test = TESTS[row.id.split()[0]]

@@ -1,7 +1,5 @@
 """The verbs that measure without a night: experiments (worth it? right?), and latency."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -75,7 +73,7 @@ def experiment(
 
 
 def _measured(
-    chosen: Sequence[Experiment], engine: str | None, pairs: int, out: Path | None, *, kept: bool
+    chosen: "Sequence[Experiment]", engine: str | None, pairs: int, out: Path | None, *, kept: bool
 ) -> int:
     """Measure the experiments; of several, one that fails is named, and the others go on.
 
@@ -113,7 +111,7 @@ def _measured(
     return 0 if not failed and all(result.is_right for result in results) else 1
 
 
-def _kept(result: ExperimentResult) -> Sequence[ExperimentRow]:
+def _kept(result: "ExperimentResult") -> "Sequence[ExperimentRow]":
     """Record a result, write its page, and return its arms."""
     from nexmark.config import paths
     from nexmark.experiments.experiment_rows import keep
@@ -144,8 +142,8 @@ class _Countdown:
 
 
 def _chosen(
-    name: str | None, known: Mapping[str, Experiment], *, every: bool, sizes: str | None
-) -> list[Experiment]:
+    name: str | None, known: "Mapping[str, Experiment]", *, every: bool, sizes: str | None
+) -> "list[Experiment]":
     from nexmark_jobs.knobs import MAX_EVENTS
 
     if every == (name is not None):
@@ -160,7 +158,7 @@ def _chosen(
     return [one.model_copy(update={"sizes": wanted}) for one in found]
 
 
-def _builds(one: Experiment, engine: str | None) -> dict[str, Build]:
+def _builds(one: "Experiment", engine: str | None) -> "dict[str, Build]":
     """The build of each arm: its own, or the engine's."""
     from nexmark.config import load, paths
     from nexmark.engines import java_problem, resolve
@@ -174,7 +172,7 @@ def _builds(one: Experiment, engine: str | None) -> dict[str, Build]:
     return found
 
 
-def _add(name: str | None, known: Mapping[str, Experiment]) -> int:
+def _add(name: str | None, known: "Mapping[str, Experiment]") -> int:
     """Add a template to the file, and load it."""
     from nexmark.config import load_experiments, paths
     from nexmark.experiments.template import entry_of
@@ -250,7 +248,7 @@ def latency(
     return int(any(each.invalid for each in found))
 
 
-def sustained(found: list[LatencyFigures]) -> str:
+def sustained(found: "list[LatencyFigures]") -> str:
     """For each query and trigger the highest rate that it keeps up with."""
     lines = []
     for (query, trigger), runs in grouped(found, lambda each: (each.query, each.trigger)).items():
@@ -261,7 +259,7 @@ def sustained(found: list[LatencyFigures]) -> str:
     return "\n".join(lines)
 
 
-def _sustained(run: LatencyFigures) -> bool:
+def _sustained(run: "LatencyFigures") -> bool:
     """Whether the query had its rate, and kept up with it."""
     return run.keeps_up and not run.invalid
 
@@ -290,7 +288,7 @@ def _check_real_time(queries: list[str], triggers: list[str], version: str) -> N
             )
 
 
-def _row(each: LatencyFigures) -> list[str]:
+def _row(each: "LatencyFigures") -> list[str]:
     behind = "" if each.keeps_up else "falls behind"
     remark = f"INVALID: {each.invalid}" if each.invalid else behind
     numbers = [*each.percentiles, each.longest, each.events]

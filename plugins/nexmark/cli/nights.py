@@ -1,7 +1,5 @@
 """The verbs that run nights: run, build, backfill, bisect, rollout."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -76,7 +74,7 @@ def build(
     return run_night(config, BUILD_DAG_ID, name, params)
 
 
-def _at_the_prompt(config: Config, options: Mapping[str, Any]) -> dict[str, Any]:
+def _at_the_prompt(config: "Config", options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the params that are given; at the prompt the workload is a small one."""
     params = {name: options.get(name) for name in _OF_THE_NIGHT}
     params["candidate_conf"] = option.confs_of(options["candidate_conf"])
@@ -207,7 +205,7 @@ def rollout(
     return 0 if done.next is None else 1
 
 
-def _roll(found: Rollout) -> Rollout:
+def _roll(found: "Rollout") -> "Rollout":
     from nexmark.rollout.rolling import roll
 
     say(f"rollout {found.name}: {len(found.stages)} stages; to go on: --resume {found.name}")
@@ -218,7 +216,7 @@ def _roll(found: Rollout) -> Rollout:
         raise
 
 
-def _measure(found: Rollout, queries: Sequence[str]) -> str:
+def _measure(found: "Rollout", queries: Sequence[str]) -> str:
     """Run a night of some queries; returns the name of its run."""
     from nexmark.cli.night_runner import run_night
     from nexmark.config import BUILD_DAG_ID, load
@@ -238,7 +236,7 @@ def _measure(found: Rollout, queries: Sequence[str]) -> str:
     )
 
 
-def _opened() -> Store:
+def _opened() -> "Store":
     from nexmark.config import paths
     from nexmark.store import open_store
 

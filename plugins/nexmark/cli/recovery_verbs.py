@@ -1,7 +1,5 @@
 """The verbs about recovery: queries are killed, checkpoints damaged, states restored by size."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -218,7 +216,7 @@ def _check_query(query: str) -> None:
 
 def _remote(
     checkpoint: str, latency_ms: int | None, mb_per_s: int | None, fault: str | None, seed: int
-) -> RemoteStorage | None:
+) -> "RemoteStorage | None":
     from nexmark.recovery.remote_storage import Fault
 
     if checkpoint != "remote":
@@ -235,8 +233,8 @@ def _remote(
 
 
 def _storage(
-    latency_ms: int | None, mb_per_s: int | None, seed: int, fault: Fault | None = None
-) -> RemoteStorage:
+    latency_ms: int | None, mb_per_s: int | None, seed: int, fault: "Fault | None" = None
+) -> "RemoteStorage":
     from nexmark.recovery.remote_storage import RemoteStorage
 
     latency = _LATENCY_MS if latency_ms is None else latency_ms

@@ -1,7 +1,5 @@
 """The options that several verbs have, and what keeps a value from being taken."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -95,7 +93,7 @@ def known_query(query: str) -> None:
         raise typer.BadParameter(f"--query: unknown query {query!r}; {suggest(query, QUERIES)}")
 
 
-def build_of(engine: str | None, say: Callable[[str], None]) -> tuple[str, Build]:
+def build_of(engine: str | None, say: Callable[[str], None]) -> "tuple[str, Build]":
     """Return the name and the build of an engine, by default of the newest."""
     from nexmark.config import load, paths
     from nexmark.engines import resolve
@@ -110,7 +108,7 @@ def on_stderr(text: str) -> None:
 
 
 @contextmanager
-def opened(url: str | None) -> Iterator[Store]:
+def opened(url: str | None) -> "Iterator[Store]":
     """Yield the results database; NexmarkError where there is none."""
     from nexmark.config import paths
     from nexmark.store import open_store

@@ -16,8 +16,6 @@ When the acceptance expires or is withdrawn, both end. Nothing covers a night th
 follows the baselines of its queries.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 OWN_BUILD_ONLY = 0.0
 
 
-def covered(store: Store, run: str, verdicts: Sequence[QueryVerdict]) -> dict[str, int]:
+def covered(store: "Store", run: str, verdicts: "Sequence[QueryVerdict]") -> dict[str, int]:
     """The id of the acceptance that covers each red verdict of a night, by query."""
     from nexmark.verdict.acks import acked
 
@@ -53,7 +51,7 @@ def covered(store: Store, run: str, verdicts: Sequence[QueryVerdict]) -> dict[st
     return {query: int(ack.id) for (query, _), ack in known.items()}
 
 
-def _acks(store: Store, run: str, red: Iterable[QueryVerdict]) -> Iterator[Ack]:
+def _acks(store: "Store", run: str, red: "Iterable[QueryVerdict]") -> "Iterator[Ack]":
     """Return the acceptances of the red queries that apply to this night."""
     night, now = store.night(run), datetime.now(UTC)
     rows = store.acceptances(night.engine, night.workload, night.cluster)
@@ -64,7 +62,7 @@ def _acks(store: Store, run: str, red: Iterable[QueryVerdict]) -> Iterator[Ack]:
                 yield from _ack(store, row, verdict)
 
 
-def _ack(store: Store, row: AcceptanceRow, tonight: QueryVerdict) -> Iterator[Ack]:
+def _ack(store: "Store", row: "AcceptanceRow", tonight: "QueryVerdict") -> "Iterator[Ack]":
     """Return the ack that `row` is for tonight's verdict; none if it excuses nothing."""
     from nexmark.verdict.acks import Ack
 
@@ -131,7 +129,7 @@ def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, s
     return {Arm.CONTROL: control, Arm.SLOWED: slowed}
 
 
-def _p50(rows: Iterable[RepetitionRow]) -> float | None:
+def _p50(rows: "Iterable[RepetitionRow]") -> float | None:
     return median_of(
         (row.figures or {}).get(P50) for row in rows if row.ok and row.arm == Arm.CANDIDATE
     )
