@@ -31,7 +31,7 @@ class MeasurementLink(BaseOperatorLink):
         """The path of the page, relative to Airflow's base URL."""
         from airflow.sdk.configuration import conf
 
-        label = str(running(operator).get("label", ""))
+        label = str((getattr(operator, "running", None) or {}).get("label", ""))
         words = (label.split(" ")[0], str(ti_key.task_id).split(".")[0])
         query = next((word for word in words if word in KNOWN_QUERIES), "")
         parts = ["nexmark", "night", ti_key.dag_id, ti_key.run_id]
@@ -47,7 +47,7 @@ class SparkHistoryLink(BaseOperatorLink):
 
     def get_link(self, operator: "BaseOperator", *, ti_key: "TaskInstanceKey") -> str:
         """The URL; "" without a history server, or as long as there is no event log."""
-        submission = running(operator)
+        submission = getattr(operator, "running", None) or {}  # it may not have got that far
         server = submission.get("history_server")
         log = event_log(submission) if server else None
         application = _APPLICATION.match(log.name) if log else None
@@ -55,11 +55,6 @@ class SparkHistoryLink(BaseOperatorLink):
 
 
 LINKS: tuple[BaseOperatorLink, ...] = (MeasurementLink(), SparkHistoryLink())
-
-
-def running(operator: Any) -> Mapping[str, Any]:
-    """Return the submission of an operator, {} where it did not get that far."""
-    return getattr(operator, "running", None) or {}
 
 
 def event_log(submission: Mapping[str, Any]) -> Path | None:

@@ -68,12 +68,20 @@ def _show(text: str) -> None:
 
 def tell_failure(context: "Context") -> None:
     """Callback of every task: say that it has failed for good, and why."""
-    say(f"{_task(context)}: failed: {_why(context)}")
+    _tell(context, "failed")
 
 
 def tell_retry(context: "Context") -> None:
     """Callback of every task: say that it has failed and is tried again."""
-    say(f"{_task(context)}: failed, is tried again: {_why(context)}")
+    _tell(context, "failed, is tried again")
+
+
+def _tell(context: "Context", what: str) -> None:
+    instance, error = context["ti"], context.get("exception")
+    index, why = instance.map_index, reason(error)
+    place = f"[{index}]" if index is not None and index >= 0 else ""
+    why = remedied(error, why) if isinstance(error, BaseException) else why
+    say(f"{instance.task_id}{place}: {what}: {why}")
 
 
 def reason(error: BaseException | str | None) -> str:
@@ -86,17 +94,6 @@ def reason(error: BaseException | str | None) -> str:
     lines = [line for line in lines if not _FRAME.match(line)] or lines
     told = [line for line in lines if line.startswith(_JOBS)]
     return (told or lines or ["no reason was given"])[-1][:500]
-
-
-def _why(context: "Context") -> str:
-    error = context.get("exception")
-    return remedied(error, reason(error)) if isinstance(error, BaseException) else reason(error)
-
-
-def _task(context: "Context") -> str:
-    instance = context["ti"]
-    index = instance.map_index
-    return str(instance.task_id) + (f"[{index}]" if index is not None and index >= 0 else "")
 
 
 _RUN = re.compile(r"(?P<stage>fresh-|recorded-)?(?:(?P<arm>[a-z]+)-)?rep-(?P<number>\d+)")

@@ -63,28 +63,12 @@ def _untimed(
     return submission
 
 
-def _timed_options(
-    archive: ClassArchive | None, *, quick_executors: bool = False
-) -> dict[str, str]:
-    """Confs of a timed repetition. `archive` is None unless all arms have one: a fair start."""
-    options = " ".join(archive.use()) if archive else ""
-    if not options:
-        return {}
-    return {_DRIVER: options} | ({_EXECUTOR: options} if quick_executors else {})
-
-
-def recorded_options(archive: ClassArchive | None) -> dict[str, str]:
-    """Confs of a repetition whose executors run with the flight recorder."""
-    return _timed_options(archive) | {_EXECUTOR: " ".join(RECORDER)}
-
-
 def dump_submission(night: Night, deployment: Deployment) -> dict[str, Any]:
     """The application that writes the events of the verification runs for the reference."""
     arguments = kafka_input.generator_arguments(night, night.workload.verify)
     arguments += ["--out", str(night.events_dir), "--format", "parquet"]
-    made = _submission(
-        night, deployment, "dump_events.py", arguments, night.events_dir, name="dump_events"
-    )
+    program, clear = "dump_events.py", night.events_dir
+    made = _submission(night, deployment, program, arguments, clear, name="dump_events")
     return _untimed(made, night, deployment, may_make=False)
 
 
@@ -125,16 +109,15 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
     events = directory / "events"
     archives = {arm.build: _archive(night, arm) for arm in deployments.arms(run.query)}
     fair = all(archive.use() for archive in archives.values()) and not night.workload.recovery
-    archive = archives[deployment.build] if fair else None
+    options = {_DRIVER: " ".join(archives[deployment.build].use())} if fair else {}
     if run.stage == Stage.PROFILED:
         submission["recorded"] = run.cluster_arm
-        submission["conf"] |= recorded_options(archive)
+        options[_EXECUTOR] = " ".join(RECORDER)
     else:
         submission["sampled_with"] = group(run)
-        here = night.cluster.kind == "embedded"
-        quick = here and night.workload.conf_profile == QUICK
-        submission["conf"] |= _timed_options(archive, quick_executors=quick)
-    submission["conf"] |= {
+        if fair and night.cluster.kind == "embedded" and night.workload.conf_profile == QUICK:
+            options[_EXECUTOR] = options[_DRIVER]
+    submission["conf"] |= options | {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
         "spark.eventLog.compress": "true",
