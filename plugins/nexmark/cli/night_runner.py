@@ -12,8 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
@@ -66,20 +65,13 @@ def run_night(
     os.environ.update(environment)  # the connections to hosts that are to be cleaned are in it
     notifiers()  # ConfigError for one that cannot be had
     make_home()
-    with _claimed(night), guarded(environment):
-        say("preparing Airflow")
-        prepare(environment)
-        return _run(night, environment, params, moment)
-
-
-@contextmanager
-def _claimed(night: Night) -> Iterator[None]:
-    """This command has the cluster of `night` among the commands; NexmarkError if another has."""
-    me, prompt = identify(os.getpid()), night.spark_cluster.at_the_prompt
-    assert me is not None
-    prompt.claim(Lease(night.dag_id, "", me), lambda _: False)
+    mine, prompt = Lease(dag_id, "", identify(os.getpid())), night.spark_cluster.at_the_prompt
+    prompt.claim(mine, lambda _: False)  # NexmarkError where another command has it
     try:
-        yield
+        with guarded(environment):
+            say("preparing Airflow")
+            prepare(environment)
+            return _run(night, environment, params, moment)
     finally:
         prompt.release()
 

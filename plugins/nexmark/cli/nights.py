@@ -9,19 +9,13 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.cli.acceptance import user
 from nexmark.errors import NexmarkError
-from nexmark.night.params import help_of
+from nexmark.night.params import NightParams, help_of
 from nexmark.terminal import INTERRUPTED, say
 
 if TYPE_CHECKING:
     from nexmark.config import Config
     from nexmark.rollout.state import Rollout
     from nexmark.store import Store
-
-#: Options of the verbs run and build that are params of the night as they are.
-_OF_THE_NIGHT = (
-    *("workload", "queries", "repetitions", "against", "cluster", "mode", "compatibility"),
-    "candidate",
-)
 
 
 def run(
@@ -75,9 +69,10 @@ def build(
 
 
 def _at_the_prompt(config: "Config", options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the params that are given; at the prompt the workload is a small one."""
-    params = {name: options.get(name) for name in _OF_THE_NIGHT}
-    params["candidate_conf"] = option.confs_of(options["candidate_conf"])
+    """Return the params of the night that are given; at the prompt its workload is a small one."""
+    params = {name: options.get(name) for name in NightParams.model_fields}
+    params |= {"candidate_conf": option.confs_of(options["candidate_conf"])}
+    params |= {"engine": None, "build": None}  # of the DAG, not of its run
     found = {name: value for name, value in params.items() if value or value is False}
     return {"workload": "smoke", "cluster": next(iter(config.clusters)), **found}
 

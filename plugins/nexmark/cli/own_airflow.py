@@ -13,8 +13,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import IO, Any, NoReturn
@@ -170,37 +170,31 @@ def _run_here(
         backfills.close_all(api, [engine.dag_id for engine in config.engines.values()])
         with backfills.unpaused(api, dag_id):
             backfill = create_it(api)
-            with (
-                _closed(config, api, backfill, components),
-                tempfile.NamedTemporaryFile("r", dir=logs, prefix="backfill-") as progress,
-            ):
-                components.environment |= {**_ONLY, PROGRESS_VARIABLE: progress.name}
-                components.bring_up()
-                return _follow(api, backfill, components, progress)
-
-
-@contextmanager
-def _closed(
-    config: Config, api: AirflowApi, backfill: backfills.Backfill, components: Components
-) -> Iterator[None]:
-    """Afterwards, end the scheduler, and the processes that an unfinished night has left."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        say("interrupted: ending the backfill")
-        raise
-    finally:
-        with undisturbed():
-            components.close(API_SERVER)
-            unfinished = True
             try:
-                unfinished = not all(run.ended for run in backfills.runs(api, backfill))
-                backfills.close(api, backfill.id, backfill.dag_id)
+                with tempfile.NamedTemporaryFile("r", dir=logs, prefix="backfill-") as progress:
+                    components.environment |= {**_ONLY, PROGRESS_VARIABLE: progress.name}
+                    components.bring_up()
+                    return _follow(api, backfill, components, progress)
+            except KeyboardInterrupt:
+                say("interrupted: ending the backfill")
+                raise
             finally:
-                opened = [open_cluster(x, paths.home()) for x in config.all_clusters]
-                for cluster in opened if unfinished else ():
-                    if cluster.state.exists():
-                        clear_cluster(cluster)
+                with undisturbed():
+                    components.close(API_SERVER)
+                    _end(config, api, backfill)
+
+
+def _end(config: Config, api: AirflowApi, backfill: backfills.Backfill) -> None:
+    """End a backfill without a scheduler, and what an unfinished night of it has left."""
+    unfinished = True
+    try:
+        unfinished = not all(run.ended for run in backfills.runs(api, backfill))
+        backfills.close(api, backfill.id, backfill.dag_id)
+    finally:
+        opened = [open_cluster(x, paths.home()) for x in config.all_clusters]
+        for cluster in opened if unfinished else ():
+            if cluster.state.exists():
+                clear_cluster(cluster)
 
 
 def _follow(

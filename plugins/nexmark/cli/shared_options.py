@@ -3,8 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -107,15 +106,13 @@ def on_stderr(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-@contextmanager
-def opened(url: str | None) -> "Iterator[Store]":
-    """Yield the results database; NexmarkError where there is none."""
+def opened(url: str | None) -> "Store":
+    """Return the results database; NexmarkError where there is none."""
     from nexmark.config import paths
     from nexmark.store import open_store
     from nexmark.store.connecting import BRIEF_S
 
-    with open_store(url or paths.database_url(), create=False, patience_s=BRIEF_S) as store:
-        yield store
+    return open_store(url or paths.database_url(), create=False, patience_s=BRIEF_S)
 
 
 def text(help: str | None = None, metavar: str | None = None) -> Any:

@@ -67,7 +67,7 @@ def signoff_params(config: Config, more_pairs: int) -> dict[str, Param]:
         ),
         "verify_scale": _param("verify_scale", SIGNOFF_SCALE, type="number"),
         "compatibility": _param("compatibility", True, type="boolean"),
-        "timeout_days": _own(
+        "timeout_days": field(
             "Days to decide",
             "After them the run fails: nobody decided.",
             **{"default": SIGNOFF_DAYS, "type": "number", "exclusiveMinimum": 0, "maximum": 365},
@@ -96,14 +96,14 @@ def _of_engine(name: str, known: Iterable[str]) -> Param:
 def experiment_params(config: Config, experiments: Iterable[str]) -> dict[str, Param]:
     """The params of `nexmark_experiment`; the name has no default, it must be given."""
     return {
-        "name": _own("Experiment", "Of include/conf/experiments.yaml.", enum=list(experiments)),
-        "sizes": _own(
+        "name": field("Experiment", "Of include/conf/experiments.yaml.", enum=list(experiments)),
+        "sizes": field(
             "Sizes",
             "Events per micro-batch; empty: the experiment's own.",
             **{"default": None, "type": ["null", "array"]},
             items={"type": "integer", "minimum": 100},
         ),
-        "pairs": _own(
+        "pairs": field(
             "Pairs",
             "Runs of each arm at each size.",
             **{"default": 4, "type": "integer", "minimum": 1, "maximum": 100},
@@ -133,20 +133,22 @@ def accept_params() -> dict[str, Param]:
     until = "a day (2027-01-31, UTC) or a number of days (30d); empty: without end."
     maybe, given = {"default": "", "type": ["null", "string"]}, {"minLength": 1}
     return {
-        "run": _own("Run", "The night's run id, or a unique part of it.", **given, maxLength=500),
-        "reason": _own("Reason", "Why it is accepted; kept on record.", **given, maxLength=2000),
-        "by": _own("By", "Who accepts it; empty: who triggers the run.", default="", maxLength=200),
-        "queries": _own(
+        "run": field("Run", "The night's run id, or a unique part of it.", **given, maxLength=500),
+        "reason": field("Reason", "Why it is accepted; kept on record.", **given, maxLength=2000),
+        "by": field(
+            "By", "Who accepts it; empty: who triggers the run.", default="", maxLength=200
+        ),
+        "queries": field(
             "Queries",
             "A list, or names separated by commas; empty: all of the run.",
             **{"default": None, "type": ["null", "string", "array"], "items": {"type": "string"}},
             **{"maxLength": 2000, "examples": list(KNOWN_QUERIES)},
         ),
-        "expires": _own("Expires", f"Until when it counts: {until}", maxLength=20, **maybe),
-        "link": _own("Link", "Where it was decided, an issue say.", maxLength=2000, **maybe),
+        "expires": field("Expires", f"Until when it counts: {until}", maxLength=20, **maybe),
+        "link": field("Link", "Where it was decided, an issue say.", maxLength=2000, **maybe),
     }
 
 
-def _own(title: str, description: str, **schema: Any) -> Param:
-    """A param of one DAG; a text unless its schema has another type."""
+def field(title: str, description: str, **schema: Any) -> Param:
+    """A field in the form of one DAG; a text unless its schema has another type."""
     return Param(**{"type": "string", "title": title, "description": description, **schema})

@@ -4,12 +4,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG
 from airflow.sdk.definitions.param import ParamsDict
 
 from nexmark.airflow_site.airflow_home import POOL
 from nexmark.config import SIGNOFF_DAG_ID, Config
-from nexmark.dag.dag_params import SIGNOFF_DAYS, signoff_params
+from nexmark.dag.dag_params import SIGNOFF_DAYS, field, signoff_params
 from nexmark.dag.graph import dag_of, task_of, wire_night
 from nexmark.dag.notifying import careful, notifiers, notify
 from nexmark.night.run_directory import run_order
@@ -28,14 +28,10 @@ class SignOffOperator(ApprovalOperator):
 
     def __init__(self, **options: Any) -> None:
         """Ask with a field for the reason."""
-        reason = Param(
-            "",
-            type=["null", "string"],
-            maxLength=2000,
-            title="Reason",
-            description="Why; to approve a red night it has to be given.",
-        )
-        super().__init__(fail_on_reject=True, params={"reason": reason}, **options)
+        told = "Why; to approve a red night it has to be given."
+        schema = {"default": "", "type": ["null", "string"], "maxLength": 2000}
+        params = {"reason": field("Reason", told, **schema)}
+        super().__init__(fail_on_reject=True, params=params, **options)
 
     def execute(self, context: "Context") -> Any:
         """Ask, and wait without a worker."""

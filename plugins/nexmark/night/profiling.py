@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from nexmark.errors import NexmarkError
 from nexmark.model import Arm, Basis, Stage, grouped
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from nexmark.flames.tree import Profile
     from nexmark.measure.cpu_series import CpuSeries
     from nexmark.measure.measurement import SteadyWindow
-    from nexmark.measure.result_file import RunResult
 
 _RECORDINGS = "recordings"
 _TOLD = 3
@@ -67,27 +66,24 @@ def draw_flames(night: Night) -> None:
             say(f"{query}:   no method has changed by more than the chance of sampling")
 
 
-class _Recorded(NamedTuple):
-    """The measurement of a recorded repetition; `window` is its steady state, if it has one."""
-
-    run: Run
-    result: "RunResult"
-    series: "Sequence[CpuSeries]"
-    window: "SteadyWindow | None"
-
-
 def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> "Flames":
     from nexmark.flames.flame_files import write_flames
 
     samples = Samples.read(night, night.query_dir(CONFIRMATION))
-    recorded = {run.arm: _recorded(night, run, samples) for run in runs}
-    steady = all(each.window for each in recorded.values())
-    profiles = {arm: _profile(night, each, steady) for arm, each in recorded.items()}
+    recorded = [(run, *_recorded(night, run, samples)) for run in runs]
+    steady = all(window for *_, window in recorded)
+    profiles = {
+        run.arm: _profile(night, run, events, series, window if steady else None)
+        for run, events, series, window in recorded
+    }
     basis = Basis.STEADY if steady else Basis.APPLICATION
     return write_flames(directory, query, profiles[Arm.BASELINE], profiles[Arm.CANDIDATE], basis)
 
 
-def _recorded(night: Night, run: Run, samples: Samples) -> _Recorded:
+def _recorded(
+    night: Night, run: Run, samples: Samples
+) -> "tuple[int, list[CpuSeries], SteadyWindow | None]":
+    """The events of a recorded repetition, its CPU, and its steady state, if it has one."""
     from nexmark.measure.measurement import MIN_INTERVALS, steady_window
     from nexmark.measure.result_file import parse_result
 
@@ -102,19 +98,20 @@ def _recorded(night: Night, run: Run, samples: Samples) -> _Recorded:
     series = [series for series, _ in samples.series(result.application_id, label)]
     measured(night, result, series)  # NexmarkError if it cannot be
     window = steady_window(result, series, night.workload.warmup_batches, MIN_INTERVALS)
-    return _Recorded(run, result, series, window)
+    return result.input_rows, series, window
 
 
-def _profile(night: Night, recorded: _Recorded, steady: bool) -> "Profile":
+def _profile(
+    night: Night, run: Run, events: int, series: "list[CpuSeries]", window: "SteadyWindow | None"
+) -> "Profile":
     """The stacks of an arm, in the steady state or over the whole life of its executors."""
     from nexmark.flames.tree import Profile
 
-    cpu_s = sum(x.executors[-1] for x in recorded.series)
-    events, window = recorded.result.input_rows, recorded.window if steady else None
+    cpu_s = sum(x.executors[-1] for x in series)
     if window is not None:
-        cpu_s = sum(x.between(x.executors, window.start, window.end) for x in recorded.series)
+        cpu_s = sum(x.between(x.executors, window.start, window.end) for x in series)
         events = window.events
-    return Profile(_stacks(night, recorded.run, window), cpu_s / events * 1e6)
+    return Profile(_stacks(night, run, window), cpu_s / events * 1e6)
 
 
 def _stacks(night: Night, run: Run, window: "SteadyWindow | None") -> Mapping[tuple[str, ...], int]:
