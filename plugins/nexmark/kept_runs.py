@@ -28,9 +28,8 @@ class KeptRuns:
         for line in self.file.read_text().splitlines() if self.file.exists() else ():
             kept = json.loads(line)
             if kept["of"] != self.of:
-                raise NexmarkError(
-                    f"{self.file}: holds runs of {kept['of']}, not of {self.of}; name another file"
-                )
+                held = f"holds runs of {kept['of']}, not of {self.of}"
+                raise NexmarkError(f"{self.file}: {held}; name another file")
             self.found[kept["round"], kept["arm"]] = kept
 
     def keep(self, number: int, arm: str, figures: Mapping[str, Any]) -> None:

@@ -177,7 +177,6 @@ def running_airflow(url: str) -> RunningAirflow:
         raise NexmarkError(f"airflow: {url!r} is not a URL; give it like http://127.0.0.1:8080")
     token = os.environ.get(TOKEN, "")
     if not token:
-        raise NexmarkError(
-            f"airflow: {TOKEN} is not set; get a token by POST {url.rstrip('/')}/auth/token"
-        )
+        remedy = f"get a token by POST {url.rstrip('/')}/auth/token"
+        raise NexmarkError(f"airflow: {TOKEN} is not set; {remedy}")
     return RunningAirflow(url.rstrip("/"), token)

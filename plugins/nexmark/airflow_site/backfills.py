@@ -3,7 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
@@ -121,11 +121,8 @@ def create(
     planned = _moments(api, {**body, "reprocess_behavior": reprocess})
     before = _runs(api, dag_id, days)
     left_out = {
-        moment: DagRun(
-            moment.date(),
-            str(run["dag_run_id"]),
-            str(run["state"]),
-            "already exists" if run["state"] in ENDED else "in flight",
+        moment: replace(
+            _run(moment, run), left_out="already exists" if run["state"] in ENDED else "in flight"
         )
         for moment, run in before.items()
         if moment not in planned and (moment in scheduled or run["run_type"] != "manual")

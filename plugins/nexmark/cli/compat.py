@@ -106,9 +106,8 @@ def _queries(
     known = [each.name for each in query_named(query).formulations]
     for flag, name in (("--formulation", formulation), ("--against", against)):
         if name is not None and name not in known:
-            raise typer.BadParameter(
-                f"{flag}: {query} has no formulation {name!r}; {suggest(name, known)}"
-            )
+            problem = f"{query} has no formulation {name!r}; {suggest(name, known)}"
+            raise typer.BadParameter(f"{flag}: {problem}")
     return [query]
 
 

@@ -35,9 +35,8 @@ BENCHES = {
 #: In clusters.yaml, the hosts that `nexmark cluster up` makes.
 _TEST_CLUSTER = "namespaces"
 
-cluster = typer.Typer(
-    help="Look at the hosts of a cluster; start and remove three hosts to test with."
-)
+_HELP = "Look at the hosts of a cluster; start and remove three hosts to test with."
+cluster = typer.Typer(help=_HELP)
 
 
 def ui(port: Port = 8080) -> int:
@@ -132,6 +131,5 @@ def _of_a_clone(module: str) -> Any:
         package = module.partition(".")[0]
         if error.name != package:
             raise
-        raise NexmarkError(
-            f"{package}/ is not installed: it is only in a clone of the repository; run this there"
-        ) from None
+        problem = "is not installed: it is only in a clone of the repository; run this there"
+        raise NexmarkError(f"{package}/ {problem}") from None

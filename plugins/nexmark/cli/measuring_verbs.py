@@ -235,7 +235,7 @@ def latency(
                     found.append(runs.run(each, how, at, seconds, warm_up, option.confs_of(conf)))
                     p50, _, p99, _ = found[-1].percentiles
                     say(f"{each} {how} at {at:,}/s: p50 {p50:,} ms, p99 {p99:,} ms")
-                    if until_behind and not _sustained(found[-1]):
+                    if until_behind and (found[-1].invalid or not found[-1].keeps_up):
                         break
     finally:
         brokers.down()
@@ -252,16 +252,11 @@ def sustained(found: "list[LatencyFigures]") -> str:
     """For each query and trigger the highest rate that it keeps up with."""
     lines = []
     for (query, trigger), runs in grouped(found, lambda each: (each.query, each.trigger)).items():
-        kept = [each.rate for each in runs if _sustained(each)]
+        kept = [each.rate for each in runs if each.keeps_up and not each.invalid]
         rate = f"{max(kept):,}/s" if kept else f"below {runs[0].rate:,}/s"
         more = ", and maybe more" if all(each.keeps_up for each in runs) else ""
         lines.append(f"{query} {trigger}: sustainable rate {rate}{more}")
     return "\n".join(lines)
-
-
-def _sustained(run: "LatencyFigures") -> bool:
-    """Whether the query had its rate, and kept up with it."""
-    return run.keeps_up and not run.invalid
 
 
 def _rates(text: str) -> tuple[list[int], bool]:

@@ -209,9 +209,8 @@ def _check_query(query: str) -> None:
 
     option.known_query(query)
     if not QUERIES[query].deterministic:
-        raise typer.BadParameter(
-            f"--query: the result of {query} differs from run to run; give another query"
-        )
+        problem = f"the result of {query} differs from run to run; give another query"
+        raise typer.BadParameter(f"--query: {problem}")
 
 
 def _remote(

@@ -52,9 +52,8 @@ def day(option: str, text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(
-            f"{option}: {text!r} is not a date; write it like 2026-11-03"
-        ) from None
+        problem = f"{text!r} is not a date; write it like 2026-11-03"
+        raise typer.BadParameter(f"{option}: {problem}") from None
 
 
 def confs(texts: list[str] | None) -> list[str] | None:

@@ -54,9 +54,8 @@ class Cluster(Model):
         ports = [getattr(self, name) for name in PORTS]
         both = {*ports, *(port + self.baseline_ports for port in ports)}
         if len(both) != 2 * len(ports):
-            raise ValueError(
-                "the four ports, and these plus baseline_ports, must differ; give each its own"
-            )
+            problem = "the four ports, and these plus baseline_ports, must differ"
+            raise ValueError(f"{problem}; give each its own")
         if max(both) > LAST_PORT:
             raise ValueError(f"a port plus baseline_ports is above {LAST_PORT}; lower it")
         return self

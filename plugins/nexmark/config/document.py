@@ -66,14 +66,12 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ConfigError(
-            f"{display(path)}: the file is missing; restore it or set NEXMARK_CONF to its directory"
-        ) from None
+        remedy = "restore it or set NEXMARK_CONF to its directory"
+        raise ConfigError(f"{display(path)}: the file is missing; {remedy}") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise ConfigError(
-            f"{display(path)}:{line}: cannot be read: it is no text in UTF-8; save it as such"
-        ) from None
+        problem = "cannot be read: it is no text in UTF-8; save it as such"
+        raise ConfigError(f"{display(path)}:{line}: {problem}") from None
     except OSError as error:
         raise ConfigError(f"{display(path)}: cannot be read: {error}; make it readable") from None
 

@@ -126,9 +126,8 @@ class Notification(Model):
     @classmethod
     def _no_secret(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
         if name := _secret_in(value):
-            raise ValueError(
-                f"{name} is a secret; put it into an Airflow connection, and name that here"
-            )
+            remedy = "put it into an Airflow connection, and name that here"
+            raise ValueError(f"{name} is a secret; {remedy}")
         return value
 
     def error(self, problem: str) -> ConfigError:

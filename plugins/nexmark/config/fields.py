@@ -152,14 +152,13 @@ def mebibytes(memory: str) -> int:
     return int(memory[:-1]) * (1024 if memory.endswith("g") else 1)
 
 
-_WORDS = r"@(hourly|daily|weekly|monthly)"
 _FIELD = re.compile(r"[0-9A-Za-z*,/#-]+")
 _REMEDY = 'write it like "0 1 * * *", or leave it out for no schedule'
 
 
 def _schedule(value: str) -> str:
     """Refuse what croniter, which Airflow reads schedules with, does not understand."""
-    if re.fullmatch(_WORDS, value):
+    if re.fullmatch(r"@(hourly|daily|weekly|monthly)", value):
         return value
     fields = value.split()
     if len(fields) != 5 or not all(map(_FIELD.fullmatch, fields)):
@@ -171,9 +170,8 @@ def _schedule(value: str) -> str:
     except CroniterBadDateError:
         raise ValueError(f"schedule {value!r} has no date at which it is due; {_REMEDY}") from None
     except CroniterError as error:
-        raise ValueError(
-            f"schedule {value!r} is not a cron expression ({error}); {_REMEDY}"
-        ) from None
+        problem = f"schedule {value!r} is not a cron expression ({error})"
+        raise ValueError(f"{problem}; {_REMEDY}") from None
     return value
 
 

@@ -71,9 +71,8 @@ def _notifier(wanted: Notification) -> "BaseNotifier":
     try:
         return made(**wanted.kwargs)
     except Exception as error:
-        raise wanted.error(
-            f"notifier {wanted.notifier} refuses its kwargs: {_line(error)}; correct them"
-        ) from None
+        problem = f"notifier {wanted.notifier} refuses its kwargs: {_line(error)}; correct them"
+        raise wanted.error(problem) from None
 
 
 def _line(error: BaseException) -> str:

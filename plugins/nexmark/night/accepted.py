@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     from nexmark.verdict.measured_night import QueryVerdict
 
 
-#: No other build is covered up to this size.
-OWN_BUILD_ONLY = 0.0
-
-
 def covered(store: "Store", run: str, verdicts: "Sequence[QueryVerdict]") -> dict[str, int]:
     """The id of the acceptance that covers each red verdict of a night, by query."""
     from nexmark.verdict.acks import acked
@@ -82,7 +78,7 @@ def _ack(store: "Store", row: "AcceptanceRow", tonight: "QueryVerdict") -> "Iter
     elif row.build_id == baseline:
         return
     else:
-        size = OWN_BUILD_ONLY
+        size = 0.0  # no other build is covered
     yield Ack(row.query, row.metric, row.build_id, size, row.expires, str(row.id))
 
 

@@ -51,9 +51,8 @@ class NightKafka(Model):
         try:
             return cls.model_validate_json((night.directory / "kafka.json").read_text())
         except FileNotFoundError:
-            raise KafkaError(
-                f"{night.directory}: no topic was filled; clear the task start_cluster"
-            ) from None
+            problem = f"{night.directory}: no topic was filled; clear the task start_cluster"
+            raise KafkaError(problem) from None
 
 
 def source_arguments(night: Night, size: Size) -> list[str]:

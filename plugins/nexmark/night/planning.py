@@ -167,9 +167,8 @@ def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
     if mode == HISTORY_MODE:
         raise NexmarkError(f"mode: {REMEDY}")
     if against and mode != "paired":
-        raise NexmarkError(
-            f"against: nights in mode {mode} measure no second build; leave out mode, or against"
-        )
+        problem = f"nights in mode {mode} measure no second build; leave out mode, or against"
+        raise NexmarkError(f"against: {problem}")
     on_demand = {"self_test": 0.0} if asked.build else {}
     return gate.model_copy(update={"mode": mode, **on_demand})
 

@@ -16,8 +16,6 @@ from nexmark.terminal import columns, say
 if TYPE_CHECKING:
     from nexmark.experiments.arm_runs import ArmRun, Trial
 
-_STEPS = "steps.json"
-
 
 def steps() -> list[dict[str, Any]]:
     """Return the values to map `measure` over: every arm of every trial, once per pair."""
@@ -32,7 +30,7 @@ def steps() -> list[dict[str, Any]]:
         for pair, arm in trial_order(trial, _params()["pairs"])
     ]
     say(f"{trials[0].experiment.name}: {len(order)} applications")
-    return [{"step": each["submission"]} for each in in_sequence(directory / _STEPS, order)]
+    return [{"step": each["submission"]} for each in in_sequence(directory / "steps.json", order)]
 
 
 def measure(step: dict[str, Any]) -> None:

@@ -23,8 +23,6 @@ from nexmark.tasks.preflight import prepare_night
 if TYPE_CHECKING:
     from nexmark.rollout.state import Rollout
 
-_NAME = "rollout.txt"
-
 
 def rollout_preflight() -> None:
     """Begin a rollout, or resume one; then the preflight of the night of its next stage."""
@@ -64,7 +62,7 @@ def _resumed(rollout: "Rollout", reason: str | None) -> "Rollout":
 
 def _kept() -> Path:
     run = get_current_context()["dag_run"]
-    return paths.run_dir(run.dag_id, run.run_id) / _NAME
+    return paths.run_dir(run.dag_id, run.run_id) / "rollout.txt"
 
 
 def judge_stage() -> list[dict[str, str]]:

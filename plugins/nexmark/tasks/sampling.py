@@ -176,9 +176,8 @@ def kafka_of(night: Night) -> "KafkaCluster | None":
     settings = _settings(connection)
     servers = settings.pop("bootstrap.servers", "")
     if not servers:
-        raise NexmarkError(
-            f"connection {connection}: no bootstrap.servers in its extra; add HOST:PORT,..."
-        )
+        problem = "no bootstrap.servers in its extra; add HOST:PORT,..."
+        raise NexmarkError(f"connection {connection}: {problem}")
     return KafkaCluster(servers, settings)
 
 

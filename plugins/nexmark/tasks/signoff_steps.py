@@ -30,13 +30,11 @@ from nexmark.tasks.preflight import prepare_night
 #: The XCom of the question with the Decision.
 DECISION_KEY = "decision"
 
-Choice = Literal["approved", "rejected", "nobody decided"]
-
 
 class Approval(Model):
     """A decision: by whom, when (UTC, ISO 8601) and why."""
 
-    choice: Choice
+    choice: Literal["approved", "rejected", "nobody decided"]
     who: str = ""
     when: str = ""
     reason: str = ""
@@ -151,9 +149,8 @@ def evidence() -> dict[str, Any]:
         content = night_evidence(store, store.night(night.name))
         bound = any(row.verdict == Value.SOURCE_BOUND for row in content.report.rows)
         objection = decision.objection(content.report.failed or bound)
-        made = SignOffDecision(
-            **decision.model_dump(), signed_off=not objection, objection=objection
-        )
+        said = {"signed_off": not objection, "objection": objection}
+        made = SignOffDecision(**decision.model_dump(), **said)
         content = replace(content, decision=made)
         bundle = write_bundle(night.directory / "signoff", _kept_in(night), content, store)
     say(f"evidence: {bundle.directory}")
