@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nexmark.cli import shared_options as option
+from nexmark.config import load, paths
 from nexmark.errors import NexmarkError
 from nexmark.terminal import columns, say
 from nexmark_jobs.host.processes import OWNER_VARIABLE
@@ -99,7 +100,6 @@ def fill(
 @kafka.command()
 def jars(engine: Annotated[str, option.text("Of engines.yaml.")]) -> None:
     """Print the jars with which an engine reads Kafka, as `spark-submit --jars` takes them."""
-    from nexmark.config import load, paths
     from nexmark.engines import resolve
     from nexmark.kafka.jars import connector
 
@@ -121,7 +121,6 @@ def bench(
     Starts three brokers and ends them; with --bootstrap-servers it measures brokers that run. The
     figures are kept in the results database; the page Kafka has the newest of each Kafka.
     """
-    from nexmark.config import paths
     from nexmark.kafka import broker
     from nexmark.kafka.benchmark import TESTS, Bench
     from nexmark.kafka.tools import Tools

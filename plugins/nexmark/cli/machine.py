@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from nexmark.cli.shared_options import Port, given
+from nexmark.config import SshCluster, load, paths, pick
 from nexmark.errors import NexmarkError, suggest
 
 #: The arguments behind the name of a verb are passed on as they are.
@@ -58,7 +59,6 @@ def check(
 
     from nexmark.airflow_site.airflow_home import airflow_environment, prepare
     from nexmark.cluster import open_cluster
-    from nexmark.config import load, paths, pick
 
     config = load()
     chosen = pick("cluster", name, config.clusters)
@@ -96,8 +96,6 @@ def status() -> None:
 
 
 def _test_hosts(function: str, module: str = "testbed", *arguments: Any) -> Any:
-    from nexmark.config import SshCluster, load, paths
-
     testbed = _of_a_clone(module)
     config = load().clusters.get(_TEST_CLUSTER)
     if not isinstance(config, SshCluster):

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nexmark.cli import shared_options as option
+from nexmark.config import load, load_experiments, paths
 from nexmark.errors import NexmarkError, suggest
+from nexmark.interrupts import temporary_directory
 from nexmark.model import grouped
 from nexmark.terminal import columns, say
 from nexmark_jobs.host.processes import OWNER_VARIABLE
+from nexmark_jobs.knobs import MAX_EVENTS
 
 if TYPE_CHECKING:
     from nexmark.config import Experiment
@@ -53,8 +56,6 @@ def experiment(
     `nexmark experiment new NAME` adds a commented entry to experiments.yaml. 0 if all arms were
     measured and all results are equal and right, 1 if not.
     """
-    from nexmark.config import load_experiments
-
     known = load_experiments()
     if name == "new":
         return _add(new_name, known)
@@ -83,7 +84,6 @@ def _measured(
     from nexmark.experiments.experiment_rows import as_json, recorded
     from nexmark.experiments.experiment_run import applications_of, check_arms, measure_experiment
     from nexmark.experiments.local_applications import LocalApplications
-    from nexmark.interrupts import temporary_directory
 
     results: list[ExperimentResult] = []
     arms: list[ExperimentRow] = []
@@ -113,7 +113,6 @@ def _measured(
 
 def _kept(result: "ExperimentResult") -> "Sequence[ExperimentRow]":
     """Record a result, write its page, and return its arms."""
-    from nexmark.config import paths
     from nexmark.experiments.experiment_rows import keep
 
     run = f"{result.experiment.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
@@ -144,8 +143,6 @@ class _Countdown:
 def _chosen(
     name: str | None, known: "Mapping[str, Experiment]", *, every: bool, sizes: str | None
 ) -> "list[Experiment]":
-    from nexmark_jobs.knobs import MAX_EVENTS
-
     if every == (name is not None):
         raise typer.BadParameter("give the name of one experiment, or --all; --list names them")
     if name is not None and name not in known:
@@ -160,7 +157,6 @@ def _chosen(
 
 def _builds(one: "Experiment", engine: str | None) -> "dict[str, Build]":
     """The build of each arm: its own, or the engine's."""
-    from nexmark.config import load, paths
     from nexmark.engines import java_problem, resolve
 
     usual = load().engine(engine).build
@@ -174,7 +170,6 @@ def _builds(one: "Experiment", engine: str | None) -> "dict[str, Build]":
 
 def _add(name: str | None, known: "Mapping[str, Experiment]") -> int:
     """Add a template to the file, and load it."""
-    from nexmark.config import load_experiments, paths
     from nexmark.experiments.template import entry_of
 
     if name is None:

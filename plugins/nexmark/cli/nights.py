@@ -8,8 +8,9 @@ import typer
 
 from nexmark.cli import shared_options as option
 from nexmark.cli.acceptance import user
+from nexmark.config import BUILD_DAG_ID, load, paths
 from nexmark.errors import NexmarkError
-from nexmark.night.params import NightParams, help_of
+from nexmark.night.params import NightParams, RolloutParams, help_of
 from nexmark.terminal import INTERRUPTED, say
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ def run(
 ) -> int:
     """Run the night of an engine; 0 if it is green, 1 if it is red or cannot be run."""
     from nexmark.cli.night_runner import run_night
-    from nexmark.config import load
 
     moment = option.day("--date", date) if date else None
     config = load()
@@ -58,7 +58,6 @@ def build(
 ) -> int:
     """Test any Spark build; 0 if it is as good, 1 if it is not or cannot be run."""
     from nexmark.cli.night_runner import run_night
-    from nexmark.config import BUILD_DAG_ID, load
 
     if not build.strip():
         raise typer.BadParameter(f"--build: none is given; give it {option.BUILD}")
@@ -123,7 +122,6 @@ def bisect(
     from nexmark.bisect.measured_builds import MeasuredBuilds
     from nexmark.bisect.search import Search, answer, read_builds, table
     from nexmark.cli.night_runner import run_night
-    from nexmark.config import BUILD_DAG_ID, load
 
     ends = read_builds(good, bad, builds)
     config = load()
@@ -180,8 +178,6 @@ def rollout(
     1 if a stage is red (then it stops, and says whether the way back is right) or cannot be run;
     2 for bad arguments.
     """
-    from nexmark.config import load
-    from nexmark.night.params import RolloutParams
     from nexmark.rollout.rolling import resumed, table, write_page
     from nexmark.rollout.state import rollout_of
 
@@ -214,7 +210,6 @@ def _roll(found: "Rollout") -> "Rollout":
 def _measure(found: "Rollout", queries: Sequence[str]) -> str:
     """Run a night of some queries; returns the name of its run."""
     from nexmark.cli.night_runner import run_night
-    from nexmark.config import BUILD_DAG_ID, load
 
     with _opened() as store:
         before = {row.id for row in store.nights()}
@@ -232,7 +227,6 @@ def _measure(found: "Rollout", queries: Sequence[str]) -> str:
 
 
 def _opened() -> "Store":
-    from nexmark.config import paths
     from nexmark.store import open_store
 
     return open_store(paths.database_url())

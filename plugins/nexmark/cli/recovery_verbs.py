@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from nexmark.cli import shared_options as option
+from nexmark.config import paths
 from nexmark.terminal import columns
 from nexmark_jobs.host.processes import OWNER_VARIABLE, owner_mark
 from nexmark_jobs.host.processes import main as processes
@@ -254,8 +255,6 @@ def _sizes(text: str) -> list[int]:
 @contextmanager
 def marked_processes(what: str) -> Iterator[Mapping[str, str]]:
     """The variable that marks the processes of a command; they end with the context."""
-    from nexmark.config import paths
-
     mark = owner_mark(paths.home(), what)
     try:
         yield {OWNER_VARIABLE: mark}

@@ -15,6 +15,7 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.cli.acceptance import TIME, Limit, Run, place, queries
 from nexmark.errors import NexmarkError
+from nexmark.model import CPU
 from nexmark.terminal import columns
 
 if TYPE_CHECKING:
@@ -60,8 +61,6 @@ def history(
 
     Without engine, workload or cluster, it takes the newest night's.
     """
-    from nexmark.model import CPU
-
     with option.opened(db) as store:
         wanted = {"engine": engine, "workload": workload, "cluster": cluster}
         found = store.history(query, metric or CPU, wanted)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nexmark.config import load, paths
+from nexmark.errors import suggest
 from nexmark.night.params import BUILD as WRITTEN
 from nexmark.night.params import help_of
 from nexmark_jobs.host.leases import write_whole
@@ -84,7 +86,6 @@ def write(out: Path | None, told: Any) -> None:
 
 def known_query(query: str) -> None:
     """Refuse a query that does not exist."""
-    from nexmark.errors import suggest
     from nexmark_jobs.queries import QUERIES
 
     if query not in QUERIES:
@@ -93,7 +94,6 @@ def known_query(query: str) -> None:
 
 def build_of(engine: str | None, say: Callable[[str], None]) -> "tuple[str, Build]":
     """Return the name and the build of an engine, by default of the newest."""
-    from nexmark.config import load, paths
     from nexmark.engines import resolve
 
     chosen = load().engine(engine)
@@ -107,7 +107,6 @@ def on_stderr(text: str) -> None:
 
 def opened(url: str | None) -> "Store":
     """Return the results database; NexmarkError where there is none."""
-    from nexmark.config import paths
     from nexmark.store import open_store
     from nexmark.store.connecting import BRIEF_S
 

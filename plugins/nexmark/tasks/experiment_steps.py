@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowFailException
 
-from nexmark.config import load_experiments, paths
+from nexmark.config import load, load_experiments, paths
+from nexmark.engines import resolve
 from nexmark.errors import NexmarkError
 from nexmark.night.run_directory import claim, in_sequence, read_failure, write_failure
 from nexmark.tasks import failing
@@ -82,8 +83,6 @@ def _runs(trial: "Trial", pairs: int) -> "tuple[list[ArmRun], dict[str, str]]":
 
 
 def _trials() -> "list[Trial]":
-    from nexmark.config import load
-    from nexmark.engines import resolve
     from nexmark.experiments.experiment_run import trials_of
     from nexmark.experiments.local_applications import LocalApplications
 
