@@ -25,19 +25,18 @@ from nexmark.config import paths
 from nexmark.engines import parse_source
 from nexmark.model import P50, WITHOUT_SIZE, Arm, median_of
 from nexmark.night.plan import Night
+from nexmark.verdict.acks import Ack, acked
+from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.order import self_test_queries
 from nexmark_jobs.real_time import later_confs
 
 if TYPE_CHECKING:
     from nexmark.store import Store
     from nexmark.store.table_rows import AcceptanceRow, RepetitionRow
-    from nexmark.verdict.acks import Ack
-    from nexmark.verdict.measured_night import QueryVerdict
 
 
-def covered(store: "Store", run: str, verdicts: "Sequence[QueryVerdict]") -> dict[str, int]:
+def covered(store: "Store", run: str, verdicts: Sequence[QueryVerdict]) -> dict[str, int]:
     """The id of the acceptance that covers each red verdict of a night, by query."""
-    from nexmark.verdict.acks import acked
-
     night = store.night(run)
     if night.candidate_conf:
         return {}
@@ -47,7 +46,7 @@ def covered(store: "Store", run: str, verdicts: "Sequence[QueryVerdict]") -> dic
     return {query: int(ack.id) for (query, _), ack in known.items()}
 
 
-def _acks(store: "Store", run: str, red: "Iterable[QueryVerdict]") -> "Iterator[Ack]":
+def _acks(store: "Store", run: str, red: Iterable[QueryVerdict]) -> Iterator[Ack]:
     """Return the acceptances of the red queries that apply to this night."""
     night, now = store.night(run), datetime.now(UTC)
     rows = store.acceptances(night.engine, night.workload, night.cluster)
@@ -58,10 +57,8 @@ def _acks(store: "Store", run: str, red: "Iterable[QueryVerdict]") -> "Iterator[
                 yield from _ack(store, row, verdict)
 
 
-def _ack(store: "Store", row: "AcceptanceRow", tonight: "QueryVerdict") -> "Iterator[Ack]":
+def _ack(store: "Store", row: "AcceptanceRow", tonight: QueryVerdict) -> Iterator[Ack]:
     """Return the ack that `row` is for tonight's verdict; none if it excuses nothing."""
-    from nexmark.verdict.acks import Ack
-
     verdicts = (x for x in store.verdicts(row.night_id) if x.query == row.query and x.decides)
     accepted = next(verdicts, None)
     if accepted is None or row.build_id is None:
@@ -115,8 +112,6 @@ def with_baselines(night: Night) -> Night:
 
 def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, str]:
     """Another query tests the gate each night; none does where that is switched off."""
-    from nexmark.verdict.order import self_test_queries
-
     if not queries or not night.gate.self_test:
         return {}
     control, slowed = self_test_queries(queries, before)

@@ -5,21 +5,21 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nexmark.errors import NexmarkError
+from nexmark.flames.flame_files import Flames, flames_directory, write_flames, write_problem
+from nexmark.flames.jfr import read_samples
+from nexmark.flames.tree import Profile, collapse
+from nexmark.measure.cpu_series import CpuSeries
+from nexmark.measure.measurement import MIN_INTERVALS, SteadyWindow, steady_window
+from nexmark.measure.result_file import parse_result
 from nexmark.model import Arm, Basis, Stage, grouped
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.repetitions import measured, result_of
 from nexmark.night.run_directory import CONFIRMATION, Run, read_failure, runs_of
 from nexmark.night.sampled import Samples, clock_offset_s
-
-if TYPE_CHECKING:
-    from nexmark.flames.flame_files import Flames
-    from nexmark.flames.tree import Profile
-    from nexmark.measure.cpu_series import CpuSeries
-    from nexmark.measure.measurement import SteadyWindow
 
 _RECORDINGS = "recordings"
 _TOLD = 3
@@ -47,8 +47,6 @@ def fetch(night: Night, submission: Mapping[str, Any]) -> None:
 
 def draw_flames(night: Night) -> None:
     """Make the flame graphs of every query that was recorded; tell which have changed most."""
-    from nexmark.flames.flame_files import flames_directory, write_problem
-
     runs = [run for run in runs_of(night, CONFIRMATION) if run.stage == Stage.PROFILED]
     directory = flames_directory(night.directory)
     for query, own in grouped(runs, lambda run: run.query).items():
@@ -66,9 +64,7 @@ def draw_flames(night: Night) -> None:
             say(f"{query}:   no method has changed by more than the chance of sampling")
 
 
-def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> "Flames":
-    from nexmark.flames.flame_files import write_flames
-
+def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> Flames:
     samples = Samples.read(night, night.query_dir(CONFIRMATION))
     recorded = [(run, *_recorded(night, run, samples)) for run in runs]
     steady = all(window for *_, window in recorded)
@@ -82,11 +78,8 @@ def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> "Fl
 
 def _recorded(
     night: Night, run: Run, samples: Samples
-) -> "tuple[int, list[CpuSeries], SteadyWindow | None]":
+) -> tuple[int, list[CpuSeries], SteadyWindow | None]:
     """The events of a recorded repetition, its CPU, and its steady state, if it has one."""
-    from nexmark.measure.measurement import MIN_INTERVALS, steady_window
-    from nexmark.measure.result_file import parse_result
-
     content = result_of(night, run)
     if content is None:
         why = read_failure(night.query_dir(run.query) / run.name)
@@ -102,11 +95,9 @@ def _recorded(
 
 
 def _profile(
-    night: Night, run: Run, events: int, series: "list[CpuSeries]", window: "SteadyWindow | None"
-) -> "Profile":
+    night: Night, run: Run, events: int, series: list[CpuSeries], window: SteadyWindow | None
+) -> Profile:
     """The stacks of an arm, in the steady state or over the whole life of its executors."""
-    from nexmark.flames.tree import Profile
-
     cpu_s = sum(x.executors[-1] for x in series)
     if window is not None:
         cpu_s = sum(x.between(x.executors, window.start, window.end) for x in series)
@@ -114,11 +105,8 @@ def _profile(
     return Profile(_stacks(night, run, window), cpu_s / events * 1e6)
 
 
-def _stacks(night: Night, run: Run, window: "SteadyWindow | None") -> Mapping[tuple[str, ...], int]:
+def _stacks(night: Night, run: Run, window: SteadyWindow | None) -> Mapping[tuple[str, ...], int]:
     """The stacks of all executors of a repetition; the hosts' clocks may differ from ours."""
-    from nexmark.flames.jfr import read_samples
-    from nexmark.flames.tree import collapse
-
     directory = night.query_dir(run.query) / run.name
     recordings = sorted(directory.glob(f"{_RECORDINGS}/*/*.jfr"))
     if len(recordings) != night.cluster.executors:

@@ -23,6 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nexmark.errors import NexmarkError
+from nexmark.measure.cpu_series import CpuSeries
+from nexmark.measure.measurement import MIN_INTERVALS, Measurement, measure_series
+from nexmark.measure.operator_times import repetition_parts
+from nexmark.measure.result_file import RunResult, parse_result
 from nexmark.model import JUDGED, P50, P99, Arm, grouped
 from nexmark.night import paced_night, recovery_night
 from nexmark.night.kafka_input import source_figures
@@ -32,9 +36,6 @@ from nexmark.night.sampled import Samples, trouble
 from nexmark.night.verification import Verification
 
 if TYPE_CHECKING:
-    from nexmark.measure.cpu_series import CpuSeries
-    from nexmark.measure.measurement import Measurement
-    from nexmark.measure.result_file import RunResult
     from nexmark.store import RepetitionRecord, Store
 
 
@@ -206,7 +207,6 @@ def _measured(
     samples: Samples,
     wrong: str | None,
 ) -> RepetitionRecord:
-    from nexmark.measure.result_file import parse_result
     from nexmark.store import RepetitionRecord
 
     directory = night.query_dir(run.query) / run.name
@@ -250,8 +250,6 @@ def _measured(
 
 def measured(night: Night, result: RunResult, series: Sequence[CpuSeries]) -> Measurement:
     """The figures of a repetition; NexmarkError where it cannot be measured."""
-    from nexmark.measure.measurement import MIN_INTERVALS, measure_series
-
     return measure_series(
         result,
         series,
@@ -266,8 +264,6 @@ def event_log_parts(
     events: Path, result: Mapping[str, Any], measurement: Measurement
 ) -> dict[str, Any]:
     """Return the parts in the event log; an unreadable log does no harm to a repetition."""
-    from nexmark.measure.operator_times import repetition_parts
-
     try:
         return {"parts": repetition_parts(events, result, measurement)}
     except NexmarkError as error:

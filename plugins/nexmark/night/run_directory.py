@@ -22,6 +22,7 @@ from nexmark.config.fields import Model
 from nexmark.home import write_text
 from nexmark.model import Arm, Stage
 from nexmark.night.plan import Night
+from nexmark.verdict.order import arm_order, fresh_pairs, query_order
 
 #: In the directory of an application that failed: why.
 FAILURE = "failure.txt"
@@ -137,8 +138,6 @@ _PLAN = TypeAdapter(list[Run])
 
 def run_order(gate: Gate) -> list[str]:
     """All queries in the order they run."""
-    from nexmark.verdict.order import query_order
-
     names = list(KNOWN_QUERIES)
     return names if gate.order_seed is None else query_order(names, gate.order_seed)
 
@@ -161,8 +160,6 @@ def first_runs(night: Night, query: str) -> list[Run]:
 
 def fresh_runs(night: Night, query: str, arms: Sequence[str]) -> list[Run]:
     """The repetitions by which a suspicion about `query` is confirmed, in the order they run."""
-    from nexmark.verdict.order import fresh_pairs
-
     count = fresh_pairs(night.workload.repetitions, night.gate)
     return _runs(night, query, arms, count, Stage.FRESH)
 
@@ -198,8 +195,6 @@ def _plan_path(night: Night) -> Path:
 
 def _runs(night: Night, query: str, arms: Sequence[str], count: int, stage: int) -> list[Run]:
     """The arms take turns; which one is first each time, the seed of the night says."""
-    from nexmark.verdict.order import arm_order
-
     return [
         Run(query=query, number=number, arm=arm, stage=stage)
         for number, arm in arm_order(count, arms, f"{night.seed} {query} {stage}")

@@ -13,17 +13,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nexmark.errors import NexmarkError
+from nexmark.measure.cpu import application_cpu
+from nexmark.measure.cpu_series import CpuSeries
+from nexmark.measure.event_log import EventLogError
+from nexmark.measure.result_file import RunResult, parse_result
+from nexmark.measure.samples import HostSamples, read_samples
+from nexmark.measure.shares import (
+    HostExecutors,
+    host_executors,
+    read_executor_work,
+    stalled,
+    uneven,
+)
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
-
-if TYPE_CHECKING:
-    from nexmark.measure.cpu_series import CpuSeries
-    from nexmark.measure.result_file import RunResult
-    from nexmark.measure.samples import HostSamples
-    from nexmark.measure.shares import HostExecutors
 
 
 def samples_path(directory: Path) -> Path:
@@ -35,16 +41,14 @@ def samples_path(directory: Path) -> Path:
 class Samples:
     """The samples of this machine and of each host, by path, or why there are none."""
 
-    here: "HostSamples | None"
-    hosts: "Mapping[Path, HostSamples]"
+    here: HostSamples | None
+    hosts: Mapping[Path, HostSamples]
     problem: str | None
     path: Path
 
     @classmethod
     def read(cls, night: Night, directory: Path) -> "Samples":
         """The samples in `directory`, which belongs to a query or to the confirmation."""
-        from nexmark.measure.samples import read_samples
-
         path = samples_path(directory)
         try:
             hosts = {
@@ -56,10 +60,8 @@ class Samples:
         except NexmarkError as error:
             return cls(None, {}, str(error), path)
 
-    def series(self, application: str, label: str) -> "list[tuple[CpuSeries, Path]]":
+    def series(self, application: str, label: str) -> list[tuple[CpuSeries, Path]]:
         """The CPU of an application; where hosts are sampled, this machine has the driver only."""
-        from nexmark.measure.cpu import application_cpu
-
         assert self.here is not None
         here = application_cpu(self.here, application, label)
         if not self.hosts:
@@ -69,13 +71,11 @@ class Samples:
         ]
         return [(here.without_executors(), self.path), *hosts]
 
-    def executors(self, application: str) -> "list[HostExecutors]":
+    def executors(self, application: str) -> list[HostExecutors]:
         """The executors of an application by host, each with the name that `clusters.yaml` has.
 
         Where hosts are sampled, this machine has none.
         """
-        from nexmark.measure.shares import host_executors
-
         assert self.here is not None
         here = host_executors(self.here, application)
         if not self.hosts:
@@ -105,11 +105,8 @@ def clock_offset_s(directory: Path, host: str) -> float:
 _PAUSE_S = 15.0
 
 
-def trouble(night: Night, directory: Path, result: "RunResult", samples: Samples) -> str | None:
+def trouble(night: Night, directory: Path, result: RunResult, samples: Samples) -> str | None:
     """Return the problem of the executors or hosts of the run in `directory`, None without one."""
-    from nexmark.measure.event_log import EventLogError
-    from nexmark.measure.shares import read_executor_work, stalled, uneven
-
     hosts = samples.executors(result.application_id)
     names, period = _names(night), (result.start, result.end)
     try:
@@ -156,9 +153,6 @@ def _trouble_now(night: Night, directory: Path, group: str) -> str | None:
 
     How far the clocks are apart is not known before they end, and is taken for nothing.
     """
-    from nexmark.measure.result_file import parse_result
-    from nexmark.measure.samples import read_samples
-
     path, here = directory / "result.json", samples_path(night.query_dir(group))
     result = parse_result(json.loads(path.read_text()), str(path))
     with tempfile.TemporaryDirectory() as copies:
