@@ -149,8 +149,8 @@ def evidence() -> dict[str, Any]:
         content = night_evidence(store, store.night(night.name))
         bound = any(row.verdict == Value.SOURCE_BOUND for row in content.report.rows)
         objection = decision.objection(content.report.failed or bound)
-        said = {"signed_off": not objection, "objection": objection}
-        made = SignOffDecision(**decision.model_dump(), **said)
+        said = decision.model_dump()
+        made = SignOffDecision(**said, signed_off=not objection, objection=objection)
         content = replace(content, decision=made)
         bundle = write_bundle(night.directory / "signoff", _kept_in(night), content, store)
     say(f"evidence: {bundle.directory}")
