@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from nexmark.cluster import ClusterError, Lease, identify
 from nexmark.config import BuildSource, paths
-from nexmark.engines import BuildError, java_problem, resolve
+from nexmark.engines import Build, BuildError, java_problem, resolve
 from nexmark.errors import NexmarkError
 from nexmark.guard import command_of_environment
 from nexmark.model import Arm
@@ -57,10 +57,7 @@ def deploy() -> None:
     jobs, jobs_home = deploy_jobs(paths.home() / "jobs")
 
     def deployed(source: BuildSource) -> Deployment:
-        with failing(BuildError):
-            build = resolve(source, paths.builds_dir(), full_check=True, say=say)
-        if problem := java_problem(build.version):
-            raise AirflowFailException(problem)
+        build = _build(source)
         return Deployment(
             build=build.id,
             spark_version=build.version,
@@ -90,6 +87,14 @@ def deploy() -> None:
     for each in known.values():
         same = ", the same as the candidate" * (each.build == candidate.build)
         say(f"deployed the baseline, Spark {each.spark_version}, build {each.build}{same}")
+
+
+def _build(source: BuildSource) -> Build:
+    with failing(BuildError):
+        build = resolve(source, paths.builds_dir(), full_check=True, say=say)
+    if problem := java_problem(build.version):
+        raise AirflowFailException(problem)
+    return build
 
 
 def record_night(night: Night, deployments: Deployments) -> None:
