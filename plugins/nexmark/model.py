@@ -72,8 +72,7 @@ class Basis(StrEnum):
 
 def one_basis(steady: Iterable[float | None]) -> Basis:
     """Return the basis that all repetitions have: the steady state if each has a figure of it."""
-    known = all(figure is not None for figure in steady)
-    return Basis.STEADY if known else Basis.APPLICATION
+    return Basis.STEADY if all(figure is not None for figure in steady) else Basis.APPLICATION
 
 
 class Mode(StrEnum):

@@ -119,17 +119,15 @@ def create(
     body |= {"from_date": f"{days[0]}{_BEGIN}", "to_date": f"{days[1]}{_END}"}
     scheduled = _moments(api, {**body, "reprocess_behavior": "completed"})
     planned = _moments(api, {**body, "reprocess_behavior": reprocess})
-    before = _runs(api, dag_id, days)
     left_out = {
         moment: replace(
             _run(moment, run), left_out="already exists" if run["state"] in ENDED else "in flight"
         )
-        for moment, run in before.items()
+        for moment, run in _runs(api, dag_id, days).items()
         if moment not in planned and (moment in scheduled or run["run_type"] != "manual")
     }
     made = api.ask("backfills", {**body, "reprocess_behavior": reprocess})
-    moments = tuple(sorted(planned | left_out.keys()))
-    return Backfill(int(made["id"]), dag_id, moments, left_out)
+    return Backfill(int(made["id"]), dag_id, tuple(sorted(planned | left_out.keys())), left_out)
 
 
 def runs(api: AirflowApi, backfill: Backfill) -> list[DagRun]:

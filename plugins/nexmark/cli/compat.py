@@ -62,8 +62,7 @@ def compat(
         cases = cases_of(names, builds, formulation, against)
         old = Side(builds[0], option.confs_of(from_conf))
         sides = old, Side(builds[1], option.confs_of(to_conf))
-        own = formulations.resolve() if formulations else None
-        chosen = Input(events, tps, seed, own)
+        chosen = Input(events, tps, seed, formulations.resolve() if formulations else None)
         generator_config(seed, tps, (), events)  # UsageError if it cannot make such events
     except (BuildError, UsageError) as error:
         option.on_stderr(f"nexmark compat: {error}")

@@ -33,8 +33,8 @@ def up(brokers: Annotated[int, option.number(1, 3, "1|3")] = 1, port: _PortOptio
 
     if brokers not in broker.COUNTS:
         raise typer.BadParameter(f"--brokers: {brokers} is not 1 or 3")
-    machine = broker.of_this_machine()
-    servers = machine.up(brokers, broker.PORT if port is None else port, say)
+    chosen = broker.PORT if port is None else port
+    servers = broker.of_this_machine().up(brokers, chosen, say)
     print(f"Kafka is ready at {servers}; end it with: nexmark kafka down")
 
 
@@ -134,8 +134,7 @@ def bench(
     own = None if bootstrap_servers else broker.of_this_machine("bench")
     try:
         servers = own.up(3, broker.BENCH_PORT, say) if own else str(bootstrap_servers)
-        mark = {OWNER_VARIABLE: own.mark} if own else {}
-        tools = Tools(servers, mark, say)
+        tools = Tools(servers, {OWNER_VARIABLE: own.mark} if own else {}, say)
         brokers_cpu_s = own.cpu_s if own else lambda: None
         one = Bench(KafkaCluster(servers), tools, brokers_cpu_s, records, runs, say)
         measured = one.run(wanted)

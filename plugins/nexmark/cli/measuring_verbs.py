@@ -238,8 +238,7 @@ def latency(
     print(columns((*_HEADS, "remark"), [_row(each) for each in found]))
     if until_behind:
         print(f"\n{sustained(found)}")
-    told = {"spark_version": build.version, "runs": [asdict(each) for each in found]}
-    option.write(out, told)
+    option.write(out, {"spark_version": build.version, "runs": [asdict(each) for each in found]})
     return int(any(each.invalid for each in found))
 
 
@@ -281,10 +280,9 @@ def _check_real_time(queries: list[str], triggers: list[str], version: str) -> N
 def _row(each: "LatencyFigures") -> list[str]:
     behind = "" if each.keeps_up else "falls behind"
     remark = f"INVALID: {each.invalid}" if each.invalid else behind
-    numbers = [*each.percentiles, each.longest, each.events]
     return [
         *(each.query, each.trigger, f"{each.rate:,}"),
-        *(f"{number:,}" for number in numbers),
+        *(f"{number:,}" for number in (*each.percentiles, each.longest, each.events)),
         *(f"{each.lag_p99:.1f}", remark),
     ]
 

@@ -54,8 +54,7 @@ def run_night(
     problems = list(find_problems(night))
     cluster, lease = night.spark_cluster.config.name, night.spark_cluster.holder()
     if lease and lease.holder and lease.holder.alive:
-        remedy = "wait until it has ended, or end it"
-        problems.append(f"cluster {cluster}: in use by {lease}; {remedy}")
+        problems.append(f"cluster {cluster}: in use by {lease}; wait until it has ended, or end it")
     if owned(ui_mark()):  # its scheduler would run the tasks of this night a second time
         remedy = "trigger the DAG there, or end it and run this again"
         problems.append(f"`nexmark ui` is running; {remedy}")
@@ -88,8 +87,7 @@ def _moment(day: date | None) -> datetime:
 def _run(
     night: Night, environment: dict[str, str], conf: Mapping[str, Any], moment: datetime
 ) -> int:
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    log = paths.home() / "logs" / f"run-{stamp}.log"
+    log = paths.home() / "logs" / f"run-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     arguments = ["dags", "test", night.dag_id, moment.isoformat(), "-c", json.dumps(conf)]
     terminal = Terminal(sys.stdout)

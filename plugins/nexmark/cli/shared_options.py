@@ -31,8 +31,7 @@ def given(text: str | None) -> str | None:
     if not text.strip():
         raise typer.BadParameter("is empty; give a value, or leave it out for the default")
     if not text.isprintable():
-        shown = repr(text[:_SHOWN])
-        raise typer.BadParameter(f"{shown} has a control character; write one line")
+        raise typer.BadParameter(f"{text[:_SHOWN]!r} has a control character; write one line")
     return text
 
 

@@ -70,8 +70,7 @@ class Cluster(Model):
         ports = {name: getattr(self, name) + self.baseline_ports for name in PORTS}
         name = f"{self.name}-{Arm.BASELINE}"
         connection = f"{self.spark_connection}_{Arm.BASELINE}"
-        update = {**ports, "name": name, "spark_connection": connection}
-        return self.model_copy(update=update)
+        return self.model_copy(update={**ports, "name": name, "spark_connection": connection})
 
     @property
     def master_address(self) -> str:

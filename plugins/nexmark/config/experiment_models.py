@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from nexmark.config import paths
 from nexmark.config.document import Document, Key, read
@@ -115,20 +115,19 @@ def _import_path(text: str) -> str:
     return text
 
 
+def _no_secret(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    if name := _secret_in(arguments):
+        remedy = "put it into an Airflow connection, and name that here"
+        raise ValueError(f"{name} is a secret; {remedy}")
+    return arguments
+
+
 class Notification(Model):
     """One notifier: the import path of its class, and the arguments to create it with."""
 
     notifier: Annotated[str, AfterValidator(_import_path)]
-    kwargs: Mapping[str, Any] = Field(default_factory=dict)
+    kwargs: Annotated[Mapping[str, Any], AfterValidator(_no_secret)] = {}
     where: str = ""
-
-    @field_validator("kwargs")
-    @classmethod
-    def _no_secret(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        if name := _secret_in(value):
-            remedy = "put it into an Airflow connection, and name that here"
-            raise ValueError(f"{name} is a secret; {remedy}")
-        return value
 
     def error(self, problem: str) -> ConfigError:
         """The error to raise for this entry."""

@@ -102,8 +102,8 @@ def load_experiments(directory: Path | None = None) -> dict[str, Experiment]:
     found = {}
     for name, value in _section(document, "experiments"):
         key = ("experiments", name)
-        entry = {**value, "where": document.where(key)}
-        found[name] = document.validated(key, Experiment, entry)
+        where = document.where(key)
+        found[name] = document.validated(key, Experiment, {**value, "where": where})
     return found
 
 
@@ -144,8 +144,7 @@ def _clusters(document: Document) -> Iterator[tuple[str, AnyCluster]]:
 def _section(document: Document, section: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for other in document.data:
         if other != section:
-            problem = f"unknown key {other!r}; {suggest(other, [section])}"
-            raise document.error((other,), problem)
+            raise document.error((other,), f"unknown key {other!r}; {suggest(other, [section])}")
     entries = document.data.get(section)
     if not isinstance(entries, dict) or not entries:
         raise document.error((section,), f"at least one entry is needed; add one under {section}:")
@@ -228,8 +227,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         if not began and (not line or line[0] in "#!"):
             continue
         began = began or number
-        backslashes = len(line) - len(line.rstrip("\\"))
-        if backslashes % 2:
+        if (len(line) - len(line.rstrip("\\"))) % 2:
             entry += line[:-1]
             continue
         yield began, entry + line

@@ -123,8 +123,7 @@ def sent_to(night: Night, kafka: "KafkaCluster", query: str, directory: Path) ->
         told = str(error) if isinstance(error, NexmarkError) else f"{type(error).__name__}: {error}"
         raise NexmarkError(f"{query} {directory.name}: {told}")
     job = json.loads((directory / "job.json").read_text())
-    figures = json.loads((directory / FIGURES).read_text())
-    result = job | _of_pace(night, figures)
+    result = job | _of_pace(night, json.loads((directory / FIGURES).read_text()))
     (directory / "result.json").write_text(json.dumps(result, indent=1) + "\n")
 
 

@@ -144,8 +144,7 @@ def run_order(gate: Gate) -> list[str]:
 
 def position(night: Night, query: str) -> str:
     """`[ 3/24] q2`, for messages."""
-    order = [name for name in run_order(night.gate) if name in night.queries]
-    place = order.index(query) + 1
+    place = [name for name in run_order(night.gate) if name in night.queries].index(query) + 1
     width = len(str(len(night.queries)))
     return f"[{place:>{width}}/{len(night.queries)}] {query:<4}"
 

@@ -69,9 +69,8 @@ def plan(query: str) -> list[dict[str, Any]]:
         run_directory.write_failure(night.query_dir(query), str(error))
         raise
     deployments = Deployments.read(night)
-    instance = get_current_context()["ti"]
-    verify = verify_submission(night, deployments.candidate, query)
-    instance.xcom_push(key=VERIFY_KEY, value=verify)
+    alone = verify_submission(night, deployments.candidate, query)
+    get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=alone)
     runs = run_directory.first_runs(night, query)
     submissions = [repetition_submission(night, deployments, run) for run in runs]
     return run_directory.in_sequence(night.query_dir(query) / "sequence.json", submissions)
@@ -183,10 +182,9 @@ def record_confirmation() -> None:
     night = current_night()
     # Apart: what was recorded has no say in which results are right.
     runs = run_directory.runs_of(night, CONFIRMATION)
-    apart = grouped(runs, lambda run: (run.query, run.stage == Stage.PROFILED))
     with results() as store:
         store.record_canary(night.name, canary_records(night, CONFIRMATION))
-        for own in apart.values():
+        for own in grouped(runs, lambda run: (run.query, run.stage == Stage.PROFILED)).values():
             for made in repetition_records(night, own, store):
                 store.record_repetition(made)
                 say(f"{run_directory.position(night, made.query)} {summary(made, night)}")
