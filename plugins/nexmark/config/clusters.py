@@ -83,14 +83,9 @@ class Cluster(Model):
         return LOOPBACK
 
     @property
-    def workers(self) -> int:
-        """How many workers the cluster has."""
-        return 1
-
-    @property
-    def worker_cores(self) -> int:
-        """The cores of all workers together: what the executors ask for."""
-        return self.executors * self.executor_cores
+    def workers(self) -> tuple[int, ...]:
+        """The cores of each worker."""
+        return (self.executors * self.executor_cores,)
 
     @property
     def master_url(self) -> str:
@@ -195,14 +190,9 @@ class SshCluster(Cluster):
         return self.driver_at
 
     @property
-    def workers(self) -> int:
-        """One on each host but the master's."""
-        return len(self.hosts) - 1
-
-    @property
-    def worker_cores(self) -> int:
-        """The cores of all workers together."""
-        return sum(host.cores or 0 for host in self.hosts.values())
+    def workers(self) -> tuple[int, ...]:
+        """The cores of each worker: one on each host but the master's."""
+        return tuple(host.cores for host in self.hosts.values() if host.cores)
 
     @property
     def local_dir(self) -> str:

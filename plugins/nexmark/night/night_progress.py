@@ -114,7 +114,10 @@ class Watch:
         self._name = label
         if self._query in night.queries:
             self._name = f"{position(night, self._query)} {_words(night, self._run)}"
-        self._plan = _planned(night)
+        queries = [query for query in run_order(night.gate) if query in night.queries]
+        runs = [run for query in queries for run in first_runs(night, query)]
+        runs += runs_of(night, CONFIRMATION)
+        self._plan = [f"{run.query} {run.name}" for run in runs]
         self._earlier = _earlier(night, self._plan)
         self._start = clock()
 
@@ -195,9 +198,3 @@ def _words(night: Night, run: str) -> str:
     stage = (found["stage"] or "").replace("-", " ")
     whose = f" ({arm})" if arm != Arm.CANDIDATE or night.against else ""
     return f"{stage}repetition {found['number']}{of}{whose}"
-
-
-def _planned(night: Night) -> list[str]:
-    queries = [query for query in run_order(night.gate) if query in night.queries]
-    runs = [run for query in queries for run in first_runs(night, query)]
-    return [f"{run.query} {run.name}" for run in (*runs, *runs_of(night, CONFIRMATION))]
