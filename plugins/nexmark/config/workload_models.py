@@ -7,27 +7,18 @@ from pydantic import AfterValidator, Field, model_validator
 
 from nexmark.config.fields import STANDARD_QUERIES, Model, Positive, QueryName
 from nexmark.errors import KeyedError, suggest
-from nexmark_jobs.knobs import (
-    BASE_TIME_MS,
-    BOUNDS,
-    MAX_EVENTS,
-    OWN_ARGUMENTS,
-    KnobError,
-    check_knob,
-    check_span,
-    knobs,
-)
+from nexmark_jobs import knobs
 
 
 def _known_knobs(values: Mapping[str, int]) -> Mapping[str, int]:
     for name, value in values.items():
-        if name in OWN_ARGUMENTS:
+        if name in knobs.OWN_ARGUMENTS:
             raise KeyedError((name,), f"{name} has a key of its own, above; write it there")
-        if name not in knobs():
-            raise KeyedError((name,), f"unknown knob {name!r}; {suggest(name, knobs())}")
+        if name not in knobs.knobs():
+            raise KeyedError((name,), f"unknown knob {name!r}; {suggest(name, knobs.knobs())}")
         try:
-            check_knob(name, value)
-        except KnobError as error:
+            knobs.check_knob(name, value)
+        except knobs.KnobError as error:
             raise KeyedError((name,), f"{error.problem}; correct the value") from None
     return values
 
@@ -36,15 +27,15 @@ class Size(Model):
     """How many events, at which spacing in event time, in which batches."""
 
     events: Positive
-    tps: Annotated[int, Field(gt=0, le=BOUNDS["tps"][1])]
-    rows_per_batch: Annotated[int, Field(gt=0, le=MAX_EVENTS)]
+    tps: Annotated[int, Field(gt=0, le=knobs.BOUNDS["tps"][1])]
+    rows_per_batch: Annotated[int, Field(gt=0, le=knobs.MAX_EVENTS)]
 
 
 class Span(Model):
     """How many events, at which spacing in event time."""
 
-    events: Annotated[int, Field(ge=200, le=MAX_EVENTS)] = 20_000
-    tps: Annotated[int, Field(gt=0, le=BOUNDS["tps"][1])] = 200
+    events: Annotated[int, Field(ge=200, le=knobs.MAX_EVENTS)] = 20_000
+    tps: Annotated[int, Field(gt=0, le=knobs.BOUNDS["tps"][1])] = 200
 
 
 class Recovery(Model):
@@ -119,12 +110,12 @@ class Workload(Size):
 
     @model_validator(mode="after")
     def _checks(self) -> "Workload":
-        base = self.generator.get("base_time_ms", BASE_TIME_MS)
+        base = self.generator.get("base_time_ms", knobs.BASE_TIME_MS)
         first = self.generator.get("first_event_number", 0)
         for keys, size in (((), self), (("verify",), self.verify)):
             try:
-                check_span(size.events, size.tps, base, first)
-            except KnobError as error:
+                knobs.check_span(size.events, size.tps, base, first)
+            except knobs.KnobError as error:
                 raise KeyedError((*keys, error.name), error.problem) from None
         if twice := sorted(name for name in self.queries if self.queries.count(name) > 1):
             raise ValueError(f"query {twice[0]!r} is listed twice; list it once")

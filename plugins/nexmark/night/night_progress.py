@@ -20,15 +20,8 @@ from typing import TYPE_CHECKING
 
 from nexmark.home import remedied
 from nexmark.model import Arm
+from nexmark.night import run_directory
 from nexmark.night.plan import Night
-from nexmark.night.run_directory import (
-    CONFIRMATION,
-    first_runs,
-    position,
-    run_order,
-    runs_of,
-    spans,
-)
 from nexmark.secrets import without_secrets
 from nexmark.terminal import MOMENTARY
 from nexmark_jobs import narrator
@@ -113,10 +106,10 @@ class Watch:
         self._query, _, self._run = label.partition(" ")
         self._name = label
         if self._query in night.queries:
-            self._name = f"{position(night, self._query)} {_words(night, self._run)}"
-        queries = [query for query in run_order(night.gate) if query in night.queries]
-        runs = [run for query in queries for run in first_runs(night, query)]
-        runs += runs_of(night, CONFIRMATION)
+            self._name = f"{run_directory.position(night, self._query)} {_words(night, self._run)}"
+        queries = [x for x in run_directory.run_order(night.gate) if x in night.queries]
+        runs = [run for query in queries for run in run_directory.first_runs(night, query)]
+        runs += run_directory.runs_of(night, run_directory.CONFIRMATION)
         self._plan = [f"{run.query} {run.name}" for run in runs]
         self._earlier = _earlier(night, self._plan)
         self._start = clock()
@@ -152,7 +145,7 @@ class Watch:
         label = f"{self._query} {self._run}"
         if label not in self._plan:
             return None
-        ran = spans(self._night.directory)
+        ran = run_directory.spans(self._night.directory)
         known = {x: ran[x] for x in self._plan if x in ran and x != label}
         took = [end - start for start, end in known.values()]
         if earlier := self._earlier:
@@ -172,7 +165,7 @@ def _earlier(night: Night, plan: Sequence[str]) -> dict[str, tuple[float, float]
     others = sorted(plans, key=lambda path: path.stat().st_mtime, reverse=True)
     ours = json.loads(night.model_dump_json())
     for path in others[:_EARLIER_NIGHTS]:
-        ran = {} if path.parent == night.directory else spans(path.parent)
+        ran = {} if path.parent == night.directory else run_directory.spans(path.parent)
         if set(plan) <= ran.keys():
             theirs = json.loads(path.read_text())
             if all(theirs.get(key) == ours[key] for key in ("workload", "cluster")):

@@ -16,18 +16,12 @@ from statistics import mean
 from typing import Any
 
 from nexmark.errors import NexmarkError
+from nexmark.measure import shares
 from nexmark.measure.cpu import application_cpu
 from nexmark.measure.cpu_series import CpuSeries
 from nexmark.measure.event_log import EventLogError
 from nexmark.measure.result_file import RunResult, parse_result
 from nexmark.measure.samples import HostSamples, read_samples
-from nexmark.measure.shares import (
-    HostExecutors,
-    host_executors,
-    read_executor_work,
-    stalled,
-    uneven,
-)
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 
@@ -71,19 +65,19 @@ class Samples:
         ]
         return [(here.without_executors(), self.path), *hosts]
 
-    def executors(self, application: str) -> list[HostExecutors]:
+    def executors(self, application: str) -> list[shares.HostExecutors]:
         """The executors of an application by host, each with the name that `clusters.yaml` has.
 
         Where hosts are sampled, this machine has none.
         """
         assert self.here is not None
-        here = host_executors(self.here, application)
+        here = shares.host_executors(self.here, application)
         if not self.hosts:
             return [here]
         found = [here.without_executors()]
         for path, samples in self.hosts.items():
             name = path.stem.removeprefix("samples-")
-            found.append(replace(host_executors(samples, application), host=name))
+            found.append(replace(shares.host_executors(samples, application), host=name))
         return found
 
 
@@ -110,12 +104,12 @@ def trouble(night: Night, directory: Path, result: RunResult, samples: Samples) 
     hosts = samples.executors(result.application_id)
     names, period = _names(night), (result.start, result.end)
     try:
-        work = read_executor_work(directory / "events", result.application_id)
+        work = shares.read_executor_work(directory / "events", result.application_id)
         size = {"executors": night.cluster.executors, "cores": night.cluster.executor_cores}
-        found = uneven(work, hosts, **size, period=period, names=names)
+        found = shares.uneven(work, hosts, **size, period=period, names=names)
     except EventLogError:
         work, found = [], []
-    return " | ".join([*found, *stalled(work, hosts, period=period, names=names)]) or None
+    return " | ".join([*found, *shares.stalled(work, hosts, period=period, names=names)]) or None
 
 
 def measure_again(night: Night, submission: Mapping[str, Any]) -> bool:
