@@ -198,9 +198,7 @@ class Spread:
 def of_newest_gate(rows: Iterable[_Row]) -> list[_Row]:
     """Return the verdicts of the newest ``gate_version`` of each ``night_id``, in order."""
     known = [(row.night_id, row.gate_version, row) for row in cast("Iterable[Any]", rows)]
-    newest: dict[str, int] = {}
-    for night, version, _ in known:
-        newest[night] = max(version, newest.get(night, version))
+    newest = {night: version for night, version, _ in sorted(known, key=lambda row: row[1])}
     return [row for night, version, row in known if version == newest[night]]
 
 

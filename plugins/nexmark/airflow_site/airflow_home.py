@@ -143,12 +143,9 @@ def airflow_command(arguments: list[str]) -> list[str]:
 
 def run_airflow(arguments: list[str], environment: Mapping[str, str], remedy: str) -> None:
     """Run Airflow's own program to its end; NexmarkError with the remedy if it fails."""
+    command = airflow_command(arguments)
     run = subprocess.run(
-        airflow_command(arguments),
-        env=dict(environment),
-        capture_output=True,
-        text=True,
-        timeout=_SETUP_TIMEOUT_S,
+        command, env=environment, capture_output=True, text=True, timeout=_SETUP_TIMEOUT_S
     )
     if run.returncode != 0:
         words = " ".join((run.stderr or run.stdout).split())[-300:] or f"exit {run.returncode}"

@@ -1,14 +1,14 @@
 """The verb `compat`: will running jobs survive the upgrade?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from nexmark.cli import shared_options as option
-
-if TYPE_CHECKING:
-    from nexmark.engines import Build
+from nexmark.config import paths
+from nexmark.engines import Build, BuildError, java_problem, parse_source, resolve
+from nexmark.errors import suggest
 
 _LEAST_SPARK = (3, 5)
 
@@ -50,7 +50,6 @@ def compat(
     """
     from nexmark.compatibility.check import check, check_plans, write_corpus
     from nexmark.compatibility.classes import Input, Side, as_json, cases_of, is_red, matrix
-    from nexmark.engines import BuildError
     from nexmark_jobs.ending import UsageError
     from nexmark_jobs.generator.generator_options import generator_config
 
@@ -84,7 +83,6 @@ def _queries(
     query: str | None, file: Path | None, formulation: str | None, against: str | None
 ) -> list[str]:
     """The names of the queries; refuses unknown queries and formulations."""
-    from nexmark.errors import suggest
     from nexmark_jobs.ending import UsageError
     from nexmark_jobs.experiments import EXPERIMENT_QUERIES, query_named
     from nexmark_jobs.queries import QUERIES, add_formulations
@@ -110,10 +108,8 @@ def _queries(
     return [query]
 
 
-def _builds(first: str, second: str) -> "tuple[Build, Build]":
+def _builds(first: str, second: str) -> tuple[Build, Build]:
     """The builds of --from and --to, on this machine; BuildError if one cannot be used."""
-    from nexmark.config import paths
-    from nexmark.engines import BuildError, java_problem, parse_source, resolve
     from nexmark_jobs.feature_release import feature_release
 
     sources = {}

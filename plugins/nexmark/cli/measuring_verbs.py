@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nexmark.cli import shared_options as option
-from nexmark.config import load, load_experiments, paths
+from nexmark.config import Experiment, load, load_experiments, paths
+from nexmark.engines import Build, java_problem, resolve
 from nexmark.errors import NexmarkError, suggest
 from nexmark.interrupts import temporary_directory
 from nexmark.model import grouped
 from nexmark.terminal import columns, say
 from nexmark_jobs.host.processes import OWNER_VARIABLE
 from nexmark_jobs.knobs import MAX_EVENTS
+from nexmark_jobs.real_time import refusal
 
 if TYPE_CHECKING:
-    from nexmark.config import Experiment
-    from nexmark.engines import Build
     from nexmark.experiments.experiment_run import ExperimentResult
     from nexmark.latency.figures import LatencyFigures
     from nexmark.store.table_rows import ExperimentRow
@@ -74,7 +74,7 @@ def experiment(
 
 
 def _measured(
-    chosen: "Sequence[Experiment]", engine: str | None, pairs: int, out: Path | None, *, kept: bool
+    chosen: Sequence[Experiment], engine: str | None, pairs: int, out: Path | None, *, kept: bool
 ) -> int:
     """Measure the experiments; of several, one that fails is named, and the others go on.
 
@@ -141,8 +141,8 @@ class _Countdown:
 
 
 def _chosen(
-    name: str | None, known: "Mapping[str, Experiment]", *, every: bool, sizes: str | None
-) -> "list[Experiment]":
+    name: str | None, known: Mapping[str, Experiment], *, every: bool, sizes: str | None
+) -> list[Experiment]:
     if every == (name is not None):
         raise typer.BadParameter("give the name of one experiment, or --all; --list names them")
     if name is not None and name not in known:
@@ -155,10 +155,8 @@ def _chosen(
     return [one.model_copy(update={"sizes": wanted}) for one in found]
 
 
-def _builds(one: "Experiment", engine: str | None) -> "dict[str, Build]":
+def _builds(one: Experiment, engine: str | None) -> dict[str, Build]:
     """The build of each arm: its own, or the engine's."""
-    from nexmark.engines import java_problem, resolve
-
     usual = load().engine(engine).build
     sources = {arm: each.build or usual for arm, each in one.arms.items()}
     found = {arm: resolve(each, paths.builds_dir(), say=say) for arm, each in sources.items()}
@@ -168,7 +166,7 @@ def _builds(one: "Experiment", engine: str | None) -> "dict[str, Build]":
     return found
 
 
-def _add(name: str | None, known: "Mapping[str, Experiment]") -> int:
+def _add(name: str | None, known: Mapping[str, Experiment]) -> int:
     """Add a template to the file, and load it."""
     from nexmark.experiments.template import entry_of
 
@@ -267,8 +265,6 @@ def _rates(text: str) -> tuple[list[int], bool]:
 
 def _check_real_time(queries: list[str], triggers: list[str], version: str) -> None:
     """Refuse, before anything is started, what Spark cannot run in Real-Time Mode."""
-    from nexmark_jobs.real_time import refusal
-
     for query in queries if "real-time" in triggers else ():
         if refused := refusal(query, version):
             raise typer.BadParameter(

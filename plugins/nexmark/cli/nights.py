@@ -8,13 +8,12 @@ import typer
 
 from nexmark.cli import shared_options as option
 from nexmark.cli.acceptance import user
-from nexmark.config import BUILD_DAG_ID, load, paths
+from nexmark.config import BUILD_DAG_ID, Config, load, paths
 from nexmark.errors import NexmarkError
 from nexmark.night.params import NightParams, RolloutParams, help_of
 from nexmark.terminal import INTERRUPTED, say
 
 if TYPE_CHECKING:
-    from nexmark.config import Config
     from nexmark.rollout.state import Rollout
     from nexmark.store import Store
 
@@ -67,7 +66,7 @@ def build(
     return run_night(config, BUILD_DAG_ID, name, params)
 
 
-def _at_the_prompt(config: "Config", options: Mapping[str, Any]) -> dict[str, Any]:
+def _at_the_prompt(config: Config, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the params of the night that are given; at the prompt its workload is a small one."""
     params = {name: options.get(name) for name in NightParams.model_fields}
     params |= {"candidate_conf": option.confs_of(options["candidate_conf"])}

@@ -1,10 +1,10 @@
 """The sign-off: the graph of a night, with the question to a person at its end."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
-from airflow.sdk import DAG
+from airflow.sdk import DAG, Context
 from airflow.sdk.definitions.param import ParamsDict
 
 from nexmark.airflow_site.airflow_home import POOL
@@ -15,9 +15,6 @@ from nexmark.dag.notifying import careful, notifiers, notify
 from nexmark.night.run_directory import run_order
 from nexmark.tasks import signoff_steps as signoff
 from nexmark.tasks.signoff_steps import DECISION_KEY, Approval
-
-if TYPE_CHECKING:
-    from airflow.sdk import Context
 
 
 class SignOffOperator(ApprovalOperator):
@@ -33,12 +30,12 @@ class SignOffOperator(ApprovalOperator):
         params = {"reason": field("Reason", told, **schema)}
         super().__init__(fail_on_reject=True, params=params, **options)
 
-    def execute(self, context: "Context") -> Any:
+    def execute(self, context: Context) -> Any:
         """Ask, and wait without a worker."""
         self.response_timeout = timedelta(days=float(context["params"]["timeout_days"]))
         return super().execute(context)
 
-    def execute_complete(self, context: "Context", event: dict[str, Any]) -> Any:
+    def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """Keep the decision, then end as it says."""
         decision = Approval.of(event, self.APPROVE).model_dump()
         context["ti"].xcom_push(key=DECISION_KEY, value=decision)

@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseOperatorLink
+from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from nexmark.config import KNOWN_QUERIES, paths
@@ -50,8 +51,6 @@ class MeasurementLink(BaseOperatorLink):
 
     def get_link(self, operator: "BaseOperator", *, ti_key: "TaskInstanceKey") -> str:
         """The path of the page, relative to Airflow's base URL."""
-        from airflow.sdk.configuration import conf
-
         label = str((getattr(operator, "running", None) or {}).get("label", ""))
         words = (label.split(" ")[0], str(ti_key.task_id).split(".")[0])
         query = next((word for word in words if word in KNOWN_QUERIES), "")
@@ -248,16 +247,12 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         """A hook that is connected, with all but the submission of the application done."""
         self.application_args = list(arguments)
         self.conf = {**submission["conf"], **confs}
+        own = ("application_args", "conf", "env_vars", "name", "properties_file")
         self._submitted = WatchedSubmitHook(
             Watch(current_night(), submission["label"]),
-            application_args=self.application_args,
-            conf=self.conf,
-            conn_id=submission["conn_id"],
             deploy_mode="client",
-            env_vars=self.env_vars,
-            name=self.name,
-            properties_file=self.properties_file,
-            spark_binary=submission["spark_binary"],
+            **{name: submission[name] for name in ("conn_id", "spark_binary")},
+            **{name: getattr(self, name) for name in own},
         )
         return partial(self._submitted.submit, self.application)
 

@@ -152,16 +152,10 @@ def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None
     asked, storage = night.workload.recovered, _storage(night)
     work = directory / "attempts"
     work.mkdir()
-    supervisor = Supervisor(
-        _Submitter(ready, work, night.clusters[submission["arm"]]),
-        submission["application_args"],
-        checkpoint,
-        storage.url(checkpoint) if storage else str(checkpoint),
-        table,
-        asked.kill,
-        None,
-        say,
-    )
+    submitter = _Submitter(ready, work, night.clusters[submission["arm"]])
+    url = storage.url(checkpoint) if storage else str(checkpoint)
+    given = (submission["application_args"], checkpoint, url, table)
+    supervisor = Supervisor(submitter, *given, asked.kill, None, say)
     plan = kills_of(night)
     story = supervisor.run(plan, night.workload.seed)
     told = splits_of(story, commits(checkpoint / "checkpoint"), asked.pace_s)

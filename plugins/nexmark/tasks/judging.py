@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context
+from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.observability import stats
 
@@ -71,8 +72,6 @@ def emit(report: "Report") -> None:
 
 
 def _gauge(name: str, value: float | None, parts: list[str], tags: Mapping[str, str]) -> None:
-    from airflow.sdk.configuration import conf
-
     if value is None:
         return
     value = float(value)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from nexmark.cluster import ClusterError
@@ -183,7 +184,5 @@ def kafka_of(night: Night) -> "KafkaCluster | None":
 
 def _settings(connection: str) -> dict[str, str]:
     """The extra of a connection of Airflow's Kafka provider: librdkafka's settings."""
-    from airflow.sdk.bases.hook import BaseHook
-
     extra = BaseHook.get_connection(connection).extra_dejson
     return {str(name): str(value) for name, value in extra.items()}
