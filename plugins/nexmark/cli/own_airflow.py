@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 from nexmark.airflow_site import airflow_home, backfills
 from nexmark.airflow_site.airflow_home import API_SERVER, Components
@@ -52,28 +52,23 @@ def serve(port: int) -> int:
         airflow_home.check_port(port, "nexmark ui --port PORT")
         config = load()
         environment = airflow_home.airflow_environment(config, port)
-        with guarded(environment):
-            _serve(config, environment, port)
+        own = Components(environment, port, paths.home() / "logs")
+        with guarded(environment), closing(own) as components:
+            say("preparing Airflow")
+            airflow_home.prepare(environment)
+            components.bring_up(API_SERVER)
+            backfills.close_abandoned(config, airflow_home.own_airflow(port))
+            components.bring_up()
+            passwords = json.loads((airflow_home.airflow_home() / "passwords.json").read_text())
+            for user, password in passwords.items():
+                print(f"Airflow is at http://127.0.0.1:{port} (user {user}, password {password})")
+            print(f"the nights: http://127.0.0.1:{port}{PREFIX}/ (or the tab Nexmark there)")
+            say("Ctrl-C ends it")
+            while True:
+                components.check_alive()
+                time.sleep(_POLL_S)
     except KeyboardInterrupt:
         return 0
-
-
-def _serve(config: Config, environment: dict[str, str], port: int) -> NoReturn:
-    """Run the components until interrupted, or NexmarkError when one ends; ends them all."""
-    with closing(Components(environment, port, paths.home() / "logs")) as components:
-        say("preparing Airflow")
-        airflow_home.prepare(environment)
-        components.bring_up(API_SERVER)
-        backfills.close_abandoned(config, airflow_home.own_airflow(port))
-        components.bring_up()
-        passwords = json.loads((airflow_home.airflow_home() / "passwords.json").read_text())
-        for user, password in passwords.items():
-            print(f"Airflow is at http://127.0.0.1:{port} (user {user}, password {password})")
-        print(f"the nights: http://127.0.0.1:{port}{PREFIX}/ (or the tab Nexmark there)")
-        say("Ctrl-C ends it")
-        while True:
-            components.check_alive()
-            time.sleep(_POLL_S)
 
 
 def run_backfill(

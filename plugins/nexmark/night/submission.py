@@ -24,6 +24,7 @@ from nexmark.cluster import OWNER_VARIABLE
 from nexmark.config import Size, profile_path
 from nexmark.engines.short_runs import C1, ClassArchive, checkpoint_confs
 from nexmark.flames.jfr import RECORDER
+from nexmark.kafka.jars import connector_files
 from nexmark.model import Arm, Stage
 from nexmark.night import kafka_input, paced_night, recovery_night
 from nexmark.night.plan import Deployment, Deployments, Night
@@ -199,11 +200,13 @@ def _submission(
     redaction = {"spark.redaction.regex": SPARK_REGEX}
     if redaction.keys() & profile_confs(night.conf_profile).keys():
         redaction = {}
+    reads_kafka = night.workload.source == "kafka"
+    jars = connector_files(deployment.spark_version) if reads_kafka else ()
     short = night.conf_profile == QUICK and not night.workload.recovery
     confs, secret = split(
         {
             **redaction,
-            **kafka_input.source_confs(night, deployment),
+            **({"spark.jars": ",".join(map(str, jars))} if jars else {}),
             **(checkpoint_confs(deployment.spark_version) if short else {}),
             "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
             **night.engine.conf,
