@@ -118,10 +118,8 @@ def _builds(first: str, second: str) -> tuple[Build, Build]:
             sources[flag] = parse_source(text)
         except BuildError as error:
             raise BuildError(f"{flag}: {error}") from None
-    found = {
-        flag: resolve(source, paths.builds_dir(), say=option.on_stderr)
-        for flag, source in sources.items()
-    }
+    cache, say = paths.builds_dir(), option.on_stderr
+    found = {flag: resolve(source, cache, say=say) for flag, source in sources.items()}
     for flag, build in found.items():
         if feature_release(build.version) < _LEAST_SPARK:
             raise BuildError(f"{flag}: Spark {build.version} is too old; give 3.5 or newer")

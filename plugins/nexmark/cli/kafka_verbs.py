@@ -162,10 +162,8 @@ def as_json(rows: "Sequence[BenchRow]", *, is_shared: bool) -> dict[str, Any]:
 def table(rows: "Sequence[BenchRow]", *, is_shared: bool) -> str:
     """Tests and ratios; `is_shared`: brokers and clients are on one machine."""
     tests = columns(_HEADS, [_line(row) for row in rows])
-    found = [
-        [x["ratio"], f"{x['value']:.2f}", f"{x['text']:.2f}", x["says"]]
-        for x in _ratios(rows, is_shared)
-    ]
+    ratios = _ratios(rows, is_shared)
+    found = [[x["ratio"], f"{x['value']:.2f}", f"{x['text']:.2f}", x["says"]] for x in ratios]
     return f"{tests}\n\n{columns(_RATIO_HEADS, found)}" if found else tests
 
 

@@ -37,7 +37,7 @@ def _shown_problem(name: str, value: str) -> str:
     return ""
 
 
-def no_secret_in_address(location: str) -> str:
+def refuse_secret(location: str) -> str:
     """Return where a build is; ValueError if a password or a signature is in it."""
     if is_secret("", location):
         raise ValueError(
@@ -61,9 +61,7 @@ RESERVED_CONFS: tuple[str, ...] = (
 _NAME = re.compile(r"spark\.[A-Za-z0-9_.-]+")
 _MAX_INT = 2**31 - 1
 #: Confs that Spark takes any number for, and fails by it once a query runs.
-_POSITIVE = frozenset(
-    {"spark.default.parallelism", "spark.sql.shuffle.partitions", "spark.task.cpus"}
-)
+_POSITIVE = ("spark.default.parallelism", "spark.sql.shuffle.partitions", "spark.task.cpus")
 
 
 def check_conf(key: str, value: str) -> None:
@@ -209,9 +207,7 @@ def local_path(location: str) -> Path | None:
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
-Tarball: TypeAlias = Annotated[
-    str, AfterValidator(no_secret_in_address), AfterValidator(check_tarball)
-]
+Tarball: TypeAlias = Annotated[str, AfterValidator(refuse_secret), AfterValidator(check_tarball)]
 
 
 #: Mode `history` judged one arm by its own earlier nights. It raised five to eight times the false

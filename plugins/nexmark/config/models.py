@@ -9,14 +9,7 @@ from typing import Annotated, TypeAlias, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from nexmark.config.clusters import AnyCluster
-from nexmark.config.fields import (
-    Model,
-    Schedule,
-    SparkConf,
-    Tarball,
-    check_tarball,
-    no_secret_in_address,
-)
+from nexmark.config.fields import Model, Schedule, SparkConf, Tarball, check_tarball, refuse_secret
 from nexmark.config.gate_rules import Gate
 from nexmark.config.workload_models import Workload
 from nexmark.errors import NexmarkError, suggest
@@ -81,7 +74,7 @@ def _dated(value: object) -> object:
 
 
 _DATE = re.compile(r"\{\{\s*(ds|ds_nodash)\s*\}\}")
-Dated: TypeAlias = Annotated[str, BeforeValidator(_dated), AfterValidator(no_secret_in_address)]
+Dated: TypeAlias = Annotated[str, BeforeValidator(_dated), AfterValidator(refuse_secret)]
 
 
 class Snapshots(Model):

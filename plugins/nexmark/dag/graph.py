@@ -31,15 +31,8 @@ from airflow.sdk.definitions.mappedoperator import OperatorPartial
 from airflow.sdk.definitions.param import ParamsDict
 
 from nexmark.airflow_site.airflow_home import POOL
-from nexmark.config import (
-    ACCEPT_DAG_ID,
-    BUILD_DAG_ID,
-    EXPERIMENT_DAG_ID,
-    ROLLOUT_DAG_ID,
-    Config,
-    Engine,
-    Experiment,
-)
+from nexmark.config import Config, Engine, Experiment
+from nexmark.config.models import ACCEPT_DAG_ID, BUILD_DAG_ID, EXPERIMENT_DAG_ID, ROLLOUT_DAG_ID
 from nexmark.dag import dag_params
 from nexmark.dag.notifying import notifiers, notify
 from nexmark.dag.submit_operator import NexmarkSubmitOperator

@@ -12,25 +12,12 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 
 from nexmark import engines
-from nexmark.config import (
-    BUILD_DAG_ID,
-    KNOWN_QUERIES,
-    SIGNOFF_DAG_ID,
-    BuildSource,
-    Config,
-    EmbeddedCluster,
-    Gate,
-    Span,
-    SparkConf,
-    Workload,
-    paths,
-    pick,
-    suggest,
-)
+from nexmark.config import BuildSource, Config, EmbeddedCluster, Gate, Span, Workload, paths, pick
 from nexmark.config.document import place_of, problem_of
-from nexmark.config.fields import HISTORY_MODE, REMEDY, local_path
+from nexmark.config.fields import HISTORY_MODE, KNOWN_QUERIES, REMEDY, SparkConf, local_path
+from nexmark.config.models import BUILD_DAG_ID, SIGNOFF_DAG_ID
 from nexmark.engines import BuildError
-from nexmark.errors import NexmarkError
+from nexmark.errors import NexmarkError, suggest
 from nexmark.model import MIN_PAIRS
 from nexmark.night import kafka_input, paced_night, recovery_night
 from nexmark.night.params import NightParams

@@ -101,9 +101,8 @@ def repetition_records(night: Night, runs: Sequence[Run], store: Store) -> list[
     verification = Verification.read(night.query_dir(query))
     results = {run: found for run in runs if (found := result_of(night, run)) is not None}
     wrong = _wrong(night, query, results, verification, store)
-    samples = {
-        name: Samples.read(night, night.query_dir(name)) for name in {group(run) for run in runs}
-    }
+    groups = {group(run) for run in runs}
+    samples = {name: Samples.read(night, night.query_dir(name)) for name in groups}
     positions = _positions(night, runs)
     return [
         _measured(night, run, positions.get(run), results[run], samples[group(run)], wrong.get(run))

@@ -60,9 +60,7 @@ class Samples:
         here = application_cpu(self.here, application, label)
         if not self.hosts:
             return [(here, self.path)]
-        hosts = [
-            (application_cpu(samples, application), path) for path, samples in self.hosts.items()
-        ]
+        hosts = [(application_cpu(x, application), path) for path, x in self.hosts.items()]
         return [(here.without_executors(), self.path), *hosts]
 
     def executors(self, application: str) -> list[shares.HostExecutors]:

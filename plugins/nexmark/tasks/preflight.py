@@ -3,12 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from airflow.sdk import BaseHook, get_current_context
-from airflow.sdk.exceptions import (
-    AirflowFailException,
-    AirflowNotFoundException,
-    AirflowSkipException,
-)
+from airflow.sdk import BaseHook, exceptions, get_current_context
 
 from nexmark.airflow_site.airflow_home import connection_variable
 from nexmark.config import Cluster, SshCluster, load
@@ -50,11 +45,11 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
             problems += filter(None, [kafka_problem(night)])
     except MissingBuild as error:
         say(f"{error}; the night is skipped")
-        raise AirflowSkipException(str(error)) from None
+        raise exceptions.AirflowSkipException(str(error)) from None
     except NexmarkError as error:
         problems = [str(error)]
     if problems:
-        raise AirflowFailException(" | ".join(problems))
+        raise exceptions.AirflowFailException(" | ".join(problems))
     load_key()  # jobs read it, too
     night.write()
     say(
@@ -87,7 +82,7 @@ def connection_problem(cluster: Cluster) -> str:
     remedy = f"set {variable}='{value}'"
     try:
         connection = BaseHook.get_connection(name)
-    except AirflowNotFoundException:
+    except exceptions.AirflowNotFoundException:
         return f"connection {name}: there is none; {remedy}"
     found = f"{connection.host or ''}:{connection.port or ''}"
     if connection.conn_type != "spark" or found != cluster.master_url:

@@ -9,13 +9,7 @@ tested is the whole gate.
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import get_current_context
-from airflow.sdk.exceptions import (
-    AirflowException,
-    AirflowFailException,
-    AirflowSkipException,
-    DownstreamTasksSkipped,
-)
+from airflow.sdk import exceptions, get_current_context
 
 from nexmark.config import KNOWN_QUERIES
 from nexmark.model import Arm, Stage, grouped, metric_of
@@ -53,7 +47,7 @@ def select() -> None:
     split = [(name, *name.rpartition(".")) for name in names]
     skipped = [name for name, group, _, task in split if group in others and task != "record"]
     if skipped:
-        raise DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
+        raise exceptions.DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
 
 
 def plan(query: str) -> list[dict[str, Any]]:
@@ -65,7 +59,7 @@ def plan(query: str) -> list[dict[str, Any]]:
     (night.query_dir(query) / run_directory.FAILURE).unlink(missing_ok=True)
     try:
         heal(night, query)
-    except AirflowException as error:
+    except exceptions.AirflowException as error:
         run_directory.write_failure(night.query_dir(query), str(error))
         raise
     deployments = Deployments.read(night)
@@ -83,7 +77,7 @@ def expectations(query: str) -> None:
     verification = early or verify(night, query)
     verification.write(night.query_dir(query))
     if not verification.success:
-        raise AirflowFailException(result_line(query, verification))
+        raise exceptions.AirflowFailException(result_line(query, verification))
     if early is None:
         say(result_line(query, verification))
 
@@ -94,7 +88,7 @@ def record(query: str) -> None:
 
     night = current_night()
     if query not in night.queries:
-        raise AirflowSkipException(f"{query} is not among the queries of this night")
+        raise exceptions.AirflowSkipException(f"{query} is not among the queries of this night")
     verification = Verification.read(night.query_dir(query))
     with results() as store:
         if verification is not None:
@@ -154,11 +148,9 @@ def suspects() -> list[dict[str, Any]]:
         names = [str(name) for name in get_current_context()["dag"].task_ids]
         skipped = [name for name in names if name.startswith(f"{CONFIRMATION}.")]
         skipped.remove(f"{CONFIRMATION}.suspects")
-        raise DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
+        raise exceptions.DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
     deployments = Deployments.read(night)
-    submissions = [
-        repetition_submission(night, deployments, run) | {"heal": run.query} for run in plan
-    ]
+    submissions = [repetition_submission(night, deployments, x) | {"heal": x.query} for x in plan]
     return run_directory.in_sequence(night.query_dir(CONFIRMATION) / "sequence.json", submissions)
 
 
