@@ -136,8 +136,7 @@ def runs(api: AirflowApi, backfill: Backfill) -> list[DagRun]:
         return []
     days = backfill.moments[0].date(), backfill.moments[-1].date()
     found = _runs(api, backfill.dag_id, days)
-    rows = ((moment, found.get(moment)) for moment in backfill.moments)
-    return [backfill.left_out.get(moment) or _run(moment, row) for moment, row in rows]
+    return [backfill.left_out.get(x) or _run(x, found.get(x)) for x in backfill.moments]
 
 
 def close(api: AirflowApi, backfill: int, dag_id: str) -> None:

@@ -176,7 +176,7 @@ def recovery_sizes(
             metavar="DIR", help="Keeps states and restarts: after Ctrl-C the same command goes on."
         ),
     ] = None,
-) -> int:
+) -> None:
     """Grow the state of a query, restart it at each size, and print what a restart costs.
 
     RocksDB with snapshots and with changelogs, with the checkpoint on the local disk and on the
@@ -199,7 +199,6 @@ def recovery_sizes(
     print(columns(("state", "checkpoint", *fits), predictions(found, _TASKS)))
     told = {"engine": name, "query": query, "restarts": [asdict(each) for each in found]}
     option.write(out, told)
-    return 0
 
 
 def _check_query(query: str) -> None:

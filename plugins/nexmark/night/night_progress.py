@@ -176,9 +176,8 @@ def _earlier(night: Night, plan: Sequence[str]) -> dict[str, tuple[float, float]
 def duration(seconds: float) -> str:
     """Seconds as `0:32`, `41:10` or `1:05:00`."""
     minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes}:{rest:02d}"
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def _words(night: Night, run: str) -> str:

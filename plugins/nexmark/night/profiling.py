@@ -27,12 +27,10 @@ _TOLD = 3
 
 def can_record(night: Night, suspects: Mapping[str, Collection[str]]) -> bool:
     """Whether the suspects of the candidate are recorded; says why not where the JDK cannot."""
-    if night.workload.kind != "bounded" or not night.gate.flame_graphs:
+    wanted = any(Arm.CANDIDATE in arms for arms in suspects.values()) and night.gate.flame_graphs
+    if night.workload.kind != "bounded" or not wanted:
         return False
-    if not any(Arm.CANDIDATE in arms for arms in suspects.values()):
-        return False
-    problem = night.spark_cluster.recorder_problem()
-    if problem:
+    if problem := night.spark_cluster.recorder_problem():
         say(f"no flame graphs: {problem}")
     return not problem
 

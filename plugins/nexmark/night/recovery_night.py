@@ -70,11 +70,10 @@ def problems(night: Night) -> list[str]:
     """Return the reasons why the repetitions of a recovery night cannot be killed or compared."""
     from nexmark_jobs.queries import QUERIES
 
-    if night.workload.recovery is None:
-        return []
+    killed = night.queries if night.workload.recovery else ()
     return [
         f"queries: the result of {query} cannot be compared after a kill; leave it out"
-        for query in night.queries
+        for query in killed
         if query == "q10" or not QUERIES[query].deterministic
     ]
 

@@ -66,7 +66,7 @@ def note_application(night: Path, label: str, start: float, end: float) -> None:
 
 def overhead(night: Path) -> tuple[float, int] | None:
     """Seconds between the applications, and how many of these were timed; None if none ran."""
-    if not (ran := _applications(night)):
+    if not (ran := read_json_lines(night / _APPLICATIONS)):
         return None
     span = max(each["end"] for each in ran) - min(each["start"] for each in ran)
     timed = sum("rep-" in each["label"] for each in ran)
@@ -75,12 +75,12 @@ def overhead(night: Path) -> tuple[float, int] | None:
 
 def spans(night: Path) -> dict[str, tuple[float, float]]:
     """When each application was last started, and ended, by its label; in epoch seconds."""
-    ran = _applications(night)
+    ran = read_json_lines(night / _APPLICATIONS)
     return {each["label"]: (float(each["start"]), float(each["end"])) for each in ran}
 
 
-def _applications(night: Path) -> list[dict[str, Any]]:
-    path = night / _APPLICATIONS
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """What was left in a file with a line of JSON each; nothing where there is no file."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [json.loads(line) for line in lines]
 

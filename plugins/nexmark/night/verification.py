@@ -30,6 +30,7 @@ from nexmark.errors import NexmarkError
 from nexmark.home import write_text
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Night
+from nexmark.night.run_directory import read_json_lines
 from nexmark.night.submission import VERIFY, shared_submission, verify_sink, verify_submission
 
 if TYPE_CHECKING:
@@ -139,11 +140,7 @@ def _note(night: Path, query: str, state: str, reason: str = "") -> None:
 
 def _newest(night: Path) -> dict[str, Mapping[str, Any]]:
     """The last line of the log about each query."""
-    try:
-        lines = (night / _LOG).read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        return {}
-    return {each["query"]: each for each in map(json.loads, lines)}
+    return {each["query"]: each for each in read_json_lines(night / _LOG)}
 
 
 def verify(night: Night, query: str) -> Verification:
