@@ -6,6 +6,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +46,6 @@ def temporary_directory(prefix: str, below: Path | None = None) -> Iterator[Path
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def signalled_with_parent(number: signal.Signals) -> Callable[[], None]:
+def signalled_with_parent(number: signal.Signals) -> Callable[[], object]:
     """For `preexec_fn`: the kernel sends signal `number` when the parent process has ended."""
-
-    def ask() -> None:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
-
-    return ask
+    return partial(ctypes.CDLL(None).prctl, _PR_SET_PDEATHSIG, number)

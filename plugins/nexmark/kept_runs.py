@@ -13,10 +13,7 @@ from nexmark.errors import NexmarkError
 class KeptRuns:
     """The runs of one measurement, a line of JSON each: the same command goes on after the last.
 
-    Attributes:
-        of: what is measured; a file of anything else is refused.
-        file: has the runs.
-        found: their figures by round and arm.
+    `of` is what is measured; a file of anything else is refused. `found` is by round and arm.
     """
 
     of: str

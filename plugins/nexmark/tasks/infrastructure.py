@@ -28,7 +28,6 @@ from nexmark_jobs.host.facts import brief
 
 #: The user that `DAG.test()` runs as: there the whole night is one process.
 _DAG_TEST_USER = "dag_test"
-_ACTIVE_STATES = frozenset({"queued", "running"})
 _NOT_FOUND = 404
 
 
@@ -236,7 +235,7 @@ def _is_active(lease: Lease) -> bool:
     """Whether Airflow still runs the DAG run of `lease`; one it does not know has ended."""
     instance = get_current_context()["ti"]
     try:
-        return instance.get_dagrun_state(lease.dag_id, lease.run_id) in _ACTIVE_STATES
+        return instance.get_dagrun_state(lease.dag_id, lease.run_id) in ("queued", "running")
     except AirflowRuntimeError as error:
         if (error.error.detail or {}).get("status_code") == _NOT_FOUND:
             return False
