@@ -146,10 +146,8 @@ def _behind(engine: str, planned: Mapping[str, str]) -> dict[str, str]:
     now = fingerprinted(confs)
     for name, value in planned.items():
         if now.get(name) != value:
-            raise NexmarkError(
-                f"include/conf/engines.yaml: {name} of {engine} is not what it was when the night "
-                "was planned; start the DAG run again"
-            )
+            problem = f"{name} of {engine} is not what it was when the night was planned"
+            raise NexmarkError(f"include/conf/engines.yaml: {problem}; start the DAG run again")
     return confs
 
 

@@ -129,10 +129,8 @@ def _database_settings() -> dict[str, str]:
         return {_DATABASE: url}
     url, is_postgresql = re.subn(r"^postgresql(\+\w+)?://", "postgresql+psycopg://", url)
     if not is_postgresql:  # not shown: a password may be in it
-        raise NexmarkError(
-            "NEXMARK_AIRFLOW_DB: is not a URL of PostgreSQL; "
-            "write it like postgresql://me@db.example/airflow"
-        )
+        remedy = "write it like postgresql://me@db.example/airflow"
+        raise NexmarkError(f"NEXMARK_AIRFLOW_DB: is not a URL of PostgreSQL; {remedy}")
     return {_DATABASE: url, f"{_DATABASE}_ASYNC": url}
 
 
@@ -224,8 +222,6 @@ class Components:
             except OSError:  # so is URLError
                 pass
             if time.monotonic() > deadline:
-                raise NexmarkError(
-                    f"Airflow did not answer on port {self.port} within {_START_TIMEOUT_S:.0f} s; "
-                    f"see {self.logs}/ui-{API_SERVER}.log"
-                )
+                problem = f"did not answer on port {self.port} within {_START_TIMEOUT_S:.0f} s"
+                raise NexmarkError(f"Airflow {problem}; see {self.logs}/ui-{API_SERVER}.log")
             time.sleep(_POLL_S)

@@ -103,10 +103,8 @@ class OwnAirflow(AirflowApi):
         try:
             password = json.loads(self.passwords.read_text(encoding="utf-8"))[_USER]
         except (OSError, ValueError, KeyError):
-            raise ApiError(
-                f"{self.passwords}: the password of {_USER} is not there; "
-                "remove the file and start Airflow again"
-            ) from None
+            problem = f"{self.passwords}: the password of {_USER} is not there"
+            raise ApiError(f"{problem}; remove the file and start Airflow again") from None
         self.token = ""
         answer = self._send("/auth/token", {"username": _USER, "password": password})
         self.token = str(answer["access_token"])

@@ -206,8 +206,6 @@ def _running() -> str:
     found = broker.of_this_machine().status()
     ready = [f"127.0.0.1:{each.broker.port}" for each in found if each.answers]
     if not ready:
-        raise NexmarkError(
-            "kafka: no broker runs on this machine; start one with: nexmark kafka up, or give "
-            "--bootstrap-servers"
-        )
+        remedy = "start one with: nexmark kafka up, or give --bootstrap-servers"
+        raise NexmarkError(f"kafka: no broker runs on this machine; {remedy}")
     return ",".join(ready)

@@ -99,10 +99,8 @@ def _test_hosts(function: str, module: str = "testbed", *arguments: Any) -> Any:
     testbed = _of_a_clone(module)
     config = load().clusters.get(_TEST_CLUSTER)
     if not isinstance(config, SshCluster):
-        raise NexmarkError(
-            f"{paths.conf_dir()}/clusters.yaml has no cluster {_TEST_CLUSTER} of kind ssh; "
-            "take the one this package came with"
-        )
+        problem = f"{paths.conf_dir()}/clusters.yaml has no cluster {_TEST_CLUSTER} of kind ssh"
+        raise NexmarkError(f"{problem}; take the one this package came with")
     return getattr(testbed, function)(config, paths.home(), *arguments)
 
 

@@ -267,10 +267,8 @@ def _check_real_time(queries: list[str], triggers: list[str], version: str) -> N
     """Refuse, before anything is started, what Spark cannot run in Real-Time Mode."""
     for query in queries if "real-time" in triggers else ():
         if refused := refusal(query, version):
-            raise typer.BadParameter(
-                f"--trigger: {query} cannot run in Real-Time Mode on Spark {version}: "
-                f"{refused.why}; take --trigger micro-batch"
-            )
+            problem = f"{query} cannot run in Real-Time Mode on Spark {version}: {refused.why}"
+            raise typer.BadParameter(f"--trigger: {problem}; take --trigger micro-batch")
 
 
 def _row(each: "LatencyFigures") -> list[str]:

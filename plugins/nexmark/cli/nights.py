@@ -219,10 +219,8 @@ def _measure(found: "Rollout", queries: Sequence[str]) -> str:
         for row in store.nights():
             if row.id not in before and (row.dag_id, row.queries) == (BUILD_DAG_ID, list(queries)):
                 return str(row.id)
-    raise NexmarkError(
-        f"the night of {', '.join(queries)} ended before it was measured, see above; mend it, "
-        f"then nexmark rollout --resume {found.name}"
-    )
+    problem = f"the night of {', '.join(queries)} ended before it was measured, see above"
+    raise NexmarkError(f"{problem}; mend it, then nexmark rollout --resume {found.name}")
 
 
 def _opened() -> "Store":

@@ -111,15 +111,13 @@ def _check(
     if first > datetime.now(UTC).date():
         raise NexmarkError(f"--from: {first} is in the future (UTC); give today or an earlier date")
     if engine.snapshots is None:
-        raise NexmarkError(
-            f"engine {engine.name}: has no snapshots, every date would be the same build; "
-            "add `snapshots` in include/conf/engines.yaml"
-        )
+        problem = "has no snapshots, every date would be the same build"
+        remedy = "add `snapshots` in include/conf/engines.yaml"
+        raise NexmarkError(f"engine {engine.name}: {problem}; {remedy}")
     if engine.schedule is None:
-        raise NexmarkError(
-            f"engine {engine.name}: has no schedule, and Airflow backfills only the dates of one; "
-            'add a schedule in include/conf/engines.yaml, as "0 22 * * *"'
-        )
+        problem = "has no schedule, and Airflow backfills only the dates of one"
+        remedy = 'add a schedule in include/conf/engines.yaml, as "0 22 * * *"'
+        raise NexmarkError(f"engine {engine.name}: {problem}; {remedy}")
     make_night(config, engine.name, engine.dag_id, "", params)
     missing, count = 0, (last - first).days + 1
     for number in range(count):

@@ -116,11 +116,9 @@ def _build(point: "RatioPoint") -> str:
 
 def _change(found: "LevelChange") -> str:
     ratio, sure = found.change.ratio, min(found.change.confidence, _SURE)
-    return (
-        f"{found.first.started:{TIME}}  {abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'}, "
-        f"{sure:.1%} sure: from {_build(found.last)} to {_build(found.first)} "
-        f"(night {found.first.night})"
-    )
+    change = f"{abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'}, {sure:.1%} sure"
+    builds = f"from {_build(found.last)} to {_build(found.first)}"
+    return f"{found.first.started:{TIME}}  {change}: {builds} (night {found.first.night})"
 
 
 def _acceptance(row: "AcceptanceRow", state: str) -> tuple[str, ...]:

@@ -167,11 +167,9 @@ class SshCluster(Cluster):
         size = self.executor_cores, mebibytes(self.executor_memory)
         slots = sum(host.slots(*size) for host in self.hosts.values())
         if slots < self.executors:
-            raise ValueError(
-                f"{self.executors} executors of {self.executor_cores} cores and "
-                f"{self.executor_memory} do not fit, the workers have room for {slots}; "
-                "lower executors or their size"
-            )
+            each = f"{self.executor_cores} cores and {self.executor_memory}"
+            room = f"the workers have room for {slots}; lower executors or their size"
+            raise ValueError(f"{self.executors} executors of {each} do not fit, {room}")
         return self
 
     @property

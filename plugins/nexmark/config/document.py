@@ -86,10 +86,9 @@ def read(path: Path) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise ConfigError(
-            f"{display(path)}:{line}: not valid YAML: {error.problem or error.context}; "
-            "correct the line or the one before it"
-        ) from None
+        problem = f"not valid YAML: {error.problem or error.context}"
+        remedy = "correct the line or the one before it"
+        raise ConfigError(f"{display(path)}:{line}: {problem}; {remedy}") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{display(path)}: not valid YAML: {error}; correct it") from None
     reader = _Reader(path)

@@ -52,10 +52,8 @@ class ExperimentArm(Model):
     def _no_secret(self) -> "ExperimentArm":
         for name, value in self.conf.items():
             if is_secret(name, value):
-                raise KeyedError(
-                    ("conf", name),
-                    f"{name} is a secret, and these confs are on a command line; remove it",
-                )
+                problem = f"{name} is a secret, and these confs are on a command line; remove it"
+                raise KeyedError(("conf", name), problem)
         return self
 
 
@@ -88,11 +86,8 @@ class Experiment(Model):
         if self.name == NEW:
             raise ValueError(f"{NEW!r} writes a template; name the experiment otherwise")
         if self.warmup_batches >= self.batches:
-            raise KeyedError(
-                ("warmup_batches",),
-                f"{self.warmup_batches} of {self.batches} batches leaves nothing to measure; "
-                "lower it",
-            )
+            problem = f"{self.warmup_batches} of {self.batches} batches leaves nothing to measure"
+            raise KeyedError(("warmup_batches",), f"{problem}; lower it")
         if list(self.sizes) != sorted(set(self.sizes)):
             raise KeyedError(("sizes",), "are not in ascending order, each once; sort them")
         try:
@@ -131,7 +126,7 @@ class Notification(Model):
 
     def error(self, problem: str) -> ConfigError:
         """The error to raise for this entry."""
-        return ConfigError(f"{self.where}: {problem}")
+        return ConfigError(f"{self.where}: notifier {self.notifier} {problem}")
 
 
 def load_notifications(directory: Path | None = None) -> list[Notification]:

@@ -25,25 +25,22 @@ def _shown_problem(name: str, value: str) -> str:
     if not is_secret(name, value):
         return ""
     if _OPTIONS.fullmatch(name):
-        return (
-            f"{name} has a secret, and all users of a host can read the options of its processes; "
-            "write the option into a file that only you can read, and give @FILE in its place"
-        )
+        problem = "has a secret, and all users of a host can read the options of its processes"
+        remedy = "write the option into a file that only you can read, and give @FILE in its place"
+        return f"{name} {problem}; {remedy}"
     if _STARTUP.fullmatch(name) and not _KEPT_BACK.fullmatch(name):
-        return (
-            f"{name} is a secret, and Spark puts it on the command line of every executor; use "
-            "the name that Spark documents for it (as spark.ssl.keyStorePassword), or remove it"
-        )
+        problem = "is a secret, and Spark puts it on the command line of every executor"
+        documented = "the name that Spark documents for it (as spark.ssl.keyStorePassword)"
+        return f"{name} {problem}; use {documented}, or remove it"
     return ""
 
 
 def refuse_secret(location: str) -> str:
     """Return where a build is; ValueError if a password or a signature is in it."""
     if is_secret("", location):
-        raise ValueError(
-            f"{without_secrets(location)} has a secret in its address, which is kept with every "
-            "result; download the file, and give its path"
-        )
+        problem = "has a secret in its address, which is kept with every result"
+        remedy = "download the file, and give its path"
+        raise ValueError(f"{without_secrets(location)} {problem}; {remedy}")
     return location
 
 
@@ -192,10 +189,8 @@ def check_tarball(location: str) -> str:
         raise ValueError(f"{location!r} is not a URL of {', '.join(_SCHEMES)}; give one, or a path")
     path = local_path(location)
     if path is not None and not path.name.endswith(_SUFFIXES):
-        raise ValueError(
-            f"{location!r} is not a tarball by its name; give a Spark build as "
-            "spark-4.3.0-bin-hadoop3.tgz"
-        )
+        remedy = "give a Spark build as spark-4.3.0-bin-hadoop3.tgz"
+        raise ValueError(f"{location!r} is not a tarball by its name; {remedy}")
     return location
 
 

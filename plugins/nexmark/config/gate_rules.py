@@ -68,10 +68,8 @@ class Gate(Model):
     @model_validator(mode="after")
     def _checks(self) -> "Gate":
         if self.calibration_nights > self.history_nights:
-            raise ValueError(
-                f"calibration_nights is {self.calibration_nights}, more than the history keeps; "
-                "lower it, or raise history_nights"
-            )
+            problem = f"is {self.calibration_nights}, more than the history keeps"
+            raise ValueError(f"calibration_nights {problem}; lower it, or raise history_nights")
         for name in ("canary", "canary_memory"):
             unsteady, bound = getattr(self, f"{name}_unsteady"), getattr(self, f"{name}_bound")
             if unsteady > bound:

@@ -124,10 +124,8 @@ class Workload(Size):
             raise KeyedError(("verify",), problem)
         batches = -(-self.events // self.rows_per_batch)
         if self.warmup_batches >= batches:
-            raise ValueError(
-                f"warmup_batches is {self.warmup_batches} of {batches} batches, which leaves no "
-                "steady state; lower it or rows_per_batch"
-            )
+            problem = f"is {self.warmup_batches} of {batches} batches, which leaves no steady state"
+            raise ValueError(f"warmup_batches {problem}; lower it or rows_per_batch")
         return self
 
     @model_validator(mode="after")
@@ -139,11 +137,9 @@ class Workload(Size):
         for keys, size in filled if self.is_paced else [((), self), *filled]:
             for name in ("events", "rows_per_batch"):
                 if self.partitions and getattr(size, name) % self.partitions:
-                    raise KeyedError(
-                        (*keys, name),
-                        f"{name} is no multiple of partitions ({self.partitions}), so that batches "
-                        "would differ from run to run; make it one",
-                    )
+                    problem = f"{name} is no multiple of partitions ({self.partitions})"
+                    so_that = "so that batches would differ from run to run; make it one"
+                    raise KeyedError((*keys, name), f"{problem}, {so_that}")
         return self
 
     @property

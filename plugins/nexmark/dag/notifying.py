@@ -59,20 +59,15 @@ def _notifier(wanted: Notification) -> "BaseNotifier":
     try:
         made = getattr(importlib.import_module(module), name)
     except Exception as error:  # whatever a module of somebody else raises
-        raise wanted.error(
-            f"notifier {wanted.notifier} cannot be imported: {_line(error)}; correct the path, or "
-            "install the provider it is in"
-        ) from None
+        remedy = "correct the path, or install the provider it is in"
+        raise wanted.error(f"cannot be imported: {_line(error)}; {remedy}") from None
     if not (isinstance(made, type) and issubclass(made, BaseNotifier)):
-        raise wanted.error(
-            f"notifier {wanted.notifier} is not an Airflow notifier; name a subclass of "
-            "airflow.sdk.BaseNotifier"
-        )
+        remedy = "name a subclass of airflow.sdk.BaseNotifier"
+        raise wanted.error(f"is not an Airflow notifier; {remedy}")
     try:
         return made(**wanted.kwargs)
     except Exception as error:
-        problem = f"notifier {wanted.notifier} refuses its kwargs: {_line(error)}; correct them"
-        raise wanted.error(problem) from None
+        raise wanted.error(f"refuses its kwargs: {_line(error)}; correct them") from None
 
 
 def _line(error: BaseException) -> str:

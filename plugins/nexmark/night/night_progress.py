@@ -128,11 +128,9 @@ class Watch:
     def text(self, told: narrator.Told) -> str:
         """The progress at a moment, in one line."""
         left = self._night_left(told)
-        return (
-            f"{self._name}: {100 * told.share:.0f} %, {told.speed:,} events/s, "
-            f"{duration(told.left_s)} left"
-            + ("" if left is None else f"; night about {duration(left)}")
-        )
+        night = "" if left is None else f"; night about {duration(left)}"
+        done = f"{100 * told.share:.0f} %, {told.speed:,} events/s"
+        return f"{self._name}: {done}, {duration(told.left_s)} left{night}"
 
     def _night_left(self, told: narrator.Told) -> float | None:
         """Seconds until all repetitions are done, None for another application than a repetition.

@@ -96,10 +96,9 @@ def spark_confs(value: Mapping[str, Any] | None) -> dict[str, str]:
         raise NexmarkError(f"candidate_conf: {_told(errors)}") from None
     for name, text in confs.items():
         if is_secret(name, text):
-            raise NexmarkError(
-                f"candidate_conf: {name} is a secret, and Airflow keeps what a run was given; put "
-                "it into the engine's conf in include/conf/engines.yaml"
-            )
+            problem = f"{name} is a secret, and Airflow keeps what a run was given"
+            remedy = "put it into the engine's conf in include/conf/engines.yaml"
+            raise NexmarkError(f"candidate_conf: {problem}; {remedy}")
     return dict(confs)
 
 
@@ -129,10 +128,9 @@ def with_snapshot(night: Night, params: Mapping[str, Any], moment: datetime | No
     if snapshots is None or _candidate(NightParams.of(params)):
         return night
     if moment is None:
-        raise NexmarkError(
-            f"logical date: the DAG run has none, and engine {night.engine.name} has a build for "
-            "each date; trigger it with a logical date, or give a candidate"
-        )
+        problem = f"the DAG run has none, and engine {night.engine.name} has a build for each date"
+        remedy = "trigger it with a logical date, or give a candidate"
+        raise NexmarkError(f"logical date: {problem}; {remedy}")
     return night.model_copy(update={"candidate": engines.snapshot(snapshots, moment.date())})
 
 
@@ -146,10 +144,8 @@ def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
     mode = asked.mode or ("paired" if against else gate.modes.get(workload.name, gate.mode))
     if workload.kind != "bounded":
         if mode == "bounds":
-            raise NexmarkError(
-                f"mode: workload {workload.name} is of kind {workload.kind}, which is judged by "
-                "pairs; take mode paired"
-            )
+            problem = f"{workload.name} is of kind {workload.kind}, which is judged by pairs"
+            raise NexmarkError(f"mode: workload {problem}; take mode paired")
         gate = gate.model_copy(update={"metric": gate.metric_of(workload.kind)})
     if mode == HISTORY_MODE:
         raise NexmarkError(f"mode: {REMEDY}")

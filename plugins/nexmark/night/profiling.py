@@ -108,10 +108,8 @@ def _stacks(night: Night, run: Run, window: SteadyWindow | None) -> Mapping[tupl
     directory = night.query_dir(run.query) / run.name
     recordings = sorted(directory.glob(f"{_RECORDINGS}/*/*.jfr"))
     if len(recordings) != night.cluster.executors:
-        raise NexmarkError(
-            f"{len(recordings)} of {night.cluster.executors} recordings of the {run.arm} are "
-            f"there: {read_failure(directory)}"
-        )
+        some = f"{len(recordings)} of {night.cluster.executors} recordings of the {run.arm}"
+        raise NexmarkError(f"{some} are there: {read_failure(directory)}")
     counts: Counter[tuple[str, ...]] = Counter()
     for recording in recordings:
         ahead, within = 0.0, None

@@ -80,10 +80,9 @@ def faults(
             return found | dict.fromkeys(whole, f"the repetitions disagree: digests {digests}")
     for key, each in whole.items():
         if (each.digest, each.output_rows) != (expected.digest, expected.output_rows):
-            found[key] = (
-                f"put out {each.output_rows} rows with digest {each.digest}, but {expected.origin} "
-                f"has {expected.output_rows} rows with digest {expected.digest}"
-            )
+            right = f"{expected.output_rows} rows with digest {expected.digest}"
+            wrong = f"{each.output_rows} rows with digest {each.digest}"
+            found[key] = f"put out {wrong}, but {expected.origin} has {right}"
     return found
 
 

@@ -80,8 +80,9 @@ def verify_submission(night: Night, deployment: Deployment, query: str) -> dict[
     """
     directory, output = night.query_dir(query) / VERIFY, night.verified_dir(query)
     sink = f"{verify_sink(query)}:{output}"
-    made = _query(night, deployment, query, directory, night.workload.verify, sink)
-    made["application_args"] += ["--boundary", str(night.boundary_dir(query))]
+    arguments = _query_arguments(night, query, directory, night.workload.verify, sink)
+    arguments += ["--boundary", str(night.boundary_dir(query))]
+    made = _submission(night, deployment, "run_query.py", arguments, directory)
     if output.parent != directory:
         made["directories"].append(str(output.parent))
     return _untimed(made, night, deployment, may_make=True)
@@ -106,7 +107,8 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
         submission = _killed(night, deployment, run, directory)
     else:
         size, arm = night.slowed if run.arm == Arm.SLOWED else night.workload, run.cluster_arm
-        submission = _query(night, deployment, run.query, directory, size, "noop", arm)
+        given = _query_arguments(night, run.query, directory, size, "noop")
+        submission = _submission(night, deployment, "run_query.py", given, directory, arm=arm)
     events = directory / "events"
     archives = {arm.build: _archive(night, arm) for arm in deployments.arms(run.query)}
     fair = all(archive.use() for archive in archives.values()) and not night.workload.recovery
@@ -134,21 +136,12 @@ def verify_sink(query: str) -> str:
     return SINKS.get(query, "parquet")
 
 
-def _query(
-    night: Night,
-    deployment: Deployment,
-    query: str,
-    directory: Path,
-    size: Size,
-    sink: str,
-    arm: str = Arm.CANDIDATE,
-) -> dict[str, Any]:
-    arguments = [
+def _query_arguments(night: Night, query: str, directory: Path, size: Size, sink: str) -> list[str]:
+    return [
         *("--query", query, *kafka_input.source_arguments(night, size)),
         *("--sink", sink, "--result", str(directory / "result.json")),
         *("--conf-profile", night.conf_profile),
     ]
-    return _submission(night, deployment, "run_query.py", arguments, directory, arm=arm)
 
 
 def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:

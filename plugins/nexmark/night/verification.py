@@ -181,10 +181,8 @@ def result_line(query: str, verification: Verification) -> str:
     if not verification.success:
         return f"{query} is wrong: {' | '.join(verification.failures)}"
     rows, more = (verification.statistics.get(name) for name in ("rows", "boundary_rows"))
-    return (
-        f"{query} verify: {rows} rows, and {more} over the boundary events, equal the reference, "
-        f"{verification.evaluated} expectations"
-    )
+    equal = f"{rows} rows, and {more} over the boundary events, equal the reference"
+    return f"{query} verify: {equal}, {verification.evaluated} expectations"
 
 
 @contextmanager

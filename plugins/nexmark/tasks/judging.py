@@ -195,10 +195,8 @@ def _overhead(night: Night) -> str:
     if (found := overhead(night.directory)) is None:
         return "harness: no application ran"
     seconds, repetitions = found
-    return (
-        f"harness: {seconds:.0f} s around the applications, {seconds / max(repetitions, 1):.1f} s "
-        "per timed repetition"
-    )
+    each = f"{seconds / max(repetitions, 1):.1f} s per timed repetition"
+    return f"harness: {seconds:.0f} s around the applications, {each}"
 
 
 def verdict() -> None:

@@ -52,11 +52,9 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
         raise exceptions.AirflowFailException(" | ".join(problems))
     load_key()  # jobs read it, too
     night.write()
-    say(
-        f"{night.engine.name} on cluster {night.cluster.name}: workload {night.workload.name}, "
-        f"{len(night.queries)} queries, {night.workload.repetitions} timed repetitions each, "
-        f"build {night.candidate}"
-    )
+    place = f"{night.engine.name} on cluster {night.cluster.name}: workload {night.workload.name}"
+    runs = f"{len(night.queries)} queries, {night.workload.repetitions} timed repetitions each"
+    say(f"{place}, {runs}, build {night.candidate}")
     if night.candidate_conf:
         confs = shown_confs(night.candidate_conf)
         say(f"the candidate alone has {confs}: a trial, which cannot be accepted as a baseline")
@@ -86,16 +84,12 @@ def connection_problem(cluster: Cluster) -> str:
         return f"connection {name}: there is none; {remedy}"
     found = f"{connection.host or ''}:{connection.port or ''}"
     if connection.conn_type != "spark" or found != cluster.master_url:
-        return (
-            f"connection {name}: is {connection.conn_type} {found}, but the master of cluster "
-            f"{cluster.name} will be at {cluster.master_url}; {remedy}"
-        )
+        planned = f"the master of cluster {cluster.name} will be at {cluster.master_url}"
+        return f"connection {name}: is {connection.conn_type} {found}, but {planned}; {remedy}"
     mode = connection.extra_dejson.get("deploy-mode", "client")
     if mode != "client":
         return f"connection {name}: deploy-mode is {mode}, the driver must run here; {remedy}"
     if "keytab" in connection.extra_dejson:
-        return (
-            f"connection {name}: has a keytab, which the provider would write into /tmp for all to "
-            f"read; Spark's own cluster needs none; {remedy}"
-        )
+        problem = "has a keytab, which the provider would write into /tmp for all to read"
+        return f"connection {name}: {problem}; Spark's own cluster needs none; {remedy}"
     return ""

@@ -112,16 +112,13 @@ def summary(made: "RepetitionRecord", night: Night) -> str:
         return f"{label}{again}: {made.status.upper()}: {problem}"
     figures = made.measurement
     assert figures is not None
+    metrics = ((metric_of(name), value) for name, value in figures.figures.items())
+    more = "".join(f", {x.heading} {value:,.1f}" for x, value in metrics if x.tabled)
+    lacking = f"; no operators: {made.parts_problem}" if made.parts_problem else ""
     return (
         f"{label}{again}: {figures.events:,} events in {figures.wall_s:.1f} s, "
         f"{figures.cores:.2f} cores, {figures.cpu_s_per_mevent:.1f} CPU-s per million events "
-        f"({figures.basis})"
-        + "".join(
-            f", {metric_of(name).heading} {value:,.1f}"
-            for name, value in figures.figures.items()
-            if metric_of(name).tabled
-        )
-        + (f"; no operators: {made.parts_problem}" if made.parts_problem else "")
+        f"({figures.basis}){more}{lacking}"
     )
 
 
