@@ -126,7 +126,7 @@ class Notification(Model):
 
     def error(self, problem: str) -> ConfigError:
         """The error to raise for this entry."""
-        return ConfigError(f"{self.where}: notifier {self.notifier} {problem}")
+        return ConfigError(f"{self.where}: {problem}")
 
 
 def load_notifications(directory: Path | None = None) -> list[Notification]:
