@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,7 +108,7 @@ def _served(port: int) -> Iterator[str]:
     check_port(port, "nexmark bench screenshots --port PORT")
     environment = airflow_environment(load(), port)
     logs = paths.home() / "logs"
-    with guarded(environment), Components(environment, port, logs) as components:
+    with guarded(environment), closing(Components(environment, port, logs)) as components:
         prepare(environment)
         components.bring_up(API_SERVER)
         yield f"http://127.0.0.1:{port}"

@@ -1,7 +1,5 @@
 """Errors that a user can put right: the base class, the errors of `include/conf`, and remedies."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

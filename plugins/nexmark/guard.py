@@ -20,15 +20,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nexmark_jobs.host.processes import (
-    Process,
-    end,
-    identify,
-    owned,
-    owner_mark,
-    start_detached,
-    with_variable,
-)
+from nexmark_jobs.host import processes
+from nexmark_jobs.host.processes import Process, identify
 
 COMMAND_VARIABLE = "NEXMARK_COMMAND"
 
@@ -60,7 +53,7 @@ def guarded(environment: Mapping[str, str]) -> Iterator[None]:
     me = identify(os.getpid())
     assert me is not None
     own = {name: value for name, value in environment.items() if name != COMMAND_VARIABLE}
-    guardian = start_detached(
+    guardian = processes.start_detached(
         [sys.executable, "-m", __name__, str(me.pid), str(me.start_ticks)],
         own,
         _mark(),
@@ -69,14 +62,14 @@ def guarded(environment: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     finally:
-        end([guardian])
+        processes.end([guardian])
 
 
 def wait_for_guardians(say: Callable[[str], None], within_s: float = 120.0) -> None:
     """Wait while a guardian ends the processes of a killed command, at most `within_s` seconds."""
     deadline = time.monotonic() + within_s
     told = False
-    while any(not _watched(guardian).alive for guardian in owned(_mark())):
+    while any(not _watched(guardian).alive for guardian in processes.owned(_mark())):
         if time.monotonic() > deadline:
             return  # the claim of the cluster names the holder
         if not told:
@@ -100,7 +93,7 @@ def _home() -> Path:
 
 def _mark() -> str:
     """Return the value of NEXMARK_OWNER in the guardians of this home."""
-    return owner_mark(_home(), "guardian")
+    return processes.owner_mark(_home(), "guardian")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -129,12 +122,12 @@ def _wait_for_end(process: Process) -> None:
 def _end_processes(command: Process) -> None:
     """End every process of this machine that the command started, or that one of these did."""
     for _ in range(_ROUNDS):
-        found = with_variable(COMMAND_VARIABLE, _text(command))
+        found = processes.with_variable(COMMAND_VARIABLE, _text(command))
         if not found:
             return
         for process in found:
             _say(f"ending {process.pid} {process.command}")
-        end(found, _GRACE_S)
+        processes.end(found, _GRACE_S)
 
 
 def _clear_clusters(command: Process) -> None:

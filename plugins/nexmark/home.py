@@ -90,9 +90,8 @@ def is_full(error: BaseException | None) -> bool:
 
 def full_disk(directory: Path) -> str:
     """The problem of the disk of `directory` if it is full, or ''."""
-    existing = directory.resolve()
-    while not existing.exists():
-        existing = existing.parent
+    resolved = directory.resolve()
+    existing = next(each for each in (resolved, *resolved.parents) if each.exists())
     free = shutil.disk_usage(existing).free
     if free >= _LEAST:
         return ""

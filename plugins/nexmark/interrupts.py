@@ -1,43 +1,36 @@
 """How a command ends its processes: on Ctrl-C, on SIGTERM, and when it is killed itself."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def terminated_as_interrupt() -> Iterator[None]:
+def _handled(handler: Any, *signals: signal.Signals) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in signals}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+def terminated_as_interrupt() -> AbstractContextManager[None]:
     """Makes SIGTERM end the command as Ctrl-C does."""
-
-    def interrupt(number: int, frame: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    return _handled(signal.default_int_handler, signal.SIGTERM)
 
 
-@contextmanager
-def undisturbed() -> Iterator[None]:
+def undisturbed() -> AbstractContextManager[None]:
     """Ignores a second Ctrl-C, so that the first one can end everything."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return _handled(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
@@ -53,10 +46,6 @@ def temporary_directory(prefix: str, below: Path | None = None) -> Iterator[Path
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def signalled_with_parent(number: signal.Signals) -> Callable[[], None]:
+def signalled_with_parent(number: signal.Signals) -> Callable[[], object]:
     """For `preexec_fn`: the kernel sends signal `number` when the parent process has ended."""
-
-    def ask() -> None:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
-
-    return ask
+    return partial(ctypes.CDLL(None).prctl, _PR_SET_PDEATHSIG, number)

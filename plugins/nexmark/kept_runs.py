@@ -1,7 +1,5 @@
 """A file that keeps the runs of a long measurement, so that the same command can go on with it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,10 +13,7 @@ from nexmark.errors import NexmarkError
 class KeptRuns:
     """The runs of one measurement, a line of JSON each: the same command goes on after the last.
 
-    Attributes:
-        of: what is measured; a file of anything else is refused.
-        file: has the runs.
-        found: their figures by round and arm.
+    `of` is what is measured; a file of anything else is refused. `found` is by round and arm.
     """
 
     of: str
@@ -30,9 +25,8 @@ class KeptRuns:
         for line in self.file.read_text().splitlines() if self.file.exists() else ():
             kept = json.loads(line)
             if kept["of"] != self.of:
-                raise NexmarkError(
-                    f"{self.file}: holds runs of {kept['of']}, not of {self.of}; name another file"
-                )
+                held = f"holds runs of {kept['of']}, not of {self.of}"
+                raise NexmarkError(f"{self.file}: {held}; name another file")
             self.found[kept["round"], kept["arm"]] = kept
 
     def keep(self, number: int, arm: str, figures: Mapping[str, Any]) -> None:

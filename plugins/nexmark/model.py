@@ -4,13 +4,11 @@ Only the standard library; imports nothing of ours. The values are the strings a
 database, the CSV and the JSON, so they never change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from statistics import median
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 SUITE = "suite"
 """The query under which the suite as a whole has its verdict."""
@@ -74,8 +72,7 @@ class Basis(StrEnum):
 
 def one_basis(steady: Iterable[float | None]) -> Basis:
     """Return the basis that all repetitions have: the steady state if each has a figure of it."""
-    known = all(figure is not None for figure in steady)
-    return Basis.STEADY if known else Basis.APPLICATION
+    return Basis.STEADY if all(figure is not None for figure in steady) else Basis.APPLICATION
 
 
 class Mode(StrEnum):
@@ -155,7 +152,7 @@ class RunKey(NamedTuple):
         return f"{self.dag_id}/{self.run_id}"
 
     @classmethod
-    def parse(cls, text: str) -> RunKey:
+    def parse(cls, text: str) -> Self:
         """Return the key of a name; a DAG's id has no slash."""
         dag_id, _, run_id = text.partition("/")
         return cls(dag_id, run_id)
@@ -188,7 +185,7 @@ class Spread:
     high: float
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> Spread:
+    def of(cls, values: Iterable[float]) -> Self:
         """Return the spread of at least one value."""
         known = list(values)
         return cls(median(known), min(known), max(known))
@@ -201,17 +198,8 @@ class Spread:
 def of_newest_gate(rows: Iterable[_Row]) -> list[_Row]:
     """Return the verdicts of the newest ``gate_version`` of each ``night_id``, in order."""
     known = [(row.night_id, row.gate_version, row) for row in cast("Iterable[Any]", rows)]
-    newest: dict[str, int] = {}
-    for night, version, _ in known:
-        newest[night] = max(version, newest.get(night, version))
+    newest = {night: version for night, version, _ in sorted(known, key=lambda row: row[1])}
     return [row for night, version, row in known if version == newest[night]]
-
-
-class Direction(IntEnum):
-    """Which way is better."""
-
-    LOWER = 1
-    HIGHER = -1
 
 
 @dataclass(frozen=True)
@@ -235,7 +223,7 @@ class Metric:
     unit: str = ""
     title: str = ""
     decimals: int = 3
-    direction: Direction = Direction.LOWER
+    higher_is_better: bool = False
     decides: bool = False
     bases: bool = False
     positive: bool = False
@@ -259,7 +247,7 @@ class Metric:
 
     def worse(self, shift: float) -> bool:
         """Tell whether a log ratio candidate / baseline is a change for the worse."""
-        return shift * self.direction > 0
+        return shift < 0 if self.higher_is_better else shift > 0
 
 
 CPU = "cpu_s_per_mevent"
@@ -283,10 +271,8 @@ _KNOWN = (
     Metric(WALL, "s", "Time(s)"),
     Metric("batch_ms_p99", "ms", "batch p99", decimals=0),
     Metric("state_bytes_max", "bytes", "state", decimals=0, positive=True, waits=False),
-    Metric(
-        SOURCE_RATE, "records/s", "source", decimals=0, direction=Direction.HIGHER, judged=False
-    ),
-    Metric(READ_RATE, "records/s", "read", decimals=0, direction=Direction.HIGHER, judged=False),
+    Metric(SOURCE_RATE, "records/s", "source", decimals=0, higher_is_better=True, judged=False),
+    Metric(READ_RATE, "records/s", "read", decimals=0, higher_is_better=True, judged=False),
     Metric(P50, "ms", "p50 ms", decimals=1, tabled=True),
     Metric(P99, "ms", "p99 ms", decimals=1, tabled=True),
     Metric(RESTORE, "s", "restore s", tabled=True, positive=True, flush_widens=True),

@@ -148,6 +148,7 @@ def test_every_date_has_its_night_and_one_without_a_build_is_no_failure(site: Si
 def _api(home: Path) -> Iterator[OwnAirflow]:
     """The API server alone, of a home whose Airflow is there."""
     port = free_port()
-    with Components(airflow_environment(load(), port), port, home / "logs") as components:
+    own = Components(airflow_environment(load(), port), port, home / "logs")
+    with contextlib.closing(own) as components:
         components.bring_up("api-server")
         yield own_airflow(port)

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -126,7 +127,7 @@ def killed(site: Site) -> None:
 
 @pytest.fixture(scope="module")
 def api(site: Site, killed: None) -> Iterator[OwnAirflow]:
-    with Components(site.environment, site.port, site.directory) as components:
+    with closing(Components(site.environment, site.port, site.directory)) as components:
         components.bring_up("api-server")
         yield own_airflow(site.port)
 

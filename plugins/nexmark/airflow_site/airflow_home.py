@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Self
 
 from nexmark.airflow_site.api import OwnAirflow
 from nexmark.config import Cluster, Config, paths
@@ -130,10 +129,8 @@ def _database_settings() -> dict[str, str]:
         return {_DATABASE: url}
     url, is_postgresql = re.subn(r"^postgresql(\+\w+)?://", "postgresql+psycopg://", url)
     if not is_postgresql:  # not shown: a password may be in it
-        raise NexmarkError(
-            "NEXMARK_AIRFLOW_DB: is not a URL of PostgreSQL; "
-            "write it like postgresql://me@db.example/airflow"
-        )
+        remedy = "write it like postgresql://me@db.example/airflow"
+        raise NexmarkError(f"NEXMARK_AIRFLOW_DB: is not a URL of PostgreSQL; {remedy}")
     return {_DATABASE: url, f"{_DATABASE}_ASYNC": url}
 
 
@@ -144,12 +141,9 @@ def airflow_command(arguments: list[str]) -> list[str]:
 
 def run_airflow(arguments: list[str], environment: Mapping[str, str], remedy: str) -> None:
     """Run Airflow's own program to its end; NexmarkError with the remedy if it fails."""
+    command = airflow_command(arguments)
     run = subprocess.run(
-        airflow_command(arguments),
-        env=dict(environment),
-        capture_output=True,
-        text=True,
-        timeout=_SETUP_TIMEOUT_S,
+        command, env=environment, capture_output=True, text=True, timeout=_SETUP_TIMEOUT_S
     )
     if run.returncode != 0:
         words = " ".join((run.stderr or run.stdout).split())[-300:] or f"exit {run.returncode}"
@@ -180,23 +174,12 @@ def check_port(port: int, other: str) -> None:
 
 @dataclass
 class Components:
-    """The components of the private Airflow; what of them runs ends with the context.
-
-    `running` has each of them from the moment it runs.
-    """
+    """The components of the private Airflow; `running` has each from the moment it runs."""
 
     environment: dict[str, str]
     port: int
     logs: Path
     running: dict[str, Process] = field(default_factory=dict)
-
-    def __enter__(self) -> Self:
-        """Nothing runs yet."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End all that runs."""
-        self.end()
 
     def bring_up(self, *names: str) -> None:
         """Start some components, or all.
@@ -217,7 +200,7 @@ class Components:
             if not process.alive:
                 raise NexmarkError(f"airflow {name} has ended; see {self.logs}/ui-{name}.log")
 
-    def end(self, *kept: str) -> None:
+    def close(self, *kept: str) -> None:
         """End all components but those that are kept."""
         with undisturbed():
             left = end([x for name, x in self.running.items() if name not in kept], _GRACE_S)
@@ -239,8 +222,6 @@ class Components:
             except OSError:  # so is URLError
                 pass
             if time.monotonic() > deadline:
-                raise NexmarkError(
-                    f"Airflow did not answer on port {self.port} within {_START_TIMEOUT_S:.0f} s; "
-                    f"see {self.logs}/ui-{API_SERVER}.log"
-                )
+                problem = f"did not answer on port {self.port} within {_START_TIMEOUT_S:.0f} s"
+                raise NexmarkError(f"Airflow {problem}; see {self.logs}/ui-{API_SERVER}.log")
             time.sleep(_POLL_S)

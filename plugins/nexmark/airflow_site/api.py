@@ -47,11 +47,7 @@ class AirflowApi:
     direct: bool = False
 
     def ask(self, path: str, body: Body = None, method: str | None = None) -> dict[str, Any]:
-        """The answer to a GET of `/api/v2/<path>`, or where there is a `body` to a POST.
-
-        Raises:
-            ApiError: There was no answer, or a refusal.
-        """
+        """The answer to a GET of `/api/v2/<path>`, to a POST where there is a `body`; ApiError."""
         return self._send(f"/api/v2/{path}", body, method)
 
     def every(self, path: str, key: str, **query: Any) -> Iterator[dict[str, Any]]:
@@ -107,10 +103,8 @@ class OwnAirflow(AirflowApi):
         try:
             password = json.loads(self.passwords.read_text(encoding="utf-8"))[_USER]
         except (OSError, ValueError, KeyError):
-            raise ApiError(
-                f"{self.passwords}: the password of {_USER} is not there; "
-                "remove the file and start Airflow again"
-            ) from None
+            problem = f"{self.passwords}: the password of {_USER} is not there"
+            raise ApiError(f"{problem}; remove the file and start Airflow again") from None
         self.token = ""
         answer = self._send("/auth/token", {"username": _USER, "password": password})
         self.token = str(answer["access_token"])
@@ -181,7 +175,6 @@ def running_airflow(url: str) -> RunningAirflow:
         raise NexmarkError(f"airflow: {url!r} is not a URL; give it like http://127.0.0.1:8080")
     token = os.environ.get(TOKEN, "")
     if not token:
-        raise NexmarkError(
-            f"airflow: {TOKEN} is not set; get a token by POST {url.rstrip('/')}/auth/token"
-        )
+        remedy = f"get a token by POST {url.rstrip('/')}/auth/token"
+        raise NexmarkError(f"airflow: {TOKEN} is not set; {remedy}")
     return RunningAirflow(url.rstrip("/"), token)

@@ -3,7 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from nexmark.errors import NexmarkError
 from nexmark.interrupts import undisturbed
 from nexmark.model import RunKey
 from nexmark.store import Store, open_store
-from nexmark.terminal import columns, say
+from nexmark.terminal import say
 
 #: Whom Airflow names as the user of a run of `airflow dags test`.
 DAG_TEST_USER = "dag_test"
@@ -73,6 +73,7 @@ def end_run(api: AirflowApi, dag_id: str, run_id: str) -> None:
 
 
 _BACKFILL = "backfill"
+_BEGIN, _END = "T00:00:00Z", "T23:59:59Z"
 
 
 @dataclass(frozen=True)
@@ -114,25 +115,19 @@ def create(
     api: AirflowApi, dag_id: str, days: tuple[date, date], conf: Mapping[str, Any], reprocess: str
 ) -> Backfill:
     """Create a backfill, one night at a time; ApiError if it cannot be."""
-    first, last = _ends(days)
     body = {"dag_id": dag_id, "max_active_runs": 1, "dag_run_conf": dict(conf)}
-    body |= {"from_date": first, "to_date": last}
+    body |= {"from_date": f"{days[0]}{_BEGIN}", "to_date": f"{days[1]}{_END}"}
     scheduled = _moments(api, {**body, "reprocess_behavior": "completed"})
     planned = _moments(api, {**body, "reprocess_behavior": reprocess})
-    before = _runs(api, dag_id, days)
     left_out = {
-        moment: DagRun(
-            moment.date(),
-            str(run["dag_run_id"]),
-            str(run["state"]),
-            "already exists" if run["state"] in ENDED else "in flight",
+        moment: replace(
+            _run(moment, run), left_out="already exists" if run["state"] in ENDED else "in flight"
         )
-        for moment, run in before.items()
+        for moment, run in _runs(api, dag_id, days).items()
         if moment not in planned and (moment in scheduled or run["run_type"] != "manual")
     }
     made = api.ask("backfills", {**body, "reprocess_behavior": reprocess})
-    moments = tuple(sorted(planned | left_out.keys()))
-    return Backfill(int(made["id"]), dag_id, moments, left_out)
+    return Backfill(int(made["id"]), dag_id, tuple(sorted(planned | left_out.keys())), left_out)
 
 
 def runs(api: AirflowApi, backfill: Backfill) -> list[DagRun]:
@@ -141,8 +136,7 @@ def runs(api: AirflowApi, backfill: Backfill) -> list[DagRun]:
         return []
     days = backfill.moments[0].date(), backfill.moments[-1].date()
     found = _runs(api, backfill.dag_id, days)
-    rows = ((moment, found.get(moment)) for moment in backfill.moments)
-    return [backfill.left_out.get(moment) or _run(moment, row) for moment, row in rows]
+    return [backfill.left_out.get(x) or _run(x, found.get(x)) for x in backfill.moments]
 
 
 def close(api: AirflowApi, backfill: int, dag_id: str) -> None:
@@ -211,16 +205,6 @@ def _outcome(store: Store, name: str, run: DagRun, recorded: set[str]) -> Outcom
     return Outcome(run.day, f"{build.version} {build.id}", state, verdicts, failed)
 
 
-def table(rows: Sequence[Outcome]) -> str:
-    """The outcomes for people."""
-    texts = [(row.day.isoformat(), *row[1:4]) for row in rows]
-    return columns(("date", "build", "state", "verdicts"), texts)
-
-
-def _ends(days: tuple[date, date]) -> tuple[str, str]:
-    return f"{days[0]}T00:00:00Z", f"{days[1]}T23:59:59Z"
-
-
 def _moments(api: AirflowApi, body: Mapping[str, Any]) -> set[datetime]:
     """The logical dates that a backfill would have runs of."""
     found = api.ask("backfills/dry_run", body)["backfills"]
@@ -229,8 +213,7 @@ def _moments(api: AirflowApi, body: Mapping[str, Any]) -> set[datetime]:
 
 def _runs(api: AirflowApi, dag_id: str, days: tuple[date, date]) -> dict[datetime, dict[str, Any]]:
     """The runs of a DAG that have a logical date within `days`, by it."""
-    first, last = _ends(days)
-    within = {"logical_date_gte": first, "logical_date_lte": last}
+    within = {"logical_date_gte": f"{days[0]}{_BEGIN}", "logical_date_lte": f"{days[1]}{_END}"}
     found = api.every(f"dags/{quote(dag_id)}/dagRuns", "dag_runs", **within)
     return {datetime.fromisoformat(run["logical_date"]): run for run in found}
 

@@ -1,7 +1,5 @@
 """The verbs about acceptances: accept, withdraw, acks. RUN is as in `nexmark.cli.results`."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import sys
@@ -106,7 +104,7 @@ def acks(limit: Limit = 50, db: option.Database = None) -> None:
     print(columns(_ACKS, [_ack(row, state) for row, state in found[::-1][:limit]]))
 
 
-def _ack(row: AcceptanceRow, state: str) -> tuple[str, ...]:
+def _ack(row: "AcceptanceRow", state: str) -> tuple[str, ...]:
     size = "-" if row.size is None else f"{row.size:.3f}"
     until = f"{row.expires:{TIME}}" if row.expires else "-"
     return (
@@ -124,7 +122,7 @@ def user() -> str:
         return f"uid {os.getuid()}"
 
 
-def place(night: NightRow) -> str:
+def place(night: "NightRow") -> str:
     """Return where a night ran."""
     return f"{night.engine} on {night.workload}, cluster {night.cluster}"
 

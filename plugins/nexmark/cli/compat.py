@@ -1,16 +1,14 @@
 """The verb `compat`: will running jobs survive the upgrade?"""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from nexmark.cli import shared_options as option
-
-if TYPE_CHECKING:
-    from nexmark.engines import Build
+from nexmark.config import paths
+from nexmark.engines import Build, BuildError, java_problem, parse_source, resolve
+from nexmark.errors import suggest
 
 _LEAST_SPARK = (3, 5)
 
@@ -52,7 +50,6 @@ def compat(
     """
     from nexmark.compatibility.check import check, check_plans, write_corpus
     from nexmark.compatibility.classes import Input, Side, as_json, cases_of, is_red, matrix
-    from nexmark.engines import BuildError
     from nexmark_jobs.ending import UsageError
     from nexmark_jobs.generator.generator_options import generator_config
 
@@ -64,8 +61,7 @@ def compat(
         cases = cases_of(names, builds, formulation, against)
         old = Side(builds[0], option.confs_of(from_conf))
         sides = old, Side(builds[1], option.confs_of(to_conf))
-        own = formulations.resolve() if formulations else None
-        chosen = Input(events, tps, seed, own)
+        chosen = Input(events, tps, seed, formulations.resolve() if formulations else None)
         generator_config(seed, tps, (), events)  # UsageError if it cannot make such events
     except (BuildError, UsageError) as error:
         option.on_stderr(f"nexmark compat: {error}")
@@ -87,7 +83,6 @@ def _queries(
     query: str | None, file: Path | None, formulation: str | None, against: str | None
 ) -> list[str]:
     """The names of the queries; refuses unknown queries and formulations."""
-    from nexmark.errors import suggest
     from nexmark_jobs.ending import UsageError
     from nexmark_jobs.experiments import EXPERIMENT_QUERIES, query_named
     from nexmark_jobs.queries import QUERIES, add_formulations
@@ -108,16 +103,13 @@ def _queries(
     known = [each.name for each in query_named(query).formulations]
     for flag, name in (("--formulation", formulation), ("--against", against)):
         if name is not None and name not in known:
-            raise typer.BadParameter(
-                f"{flag}: {query} has no formulation {name!r}; {suggest(name, known)}"
-            )
+            problem = f"{query} has no formulation {name!r}; {suggest(name, known)}"
+            raise typer.BadParameter(f"{flag}: {problem}")
     return [query]
 
 
 def _builds(first: str, second: str) -> tuple[Build, Build]:
     """The builds of --from and --to, on this machine; BuildError if one cannot be used."""
-    from nexmark.config import paths
-    from nexmark.engines import BuildError, java_problem, parse_source, resolve
     from nexmark_jobs.feature_release import feature_release
 
     sources = {}
@@ -126,10 +118,8 @@ def _builds(first: str, second: str) -> tuple[Build, Build]:
             sources[flag] = parse_source(text)
         except BuildError as error:
             raise BuildError(f"{flag}: {error}") from None
-    found = {
-        flag: resolve(source, paths.builds_dir(), say=option.on_stderr)
-        for flag, source in sources.items()
-    }
+    cache, say = paths.builds_dir(), option.on_stderr
+    found = {flag: resolve(source, cache, say=say) for flag, source in sources.items()}
     for flag, build in found.items():
         if feature_release(build.version) < _LEAST_SPARK:
             raise BuildError(f"{flag}: Spark {build.version} is too old; give 3.5 or newer")

@@ -1,7 +1,5 @@
 """The verbs about Kafka: a broker on this machine, its topics, the jars of Spark's connector."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nexmark.cli import shared_options as option
+from nexmark.config import load, paths
+from nexmark.engines import resolve
 from nexmark.errors import NexmarkError
 from nexmark.terminal import columns, say
 from nexmark_jobs.host.processes import OWNER_VARIABLE
@@ -34,8 +34,8 @@ def up(brokers: Annotated[int, option.number(1, 3, "1|3")] = 1, port: _PortOptio
 
     if brokers not in broker.COUNTS:
         raise typer.BadParameter(f"--brokers: {brokers} is not 1 or 3")
-    machine = broker.of_this_machine()
-    servers = machine.up(brokers, broker.PORT if port is None else port, say)
+    chosen = broker.PORT if port is None else port
+    servers = broker.of_this_machine().up(brokers, chosen, say)
     print(f"Kafka is ready at {servers}; end it with: nexmark kafka down")
 
 
@@ -101,8 +101,6 @@ def fill(
 @kafka.command()
 def jars(engine: Annotated[str, option.text("Of engines.yaml.")]) -> None:
     """Print the jars with which an engine reads Kafka, as `spark-submit --jars` takes them."""
-    from nexmark.config import load, paths
-    from nexmark.engines import resolve
     from nexmark.kafka.jars import connector
 
     build = load().engine(engine).build
@@ -123,7 +121,6 @@ def bench(
     Starts three brokers and ends them; with --bootstrap-servers it measures brokers that run. The
     figures are kept in the results database; the page Kafka has the newest of each Kafka.
     """
-    from nexmark.config import paths
     from nexmark.kafka import broker
     from nexmark.kafka.benchmark import TESTS, Bench
     from nexmark.kafka.tools import Tools
@@ -137,8 +134,7 @@ def bench(
     own = None if bootstrap_servers else broker.of_this_machine("bench")
     try:
         servers = own.up(3, broker.BENCH_PORT, say) if own else str(bootstrap_servers)
-        mark = {OWNER_VARIABLE: own.mark} if own else {}
-        tools = Tools(servers, mark, say)
+        tools = Tools(servers, {OWNER_VARIABLE: own.mark} if own else {}, say)
         brokers_cpu_s = own.cpu_s if own else lambda: None
         one = Bench(KafkaCluster(servers), tools, brokers_cpu_s, records, runs, say)
         measured = one.run(wanted)
@@ -153,7 +149,7 @@ def bench(
     option.write(out, figures)
 
 
-def as_json(rows: Sequence[BenchRow], *, is_shared: bool) -> dict[str, Any]:
+def as_json(rows: "Sequence[BenchRow]", *, is_shared: bool) -> dict[str, Any]:
     """The figures of tests and ratios, to be kept."""
     from nexmark.kafka.benchmark import TESTS
 
@@ -163,17 +159,15 @@ def as_json(rows: Sequence[BenchRow], *, is_shared: bool) -> dict[str, Any]:
     return {"is_shared": is_shared, "tests": tests, "what": what, "ratios": ratios}
 
 
-def table(rows: Sequence[BenchRow], *, is_shared: bool) -> str:
+def table(rows: "Sequence[BenchRow]", *, is_shared: bool) -> str:
     """Tests and ratios; `is_shared`: brokers and clients are on one machine."""
     tests = columns(_HEADS, [_line(row) for row in rows])
-    found = [
-        [x["ratio"], f"{x['value']:.2f}", f"{x['text']:.2f}", x["says"]]
-        for x in _ratios(rows, is_shared)
-    ]
+    ratios = _ratios(rows, is_shared)
+    found = [[x["ratio"], f"{x['value']:.2f}", f"{x['text']:.2f}", x["says"]] for x in ratios]
     return f"{tests}\n\n{columns(_RATIO_HEADS, found)}" if found else tests
 
 
-def _ratios(rows: Sequence[BenchRow], is_shared: bool) -> list[dict[str, Any]]:
+def _ratios(rows: "Sequence[BenchRow]", is_shared: bool) -> list[dict[str, Any]]:
     from nexmark.kafka.benchmark import RATIOS, ratio
 
     found = []
@@ -185,7 +179,7 @@ def _ratios(rows: Sequence[BenchRow], is_shared: bool) -> list[dict[str, Any]]:
     return found
 
 
-def _line(row: BenchRow) -> list[str]:
+def _line(row: "BenchRow") -> list[str]:
     from nexmark.kafka.benchmark import TESTS
 
     test = TESTS[row.id.split()[0]]
@@ -212,8 +206,6 @@ def _running() -> str:
     found = broker.of_this_machine().status()
     ready = [f"127.0.0.1:{each.broker.port}" for each in found if each.answers]
     if not ready:
-        raise NexmarkError(
-            "kafka: no broker runs on this machine; start one with: nexmark kafka up, or give "
-            "--bootstrap-servers"
-        )
+        remedy = "start one with: nexmark kafka up, or give --bootstrap-servers"
+        raise NexmarkError(f"kafka: no broker runs on this machine; {remedy}")
     return ",".join(ready)

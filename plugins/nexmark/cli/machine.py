@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from nexmark.cli.shared_options import Port, given
+from nexmark.config import SshCluster, load, paths, pick
 from nexmark.errors import NexmarkError, suggest
 
 #: The arguments behind the name of a verb are passed on as they are.
@@ -35,9 +36,8 @@ BENCHES = {
 #: In clusters.yaml, the hosts that `nexmark cluster up` makes.
 _TEST_CLUSTER = "namespaces"
 
-cluster = typer.Typer(
-    help="Look at the hosts of a cluster; start and remove three hosts to test with."
-)
+_HELP = "Look at the hosts of a cluster; start and remove three hosts to test with."
+cluster = typer.Typer(help=_HELP)
 
 
 def ui(port: Port = 8080) -> int:
@@ -59,7 +59,6 @@ def check(
 
     from nexmark.airflow_site.airflow_home import airflow_environment, prepare
     from nexmark.cluster import open_cluster
-    from nexmark.config import load, paths, pick
 
     config = load()
     chosen = pick("cluster", name, config.clusters)
@@ -97,15 +96,11 @@ def status() -> None:
 
 
 def _test_hosts(function: str, module: str = "testbed", *arguments: Any) -> Any:
-    from nexmark.config import SshCluster, load, paths
-
     testbed = _of_a_clone(module)
     config = load().clusters.get(_TEST_CLUSTER)
     if not isinstance(config, SshCluster):
-        raise NexmarkError(
-            f"{paths.conf_dir()}/clusters.yaml has no cluster {_TEST_CLUSTER} of kind ssh; "
-            "take the one this package came with"
-        )
+        problem = f"{paths.conf_dir()}/clusters.yaml has no cluster {_TEST_CLUSTER} of kind ssh"
+        raise NexmarkError(f"{problem}; take the one this package came with")
     return getattr(testbed, function)(config, paths.home(), *arguments)
 
 
@@ -132,6 +127,5 @@ def _of_a_clone(module: str) -> Any:
         package = module.partition(".")[0]
         if error.name != package:
             raise
-        raise NexmarkError(
-            f"{package}/ is not installed: it is only in a clone of the repository; run this there"
-        ) from None
+        problem = "is not installed: it is only in a clone of the repository; run this there"
+        raise NexmarkError(f"{package}/ {problem}") from None

@@ -1,7 +1,5 @@
 """The verbs that measure without a night: experiments (worth it? right?), and latency."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -15,14 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nexmark.cli import shared_options as option
+from nexmark.config import Experiment, load, load_experiments, paths
+from nexmark.engines import Build, java_problem, resolve
 from nexmark.errors import NexmarkError, suggest
+from nexmark.interrupts import temporary_directory
 from nexmark.model import grouped
 from nexmark.terminal import columns, say
 from nexmark_jobs.host.processes import OWNER_VARIABLE
+from nexmark_jobs.knobs import MAX_EVENTS
+from nexmark_jobs.real_time import refusal
 
 if TYPE_CHECKING:
-    from nexmark.config import Experiment
-    from nexmark.engines import Build
     from nexmark.experiments.experiment_run import ExperimentResult
     from nexmark.latency.matching import LatencyFigures
     from nexmark.store.table_rows import ExperimentRow
@@ -55,8 +56,6 @@ def experiment(
     `nexmark experiment new NAME` adds a commented entry to experiments.yaml. 0 if all arms were
     measured and all results are equal and right, 1 if not.
     """
-    from nexmark.config import load_experiments
-
     known = load_experiments()
     if name == "new":
         return _add(new_name, known)
@@ -85,7 +84,6 @@ def _measured(
     from nexmark.experiments.experiment_rows import as_json, recorded
     from nexmark.experiments.experiment_run import applications_of, check_arms, measure_experiment
     from nexmark.experiments.local_applications import LocalApplications
-    from nexmark.interrupts import temporary_directory
 
     results: list[ExperimentResult] = []
     arms: list[ExperimentRow] = []
@@ -113,9 +111,8 @@ def _measured(
     return 0 if not failed and all(result.is_right for result in results) else 1
 
 
-def _kept(result: ExperimentResult) -> Sequence[ExperimentRow]:
+def _kept(result: "ExperimentResult") -> "Sequence[ExperimentRow]":
     """Record a result, write its page, and return its arms."""
-    from nexmark.config import paths
     from nexmark.experiments.experiment_rows import keep
 
     run = f"{result.experiment.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
@@ -146,8 +143,6 @@ class _Countdown:
 def _chosen(
     name: str | None, known: Mapping[str, Experiment], *, every: bool, sizes: str | None
 ) -> list[Experiment]:
-    from nexmark_jobs.knobs import MAX_EVENTS
-
     if every == (name is not None):
         raise typer.BadParameter("give the name of one experiment, or --all; --list names them")
     if name is not None and name not in known:
@@ -162,9 +157,6 @@ def _chosen(
 
 def _builds(one: Experiment, engine: str | None) -> dict[str, Build]:
     """The build of each arm: its own, or the engine's."""
-    from nexmark.config import load, paths
-    from nexmark.engines import java_problem, resolve
-
     usual = load().engine(engine).build
     sources = {arm: each.build or usual for arm, each in one.arms.items()}
     found = {arm: resolve(each, paths.builds_dir(), say=say) for arm, each in sources.items()}
@@ -176,7 +168,6 @@ def _builds(one: Experiment, engine: str | None) -> dict[str, Build]:
 
 def _add(name: str | None, known: Mapping[str, Experiment]) -> int:
     """Add a template to the file, and load it."""
-    from nexmark.config import load_experiments, paths
     from nexmark.experiments.template import entry_of
 
     if name is None:
@@ -237,7 +228,7 @@ def latency(
                     found.append(runs.run(each, how, at, seconds, warm_up, option.confs_of(conf)))
                     p50, _, p99, _ = found[-1].percentiles
                     say(f"{each} {how} at {at:,}/s: p50 {p50:,} ms, p99 {p99:,} ms")
-                    if until_behind and not _sustained(found[-1]):
+                    if until_behind and (found[-1].invalid or not found[-1].keeps_up):
                         break
     finally:
         brokers.down()
@@ -245,25 +236,19 @@ def latency(
     print(columns((*_HEADS, "remark"), [_row(each) for each in found]))
     if until_behind:
         print(f"\n{sustained(found)}")
-    told = {"spark_version": build.version, "runs": [asdict(each) for each in found]}
-    option.write(out, told)
+    option.write(out, {"spark_version": build.version, "runs": [asdict(each) for each in found]})
     return int(any(each.invalid for each in found))
 
 
-def sustained(found: list[LatencyFigures]) -> str:
+def sustained(found: "list[LatencyFigures]") -> str:
     """For each query and trigger the highest rate that it keeps up with."""
     lines = []
     for (query, trigger), runs in grouped(found, lambda each: (each.query, each.trigger)).items():
-        kept = [each.rate for each in runs if _sustained(each)]
+        kept = [each.rate for each in runs if each.keeps_up and not each.invalid]
         rate = f"{max(kept):,}/s" if kept else f"below {runs[0].rate:,}/s"
         more = ", and maybe more" if all(each.keeps_up for each in runs) else ""
         lines.append(f"{query} {trigger}: sustainable rate {rate}{more}")
     return "\n".join(lines)
-
-
-def _sustained(run: LatencyFigures) -> bool:
-    """Whether the query had its rate, and kept up with it."""
-    return run.keeps_up and not run.invalid
 
 
 def _rates(text: str) -> tuple[list[int], bool]:
@@ -280,23 +265,18 @@ def _rates(text: str) -> tuple[list[int], bool]:
 
 def _check_real_time(queries: list[str], triggers: list[str], version: str) -> None:
     """Refuse, before anything is started, what Spark cannot run in Real-Time Mode."""
-    from nexmark_jobs.real_time import refusal
-
     for query in queries if "real-time" in triggers else ():
         if refused := refusal(query, version):
-            raise typer.BadParameter(
-                f"--trigger: {query} cannot run in Real-Time Mode on Spark {version}: "
-                f"{refused.why}; take --trigger micro-batch"
-            )
+            problem = f"{query} cannot run in Real-Time Mode on Spark {version}: {refused.why}"
+            raise typer.BadParameter(f"--trigger: {problem}; take --trigger micro-batch")
 
 
-def _row(each: LatencyFigures) -> list[str]:
+def _row(each: "LatencyFigures") -> list[str]:
     behind = "" if each.keeps_up else "falls behind"
     remark = f"INVALID: {each.invalid}" if each.invalid else behind
-    numbers = [*each.percentiles, each.longest, each.events]
     return [
         *(each.query, each.trigger, f"{each.rate:,}"),
-        *(f"{number:,}" for number in numbers),
+        *(f"{number:,}" for number in (*each.percentiles, each.longest, each.events)),
         *(f"{each.lag_p99:.1f}", remark),
     ]
 

@@ -12,8 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
@@ -41,11 +40,8 @@ def run_night(
 ) -> int:
     """Run a DAG on an engine, with `params` and the date `day` (today).
 
-    Returns:
-        0 if it is green, 1 if it is red, 130 if interrupted. No build of the date is no failure.
-
-    Raises:
-        NexmarkError: The night cannot be begun.
+    0 if it is green, 1 if it is red, 130 if interrupted; no build of the date is no failure.
+    NexmarkError where the night cannot be begun.
     """
     moment = _moment(day)
     night = make_night(config, engine, dag_id, "", params)
@@ -58,8 +54,7 @@ def run_night(
     problems = list(find_problems(night))
     cluster, lease = night.spark_cluster.config.name, night.spark_cluster.holder()
     if lease and lease.holder and lease.holder.alive:
-        remedy = "wait until it has ended, or end it"
-        problems.append(f"cluster {cluster}: in use by {lease}; {remedy}")
+        problems.append(f"cluster {cluster}: in use by {lease}; wait until it has ended, or end it")
     if owned(ui_mark()):  # its scheduler would run the tasks of this night a second time
         remedy = "trigger the DAG there, or end it and run this again"
         problems.append(f"`nexmark ui` is running; {remedy}")
@@ -69,20 +64,13 @@ def run_night(
     os.environ.update(environment)  # the connections to hosts that are to be cleaned are in it
     notifiers()  # ConfigError for one that cannot be had
     make_home()
-    with _claimed(night), guarded(environment):
-        say("preparing Airflow")
-        prepare(environment)
-        return _run(night, environment, params, moment)
-
-
-@contextmanager
-def _claimed(night: Night) -> Iterator[None]:
-    """This command has the cluster of `night` among the commands; NexmarkError if another has."""
-    me, prompt = identify(os.getpid()), night.spark_cluster.at_the_prompt
-    assert me is not None
-    prompt.claim(Lease(night.dag_id, "", me), lambda _: False)
+    mine, prompt = Lease(dag_id, "", identify(os.getpid())), night.spark_cluster.at_the_prompt
+    prompt.claim(mine, lambda _: False)  # NexmarkError where another command has it
     try:
-        yield
+        with guarded(environment):
+            say("preparing Airflow")
+            prepare(environment)
+            return _run(night, environment, params, moment)
     finally:
         prompt.release()
 
@@ -99,8 +87,7 @@ def _moment(day: date | None) -> datetime:
 def _run(
     night: Night, environment: dict[str, str], conf: Mapping[str, Any], moment: datetime
 ) -> int:
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    log = paths.home() / "logs" / f"run-{stamp}.log"
+    log = paths.home() / "logs" / f"run-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     arguments = ["dags", "test", night.dag_id, moment.isoformat(), "-c", json.dumps(conf)]
     terminal = Terminal(sys.stdout)

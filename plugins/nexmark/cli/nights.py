@@ -1,7 +1,5 @@
 """The verbs that run nights: run, build, backfill, bisect, rollout."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,20 +8,14 @@ import typer
 
 from nexmark.cli import shared_options as option
 from nexmark.cli.acceptance import user
+from nexmark.config import BUILD_DAG_ID, Config, load, paths
 from nexmark.errors import NexmarkError
-from nexmark.night.params import help_of
+from nexmark.night.params import NightParams, RolloutParams, help_of
 from nexmark.terminal import INTERRUPTED, say
 
 if TYPE_CHECKING:
-    from nexmark.config import Config
     from nexmark.rollout.state import Rollout
     from nexmark.store import Store
-
-#: Options of the verbs run and build that are params of the night as they are.
-_OF_THE_NIGHT = (
-    *("workload", "queries", "repetitions", "against", "cluster", "mode", "compatibility"),
-    "candidate",
-)
 
 
 def run(
@@ -42,7 +34,6 @@ def run(
 ) -> int:
     """Run the night of an engine; 0 if it is green, 1 if it is red or cannot be run."""
     from nexmark.cli.night_runner import run_night
-    from nexmark.config import load
 
     moment = option.day("--date", date) if date else None
     config = load()
@@ -66,7 +57,6 @@ def build(
 ) -> int:
     """Test any Spark build; 0 if it is as good, 1 if it is not or cannot be run."""
     from nexmark.cli.night_runner import run_night
-    from nexmark.config import BUILD_DAG_ID, load
 
     if not build.strip():
         raise typer.BadParameter(f"--build: none is given; give it {option.BUILD}")
@@ -77,9 +67,10 @@ def build(
 
 
 def _at_the_prompt(config: Config, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the params that are given; at the prompt the workload is a small one."""
-    params = {name: options.get(name) for name in _OF_THE_NIGHT}
-    params["candidate_conf"] = option.confs_of(options["candidate_conf"])
+    """Return the params of the night that are given; at the prompt its workload is a small one."""
+    params = {name: options.get(name) for name in NightParams.model_fields}
+    params |= {"candidate_conf": option.confs_of(options["candidate_conf"])}
+    params |= {"engine": None, "build": None}  # of the DAG, not of its run
     found = {name: value for name, value in params.items() if value or value is False}
     return {"workload": "smoke", "cluster": next(iter(config.clusters)), **found}
 
@@ -130,7 +121,6 @@ def bisect(
     from nexmark.bisect.measured_builds import MeasuredBuilds
     from nexmark.bisect.search import Search, answer, read_builds, table
     from nexmark.cli.night_runner import run_night
-    from nexmark.config import BUILD_DAG_ID, load
 
     ends = read_builds(good, bad, builds)
     config = load()
@@ -166,6 +156,7 @@ def bisect(
 
 
 def rollout(
+    context: typer.Context,
     conf: Annotated[list[str] | None, option.confs_option("Of the new arm.")] = None,
     build: Annotated[
         str | None, option.text(f"Of the new arm, {option.BUILD}; else the old one.")
@@ -186,21 +177,10 @@ def rollout(
     1 if a stage is red (then it stops, and says whether the way back is right) or cannot be run;
     2 for bad arguments.
     """
-    from nexmark.config import load
-    from nexmark.night.params import RolloutParams
     from nexmark.rollout.rolling import resumed, table, write_page
     from nexmark.rollout.state import rollout_of
 
-    given = {
-        **{
-            "candidate_conf": option.confs_of(conf),
-            "build": build,
-            "against": against,
-            "stages": stages,
-        },
-        **{"engine": engine, "workload": workload, "cluster": cluster, "name": name},
-        **{"repetitions": repetitions, "resume": resume, "accept": accept},
-    }
+    given = {**context.params, "candidate_conf": option.confs_of(conf)}
     try:
         found = rollout_of(RolloutParams.of(given), load())
     except NexmarkError as error:
@@ -215,7 +195,7 @@ def rollout(
     return 0 if done.next is None else 1
 
 
-def _roll(found: Rollout) -> Rollout:
+def _roll(found: "Rollout") -> "Rollout":
     from nexmark.rollout.rolling import roll
 
     say(f"rollout {found.name}: {len(found.stages)} stages; to go on: --resume {found.name}")
@@ -226,10 +206,9 @@ def _roll(found: Rollout) -> Rollout:
         raise
 
 
-def _measure(found: Rollout, queries: Sequence[str]) -> str:
+def _measure(found: "Rollout", queries: Sequence[str]) -> str:
     """Run a night of some queries; returns the name of its run."""
     from nexmark.cli.night_runner import run_night
-    from nexmark.config import BUILD_DAG_ID, load
 
     with _opened() as store:
         before = {row.id for row in store.nights()}
@@ -240,14 +219,11 @@ def _measure(found: Rollout, queries: Sequence[str]) -> str:
         for row in store.nights():
             if row.id not in before and (row.dag_id, row.queries) == (BUILD_DAG_ID, list(queries)):
                 return str(row.id)
-    raise NexmarkError(
-        f"the night of {', '.join(queries)} ended before it was measured, see above; mend it, "
-        f"then nexmark rollout --resume {found.name}"
-    )
+    problem = f"the night of {', '.join(queries)} ended before it was measured, see above"
+    raise NexmarkError(f"{problem}; mend it, then nexmark rollout --resume {found.name}")
 
 
-def _opened() -> Store:
-    from nexmark.config import paths
+def _opened() -> "Store":
     from nexmark.store import open_store
 
     return open_store(paths.database_url())

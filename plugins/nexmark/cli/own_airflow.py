@@ -13,11 +13,11 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 from nexmark.airflow_site import airflow_home, backfills
 from nexmark.airflow_site.airflow_home import API_SERVER, Components
@@ -32,7 +32,7 @@ from nexmark.guard import guarded
 from nexmark.interrupts import undisturbed
 from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.night.planning import make_night
-from nexmark.terminal import Terminal, say
+from nexmark.terminal import Terminal, columns, say
 from nexmark.web.entry import PREFIX
 from nexmark_jobs.host.processes import owned
 
@@ -52,38 +52,29 @@ def serve(port: int) -> int:
         airflow_home.check_port(port, "nexmark ui --port PORT")
         config = load()
         environment = airflow_home.airflow_environment(config, port)
-        with guarded(environment):
-            _serve(config, environment, port)
+        own = Components(environment, port, paths.home() / "logs")
+        with guarded(environment), closing(own) as components:
+            say("preparing Airflow")
+            airflow_home.prepare(environment)
+            components.bring_up(API_SERVER)
+            backfills.close_abandoned(config, airflow_home.own_airflow(port))
+            components.bring_up()
+            passwords = json.loads((airflow_home.airflow_home() / "passwords.json").read_text())
+            for user, password in passwords.items():
+                print(f"Airflow is at http://127.0.0.1:{port} (user {user}, password {password})")
+            print(f"the nights: http://127.0.0.1:{port}{PREFIX}/ (or the tab Nexmark there)")
+            say("Ctrl-C ends it")
+            while True:
+                components.check_alive()
+                time.sleep(_POLL_S)
     except KeyboardInterrupt:
         return 0
-
-
-def _serve(config: Config, environment: dict[str, str], port: int) -> NoReturn:
-    """Run the components until interrupted, or NexmarkError when one ends; ends them all."""
-    with Components(environment, port, paths.home() / "logs") as components:
-        say("preparing Airflow")
-        airflow_home.prepare(environment)
-        components.bring_up(API_SERVER)
-        backfills.close_abandoned(config, airflow_home.own_airflow(port))
-        components.bring_up()
-        passwords = json.loads((airflow_home.airflow_home() / "passwords.json").read_text())
-        for user, password in passwords.items():
-            print(f"Airflow is at http://127.0.0.1:{port} (user {user}, password {password})")
-        print(f"the nights: http://127.0.0.1:{port}{PREFIX}/ (or the tab Nexmark there)")
-        say("Ctrl-C ends it")
-        while True:
-            components.check_alive()
-            time.sleep(_POLL_S)
 
 
 def run_backfill(
     name: str | None, days: tuple[date, date], params: Mapping[str, Any], reprocess: str, port: int
 ) -> int:
-    """Run the nights of the days from ``days[0]`` to ``days[1]`` of an engine (the newest).
-
-    Returns:
-        0 if all nights that have a build are green, else 1.
-    """
+    """Run an engine's (the newest's) nights of ``days[0]`` to ``days[1]``; 0 if all are green."""
     config = load()
     engine = config.engine(name)
     _check(config, engine, days, params)
@@ -105,7 +96,8 @@ def run_backfill(
     else:
         found = _run_here(config, environment, port, engine.dag_id, create_it)
     rows = backfills.outcomes(engine.dag_id, found)
-    say(backfills.table(rows))
+    texts = [(row.day.isoformat(), *row[1:4]) for row in rows]
+    say(columns(("date", "build", "state", "verdicts"), texts))
     return 1 if any(row.failed for row in rows) else 0
 
 
@@ -119,15 +111,13 @@ def _check(
     if first > datetime.now(UTC).date():
         raise NexmarkError(f"--from: {first} is in the future (UTC); give today or an earlier date")
     if engine.snapshots is None:
-        raise NexmarkError(
-            f"engine {engine.name}: has no snapshots, every date would be the same build; "
-            "add `snapshots` in include/conf/engines.yaml"
-        )
+        problem = "has no snapshots, every date would be the same build"
+        remedy = "add `snapshots` in include/conf/engines.yaml"
+        raise NexmarkError(f"engine {engine.name}: {problem}; {remedy}")
     if engine.schedule is None:
-        raise NexmarkError(
-            f"engine {engine.name}: has no schedule, and Airflow backfills only the dates of one; "
-            'add a schedule in include/conf/engines.yaml, as "0 22 * * *"'
-        )
+        problem = "has no schedule, and Airflow backfills only the dates of one"
+        remedy = 'add a schedule in include/conf/engines.yaml, as "0 22 * * *"'
+        raise NexmarkError(f"engine {engine.name}: {problem}; {remedy}")
     make_night(config, engine.name, engine.dag_id, "", params)
     missing, count = 0, (last - first).days + 1
     for number in range(count):
@@ -166,44 +156,38 @@ def _run_here(
     """
     logs = paths.home() / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    with guarded(environment), Components(environment, port, logs) as components:
+    with guarded(environment), closing(Components(environment, port, logs)) as components:
         components.bring_up(API_SERVER)
         api = airflow_home.own_airflow(port)
         backfills.close_abandoned(config, api)
         backfills.close_all(api, [engine.dag_id for engine in config.engines.values()])
         with backfills.unpaused(api, dag_id):
             backfill = create_it(api)
-            with (
-                _closed(config, api, backfill, components),
-                tempfile.NamedTemporaryFile("r", dir=logs, prefix="backfill-") as progress,
-            ):
-                components.environment |= {**_ONLY, PROGRESS_VARIABLE: progress.name}
-                components.bring_up()
-                return _follow(api, backfill, components, progress)
-
-
-@contextmanager
-def _closed(
-    config: Config, api: AirflowApi, backfill: backfills.Backfill, components: Components
-) -> Iterator[None]:
-    """Afterwards, end the scheduler, and the processes that an unfinished night has left."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        say("interrupted: ending the backfill")
-        raise
-    finally:
-        with undisturbed():
-            components.end(API_SERVER)
-            unfinished = True
             try:
-                unfinished = not all(run.ended for run in backfills.runs(api, backfill))
-                backfills.close(api, backfill.id, backfill.dag_id)
+                with tempfile.NamedTemporaryFile("r", dir=logs, prefix="backfill-") as progress:
+                    components.environment |= {**_ONLY, PROGRESS_VARIABLE: progress.name}
+                    components.bring_up()
+                    return _follow(api, backfill, components, progress)
+            except KeyboardInterrupt:
+                say("interrupted: ending the backfill")
+                raise
             finally:
-                opened = [open_cluster(x, paths.home()) for x in config.all_clusters]
-                for cluster in opened if unfinished else ():
-                    if cluster.state.exists():
-                        clear_cluster(cluster)
+                with undisturbed():
+                    components.close(API_SERVER)
+                    _end(config, api, backfill)
+
+
+def _end(config: Config, api: AirflowApi, backfill: backfills.Backfill) -> None:
+    """End a backfill without a scheduler, and what an unfinished night of it has left."""
+    unfinished = True
+    try:
+        unfinished = not all(run.ended for run in backfills.runs(api, backfill))
+        backfills.close(api, backfill.id, backfill.dag_id)
+    finally:
+        opened = [open_cluster(x, paths.home()) for x in config.all_clusters]
+        for cluster in opened if unfinished else ():
+            if cluster.state.exists():
+                clear_cluster(cluster)
 
 
 def _follow(

@@ -1,7 +1,5 @@
 """The verbs about recovery: queries are killed, checkpoints damaged, states restored by size."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -9,17 +7,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from nexmark.cli import shared_options as option
+from nexmark.config import paths
+from nexmark.errors import suggest
+from nexmark.recovery.remote_storage import Fault, RemoteStorage
 from nexmark.terminal import columns
 from nexmark_jobs.host.processes import OWNER_VARIABLE, owner_mark
 from nexmark_jobs.host.processes import main as processes
-
-if TYPE_CHECKING:
-    from nexmark.recovery.remote_storage import Fault, RemoteStorage
 
 _LATENCY_MS, _MB_PER_S = 20, 20
 _GRACE_S = 5.0
@@ -130,7 +128,6 @@ def recovery_damage(
     """
     from nexmark.compatibility.classes import Input
     from nexmark.compatibility.damage_run import PLACES, run_damaged
-    from nexmark.errors import suggest
     from nexmark.recovery.damage import DAMAGES
 
     _check_query(query)
@@ -179,7 +176,7 @@ def recovery_sizes(
             metavar="DIR", help="Keeps states and restarts: after Ctrl-C the same command goes on."
         ),
     ] = None,
-) -> int:
+) -> None:
     """Grow the state of a query, restart it at each size, and print what a restart costs.
 
     RocksDB with snapshots and with changelogs, with the checkpoint on the local disk and on the
@@ -202,7 +199,6 @@ def recovery_sizes(
     print(columns(("state", "checkpoint", *fits), predictions(found, _TASKS)))
     told = {"engine": name, "query": query, "restarts": [asdict(each) for each in found]}
     option.write(out, told)
-    return 0
 
 
 def _check_query(query: str) -> None:
@@ -211,16 +207,13 @@ def _check_query(query: str) -> None:
 
     option.known_query(query)
     if not QUERIES[query].deterministic:
-        raise typer.BadParameter(
-            f"--query: the result of {query} differs from run to run; give another query"
-        )
+        problem = f"the result of {query} differs from run to run; give another query"
+        raise typer.BadParameter(f"--query: {problem}")
 
 
 def _remote(
     checkpoint: str, latency_ms: int | None, mb_per_s: int | None, fault: str | None, seed: int
 ) -> RemoteStorage | None:
-    from nexmark.recovery.remote_storage import Fault
-
     if checkpoint != "remote":
         given = {"--latency-ms": latency_ms, "--mb-per-s": mb_per_s, "--remote-fault": fault}
         for flag, value in given.items():
@@ -237,8 +230,6 @@ def _remote(
 def _storage(
     latency_ms: int | None, mb_per_s: int | None, seed: int, fault: Fault | None = None
 ) -> RemoteStorage:
-    from nexmark.recovery.remote_storage import RemoteStorage
-
     latency = _LATENCY_MS if latency_ms is None else latency_ms
     return RemoteStorage(latency, mb_per_s or _MB_PER_S, seed, fault)
 
@@ -257,8 +248,6 @@ def _sizes(text: str) -> list[int]:
 @contextmanager
 def marked_processes(what: str) -> Iterator[Mapping[str, str]]:
     """The variable that marks the processes of a command; they end with the context."""
-    from nexmark.config import paths
-
     mark = owner_mark(paths.home(), what)
     try:
         yield {OWNER_VARIABLE: mark}

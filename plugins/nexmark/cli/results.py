@@ -3,8 +3,6 @@
 RUN is the name of a run as `nexmark nights` prints it, or any part of it that is unique.
 """
 
-from __future__ import annotations
-
 import csv
 import sys
 from collections import Counter
@@ -17,6 +15,7 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.cli.acceptance import TIME, Limit, Run, place, queries
 from nexmark.errors import NexmarkError
+from nexmark.model import CPU
 from nexmark.terminal import columns
 
 if TYPE_CHECKING:
@@ -62,8 +61,6 @@ def history(
 
     Without engine, workload or cluster, it takes the newest night's.
     """
-    from nexmark.model import CPU
-
     with option.opened(db) as store:
         wanted = {"engine": engine, "workload": workload, "cluster": cluster}
         found = store.history(query, metric or CPU, wanted)
@@ -73,7 +70,7 @@ def history(
         _print_history(found, limit)
 
 
-def _print_history(history: QueryHistory, limit: int) -> None:
+def _print_history(history: "QueryHistory", limit: int) -> None:
     """Print the last ``limit`` nights, all changes and all acceptances."""
     first, count = history.points[0], len(history.points)
     shown = f", the last {limit}" if count > limit else ""
@@ -90,7 +87,7 @@ def _print_history(history: QueryHistory, limit: int) -> None:
         print(columns(_ACCEPTED, [_acceptance(row, state) for row, state in history.acceptances]))
 
 
-def write_history(history: QueryHistory, stream: TextIO) -> None:
+def write_history(history: "QueryHistory", stream: TextIO) -> None:
     """Write a row of CSV for each night; ``change`` is the ratio of a change that it begins."""
     changes = {change.first.night: change.change.ratio for change in history.changes}
     writer = csv.writer(stream, lineterminator="\n")
@@ -100,7 +97,7 @@ def write_history(history: QueryHistory, stream: TextIO) -> None:
         writer.writerow([own[name] for name in _CSV] + [changes.get(x.night)])
 
 
-def _series(point: RatioPoint) -> tuple[str, ...]:
+def _series(point: "RatioPoint") -> tuple[str, ...]:
     fresh = f"+{point.fresh_pairs}" if point.fresh_pairs else ""
     accepted = " (accepted)" if point.acceptance is not None else ""
     known = point.lo is not None and point.hi is not None
@@ -113,20 +110,18 @@ def _series(point: RatioPoint) -> tuple[str, ...]:
     )
 
 
-def _build(point: RatioPoint) -> str:
+def _build(point: "RatioPoint") -> str:
     return f"{point.version} {point.build[:_BUILD]}"
 
 
-def _change(found: LevelChange) -> str:
+def _change(found: "LevelChange") -> str:
     ratio, sure = found.change.ratio, min(found.change.confidence, _SURE)
-    return (
-        f"{found.first.started:{TIME}}  {abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'}, "
-        f"{sure:.1%} sure: from {_build(found.last)} to {_build(found.first)} "
-        f"(night {found.first.night})"
-    )
+    change = f"{abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'}, {sure:.1%} sure"
+    builds = f"from {_build(found.last)} to {_build(found.first)}"
+    return f"{found.first.started:{TIME}}  {change}: {builds} (night {found.first.night})"
 
 
-def _acceptance(row: AcceptanceRow, state: str) -> tuple[str, ...]:
+def _acceptance(row: "AcceptanceRow", state: str) -> tuple[str, ...]:
     size = "-" if row.size is None else f"{row.size:.3f}"
     return str(row.id), f"{row.accepted:{TIME}}", state, size, row.night_id, row.who, row.reason
 

@@ -1,24 +1,23 @@
 """The options that several verbs have, and what keeps a value from being taken."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nexmark.config import load, paths
+from nexmark.engines import Build, resolve
+from nexmark.errors import suggest
 from nexmark.night.params import BUILD as WRITTEN
 from nexmark.night.params import help_of
 from nexmark_jobs.host.leases import write_whole
 
 if TYPE_CHECKING:
-    from nexmark.engines import Build
     from nexmark.store import Store
 
 BUILD = f"as {WRITTEN}"
@@ -32,8 +31,7 @@ def given(text: str | None) -> str | None:
     if not text.strip():
         raise typer.BadParameter("is empty; give a value, or leave it out for the default")
     if not text.isprintable():
-        shown = repr(text[:_SHOWN])
-        raise typer.BadParameter(f"{shown} has a control character; write one line")
+        raise typer.BadParameter(f"{text[:_SHOWN]!r} has a control character; write one line")
     return text
 
 
@@ -55,9 +53,8 @@ def day(option: str, text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(
-            f"{option}: {text!r} is not a date; write it like 2026-11-03"
-        ) from None
+        problem = f"{text!r} is not a date; write it like 2026-11-03"
+        raise typer.BadParameter(f"{option}: {problem}") from None
 
 
 def confs(texts: list[str] | None) -> list[str] | None:
@@ -88,7 +85,6 @@ def write(out: Path | None, told: Any) -> None:
 
 def known_query(query: str) -> None:
     """Refuse a query that does not exist."""
-    from nexmark.errors import suggest
     from nexmark_jobs.queries import QUERIES
 
     if query not in QUERIES:
@@ -97,9 +93,6 @@ def known_query(query: str) -> None:
 
 def build_of(engine: str | None, say: Callable[[str], None]) -> tuple[str, Build]:
     """Return the name and the build of an engine, by default of the newest."""
-    from nexmark.config import load, paths
-    from nexmark.engines import resolve
-
     chosen = load().engine(engine)
     return chosen.name, resolve(chosen.build, paths.builds_dir(), say=say)
 
@@ -109,15 +102,12 @@ def on_stderr(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-@contextmanager
-def opened(url: str | None) -> Iterator[Store]:
-    """Yield the results database; NexmarkError where there is none."""
-    from nexmark.config import paths
+def opened(url: str | None) -> "Store":
+    """Return the results database; NexmarkError where there is none."""
     from nexmark.store import open_store
     from nexmark.store.connecting import BRIEF_S
 
-    with open_store(url or paths.database_url(), create=False, patience_s=BRIEF_S) as store:
-        yield store
+    return open_store(url or paths.database_url(), create=False, patience_s=BRIEF_S)
 
 
 def text(help: str | None = None, metavar: str | None = None) -> Any:

@@ -318,9 +318,10 @@ class SparkCluster(ABC):
         if status.get("status") != "ALIVE":
             return f"the master is {status.get('status')}"
         workers, cores = status.get("aliveworkers"), status.get("cores")
-        if (workers, cores) != (self.config.workers, self.config.worker_cores):
-            wanted = f"{self.config.workers} with {self.config.worker_cores}"
-            return f"{workers} workers with {cores} cores are alive, not {wanted}"
+        wanted, of_them = len(self.config.workers), sum(self.config.workers)
+        if (workers, cores) != (wanted, of_them):
+            alive = f"{workers} workers with {cores} cores are alive"
+            return f"{alive}, not {wanted} with {of_them}"
         return ""
 
     def master_arguments(self, address: str) -> list[str]:

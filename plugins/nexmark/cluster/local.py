@@ -138,7 +138,7 @@ class LocalCluster(SparkCluster):
         self._wait(self._master_is_alone, master, log, "master")
         config, log = self.config, logs / "worker.log"
         memory = f"{config.executors * mebibytes(config.executor_memory)}m"
-        size = (config.worker_cores, memory, str(self.scratch / "work"))
+        size = (sum(config.workers), memory, str(self.scratch / "work"))
         arguments = self.worker_arguments(LOOPBACK, *size)
         worker = self._start_daemon("worker.Worker", arguments, spark, log)
         self._wait(lambda: master.alive and not self.trouble(), worker, log, "worker")

@@ -54,9 +54,8 @@ class Cluster(Model):
         ports = [getattr(self, name) for name in PORTS]
         both = {*ports, *(port + self.baseline_ports for port in ports)}
         if len(both) != 2 * len(ports):
-            raise ValueError(
-                "the four ports, and these plus baseline_ports, must differ; give each its own"
-            )
+            problem = "the four ports, and these plus baseline_ports, must differ"
+            raise ValueError(f"{problem}; give each its own")
         if max(both) > LAST_PORT:
             raise ValueError(f"a port plus baseline_ports is above {LAST_PORT}; lower it")
         return self
@@ -71,8 +70,7 @@ class Cluster(Model):
         ports = {name: getattr(self, name) + self.baseline_ports for name in PORTS}
         name = f"{self.name}-{Arm.BASELINE}"
         connection = f"{self.spark_connection}_{Arm.BASELINE}"
-        update = {**ports, "name": name, "spark_connection": connection}
-        return self.model_copy(update=update)
+        return self.model_copy(update={**ports, "name": name, "spark_connection": connection})
 
     @property
     def master_address(self) -> str:
@@ -85,14 +83,9 @@ class Cluster(Model):
         return LOOPBACK
 
     @property
-    def workers(self) -> int:
-        """How many workers the cluster has."""
-        return 1
-
-    @property
-    def worker_cores(self) -> int:
-        """The cores of all workers together: what the executors ask for."""
-        return self.executors * self.executor_cores
+    def workers(self) -> tuple[int, ...]:
+        """The cores of each worker."""
+        return (self.executors * self.executor_cores,)
 
     @property
     def master_url(self) -> str:
@@ -174,11 +167,9 @@ class SshCluster(Cluster):
         size = self.executor_cores, mebibytes(self.executor_memory)
         slots = sum(host.slots(*size) for host in self.hosts.values())
         if slots < self.executors:
-            raise ValueError(
-                f"{self.executors} executors of {self.executor_cores} cores and "
-                f"{self.executor_memory} do not fit, the workers have room for {slots}; "
-                "lower executors or their size"
-            )
+            each = f"{self.executor_cores} cores and {self.executor_memory}"
+            room = f"the workers have room for {slots}; lower executors or their size"
+            raise ValueError(f"{self.executors} executors of {each} do not fit, {room}")
         return self
 
     @property
@@ -197,14 +188,9 @@ class SshCluster(Cluster):
         return self.driver_at
 
     @property
-    def workers(self) -> int:
-        """One on each host but the master's."""
-        return len(self.hosts) - 1
-
-    @property
-    def worker_cores(self) -> int:
-        """The cores of all workers together."""
-        return sum(host.cores or 0 for host in self.hosts.values())
+    def workers(self) -> tuple[int, ...]:
+        """The cores of each worker: one on each host but the master's."""
+        return tuple(host.cores for host in self.hosts.values() if host.cores)
 
     @property
     def local_dir(self) -> str:

@@ -30,10 +30,9 @@ class Document:
 
     def where(self, key: Key) -> str:
         """The file, the line of the nearest key that exists, and `key`."""
-        known = key
-        while known and known not in self.lines:
-            known = known[:-1]
-        place = f"{display(self.path)}:{self.lines.get(known, 1)}"
+        above = (key[:length] for length in range(len(key), -1, -1))
+        line = next((self.lines[each] for each in above if each in self.lines), 1)
+        place = f"{display(self.path)}:{line}"
         return ": ".join([place, ".".join(map(str, key))] if key else [place])
 
     def error(self, key: Key, problem: str) -> ConfigError:
@@ -66,14 +65,12 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ConfigError(
-            f"{display(path)}: the file is missing; restore it or set NEXMARK_CONF to its directory"
-        ) from None
+        remedy = "restore it or set NEXMARK_CONF to its directory"
+        raise ConfigError(f"{display(path)}: the file is missing; {remedy}") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise ConfigError(
-            f"{display(path)}:{line}: cannot be read: it is no text in UTF-8; save it as such"
-        ) from None
+        problem = "cannot be read: it is no text in UTF-8; save it as such"
+        raise ConfigError(f"{display(path)}:{line}: {problem}") from None
     except OSError as error:
         raise ConfigError(f"{display(path)}: cannot be read: {error}; make it readable") from None
 
@@ -84,16 +81,14 @@ def read(path: Path) -> Document:
     Raises ConfigError for a file that is missing, unreadable, not YAML, not a mapping, or
     that has a key twice.
     """
-    text = read_text(path)
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = yaml.compose(read_text(path), Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise ConfigError(
-            f"{display(path)}:{line}: not valid YAML: {error.problem or error.context}; "
-            "correct the line or the one before it"
-        ) from None
+        problem = f"not valid YAML: {error.problem or error.context}"
+        remedy = "correct the line or the one before it"
+        raise ConfigError(f"{display(path)}:{line}: {problem}; {remedy}") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{display(path)}: not valid YAML: {error}; correct it") from None
     reader = _Reader(path)
@@ -143,8 +138,7 @@ class _Reader:
             name = key_node.value
             inner = (*key, name)
             if name in values:
-                first = self.lines[inner]
-                problem = f"the key is there twice (first on line {first}); remove one"
+                problem = f"the key is there twice (first on line {self.lines[inner]}); remove one"
                 raise self._error(key_node, inner, problem)
             self.lines[inner] = key_node.start_mark.line + 1
             values[name] = self.value(value_node, inner)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from nexmark.config import paths
 from nexmark.config.document import Document, Key, read
@@ -18,13 +18,8 @@ from nexmark_jobs.redaction import is_secret
 
 #: Queries that only experiments run; a test holds them equal to `nexmark_jobs.experiments`.
 EXPERIMENT_QUERY_NAMES: tuple[str, ...] = (
-    "long_window",
-    "reused_view",
-    "distinct_bidders",
-    "new_sellers",
-    "joined_counts",
-    "json_all_fields",
-    "json_two_fields",
+    *("long_window", "reused_view", "distinct_bidders", "new_sellers", "joined_counts"),
+    *("json_all_fields", "json_two_fields"),
 )
 NEW = "new"
 """`nexmark experiment new` writes a template, so no experiment has this name."""
@@ -57,10 +52,8 @@ class ExperimentArm(Model):
     def _no_secret(self) -> "ExperimentArm":
         for name, value in self.conf.items():
             if is_secret(name, value):
-                raise KeyedError(
-                    ("conf", name),
-                    f"{name} is a secret, and these confs are on a command line; remove it",
-                )
+                problem = f"{name} is a secret, and these confs are on a command line; remove it"
+                raise KeyedError(("conf", name), problem)
         return self
 
 
@@ -93,11 +86,8 @@ class Experiment(Model):
         if self.name == NEW:
             raise ValueError(f"{NEW!r} writes a template; name the experiment otherwise")
         if self.warmup_batches >= self.batches:
-            raise KeyedError(
-                ("warmup_batches",),
-                f"{self.warmup_batches} of {self.batches} batches leaves nothing to measure; "
-                "lower it",
-            )
+            problem = f"{self.warmup_batches} of {self.batches} batches leaves nothing to measure"
+            raise KeyedError(("warmup_batches",), f"{problem}; lower it")
         if list(self.sizes) != sorted(set(self.sizes)):
             raise KeyedError(("sizes",), "are not in ascending order, each once; sort them")
         try:
@@ -120,21 +110,19 @@ def _import_path(text: str) -> str:
     return text
 
 
+def _no_secret(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    if name := _secret_in(arguments):
+        remedy = "put it into an Airflow connection, and name that here"
+        raise ValueError(f"{name} is a secret; {remedy}")
+    return arguments
+
+
 class Notification(Model):
     """One notifier: the import path of its class, and the arguments to create it with."""
 
     notifier: Annotated[str, AfterValidator(_import_path)]
-    kwargs: Mapping[str, Any] = Field(default_factory=dict)
+    kwargs: Annotated[Mapping[str, Any], AfterValidator(_no_secret)] = {}
     where: str = ""
-
-    @field_validator("kwargs")
-    @classmethod
-    def _no_secret(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        if name := _secret_in(value):
-            raise ValueError(
-                f"{name} is a secret; put it into an Airflow connection, and name that here"
-            )
-        return value
 
     def error(self, problem: str) -> ConfigError:
         """The error to raise for this entry."""

@@ -25,59 +25,40 @@ def _shown_problem(name: str, value: str) -> str:
     if not is_secret(name, value):
         return ""
     if _OPTIONS.fullmatch(name):
-        return (
-            f"{name} has a secret, and all users of a host can read the options of its processes; "
-            "write the option into a file that only you can read, and give @FILE in its place"
-        )
+        problem = "has a secret, and all users of a host can read the options of its processes"
+        remedy = "write the option into a file that only you can read, and give @FILE in its place"
+        return f"{name} {problem}; {remedy}"
     if _STARTUP.fullmatch(name) and not _KEPT_BACK.fullmatch(name):
-        return (
-            f"{name} is a secret, and Spark puts it on the command line of every executor; use "
-            "the name that Spark documents for it (as spark.ssl.keyStorePassword), or remove it"
-        )
+        problem = "is a secret, and Spark puts it on the command line of every executor"
+        documented = "the name that Spark documents for it (as spark.ssl.keyStorePassword)"
+        return f"{name} {problem}; use {documented}, or remove it"
     return ""
 
 
-def no_secret_in_address(location: str) -> str:
+def refuse_secret(location: str) -> str:
     """Return where a build is; ValueError if a password or a signature is in it."""
     if is_secret("", location):
-        raise ValueError(
-            f"{without_secrets(location)} has a secret in its address, which is kept with every "
-            "result; download the file, and give its path"
-        )
+        problem = "has a secret in its address, which is kept with every result"
+        remedy = "download the file, and give its path"
+        raise ValueError(f"{without_secrets(location)} {problem}; {remedy}")
     return location
 
 
 #: Confs that the harness sets itself: a value from a user would break attribution or isolation.
 RESERVED_CONFS: tuple[str, ...] = (
-    "spark.app.name",
-    "spark.authenticate",
-    "spark.cores.max",
-    "spark.driver.bindAddress",
-    "spark.driver.defaultJavaOptions",
-    "spark.driver.host",
-    "spark.driver.memory",
-    "spark.eventLog",
-    "spark.executor.cores",
-    "spark.executor.defaultJavaOptions",
-    "spark.executor.memory",
-    "spark.local.dir",
-    "spark.log.level",
-    "spark.master",
-    "spark.nexmark",
-    "spark.pyspark.driver.python",
-    "spark.pyspark.python",
-    "spark.sql.session.timeZone",
-    "spark.sql.streaming.checkpointLocation",
-    "spark.submit.deployMode",
-    "spark.ui.enabled",
+    *("spark.app.name", "spark.authenticate", "spark.cores.max", "spark.eventLog"),
+    *("spark.driver.bindAddress", "spark.driver.host", "spark.driver.memory"),
+    *("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions"),
+    *("spark.executor.cores", "spark.executor.memory", "spark.local.dir", "spark.log.level"),
+    *("spark.master", "spark.nexmark", "spark.pyspark.driver.python", "spark.pyspark.python"),
+    *("spark.sql.session.timeZone", "spark.sql.streaming.checkpointLocation"),
+    *("spark.submit.deployMode", "spark.ui.enabled"),
 )
 
 _NAME = re.compile(r"spark\.[A-Za-z0-9_.-]+")
 _MAX_INT = 2**31 - 1
 #: Confs that Spark takes any number for, and fails by it once a query runs.
-_POSITIVE = frozenset(
-    {"spark.default.parallelism", "spark.sql.shuffle.partitions", "spark.task.cpus"}
-)
+_POSITIVE = ("spark.default.parallelism", "spark.sql.shuffle.partitions", "spark.task.cpus")
 
 
 def check_conf(key: str, value: str) -> None:
@@ -166,14 +147,13 @@ def mebibytes(memory: str) -> int:
     return int(memory[:-1]) * (1024 if memory.endswith("g") else 1)
 
 
-_WORDS = r"@(hourly|daily|weekly|monthly)"
 _FIELD = re.compile(r"[0-9A-Za-z*,/#-]+")
 _REMEDY = 'write it like "0 1 * * *", or leave it out for no schedule'
 
 
 def _schedule(value: str) -> str:
     """Refuse what croniter, which Airflow reads schedules with, does not understand."""
-    if re.fullmatch(_WORDS, value):
+    if re.fullmatch(r"@(hourly|daily|weekly|monthly)", value):
         return value
     fields = value.split()
     if len(fields) != 5 or not all(map(_FIELD.fullmatch, fields)):
@@ -185,9 +165,8 @@ def _schedule(value: str) -> str:
     except CroniterBadDateError:
         raise ValueError(f"schedule {value!r} has no date at which it is due; {_REMEDY}") from None
     except CroniterError as error:
-        raise ValueError(
-            f"schedule {value!r} is not a cron expression ({error}); {_REMEDY}"
-        ) from None
+        problem = f"schedule {value!r} is not a cron expression ({error})"
+        raise ValueError(f"{problem}; {_REMEDY}") from None
     return value
 
 
@@ -210,10 +189,8 @@ def check_tarball(location: str) -> str:
         raise ValueError(f"{location!r} is not a URL of {', '.join(_SCHEMES)}; give one, or a path")
     path = local_path(location)
     if path is not None and not path.name.endswith(_SUFFIXES):
-        raise ValueError(
-            f"{location!r} is not a tarball by its name; give a Spark build as "
-            "spark-4.3.0-bin-hadoop3.tgz"
-        )
+        remedy = "give a Spark build as spark-4.3.0-bin-hadoop3.tgz"
+        raise ValueError(f"{location!r} is not a tarball by its name; {remedy}")
     return location
 
 
@@ -225,9 +202,7 @@ def local_path(location: str) -> Path | None:
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
-Tarball: TypeAlias = Annotated[
-    str, AfterValidator(no_secret_in_address), AfterValidator(check_tarball)
-]
+Tarball: TypeAlias = Annotated[str, AfterValidator(refuse_secret), AfterValidator(check_tarball)]
 
 
 #: Mode `history` judged one arm by its own earlier nights. It raised five to eight times the false

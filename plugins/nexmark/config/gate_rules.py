@@ -11,6 +11,7 @@ Mode: TypeAlias = Literal["bounds", "paired"]
 KnownMode: TypeAlias = Annotated[Mode, BeforeValidator(known_mode)]
 Ratio: TypeAlias = Annotated[float, Field(gt=1, le=100, allow_inf_nan=False)]
 Change: TypeAlias = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+Limit: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Farther: TypeAlias = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 Deviations: TypeAlias = Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)]
 PacedMetric: TypeAlias = Literal["latency_ms_p50", "latency_ms_p99"]
@@ -62,17 +63,13 @@ class Gate(Model):
     canary_widening: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.33
     canary_bound: Farther = 0.50
     canary_memory_bound: Farther = 3.0
-    canary_limits: Mapping[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(
-        default_factory=lambda: {"steal_percent": 5.0}
-    )
+    canary_limits: Mapping[str, Limit] = {"steal_percent": 5.0}
 
     @model_validator(mode="after")
     def _checks(self) -> "Gate":
         if self.calibration_nights > self.history_nights:
-            raise ValueError(
-                f"calibration_nights is {self.calibration_nights}, more than the history keeps; "
-                "lower it, or raise history_nights"
-            )
+            problem = f"is {self.calibration_nights}, more than the history keeps"
+            raise ValueError(f"calibration_nights {problem}; lower it, or raise history_nights")
         for name in ("canary", "canary_memory"):
             unsteady, bound = getattr(self, f"{name}_unsteady"), getattr(self, f"{name}_bound")
             if unsteady > bound:

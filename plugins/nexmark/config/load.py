@@ -11,15 +11,7 @@ from nexmark.config.document import Document, Key, read, read_text
 from nexmark.config.experiment_models import Experiment, load_notifications
 from nexmark.config.fields import check_conf
 from nexmark.config.gate_rules import Gate
-from nexmark.config.models import (
-    ACCEPT_DAG_ID,
-    BUILD_DAG_ID,
-    EXPERIMENT_DAG_ID,
-    ROLLOUT_DAG_ID,
-    SIGNOFF_DAG_ID,
-    Config,
-    Engine,
-)
+from nexmark.config.models import OTHER_DAGS, Config, Engine
 from nexmark.config.workload_models import Workload
 from nexmark.errors import KeyedError, suggest
 
@@ -32,10 +24,8 @@ def with_sizes(given: Mapping[str, Any]) -> dict[str, Any]:
     """A workload as it is written, with the sizes that follow from its kind.
 
     The warm-up of a paced workload is a batch. In a recovery workload every repetition is compared
-    with the reference, so the verification has the same events.
-
-    Raises:
-        KeyedError: A key is missing, or is of the other kind.
+    with the reference, so the verification has the same events. KeyedError for a key that is
+    missing, or is of the other kind.
     """
     if given.get("kind") != "paced":
         for key in _KEYS:
@@ -68,14 +58,6 @@ def _of_recovery(given: Mapping[str, Any]) -> dict[str, Any]:
             raise KeyedError((key,), f"{key} is given in a recovery workload; remove it")
     size = {key: given[key] for key in _SIZES[:3] if key in given}
     return {"recovery": {}, **given, "verify": size}
-
-
-#: Ids of the DAGs that do not belong to an engine, each with its purpose.
-_RESERVED = {
-    **{BUILD_DAG_ID: "a build on demand", ACCEPT_DAG_ID: "accept a run"},
-    **{SIGNOFF_DAG_ID: "sign a release off", EXPERIMENT_DAG_ID: "measure an experiment"},
-    ROLLOUT_DAG_ID: "roll a conf or a build out",
-}
 
 
 def load(directory: Path | None = None) -> Config:
@@ -120,8 +102,8 @@ def load_experiments(directory: Path | None = None) -> dict[str, Experiment]:
     found = {}
     for name, value in _section(document, "experiments"):
         key = ("experiments", name)
-        entry = {**value, "where": document.where(key)}
-        found[name] = document.validated(key, Experiment, entry)
+        where = document.where(key)
+        found[name] = document.validated(key, Experiment, {**value, "where": where})
     return found
 
 
@@ -162,8 +144,7 @@ def _clusters(document: Document) -> Iterator[tuple[str, AnyCluster]]:
 def _section(document: Document, section: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for other in document.data:
         if other != section:
-            problem = f"unknown key {other!r}; {suggest(other, [section])}"
-            raise document.error((other,), problem)
+            raise document.error((other,), f"unknown key {other!r}; {suggest(other, [section])}")
     entries = document.data.get(section)
     if not isinstance(entries, dict) or not entries:
         raise document.error((section,), f"at least one entry is needed; add one under {section}:")
@@ -183,7 +164,7 @@ def _check_engines(
     clusters: Mapping[str, AnyCluster],
     directory: Path,
 ) -> None:
-    dag_ids = dict(_RESERVED)
+    dag_ids = dict(OTHER_DAGS)
     for name, engine in engines.items():
         key = ("engines", name)
         document.look_up((*key, "workload"), "workload", engine.workload, workloads)
@@ -203,6 +184,9 @@ def _check_profile(document: Document, key: Key, profile: str, directory: Path) 
         raise document.error(key, f"unknown conf profile {profile!r}; {suggest(profile, known)}")
 
 
+#: A backslash at the end of a line goes on in the next, without the spaces it begins with.
+_LINE = re.compile(r"^[ \t\f]*(?![#!\s])((?:\\.|[^\\\n])+)", re.MULTILINE | re.DOTALL)
+_GOES_ON = re.compile(r"\\\n[ \t\f]*")
 #: A key ends at the first of these that has no backslash before it.
 _ENTRY = re.compile(r"((?:\\.|[^\\=:\s])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
@@ -232,33 +216,14 @@ def read_profile(path: Path) -> Mapping[str, str]:
 
 def conf_entries(text: str) -> Iterator[tuple[int, str, str]]:
     """Line, key and value of the entries of a properties file, as Java reads it."""
-    for number, line in _logical_lines(text):
-        found = _ENTRY.fullmatch(line)
+    for line in _LINE.finditer(text):
+        found = _ENTRY.fullmatch(_GOES_ON.sub("", line[1]))
         assert found is not None
-        yield number, _unescaped(found[1]), _unescaped(found[2])
+        key, value = (_ESCAPE.sub(_character, part) for part in found.groups())
+        yield text.count("\n", 0, line.start()) + 1, key, value
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The entries with the numbers of their lines; a backslash at the end goes on in the next."""
-    entry, began = "", 0
-    for number, line in enumerate([*text.splitlines(), ""], start=1):
-        line = line.lstrip(" \t\f")
-        if not began and (not line or line[0] in "#!"):
-            continue
-        began = began or number
-        backslashes = len(line) - len(line.rstrip("\\"))
-        if backslashes % 2:
-            entry += line[:-1]
-            continue
-        yield began, entry + line
-        entry, began = "", 0
-
-
-def _unescaped(text: str) -> str:
-    """`text` without its backslashes."""
-
-    def character(found: re.Match[str]) -> str:
-        escape = found[1]
-        return chr(int(escape[1:], 16)) if len(escape) > 1 else _ESCAPED.get(escape, escape)
-
-    return _ESCAPE.sub(character, text)
+def _character(found: re.Match[str]) -> str:
+    """What an escape stands for."""
+    escape = found[1]
+    return chr(int(escape[1:], 16)) if len(escape) > 1 else _ESCAPED.get(escape, escape)

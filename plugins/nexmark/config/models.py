@@ -9,14 +9,7 @@ from typing import Annotated, TypeAlias, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from nexmark.config.clusters import AnyCluster
-from nexmark.config.fields import (
-    Model,
-    Schedule,
-    SparkConf,
-    Tarball,
-    check_tarball,
-    no_secret_in_address,
-)
+from nexmark.config.fields import Model, Schedule, SparkConf, Tarball, check_tarball, refuse_secret
 from nexmark.config.gate_rules import Gate
 from nexmark.config.workload_models import Workload
 from nexmark.errors import NexmarkError, suggest
@@ -25,15 +18,15 @@ from nexmark.model import ARMS
 _T = TypeVar("_T")
 
 
-#: The DAG that tests any build; an engine's DAG is named after the engine.
-BUILD_DAG_ID = "nexmark_build"
-#: The DAG to accept a night, and the DAG to sign a build off.
-ACCEPT_DAG_ID = "nexmark_accept"
-SIGNOFF_DAG_ID = "nexmark_signoff"
-#: The DAG that measures an experiment.
-EXPERIMENT_DAG_ID = "nexmark_experiment"
-#: The DAG of a rollout: a run of it is a stage.
+BUILD_DAG_ID, ACCEPT_DAG_ID = "nexmark_build", "nexmark_accept"
+SIGNOFF_DAG_ID, EXPERIMENT_DAG_ID = "nexmark_signoff", "nexmark_experiment"
 ROLLOUT_DAG_ID = "nexmark_rollout"
+#: The DAGs that do not belong to an engine, each with its purpose; a run of a rollout is a stage.
+OTHER_DAGS = {
+    **{BUILD_DAG_ID: "a build on demand", ACCEPT_DAG_ID: "accept a run"},
+    **{SIGNOFF_DAG_ID: "sign a release off", EXPERIMENT_DAG_ID: "measure an experiment"},
+    ROLLOUT_DAG_ID: "roll a conf or a build out",
+}
 
 
 class BuildSource(Model):
@@ -81,7 +74,7 @@ def _dated(value: object) -> object:
 
 
 _DATE = re.compile(r"\{\{\s*(ds|ds_nodash)\s*\}\}")
-Dated: TypeAlias = Annotated[str, BeforeValidator(_dated), AfterValidator(no_secret_in_address)]
+Dated: TypeAlias = Annotated[str, BeforeValidator(_dated), AfterValidator(refuse_secret)]
 
 
 class Snapshots(Model):

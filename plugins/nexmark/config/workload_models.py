@@ -7,27 +7,18 @@ from pydantic import AfterValidator, Field, model_validator
 
 from nexmark.config.fields import STANDARD_QUERIES, Model, Positive, QueryName
 from nexmark.errors import KeyedError, suggest
-from nexmark_jobs.knobs import (
-    BASE_TIME_MS,
-    BOUNDS,
-    MAX_EVENTS,
-    OWN_ARGUMENTS,
-    KnobError,
-    check_knob,
-    check_span,
-    knobs,
-)
+from nexmark_jobs import knobs
 
 
 def _known_knobs(values: Mapping[str, int]) -> Mapping[str, int]:
     for name, value in values.items():
-        if name in OWN_ARGUMENTS:
+        if name in knobs.OWN_ARGUMENTS:
             raise KeyedError((name,), f"{name} has a key of its own, above; write it there")
-        if name not in knobs():
-            raise KeyedError((name,), f"unknown knob {name!r}; {suggest(name, knobs())}")
+        if name not in knobs.knobs():
+            raise KeyedError((name,), f"unknown knob {name!r}; {suggest(name, knobs.knobs())}")
         try:
-            check_knob(name, value)
-        except KnobError as error:
+            knobs.check_knob(name, value)
+        except knobs.KnobError as error:
             raise KeyedError((name,), f"{error.problem}; correct the value") from None
     return values
 
@@ -36,15 +27,15 @@ class Size(Model):
     """How many events, at which spacing in event time, in which batches."""
 
     events: Positive
-    tps: Annotated[int, Field(gt=0, le=BOUNDS["tps"][1])]
-    rows_per_batch: Annotated[int, Field(gt=0, le=MAX_EVENTS)]
+    tps: Annotated[int, Field(gt=0, le=knobs.BOUNDS["tps"][1])]
+    rows_per_batch: Annotated[int, Field(gt=0, le=knobs.MAX_EVENTS)]
 
 
 class Span(Model):
     """How many events, at which spacing in event time."""
 
-    events: Annotated[int, Field(ge=200, le=MAX_EVENTS)] = 20_000
-    tps: Annotated[int, Field(gt=0, le=BOUNDS["tps"][1])] = 200
+    events: Annotated[int, Field(ge=200, le=knobs.MAX_EVENTS)] = 20_000
+    tps: Annotated[int, Field(gt=0, le=knobs.BOUNDS["tps"][1])] = 200
 
 
 class Recovery(Model):
@@ -104,9 +95,7 @@ class Workload(Size):
     queries: Annotated[tuple[QueryName, ...], Field(min_length=1)] = STANDARD_QUERIES
     sampling_interval_s: Annotated[float, Field(ge=0.1, le=60)] = 1.0
     conf_profile: str = "default"
-    generator: Annotated[Mapping[str, int], AfterValidator(_known_knobs)] = Field(
-        default_factory=dict
-    )
+    generator: Annotated[Mapping[str, int], AfterValidator(_known_knobs)] = {}
 
     @property
     def is_paced(self) -> bool:
@@ -121,42 +110,36 @@ class Workload(Size):
 
     @model_validator(mode="after")
     def _checks(self) -> "Workload":
-        base = self.generator.get("base_time_ms", BASE_TIME_MS)
+        base = self.generator.get("base_time_ms", knobs.BASE_TIME_MS)
         first = self.generator.get("first_event_number", 0)
         for keys, size in (((), self), (("verify",), self.verify)):
             try:
-                check_span(size.events, size.tps, base, first)
-            except KnobError as error:
+                knobs.check_span(size.events, size.tps, base, first)
+            except knobs.KnobError as error:
                 raise KeyedError((*keys, error.name), error.problem) from None
         if twice := sorted(name for name in self.queries if self.queries.count(name) > 1):
             raise ValueError(f"query {twice[0]!r} is listed twice; list it once")
         if self.recovery and not self.verifies_the_timed_input:
-            raise KeyedError(
-                ("verify",), "has to have the events of the repetitions; leave it as is"
-            )
+            problem = "has to have the events of the repetitions; leave it as is"
+            raise KeyedError(("verify",), problem)
         batches = -(-self.events // self.rows_per_batch)
         if self.warmup_batches >= batches:
-            raise ValueError(
-                f"warmup_batches is {self.warmup_batches} of {batches} batches, which leaves no "
-                "steady state; lower it or rows_per_batch"
-            )
+            problem = f"is {self.warmup_batches} of {batches} batches, which leaves no steady state"
+            raise ValueError(f"warmup_batches {problem}; lower it or rows_per_batch")
         return self
 
     @model_validator(mode="after")
     def _batches_fill_partitions(self) -> "Workload":
         if (self.source == "kafka") != (self.partitions is not None):
-            raise KeyedError(
-                ("partitions",), "partitions belongs to source: kafka; give both, or neither"
-            )
+            problem = "partitions belongs to source: kafka; give both, or neither"
+            raise KeyedError(("partitions",), problem)
         filled: list[tuple[tuple[str, ...], Size]] = [(("verify",), self.verify)]
         for keys, size in filled if self.is_paced else [((), self), *filled]:
             for name in ("events", "rows_per_batch"):
                 if self.partitions and getattr(size, name) % self.partitions:
-                    raise KeyedError(
-                        (*keys, name),
-                        f"{name} is no multiple of partitions ({self.partitions}), so that batches "
-                        "would differ from run to run; make it one",
-                    )
+                    problem = f"{name} is no multiple of partitions ({self.partitions})"
+                    so_that = "so that batches would differ from run to run; make it one"
+                    raise KeyedError((*keys, name), f"{problem}, {so_that}")
         return self
 
     @property

@@ -9,7 +9,6 @@ from nexmark.config import KNOWN_QUERIES, Config, Engine
 from nexmark.night.params import BUILD, schema_of
 
 SIGNOFF_DAYS = 7
-SIGNOFF_SCALE = 5
 _COMMON = ("queries", "repetitions", "candidate_conf", "mode", "against", "compatibility")
 
 
@@ -65,15 +64,12 @@ def signoff_params(config: Config, more_pairs: int) -> dict[str, Param]:
             title="Pairs",
             description=f"Pairs of each query; empty: {more_pairs} times as many as in a night.",
         ),
-        "verify_scale": _param("verify_scale", SIGNOFF_SCALE, type="number"),
+        "verify_scale": _param("verify_scale", 5, type="number"),
         "compatibility": _param("compatibility", True, type="boolean"),
-        "timeout_days": Param(
-            SIGNOFF_DAYS,
-            type="number",
-            exclusiveMinimum=0,
-            maximum=365,
-            title="Days to decide",
-            description="After them the run fails: nobody decided.",
+        "timeout_days": field(
+            "Days to decide",
+            "After them the run fails: nobody decided.",
+            **{"default": SIGNOFF_DAYS, "type": "number", "exclusiveMinimum": 0, "maximum": 365},
         ),
     }
 
@@ -99,21 +95,17 @@ def _of_engine(name: str, known: Iterable[str]) -> Param:
 def experiment_params(config: Config, experiments: Iterable[str]) -> dict[str, Param]:
     """The params of `nexmark_experiment`; the name has no default, it must be given."""
     return {
-        "name": _text("Experiment", "Of include/conf/experiments.yaml.", enum=list(experiments)),
-        "sizes": Param(
-            None,
-            type=["null", "array"],
+        "name": field("Experiment", "Of include/conf/experiments.yaml.", enum=list(experiments)),
+        "sizes": field(
+            "Sizes",
+            "Events per micro-batch; empty: the experiment's own.",
+            **{"default": None, "type": ["null", "array"]},
             items={"type": "integer", "minimum": 100},
-            title="Sizes",
-            description="Events per micro-batch; empty: the experiment's own.",
         ),
-        "pairs": Param(
-            4,
-            type="integer",
-            minimum=1,
-            maximum=100,
-            title="Pairs",
-            description="Runs of each arm at each size.",
+        "pairs": field(
+            "Pairs",
+            "Runs of each arm at each size.",
+            **{"default": 4, "type": "integer", "minimum": 1, "maximum": 100},
         ),
         "engine": _one_of("engine", config.engines, config.newest.name),
     }
@@ -140,24 +132,22 @@ def accept_params() -> dict[str, Param]:
     until = "a day (2027-01-31, UTC) or a number of days (30d); empty: without end."
     maybe, given = {"default": "", "type": ["null", "string"]}, {"minLength": 1}
     return {
-        "run": _text("Run", "The night's run id, or a unique part of it.", **given, maxLength=500),
-        "reason": _text("Reason", "Why it is accepted; kept on record.", **given, maxLength=2000),
-        "by": _text(
+        "run": field("Run", "The night's run id, or a unique part of it.", **given, maxLength=500),
+        "reason": field("Reason", "Why it is accepted; kept on record.", **given, maxLength=2000),
+        "by": field(
             "By", "Who accepts it; empty: who triggers the run.", default="", maxLength=200
         ),
-        "queries": Param(
-            None,
-            type=["null", "string", "array"],
-            items={"type": "string"},
-            maxLength=2000,
-            title="Queries",
-            description="A list, or names separated by commas; empty: all of the run.",
-            examples=list(KNOWN_QUERIES),
+        "queries": field(
+            "Queries",
+            "A list, or names separated by commas; empty: all of the run.",
+            **{"default": None, "type": ["null", "string", "array"], "items": {"type": "string"}},
+            **{"maxLength": 2000, "examples": list(KNOWN_QUERIES)},
         ),
-        "expires": _text("Expires", f"Until when it counts: {until}", maxLength=20, **maybe),
-        "link": _text("Link", "Where it was decided, an issue say.", maxLength=2000, **maybe),
+        "expires": field("Expires", f"Until when it counts: {until}", maxLength=20, **maybe),
+        "link": field("Link", "Where it was decided, an issue say.", maxLength=2000, **maybe),
     }
 
 
-def _text(title: str, description: str, **schema: Any) -> Param:
+def field(title: str, description: str, **schema: Any) -> Param:
+    """A field in the form of one DAG; a text unless its schema has another type."""
     return Param(**{"type": "string", "title": title, "description": description, **schema})

@@ -21,7 +21,7 @@ Every task that touches the cluster, or looks at its hosts, is in the pool: wher
 DAGs wait for one cluster, none disturbs a repetition of another.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -31,15 +31,8 @@ from airflow.sdk.definitions.mappedoperator import OperatorPartial
 from airflow.sdk.definitions.param import ParamsDict
 
 from nexmark.airflow_site.airflow_home import POOL
-from nexmark.config import (
-    ACCEPT_DAG_ID,
-    BUILD_DAG_ID,
-    EXPERIMENT_DAG_ID,
-    ROLLOUT_DAG_ID,
-    Config,
-    Engine,
-    Experiment,
-)
+from nexmark.config import Config, Engine, Experiment
+from nexmark.config.models import ACCEPT_DAG_ID, BUILD_DAG_ID, EXPERIMENT_DAG_ID, ROLLOUT_DAG_ID
 from nexmark.dag import dag_params
 from nexmark.dag.notifying import notifiers, notify
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
@@ -50,14 +43,12 @@ from nexmark.tasks import infrastructure as clusters
 from nexmark.tasks.preflight import preflight
 from nexmark.tasks.query import record
 
-START_DATE = datetime(2026, 1, 1, tzinfo=UTC)
-RETRY_DELAY = timedelta(seconds=10)
 #: How often and how long a night waits for the cluster that another night uses.
 WAIT_RETRIES, WAIT_DELAY = 72, timedelta(minutes=10)
 
 DEFAULTS: dict[str, Any] = {
     "retries": 0,
-    "retry_delay": RETRY_DELAY,
+    "retry_delay": timedelta(seconds=10),
     "on_failure_callback": tell_failure,
     "on_retry_callback": tell_retry,
 }
@@ -78,9 +69,9 @@ def build_nightly_dag(engine: Engine, config: Config) -> DAG:
         engine.dag_id,
         f"Nexmark on {engine.name}",
         f"Nexmark queries on {engine.name}: right, measured, compared",
-        text_of("nightly", name=engine.name, build=build),
         "nightly",
         engine.name,
+        values={"name": engine.name, "build": build},
         schedule=engine.schedule,
     ) as dag:
         _wire(engine.name, run_order(config.gate))
@@ -96,7 +87,6 @@ def build_on_demand_dag(config: Config) -> DAG:
         BUILD_DAG_ID,
         "Nexmark: a Spark build on demand",
         "Nexmark queries on any Spark build: right, measured, compared with another",
-        text_of("build"),
         "build",
     ) as dag:
         _wire("", run_order(config.gate))
@@ -111,7 +101,6 @@ def build_accept_dag() -> DAG:
         ACCEPT_DAG_ID,
         "Nexmark: accept a run as the baseline",
         "Make a night the baseline that later nights are compared with",
-        text_of("accept"),
         "acceptance",
         params=dag_params.accept_params(),
     ) as dag:
@@ -119,30 +108,34 @@ def build_accept_dag() -> DAG:
     return dag
 
 
-def text_of(document: str, **values: str) -> str:
-    """The `doc_md` of a DAG, with values for its {names}.
+def dag_of(
+    dag_id: str,
+    name: str,
+    description: str,
+    document: str,
+    *tags: str,
+    values: Mapping[str, str] | None = None,
+    **options: Any,
+) -> DAG:
+    """A DAG of this package: one run at a time, on demand unless `options` say otherwise.
 
-    It names documents by their path in the repository (and in the wheel, `nexmark/site/docs`):
-    Airflow may run without a network.
+    Its `doc_md` is a document of `texts`, with `values` for its {names}. It names documents by
+    their path in the repository (and in the wheel, `nexmark/site/docs`): Airflow may run without a
+    network.
     """
     texts = Path(__file__).with_name("texts")
-    values["when_red"] = (texts / "when_red.md").read_text(encoding="utf-8").strip()
+    when_red = (texts / "when_red.md").read_text(encoding="utf-8").strip()
     text = (texts / f"{document}.md").read_text(encoding="utf-8")
-    for key, value in values.items():
+    for key, value in {**(values or {}), "when_red": when_red}.items():
         text = text.replace(f"{{{key}}}", value)
-    return text
-
-
-def dag_of(dag_id: str, name: str, description: str, doc: str, *tags: str, **options: Any) -> DAG:
-    """A DAG of this package: one run at a time, on demand unless `options` say otherwise."""
     return DAG(
         dag_id,
         dag_display_name=name,
         description=description,
-        doc_md=doc,
-        start_date=START_DATE,
+        doc_md=text,
+        start_date=datetime(2026, 1, 1, tzinfo=UTC),
         catchup=False,
-        tags={"nexmark", *tags},
+        tags={"nexmark", document, *tags},
         default_args=DEFAULTS,
         fail_fast=False,
         **{"schedule": None, "max_active_runs": 1, **options},
@@ -221,16 +214,13 @@ def task_of(task_id: str, minutes: int, **options: Any) -> Any:
 
 
 def _submit(task_id: str, minutes: int, submission: Any) -> NexmarkSubmitOperator:
-    limit = timedelta(minutes=minutes)
-    return NexmarkSubmitOperator(
-        task_id=task_id, execution_timeout=limit, submission=submission, **_SUBMIT_OPTIONS
-    )
+    options = {"execution_timeout": timedelta(minutes=minutes), **_SUBMIT_OPTIONS}
+    return NexmarkSubmitOperator(task_id=task_id, submission=submission, **options)
 
 
 def _submit_each(task_id: str, minutes: int) -> OperatorPartial:
-    return NexmarkSubmitOperator.partial(
-        task_id=task_id, execution_timeout=timedelta(minutes=minutes), **_IN_TURN, **_SUBMIT_OPTIONS
-    )
+    options = {"execution_timeout": timedelta(minutes=minutes), **_IN_TURN, **_SUBMIT_OPTIONS}
+    return NexmarkSubmitOperator.partial(task_id=task_id, **options)
 
 
 def build_rollout_dag(config: Config) -> DAG:
@@ -242,7 +232,6 @@ def build_rollout_dag(config: Config) -> DAG:
         ROLLOUT_DAG_ID,
         "Nexmark: roll a conf or a build out",
         "Give a conf or a build to queries stage by stage, up to the first red one",
-        text_of("rollout"),
         "rollout",
     ) as dag:
         check = task_of("preflight", 10, pool=POOL)(rollout_steps.rollout_preflight)()
@@ -266,7 +255,6 @@ def build_experiment_dag(config: Config, experiments: dict[str, Experiment]) -> 
         EXPERIMENT_DAG_ID,
         "Nexmark: an experiment",
         "Measure the arms of an experiment in turns, compare their results and their CPU time",
-        text_of("experiment"),
         "experiment",
         params=dag_params.experiment_params(config, experiments),
     ) as dag:

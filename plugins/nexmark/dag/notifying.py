@@ -55,25 +55,19 @@ def careful(notifier: "BaseNotifier") -> "Callable[[Context], None]":
 def _notifier(wanted: Notification) -> "BaseNotifier":
     from airflow.sdk import BaseNotifier
 
-    module, _, name = wanted.notifier.rpartition(".")
+    what, (module, _, name) = f"notifier {wanted.notifier}", wanted.notifier.rpartition(".")
     try:
         made = getattr(importlib.import_module(module), name)
     except Exception as error:  # whatever a module of somebody else raises
-        raise wanted.error(
-            f"notifier {wanted.notifier} cannot be imported: {_line(error)}; correct the path, or "
-            "install the provider it is in"
-        ) from None
+        remedy = "correct the path, or install the provider it is in"
+        raise wanted.error(f"{what} cannot be imported: {_line(error)}; {remedy}") from None
     if not (isinstance(made, type) and issubclass(made, BaseNotifier)):
-        raise wanted.error(
-            f"notifier {wanted.notifier} is not an Airflow notifier; name a subclass of "
-            "airflow.sdk.BaseNotifier"
-        )
+        remedy = "name a subclass of airflow.sdk.BaseNotifier"
+        raise wanted.error(f"{what} is not an Airflow notifier; {remedy}")
     try:
         return made(**wanted.kwargs)
     except Exception as error:
-        raise wanted.error(
-            f"notifier {wanted.notifier} refuses its kwargs: {_line(error)}; correct them"
-        ) from None
+        raise wanted.error(f"{what} refuses its kwargs: {_line(error)}; correct them") from None
 
 
 def _line(error: BaseException) -> str:

@@ -1,23 +1,20 @@
 """The sign-off: the graph of a night, with the question to a person at its end."""
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG, Context
 from airflow.sdk.definitions.param import ParamsDict
 
 from nexmark.airflow_site.airflow_home import POOL
 from nexmark.config import SIGNOFF_DAG_ID, Config
-from nexmark.dag.dag_params import SIGNOFF_DAYS, signoff_params
-from nexmark.dag.graph import dag_of, task_of, text_of, wire_night
+from nexmark.dag.dag_params import SIGNOFF_DAYS, field, signoff_params
+from nexmark.dag.graph import dag_of, task_of, wire_night
 from nexmark.dag.notifying import careful, notifiers, notify
 from nexmark.night.run_directory import run_order
 from nexmark.tasks import signoff_steps as signoff
 from nexmark.tasks.signoff_steps import DECISION_KEY, Approval
-
-if TYPE_CHECKING:
-    from airflow.sdk import Context
 
 
 class SignOffOperator(ApprovalOperator):
@@ -28,21 +25,17 @@ class SignOffOperator(ApprovalOperator):
 
     def __init__(self, **options: Any) -> None:
         """Ask with a field for the reason."""
-        reason = Param(
-            "",
-            type=["null", "string"],
-            maxLength=2000,
-            title="Reason",
-            description="Why; to approve a red night it has to be given.",
-        )
-        super().__init__(fail_on_reject=True, params={"reason": reason}, **options)
+        told = "Why; to approve a red night it has to be given."
+        schema = {"default": "", "type": ["null", "string"], "maxLength": 2000}
+        params = {"reason": field("Reason", told, **schema)}
+        super().__init__(fail_on_reject=True, params=params, **options)
 
-    def execute(self, context: "Context") -> Any:
+    def execute(self, context: Context) -> Any:
         """Ask, and wait without a worker."""
         self.response_timeout = timedelta(days=float(context["params"]["timeout_days"]))
         return super().execute(context)
 
-    def execute_complete(self, context: "Context", event: dict[str, Any]) -> Any:
+    def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """Keep the decision, then end as it says."""
         decision = Approval.of(event, self.APPROVE).model_dump()
         context["ti"].xcom_push(key=DECISION_KEY, value=decision)
@@ -60,13 +53,11 @@ def build_signoff_dag(config: Config) -> DAG:
         SIGNOFF_DAG_ID,
         "Nexmark: sign a release off",
         "Measure a build against the last release, and let a person decide on it",
-        text_of("signoff"),
         "signoff",
         max_active_runs=_AT_ONCE,
     ) as dag:
-        report, stop = wire_night(
-            task_of("preflight", 10, pool=POOL)(signoff.signoff_preflight)(), run_order(config.gate)
-        )
+        check = task_of("preflight", 10, pool=POOL)(signoff.signoff_preflight)()
+        report, stop = wire_night(check, run_order(config.gate))
         question = task_of("question", 10, retries=1)(signoff.question)()
         approval = SignOffOperator(
             task_id="approval",

@@ -24,7 +24,7 @@ from nexmark.cluster.local import LocalCluster
 from nexmark.config import Size, SshCluster
 from nexmark.config.fields import Model
 from nexmark.kafka import KafkaError
-from nexmark.kafka.jars import connector, connector_files
+from nexmark.kafka.jars import connector
 from nexmark.model import BROKER_CPU, READ_RATE, SOURCE_RATE, Arm, grouped
 from nexmark.night.night_progress import say
 from nexmark.night.paced_night import events_of, prefix_of
@@ -51,9 +51,8 @@ class NightKafka(Model):
         try:
             return cls.model_validate_json((night.directory / "kafka.json").read_text())
         except FileNotFoundError:
-            raise KafkaError(
-                f"{night.directory}: no topic was filled; clear the task start_cluster"
-            ) from None
+            problem = f"{night.directory}: no topic was filled; clear the task start_cluster"
+            raise KafkaError(problem) from None
 
 
 def source_arguments(night: Night, size: Size) -> list[str]:
@@ -74,13 +73,6 @@ def generator_arguments(night: Night, size: Size) -> list[str]:
         *("--seed", str(night.workload.seed)),
         *(word for key, value in knobs for word in ("--generator", f"{key}={value}")),
     ]
-
-
-def source_confs(night: Night, deployment: Deployment) -> dict[str, str]:
-    """The confs that make a build read the source of the night."""
-    if night.workload.source != "kafka":
-        return {}
-    return {"spark.jars": ",".join(map(str, connector_files(deployment.spark_version)))}
 
 
 def connection_of(night: Night) -> str | None:

@@ -20,15 +20,8 @@ from typing import TYPE_CHECKING
 
 from nexmark.home import remedied
 from nexmark.model import Arm
+from nexmark.night import run_directory
 from nexmark.night.plan import Night
-from nexmark.night.run_directory import (
-    CONFIRMATION,
-    first_runs,
-    position,
-    run_order,
-    runs_of,
-    spans,
-)
 from nexmark.secrets import without_secrets
 from nexmark.terminal import MOMENTARY
 from nexmark_jobs import narrator
@@ -68,12 +61,20 @@ def _show(text: str) -> None:
 
 def tell_failure(context: "Context") -> None:
     """Callback of every task: say that it has failed for good, and why."""
-    say(f"{_task(context)}: failed: {_why(context)}")
+    _tell(context, "failed")
 
 
 def tell_retry(context: "Context") -> None:
     """Callback of every task: say that it has failed and is tried again."""
-    say(f"{_task(context)}: failed, is tried again: {_why(context)}")
+    _tell(context, "failed, is tried again")
+
+
+def _tell(context: "Context", what: str) -> None:
+    instance, error = context["ti"], context.get("exception")
+    index, why = instance.map_index, reason(error)
+    place = f"[{index}]" if index is not None and index >= 0 else ""
+    why = remedied(error, why) if isinstance(error, BaseException) else why
+    say(f"{instance.task_id}{place}: {what}: {why}")
 
 
 def reason(error: BaseException | str | None) -> str:
@@ -86,17 +87,6 @@ def reason(error: BaseException | str | None) -> str:
     lines = [line for line in lines if not _FRAME.match(line)] or lines
     told = [line for line in lines if line.startswith(_JOBS)]
     return (told or lines or ["no reason was given"])[-1][:500]
-
-
-def _why(context: "Context") -> str:
-    error = context.get("exception")
-    return remedied(error, reason(error)) if isinstance(error, BaseException) else reason(error)
-
-
-def _task(context: "Context") -> str:
-    instance = context["ti"]
-    index = instance.map_index
-    return str(instance.task_id) + (f"[{index}]" if index is not None and index >= 0 else "")
 
 
 _RUN = re.compile(r"(?P<stage>fresh-|recorded-)?(?:(?P<arm>[a-z]+)-)?rep-(?P<number>\d+)")
@@ -116,8 +106,11 @@ class Watch:
         self._query, _, self._run = label.partition(" ")
         self._name = label
         if self._query in night.queries:
-            self._name = f"{position(night, self._query)} {_words(night, self._run)}"
-        self._plan = _planned(night)
+            self._name = f"{run_directory.position(night, self._query)} {_words(night, self._run)}"
+        queries = [x for x in run_directory.run_order(night.gate) if x in night.queries]
+        runs = [run for query in queries for run in run_directory.first_runs(night, query)]
+        runs += run_directory.runs_of(night, run_directory.CONFIRMATION)
+        self._plan = [f"{run.query} {run.name}" for run in runs]
         self._earlier = _earlier(night, self._plan)
         self._start = clock()
 
@@ -135,11 +128,9 @@ class Watch:
     def text(self, told: narrator.Told) -> str:
         """The progress at a moment, in one line."""
         left = self._night_left(told)
-        return (
-            f"{self._name}: {100 * told.share:.0f} %, {told.speed:,} events/s, "
-            f"{duration(told.left_s)} left"
-            + ("" if left is None else f"; night about {duration(left)}")
-        )
+        night = "" if left is None else f"; night about {duration(left)}"
+        done = f"{100 * told.share:.0f} %, {told.speed:,} events/s"
+        return f"{self._name}: {done}, {duration(told.left_s)} left{night}"
 
     def _night_left(self, told: narrator.Told) -> float | None:
         """Seconds until all repetitions are done, None for another application than a repetition.
@@ -152,7 +143,7 @@ class Watch:
         label = f"{self._query} {self._run}"
         if label not in self._plan:
             return None
-        ran = spans(self._night.directory)
+        ran = run_directory.spans(self._night.directory)
         known = {x: ran[x] for x in self._plan if x in ran and x != label}
         took = [end - start for start, end in known.values()]
         if earlier := self._earlier:
@@ -172,7 +163,7 @@ def _earlier(night: Night, plan: Sequence[str]) -> dict[str, tuple[float, float]
     others = sorted(plans, key=lambda path: path.stat().st_mtime, reverse=True)
     ours = json.loads(night.model_dump_json())
     for path in others[:_EARLIER_NIGHTS]:
-        ran = {} if path.parent == night.directory else spans(path.parent)
+        ran = {} if path.parent == night.directory else run_directory.spans(path.parent)
         if set(plan) <= ran.keys():
             theirs = json.loads(path.read_text())
             if all(theirs.get(key) == ours[key] for key in ("workload", "cluster")):
@@ -183,9 +174,8 @@ def _earlier(night: Night, plan: Sequence[str]) -> dict[str, tuple[float, float]
 def duration(seconds: float) -> str:
     """Seconds as `0:32`, `41:10` or `1:05:00`."""
     minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes}:{rest:02d}"
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def _words(night: Night, run: str) -> str:
@@ -198,9 +188,3 @@ def _words(night: Night, run: str) -> str:
     stage = (found["stage"] or "").replace("-", " ")
     whose = f" ({arm})" if arm != Arm.CANDIDATE or night.against else ""
     return f"{stage}repetition {found['number']}{of}{whose}"
-
-
-def _planned(night: Night) -> list[str]:
-    queries = [query for query in run_order(night.gate) if query in night.queries]
-    runs = [run for query in queries for run in first_runs(night, query)]
-    return [f"{run.query} {run.name}" for run in (*runs, *runs_of(night, CONFIRMATION))]

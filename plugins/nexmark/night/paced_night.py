@@ -86,46 +86,35 @@ def problems(night: Night) -> list[str]:
     return found
 
 
-def _send(
-    night: Night,
-    kafka: "KafkaCluster",
-    query: str,
-    run: Path,
-    ended: threading.Event,
-    topics: tuple[str, str],
-) -> None:
-    """Send events to the query of the repetition in `run`, which has these topics."""
-    from nexmark.latency.measuring import Measuring, Pace
-
-    def alive() -> None:
-        if ended.is_set():
-            raise NexmarkError(f"{query} ended before all of its rows were there")
-
-    workload = night.workload
-    numbers = (workload.rate or 0, workload.warm_up or 0, workload.partitions or 1)
-    pace = Pace(query, str(workload.trigger), *numbers)
-    try:
-        started, recorded = run / "started", events_of(night)
-        found = Measuring(kafka, say).measure(pace, recorded, topics, started, alive)
-        (run / FIGURES).write_text(json.dumps(asdict(found)))
-    finally:
-        (run / "stop").touch()
-
-
 @contextlib.contextmanager
 def sent_to(night: Night, kafka: "KafkaCluster", query: str, directory: Path) -> Iterator[None]:
     """Send events to the repetition that the context runs; at its end, its result is written.
 
     NexmarkError if it was not measured.
     """
-    from nexmark.latency.measuring import Measuring
+    from nexmark.latency.measuring import Measuring, Pace
 
-    topics, ended = topics_of(night, f"{query} {directory.name}"), threading.Event()
+    workload, measuring, ended = night.workload, Measuring(kafka, say), threading.Event()
+    numbers = (workload.rate or 0, workload.warm_up or 0, workload.partitions or 1)
+    pace = Pace(query, str(workload.trigger), *numbers)
+
+    def alive() -> None:
+        if ended.is_set():
+            raise NexmarkError(f"{query} ended before all of its rows were there")
+
+    def send(topics: tuple[str, str]) -> None:
+        try:
+            started, recorded = directory / "started", events_of(night)
+            found = measuring.measure(pace, recorded, topics, started, alive)
+            (directory / FIGURES).write_text(json.dumps(asdict(found)))
+        finally:
+            (directory / "stop").touch()
+
     with (
-        Measuring(kafka, say).topics(topics, night.workload.partitions or 1) as ends,
+        measuring.topics(topics_of(night, f"{query} {directory.name}"), numbers[-1]) as topics,
         ThreadPoolExecutor(max_workers=1) as beside,
     ):
-        sent = beside.submit(_send, night, kafka, query, directory, ended, ends)
+        sent = beside.submit(send, topics)
         try:
             yield
         finally:
@@ -134,8 +123,7 @@ def sent_to(night: Night, kafka: "KafkaCluster", query: str, directory: Path) ->
         told = str(error) if isinstance(error, NexmarkError) else f"{type(error).__name__}: {error}"
         raise NexmarkError(f"{query} {directory.name}: {told}")
     job = json.loads((directory / "job.json").read_text())
-    figures = json.loads((directory / FIGURES).read_text())
-    result = job | _of_pace(night, figures)
+    result = job | _of_pace(night, json.loads((directory / FIGURES).read_text()))
     (directory / "result.json").write_text(json.dumps(result, indent=1) + "\n")
 
 

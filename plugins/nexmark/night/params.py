@@ -1,7 +1,7 @@
 """The params of a night: one description, from which forms and commands are made."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -11,6 +11,10 @@ from nexmark_jobs.redaction import SECRET_NAMES, SECRET_VALUES
 
 _NAMES = "|".join(KNOWN_QUERIES)
 BUILD = "pypi:4.3.0, tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
+
+_Build = Annotated[str, Field(max_length=4096)]
+_Text = Annotated[str, Field(max_length=2000)]
+_Name = Annotated[str, Field(max_length=100)]
 
 
 class NightParams(BaseModel):
@@ -25,17 +29,15 @@ class NightParams(BaseModel):
     engine: str | None = Field(
         None, description="The version line, with its confs: include/conf/engines.yaml."
     )
-    build: str | None = Field(None, max_length=4096, description=f"{BUILD}.")
-    candidate: str | None = Field(
+    build: _Build | None = Field(None, description=f"{BUILD}.")
+    candidate: _Build | None = Field(
         None,
-        max_length=4096,
         title="Candidate build",
         description=f"{BUILD}; empty: the engine's build, or its build of the date, "
         "in include/conf/engines.yaml.",
     )
-    against: str | None = Field(
+    against: _Build | None = Field(
         None,
-        max_length=4096,
         description="The build that every query is compared with, in pairs, written as the "
         "candidate is; empty: the build that was accepted for each.",
     )
@@ -95,10 +97,9 @@ class NightParams(BaseModel):
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> Self:
         """Return the params of a mapping, as Airflow has them; NexmarkError for a bad one."""
+        given = {name: value for name, value in params.items() if value != ""}
         try:
-            return cls.model_validate(
-                {name: value for name, value in params.items() if value != ""}
-            )
+            return cls.model_validate(given)
         except ValidationError as errors:
             error = errors.errors(include_url=False)[0]
             name, value = error["loc"][0], error["input"]
@@ -109,16 +110,10 @@ class NightParams(BaseModel):
 class RolloutParams(NightParams):
     """The params of a rollout, beside the params that it shares with its nights."""
 
-    stages: str | None = Field(
-        None, max_length=2000, description="Queries by stage: 'q0,q1; q2-q8; all'."
-    )
-    name: str | None = Field(None, max_length=100, description="To resume it by; empty: the time.")
-    resume: str | None = Field(
-        None, max_length=100, description="Go on with the rollout of that name."
-    )
-    accept: str | None = Field(
-        None, max_length=2000, description="With resume: why the red stage is fine."
-    )
+    stages: _Text | None = Field(None, description="Queries by stage: 'q0,q1; q2-q8; all'.")
+    name: _Name | None = Field(None, description="To resume it by; empty: the time.")
+    resume: _Name | None = Field(None, description="Go on with the rollout of that name.")
+    accept: _Text | None = Field(None, description="With resume: why the red stage is fine.")
 
 
 def schema_of(name: str) -> dict[str, Any]:

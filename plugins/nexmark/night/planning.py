@@ -12,25 +12,12 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 
 from nexmark import engines
-from nexmark.config import (
-    BUILD_DAG_ID,
-    KNOWN_QUERIES,
-    SIGNOFF_DAG_ID,
-    BuildSource,
-    Config,
-    EmbeddedCluster,
-    Gate,
-    Span,
-    SparkConf,
-    Workload,
-    paths,
-    pick,
-    suggest,
-)
+from nexmark.config import BuildSource, Config, EmbeddedCluster, Gate, Span, Workload, paths, pick
 from nexmark.config.document import place_of, problem_of
-from nexmark.config.fields import HISTORY_MODE, REMEDY, local_path
+from nexmark.config.fields import HISTORY_MODE, KNOWN_QUERIES, REMEDY, SparkConf, local_path
+from nexmark.config.models import BUILD_DAG_ID, SIGNOFF_DAG_ID
 from nexmark.engines import BuildError
-from nexmark.errors import NexmarkError
+from nexmark.errors import NexmarkError, suggest
 from nexmark.model import MIN_PAIRS
 from nexmark.night import kafka_input, paced_night, recovery_night
 from nexmark.night.params import NightParams
@@ -109,10 +96,9 @@ def spark_confs(value: Mapping[str, Any] | None) -> dict[str, str]:
         raise NexmarkError(f"candidate_conf: {_told(errors)}") from None
     for name, text in confs.items():
         if is_secret(name, text):
-            raise NexmarkError(
-                f"candidate_conf: {name} is a secret, and Airflow keeps what a run was given; put "
-                "it into the engine's conf in include/conf/engines.yaml"
-            )
+            problem = f"{name} is a secret, and Airflow keeps what a run was given"
+            remedy = "put it into the engine's conf in include/conf/engines.yaml"
+            raise NexmarkError(f"candidate_conf: {problem}; {remedy}")
     return dict(confs)
 
 
@@ -142,10 +128,9 @@ def with_snapshot(night: Night, params: Mapping[str, Any], moment: datetime | No
     if snapshots is None or _candidate(NightParams.of(params)):
         return night
     if moment is None:
-        raise NexmarkError(
-            f"logical date: the DAG run has none, and engine {night.engine.name} has a build for "
-            "each date; trigger it with a logical date, or give a candidate"
-        )
+        problem = f"the DAG run has none, and engine {night.engine.name} has a build for each date"
+        remedy = "trigger it with a logical date, or give a candidate"
+        raise NexmarkError(f"logical date: {problem}; {remedy}")
     return night.model_copy(update={"candidate": engines.snapshot(snapshots, moment.date())})
 
 
@@ -159,17 +144,14 @@ def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
     mode = asked.mode or ("paired" if against else gate.modes.get(workload.name, gate.mode))
     if workload.kind != "bounded":
         if mode == "bounds":
-            raise NexmarkError(
-                f"mode: workload {workload.name} is of kind {workload.kind}, which is judged by "
-                "pairs; take mode paired"
-            )
+            problem = f"{workload.name} is of kind {workload.kind}, which is judged by pairs"
+            raise NexmarkError(f"mode: workload {problem}; take mode paired")
         gate = gate.model_copy(update={"metric": gate.metric_of(workload.kind)})
     if mode == HISTORY_MODE:
         raise NexmarkError(f"mode: {REMEDY}")
     if against and mode != "paired":
-        raise NexmarkError(
-            f"against: nights in mode {mode} measure no second build; leave out mode, or against"
-        )
+        problem = f"nights in mode {mode} measure no second build; leave out mode, or against"
+        raise NexmarkError(f"against: {problem}")
     on_demand = {"self_test": 0.0} if asked.build else {}
     return gate.model_copy(update={"mode": mode, **on_demand})
 

@@ -22,8 +22,10 @@ from nexmark.config.fields import Model
 from nexmark.home import write_text
 from nexmark.model import Arm, Stage
 from nexmark.night.plan import Night
+from nexmark.verdict.order import arm_order, fresh_pairs, query_order
 
-_FAILURE = "failure.txt"
+#: In the directory of an application that failed: why.
+FAILURE = "failure.txt"
 _APPLICATIONS = "applications.jsonl"
 
 
@@ -64,7 +66,7 @@ def note_application(night: Path, label: str, start: float, end: float) -> None:
 
 def overhead(night: Path) -> tuple[float, int] | None:
     """Seconds between the applications, and how many of these were timed; None if none ran."""
-    if not (ran := _applications(night)):
+    if not (ran := read_json_lines(night / _APPLICATIONS)):
         return None
     span = max(each["end"] for each in ran) - min(each["start"] for each in ran)
     timed = sum("rep-" in each["label"] for each in ran)
@@ -73,12 +75,12 @@ def overhead(night: Path) -> tuple[float, int] | None:
 
 def spans(night: Path) -> dict[str, tuple[float, float]]:
     """When each application was last started, and ended, by its label; in epoch seconds."""
-    ran = _applications(night)
+    ran = read_json_lines(night / _APPLICATIONS)
     return {each["label"]: (float(each["start"]), float(each["end"])) for each in ran}
 
 
-def _applications(night: Path) -> list[dict[str, Any]]:
-    path = night / _APPLICATIONS
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """What was left in a file with a line of JSON each; nothing where there is no file."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [json.loads(line) for line in lines]
 
@@ -86,23 +88,13 @@ def _applications(night: Path) -> list[dict[str, Any]]:
 def write_failure(directory: Path, reason: str) -> None:
     """Write into `directory` why its application failed, because there is no result."""
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / _FAILURE).write_text(reason)
-
-
-def clear_failure(directory: Path) -> None:
-    """Forget a failure of an earlier try."""
-    (directory / _FAILURE).unlink(missing_ok=True)
-
-
-def has_failure(directory: Path) -> bool:
-    """Whether `write_failure` wrote into `directory`."""
-    return (directory / _FAILURE).exists()
+    (directory / FAILURE).write_text(reason)
 
 
 def read_failure(directory: Path) -> str:
     """Why the application of `directory` failed, in one line."""
     try:
-        return (directory / _FAILURE).read_text()
+        return (directory / FAILURE).read_text()
     except FileNotFoundError:
         return "it was not started, or was killed"
 
@@ -146,16 +138,13 @@ _PLAN = TypeAdapter(list[Run])
 
 def run_order(gate: Gate) -> list[str]:
     """All queries in the order they run."""
-    from nexmark.verdict.order import query_order
-
     names = list(KNOWN_QUERIES)
     return names if gate.order_seed is None else query_order(names, gate.order_seed)
 
 
 def position(night: Night, query: str) -> str:
     """`[ 3/24] q2`, for messages."""
-    order = [name for name in run_order(night.gate) if name in night.queries]
-    place = order.index(query) + 1
+    place = [name for name in run_order(night.gate) if name in night.queries].index(query) + 1
     width = len(str(len(night.queries)))
     return f"[{place:>{width}}/{len(night.queries)}] {query:<4}"
 
@@ -170,8 +159,6 @@ def first_runs(night: Night, query: str) -> list[Run]:
 
 def fresh_runs(night: Night, query: str, arms: Sequence[str]) -> list[Run]:
     """The repetitions by which a suspicion about `query` is confirmed, in the order they run."""
-    from nexmark.verdict.order import fresh_pairs
-
     count = fresh_pairs(night.workload.repetitions, night.gate)
     return _runs(night, query, arms, count, Stage.FRESH)
 
@@ -207,8 +194,6 @@ def _plan_path(night: Night) -> Path:
 
 def _runs(night: Night, query: str, arms: Sequence[str], count: int, stage: int) -> list[Run]:
     """The arms take turns; which one is first each time, the seed of the night says."""
-    from nexmark.verdict.order import arm_order
-
     return [
         Run(query=query, number=number, arm=arm, stage=stage)
         for number, arm in arm_order(count, arms, f"{night.seed} {query} {stage}")

@@ -24,12 +24,12 @@ from nexmark.cluster import OWNER_VARIABLE
 from nexmark.config import Size, profile_path
 from nexmark.engines.short_runs import C1, ClassArchive, checkpoint_confs
 from nexmark.flames.jfr import RECORDER
+from nexmark.kafka.jars import connector_files
 from nexmark.model import Arm, Stage
 from nexmark.night import kafka_input, paced_night, recovery_night
 from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.night.private_confs import profile_confs, split
 from nexmark.night.run_directory import Run, group
-from nexmark.secrets import key_path
+from nexmark.secrets import key_path, profile_confs, split
 from nexmark_jobs.redaction import KEY_VARIABLE, SPARK_REGEX
 
 #: The run of a query whose rows are compared with the reference.
@@ -64,28 +64,12 @@ def _untimed(
     return submission
 
 
-def _timed_options(
-    archive: ClassArchive | None, *, quick_executors: bool = False
-) -> dict[str, str]:
-    """Confs of a timed repetition. `archive` is None unless all arms have one: a fair start."""
-    options = " ".join(archive.use()) if archive else ""
-    if not options:
-        return {}
-    return {_DRIVER: options} | ({_EXECUTOR: options} if quick_executors else {})
-
-
-def recorded_options(archive: ClassArchive | None) -> dict[str, str]:
-    """Confs of a repetition whose executors run with the flight recorder."""
-    return _timed_options(archive) | {_EXECUTOR: " ".join(RECORDER)}
-
-
 def dump_submission(night: Night, deployment: Deployment) -> dict[str, Any]:
     """The application that writes the events of the verification runs for the reference."""
     arguments = kafka_input.generator_arguments(night, night.workload.verify)
     arguments += ["--out", str(night.events_dir), "--format", "parquet"]
-    made = _submission(
-        night, deployment, "dump_events.py", arguments, night.events_dir, name="dump_events"
-    )
+    program, clear = "dump_events.py", night.events_dir
+    made = _submission(night, deployment, program, arguments, clear, name="dump_events")
     return _untimed(made, night, deployment, may_make=False)
 
 
@@ -96,8 +80,9 @@ def verify_submission(night: Night, deployment: Deployment, query: str) -> dict[
     """
     directory, output = night.query_dir(query) / VERIFY, night.verified_dir(query)
     sink = f"{verify_sink(query)}:{output}"
-    made = _query(night, deployment, query, directory, night.workload.verify, sink)
-    made["application_args"] += ["--boundary", str(night.boundary_dir(query))]
+    arguments = _query_arguments(night, query, directory, night.workload.verify, sink)
+    arguments += ["--boundary", str(night.boundary_dir(query))]
+    made = _submission(night, deployment, "run_query.py", arguments, directory)
     if output.parent != directory:
         made["directories"].append(str(output.parent))
     return _untimed(made, night, deployment, may_make=True)
@@ -122,20 +107,20 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
         submission = _killed(night, deployment, run, directory)
     else:
         size, arm = night.slowed if run.arm == Arm.SLOWED else night.workload, run.cluster_arm
-        submission = _query(night, deployment, run.query, directory, size, "noop", arm)
+        given = _query_arguments(night, run.query, directory, size, "noop")
+        submission = _submission(night, deployment, "run_query.py", given, directory, arm=arm)
     events = directory / "events"
     archives = {arm.build: _archive(night, arm) for arm in deployments.arms(run.query)}
     fair = all(archive.use() for archive in archives.values()) and not night.workload.recovery
-    archive = archives[deployment.build] if fair else None
+    options = {_DRIVER: " ".join(archives[deployment.build].use())} if fair else {}
     if run.stage == Stage.PROFILED:
         submission["recorded"] = run.cluster_arm
-        submission["conf"] |= recorded_options(archive)
+        options[_EXECUTOR] = " ".join(RECORDER)
     else:
         submission["sampled_with"] = group(run)
-        here = night.cluster.kind == "embedded"
-        quick = here and night.workload.conf_profile == QUICK
-        submission["conf"] |= _timed_options(archive, quick_executors=quick)
-    submission["conf"] |= {
+        if fair and night.cluster.kind == "embedded" and night.workload.conf_profile == QUICK:
+            options[_EXECUTOR] = options[_DRIVER]
+    submission["conf"] |= options | {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
         "spark.eventLog.compress": "true",
@@ -151,21 +136,12 @@ def verify_sink(query: str) -> str:
     return SINKS.get(query, "parquet")
 
 
-def _query(
-    night: Night,
-    deployment: Deployment,
-    query: str,
-    directory: Path,
-    size: Size,
-    sink: str,
-    arm: str = Arm.CANDIDATE,
-) -> dict[str, Any]:
-    arguments = [
+def _query_arguments(night: Night, query: str, directory: Path, size: Size, sink: str) -> list[str]:
+    return [
         *("--query", query, *kafka_input.source_arguments(night, size)),
         *("--sink", sink, "--result", str(directory / "result.json")),
         *("--conf-profile", night.conf_profile),
     ]
-    return _submission(night, deployment, "run_query.py", arguments, directory, arm=arm)
 
 
 def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
@@ -203,7 +179,7 @@ def _submission(
     `clear` is the directory that the application fills: it is emptied before every try. A run of a
     query has its name from there. `renames` are pairs of paths, renamed after it has succeeded.
     `secret_confs` has fingerprints: what stands behind them is put into a file below `private` (see
-    `private_confs`). A repetition that is only for flame graphs has its arm in `recorded`: its
+    `nexmark.secrets`). A repetition that is only for flame graphs has its arm in `recorded`: its
     failure is none of the night. Others have the group of their samplers in `sampled_with`.
     """
     name = name or f"{clear.parent.name} {clear.name}"
@@ -217,11 +193,13 @@ def _submission(
     redaction = {"spark.redaction.regex": SPARK_REGEX}
     if redaction.keys() & profile_confs(night.conf_profile).keys():
         redaction = {}
+    reads_kafka = night.workload.source == "kafka"
+    jars = connector_files(deployment.spark_version) if reads_kafka else ()
     short = night.conf_profile == QUICK and not night.workload.recovery
     confs, secret = split(
         {
             **redaction,
-            **kafka_input.source_confs(night, deployment),
+            **({"spark.jars": ",".join(map(str, jars))} if jars else {}),
             **(checkpoint_confs(deployment.spark_version) if short else {}),
             "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
             **night.engine.conf,

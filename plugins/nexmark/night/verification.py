@@ -30,6 +30,7 @@ from nexmark.errors import NexmarkError
 from nexmark.home import write_text
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Night
+from nexmark.night.run_directory import read_json_lines
 from nexmark.night.submission import VERIFY, shared_submission, verify_sink, verify_submission
 
 if TYPE_CHECKING:
@@ -83,12 +84,10 @@ def plan_together(night: Night, deployment: Deployment) -> dict[str, Any]:
 def run_together(
     submission: Mapping[str, Any], run: Callable[[dict[str, Any]], None], failure: type[Exception]
 ) -> None:
-    """Run applications until every query of a submission has been tried.
+    """Run applications until every query of a submission of `plan_together` has been tried.
 
-    Args:
-        submission: As `plan_together` returns it.
-        run: Runs one application to its end; raises `failure` if it fails.
-        failure: raised again where an application fails before it begins a query.
+    `run` runs one to its end, and raises `failure` if it fails. That is raised again where an
+    application fails before it begins a query.
     """
     night = Path(submission["night"])
     queries: Mapping[str, Mapping[str, Any]] = submission["queries"]
@@ -141,11 +140,7 @@ def _note(night: Path, query: str, state: str, reason: str = "") -> None:
 
 def _newest(night: Path) -> dict[str, Mapping[str, Any]]:
     """The last line of the log about each query."""
-    try:
-        lines = (night / _LOG).read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        return {}
-    return {each["query"]: each for each in map(json.loads, lines)}
+    return {each["query"]: each for each in read_json_lines(night / _LOG)}
 
 
 def verify(night: Night, query: str) -> Verification:
@@ -186,10 +181,8 @@ def result_line(query: str, verification: Verification) -> str:
     if not verification.success:
         return f"{query} is wrong: {' | '.join(verification.failures)}"
     rows, more = (verification.statistics.get(name) for name in ("rows", "boundary_rows"))
-    return (
-        f"{query} verify: {rows} rows, and {more} over the boundary events, equal the reference, "
-        f"{verification.evaluated} expectations"
-    )
+    equal = f"{rows} rows, and {more} over the boundary events, equal the reference"
+    return f"{query} verify: {equal}, {verification.evaluated} expectations"
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowFailException
 
-from nexmark.config import load_experiments, paths
+from nexmark.config import load, load_experiments, paths
+from nexmark.engines import resolve
 from nexmark.errors import NexmarkError
 from nexmark.night.run_directory import claim, in_sequence, read_failure, write_failure
 from nexmark.tasks import failing
@@ -15,8 +16,6 @@ from nexmark.terminal import columns, say
 
 if TYPE_CHECKING:
     from nexmark.experiments.arm_runs import ArmRun, Trial
-
-_STEPS = "steps.json"
 
 
 def steps() -> list[dict[str, Any]]:
@@ -32,7 +31,7 @@ def steps() -> list[dict[str, Any]]:
         for pair, arm in trial_order(trial, _params()["pairs"])
     ]
     say(f"{trials[0].experiment.name}: {len(order)} applications")
-    return [{"step": each["submission"]} for each in in_sequence(directory / _STEPS, order)]
+    return [{"step": each["submission"]} for each in in_sequence(directory / "steps.json", order)]
 
 
 def measure(step: dict[str, Any]) -> None:
@@ -84,8 +83,6 @@ def _runs(trial: "Trial", pairs: int) -> "tuple[list[ArmRun], dict[str, str]]":
 
 
 def _trials() -> "list[Trial]":
-    from nexmark.config import load
-    from nexmark.engines import resolve
     from nexmark.experiments.experiment_run import trials_of
     from nexmark.experiments.local_applications import LocalApplications
 

@@ -28,7 +28,6 @@ from nexmark_jobs.host.facts import brief
 
 #: The user that `DAG.test()` runs as: there the whole night is one process.
 _DAG_TEST_USER = "dag_test"
-_ACTIVE_STATES = frozenset({"queued", "running"})
 _NOT_FOUND = 404
 
 
@@ -105,11 +104,10 @@ def record_night(night: Night, deployments: Deployments) -> None:
         return BuildRecord(each.build, each.spark_version, each.source)
 
     deployment = deployments.candidate
+    same = ("dag_id", "run_id", "queries", "directory", "mode", "seed", "candidate_conf", "teaches")
     with results() as store:
         store.record_night(
             NightRecord(
-                dag_id=night.dag_id,
-                run_id=night.run_id,
                 engine=night.engine.name,
                 workload=night.workload.name,
                 cluster=night.cluster.name,
@@ -117,17 +115,12 @@ def record_night(night: Night, deployments: Deployments) -> None:
                 jobs=deployment.jobs,
                 workload_spec=night.workload.model_dump(mode="json"),
                 cluster_spec=night.cluster.model_dump(mode="json"),
-                queries=night.queries,
                 repetitions=night.workload.repetitions,
-                directory=night.directory,
                 started=datetime.now(UTC),
-                mode=night.mode,
                 baselines={query: each.build for query, each in deployments.baselines.items()},
-                seed=night.seed,
                 gate_spec=night.gate.model_dump(mode="json"),
-                candidate_conf=night.candidate_conf,
-                teaches=night.teaches,
                 baseline_builds=[recorded(each) for each in deployments.baselines.values()],
+                **{name: getattr(night, name) for name in same},
             )
         )
 
@@ -242,7 +235,7 @@ def _is_active(lease: Lease) -> bool:
     """Whether Airflow still runs the DAG run of `lease`; one it does not know has ended."""
     instance = get_current_context()["ti"]
     try:
-        return instance.get_dagrun_state(lease.dag_id, lease.run_id) in _ACTIVE_STATES
+        return instance.get_dagrun_state(lease.dag_id, lease.run_id) in ("queued", "running")
     except AirflowRuntimeError as error:
         if (error.error.detail or {}).get("status_code") == _NOT_FOUND:
             return False

@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import get_current_context
+from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.observability import stats
 
@@ -71,8 +72,6 @@ def emit(report: "Report") -> None:
 
 
 def _gauge(name: str, value: float | None, parts: list[str], tags: Mapping[str, str]) -> None:
-    from airflow.sdk.configuration import conf
-
     if value is None:
         return
     value = float(value)
@@ -85,9 +84,8 @@ def judge() -> None:
     """Judge every query as the mode of the night says, and record the verdicts."""
     night = current_night()
     if night.mode == HISTORY_MODE:  # planned by an earlier version
-        raise AirflowFailException(
-            f"{REMEDY} for a new night; the verdicts of this one stay as they are"
-        )
+        kept = "the verdicts of this one stay as they are"
+        raise AirflowFailException(f"{REMEDY} for a new night; {kept}")
     with results() as store:
         if night.mode == "bounds":
             _record(night, store, _judge_by_bounds(night, store))
@@ -197,10 +195,8 @@ def _overhead(night: Night) -> str:
     if (found := overhead(night.directory)) is None:
         return "harness: no application ran"
     seconds, repetitions = found
-    return (
-        f"harness: {seconds:.0f} s around the applications, {seconds / max(repetitions, 1):.1f} s "
-        "per timed repetition"
-    )
+    each = f"{seconds / max(repetitions, 1):.1f} s per timed repetition"
+    return f"harness: {seconds:.0f} s around the applications, {each}"
 
 
 def verdict() -> None:
@@ -213,11 +209,9 @@ def verdict() -> None:
     lines = [f"{row.query} {row.value}: {row.reason}" for row in red]
     lines += [f"{query} MISSING: not judged" for query in night.queries if query not in judged]
     if lines:
-        raise AirflowFailException(
-            f"{len(lines)} of {len(night.queries)} queries fail the night: {' | '.join(lines)}"
-        )
-    known = [row.query for row in rows if row.decides and row.acceptance_id is not None]
-    if known:
+        failing_queries = f"{len(lines)} of {len(night.queries)} queries fail the night"
+        raise AirflowFailException(f"{failing_queries}: {' | '.join(lines)}")
+    if known := [row.query for row in rows if row.decides and row.acceptance_id is not None]:
         say(f"known and accepted: {', '.join(known)}")
     if bound := [row.query for row in rows if row.decides and row.value == Value.SOURCE_BOUND]:
         say(f"no proof of anything, the figures may be the source's: {', '.join(bound)}")

@@ -3,13 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from airflow.sdk import BaseHook, get_current_context
-from airflow.sdk.exceptions import (
-    AirflowFailException,
-    AirflowNotFoundException,
-    AirflowSkipException,
-)
+from airflow.sdk import BaseHook, exceptions, get_current_context
 
+from nexmark.airflow_site.airflow_home import connection_variable
 from nexmark.config import Cluster, SshCluster, load
 from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
@@ -49,18 +45,16 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
             problems += filter(None, [kafka_problem(night)])
     except MissingBuild as error:
         say(f"{error}; the night is skipped")
-        raise AirflowSkipException(str(error)) from None
+        raise exceptions.AirflowSkipException(str(error)) from None
     except NexmarkError as error:
         problems = [str(error)]
     if problems:
-        raise AirflowFailException(" | ".join(problems))
+        raise exceptions.AirflowFailException(" | ".join(problems))
     load_key()  # jobs read it, too
     night.write()
-    say(
-        f"{night.engine.name} on cluster {night.cluster.name}: workload {night.workload.name}, "
-        f"{len(night.queries)} queries, {night.workload.repetitions} timed repetitions each, "
-        f"build {night.candidate}"
-    )
+    place = f"{night.engine.name} on cluster {night.cluster.name}: workload {night.workload.name}"
+    runs = f"{len(night.queries)} queries, {night.workload.repetitions} timed repetitions each"
+    say(f"{place}, {runs}, build {night.candidate}")
     if night.candidate_conf:
         confs = shown_confs(night.candidate_conf)
         say(f"the candidate alone has {confs}: a trial, which cannot be accepted as a baseline")
@@ -82,27 +76,20 @@ def connection_problem(cluster: Cluster) -> str:
     Without the connection the provider would submit to YARN, without a word.
     """
     name = cluster.spark_connection
-    host, port = cluster.master_url.rsplit(":", 1)
-    remedy = (
-        f'set AIRFLOW_CONN_{name.upper()}=\'{{"conn_type": "spark", "host": "{host}", '
-        f'"port": {port}, "extra": {{"deploy-mode": "client"}}}}\''
-    )
+    variable, value = connection_variable(cluster)
+    remedy = f"set {variable}='{value}'"
     try:
         connection = BaseHook.get_connection(name)
-    except AirflowNotFoundException:
+    except exceptions.AirflowNotFoundException:
         return f"connection {name}: there is none; {remedy}"
     found = f"{connection.host or ''}:{connection.port or ''}"
     if connection.conn_type != "spark" or found != cluster.master_url:
-        return (
-            f"connection {name}: is {connection.conn_type} {found}, but the master of cluster "
-            f"{cluster.name} will be at {cluster.master_url}; {remedy}"
-        )
+        planned = f"the master of cluster {cluster.name} will be at {cluster.master_url}"
+        return f"connection {name}: is {connection.conn_type} {found}, but {planned}; {remedy}"
     mode = connection.extra_dejson.get("deploy-mode", "client")
     if mode != "client":
         return f"connection {name}: deploy-mode is {mode}, the driver must run here; {remedy}"
     if "keytab" in connection.extra_dejson:
-        return (
-            f"connection {name}: has a keytab, which the provider would write into /tmp for all to "
-            f"read; Spark's own cluster needs none; {remedy}"
-        )
+        problem = "has a keytab, which the provider would write into /tmp for all to read"
+        return f"connection {name}: {problem}; Spark's own cluster needs none; {remedy}"
     return ""

@@ -9,13 +9,7 @@ tested is the whole gate.
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import get_current_context
-from airflow.sdk.exceptions import (
-    AirflowException,
-    AirflowFailException,
-    AirflowSkipException,
-    DownstreamTasksSkipped,
-)
+from airflow.sdk import exceptions, get_current_context
 
 from nexmark.config import KNOWN_QUERIES
 from nexmark.model import Arm, Stage, grouped, metric_of
@@ -53,7 +47,7 @@ def select() -> None:
     split = [(name, *name.rpartition(".")) for name in names]
     skipped = [name for name, group, _, task in split if group in others and task != "record"]
     if skipped:
-        raise DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
+        raise exceptions.DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
 
 
 def plan(query: str) -> list[dict[str, Any]]:
@@ -62,16 +56,15 @@ def plan(query: str) -> list[dict[str, Any]]:
     The cluster is made whole first: what died under the query before is not to hurt this one.
     """
     night = current_night()
-    run_directory.clear_failure(night.query_dir(query))
+    (night.query_dir(query) / run_directory.FAILURE).unlink(missing_ok=True)
     try:
         heal(night, query)
-    except AirflowException as error:
+    except exceptions.AirflowException as error:
         run_directory.write_failure(night.query_dir(query), str(error))
         raise
     deployments = Deployments.read(night)
-    instance = get_current_context()["ti"]
-    verify = verify_submission(night, deployments.candidate, query)
-    instance.xcom_push(key=VERIFY_KEY, value=verify)
+    alone = verify_submission(night, deployments.candidate, query)
+    get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=alone)
     runs = run_directory.first_runs(night, query)
     submissions = [repetition_submission(night, deployments, run) for run in runs]
     return run_directory.in_sequence(night.query_dir(query) / "sequence.json", submissions)
@@ -84,7 +77,7 @@ def expectations(query: str) -> None:
     verification = early or verify(night, query)
     verification.write(night.query_dir(query))
     if not verification.success:
-        raise AirflowFailException(result_line(query, verification))
+        raise exceptions.AirflowFailException(result_line(query, verification))
     if early is None:
         say(result_line(query, verification))
 
@@ -95,7 +88,7 @@ def record(query: str) -> None:
 
     night = current_night()
     if query not in night.queries:
-        raise AirflowSkipException(f"{query} is not among the queries of this night")
+        raise exceptions.AirflowSkipException(f"{query} is not among the queries of this night")
     verification = Verification.read(night.query_dir(query))
     with results() as store:
         if verification is not None:
@@ -119,16 +112,13 @@ def summary(made: "RepetitionRecord", night: Night) -> str:
         return f"{label}{again}: {made.status.upper()}: {problem}"
     figures = made.measurement
     assert figures is not None
+    metrics = ((metric_of(name), value) for name, value in figures.figures.items())
+    more = "".join(f", {x.heading} {value:,.1f}" for x, value in metrics if x.tabled)
+    lacking = f"; no operators: {made.parts_problem}" if made.parts_problem else ""
     return (
         f"{label}{again}: {figures.events:,} events in {figures.wall_s:.1f} s, "
         f"{figures.cores:.2f} cores, {figures.cpu_s_per_mevent:.1f} CPU-s per million events "
-        f"({figures.basis})"
-        + "".join(
-            f", {metric_of(name).heading} {value:,.1f}"
-            for name, value in figures.figures.items()
-            if metric_of(name).tabled
-        )
-        + (f"; no operators: {made.parts_problem}" if made.parts_problem else "")
+        f"({figures.basis}){more}{lacking}"
     )
 
 
@@ -155,11 +145,9 @@ def suspects() -> list[dict[str, Any]]:
         names = [str(name) for name in get_current_context()["dag"].task_ids]
         skipped = [name for name in names if name.startswith(f"{CONFIRMATION}.")]
         skipped.remove(f"{CONFIRMATION}.suspects")
-        raise DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
+        raise exceptions.DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
     deployments = Deployments.read(night)
-    submissions = [
-        repetition_submission(night, deployments, run) | {"heal": run.query} for run in plan
-    ]
+    submissions = [repetition_submission(night, deployments, x) | {"heal": x.query} for x in plan]
     return run_directory.in_sequence(night.query_dir(CONFIRMATION) / "sequence.json", submissions)
 
 
@@ -183,10 +171,9 @@ def record_confirmation() -> None:
     night = current_night()
     # Apart: what was recorded has no say in which results are right.
     runs = run_directory.runs_of(night, CONFIRMATION)
-    apart = grouped(runs, lambda run: (run.query, run.stage == Stage.PROFILED))
     with results() as store:
         store.record_canary(night.name, canary_records(night, CONFIRMATION))
-        for own in apart.values():
+        for own in grouped(runs, lambda run: (run.query, run.stage == Stage.PROFILED)).values():
             for made in repetition_records(night, own, store):
                 store.record_repetition(made)
                 say(f"{run_directory.position(night, made.query)} {summary(made, night)}")

@@ -12,8 +12,9 @@ import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
+from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from nexmark.cluster import ClusterError
@@ -32,12 +33,7 @@ if TYPE_CHECKING:
     from nexmark.store.table_rows import CanaryRow
 
 
-Moment: TypeAlias = Literal["before", "after"]
-BEFORE: Moment = "before"
-AFTER: Moment = "after"
-
-
-def run_canary(night: Night, group: str, moment: Moment) -> None:
+def run_canary(night: Night, group: str, moment: Literal["before", "after"]) -> None:
     """Run the canary on all hosts at once and keep its figures; if it fails, the night goes on.
 
     If a host fails the canary, its queries fail too, with a better message.
@@ -59,7 +55,7 @@ def canary_records(night: Night, group: str) -> "list[CanaryRow]":
     from nexmark.store.table_rows import CanaryRow
 
     records = []
-    for moment in (BEFORE, AFTER):
+    for moment in ("before", "after"):
         path = night.query_dir(group) / f"canary-{moment}.json"
         if not path.exists():
             continue
@@ -86,7 +82,7 @@ def start_samplers(query: str) -> None:
     """Start the samplers of all hosts and wait until their first readings are written."""
     night = current_night()
     _stop_here(night, query)  # an earlier try may have left a sampler
-    run_canary(night, query, BEFORE)
+    run_canary(night, query, "before")
     directory = night.query_dir(query)
     for stale in (*directory.glob("samples-*.jsonl"), *directory.glob("clock-*.json")):
         stale.unlink()
@@ -106,7 +102,7 @@ def stop_samplers(query: str) -> None:
     _stop_here(night, query)
     with failing(ClusterError):
         night.spark_cluster.stop_samplers(query, night.query_dir(query))
-    run_canary(night, query, AFTER)
+    run_canary(night, query, "after")
 
 
 def _start_here(night: Night, query: str) -> None:
@@ -181,15 +177,12 @@ def kafka_of(night: Night) -> "KafkaCluster | None":
     settings = _settings(connection)
     servers = settings.pop("bootstrap.servers", "")
     if not servers:
-        raise NexmarkError(
-            f"connection {connection}: no bootstrap.servers in its extra; add HOST:PORT,..."
-        )
+        problem = "no bootstrap.servers in its extra; add HOST:PORT,..."
+        raise NexmarkError(f"connection {connection}: {problem}")
     return KafkaCluster(servers, settings)
 
 
 def _settings(connection: str) -> dict[str, str]:
     """The extra of a connection of Airflow's Kafka provider: librdkafka's settings."""
-    from airflow.sdk.bases.hook import BaseHook
-
     extra = BaseHook.get_connection(connection).extra_dejson
     return {str(name): str(value) for name, value in extra.items()}

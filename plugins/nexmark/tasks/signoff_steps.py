@@ -30,13 +30,11 @@ from nexmark.tasks.preflight import prepare_night
 #: The XCom of the question with the Decision.
 DECISION_KEY = "decision"
 
-Choice = Literal["approved", "rejected", "nobody decided"]
-
 
 class Approval(Model):
     """A decision: by whom, when (UTC, ISO 8601) and why."""
 
-    choice: Choice
+    choice: Literal["approved", "rejected", "nobody decided"]
     who: str = ""
     when: str = ""
     reason: str = ""
@@ -96,11 +94,9 @@ def signoff_preflight() -> None:
     prepare_night(params["engine"], asked)
     night = current_night()
     if night.mode == "paired" and not night.against:
-        raise AirflowFailException(
-            f"against: nothing is accepted for {night.engine.name}, workload "
-            f"{night.workload.name}, cluster {night.cluster.name}; name the build to compare with, "
-            "the last release say: pypi:4.2.1"
-        )
+        place = f"{night.engine.name}, workload {night.workload.name}, cluster {night.cluster.name}"
+        remedy = "name the build to compare with, the last release say: pypi:4.2.1"
+        raise AirflowFailException(f"against: nothing is accepted for {place}; {remedy}")
 
 
 def night_params(config: Config, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,18 +138,15 @@ def evidence() -> dict[str, Any]:
         raise AirflowFailException(f"no evidence, for the night did not begin: {error}") from None
     found = get_current_context()["ti"].xcom_pull(task_ids="approval", key=DECISION_KEY)
     if not found:
-        raise AirflowFailException(
-            "no evidence, for nobody was asked, or the question was ended by hand; "
-            "see the first red task"
-        )
+        problem = "no evidence, for nobody was asked, or the question was ended by hand"
+        raise AirflowFailException(f"{problem}; see the first red task")
     decision = Approval.model_validate(found)
     with results() as store:
         content = night_evidence(store, store.night(night.name))
         bound = any(row.verdict == Value.SOURCE_BOUND for row in content.report.rows)
         objection = decision.objection(content.report.failed or bound)
-        made = SignOffDecision(
-            **decision.model_dump(), signed_off=not objection, objection=objection
-        )
+        said = decision.model_dump()
+        made = SignOffDecision(**said, signed_off=not objection, objection=objection)
         content = replace(content, decision=made)
         bundle = write_bundle(night.directory / "signoff", _kept_in(night), content, store)
     say(f"evidence: {bundle.directory}")
@@ -166,12 +159,10 @@ def decision() -> None:
     """Fail unless a person has approved, naming who has not and why."""
     night = current_night()
     written = get_current_context()["ti"].xcom_pull(task_ids="evidence")
-    if written["objection"]:
-        raise AirflowFailException(
-            f"{night.candidate} is not signed off: {written['objection']}; "
-            f"evidence: {written['directory']}"
-        )
-    say(f"{night.candidate} is signed off; evidence: {written['directory']}")
+    kept = f"evidence: {written['directory']}"
+    if why := written["objection"]:
+        raise AirflowFailException(f"{night.candidate} is not signed off: {why}; {kept}")
+    say(f"{night.candidate} is signed off; {kept}")
     say(f"to compare with it: nexmark accept --run '{night.name}' --reason 'signed off'")
 
 

@@ -92,7 +92,5 @@ def not_known(one: "Upgrade", reason: str) -> "list[CompatibilityRecord]":
     from nexmark.compatibility.classes import Class
     from nexmark.store import CompatibilityRecord
 
-    return [
-        CompatibilityRecord(query, one.baseline.build, Class.UNKNOWN, True, reason)
-        for query in one.queries
-    ]
+    said = (one.baseline.build, Class.UNKNOWN, True, reason)
+    return [CompatibilityRecord(query, *said) for query in one.queries]

@@ -9,10 +9,8 @@ import pytest
 
 from nexmark.cluster.hosts.samplers import RECORDING
 from nexmark.engines.prerequisites import java_program
-from nexmark.engines.short_runs import ClassArchive
 from nexmark.errors import NexmarkError
-from nexmark.flames.jfr import TRUNCATED, Sample, parse, read_samples
-from nexmark.night.submission import recorded_options
+from nexmark.flames.jfr import RECORDER, TRUNCATED, Sample, parse, read_samples
 
 DATA = Path(__file__).parents[2] / "data" / "flames"
 BUSY = """
@@ -110,11 +108,8 @@ def test_a_jdk_without_jfr_is_one_line(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_jvm_records_with_the_options_of_an_executor(tmp_path: Path) -> None:
     """The JDK takes the options, and leaves the recording, and nothing else, where it runs."""
     (tmp_path / "Busy.java").write_text(BUSY)
-    options = recorded_options(ClassArchive(tmp_path / "none.jsa"))[
-        "spark.executor.defaultJavaOptions"
-    ]
     java = str(java_program("java"))
-    command = [java, *options.split(" "), "Busy.java"]
+    command = [java, *RECORDER, "Busy.java"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
     assert {path.name for path in tmp_path.iterdir()} == {"Busy.java", RECORDING}
     samples = list(read_samples(tmp_path / RECORDING))

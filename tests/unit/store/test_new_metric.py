@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.evidence.night_evidence import make_report
-from nexmark.model import METRICS, Direction, Metric, Value
+from nexmark.model import METRICS, Metric, Value
 from nexmark.report.table import render_table
 from nexmark.store import Store
 from nexmark.verdict.measured_night import QueryVerdict
@@ -57,8 +57,8 @@ def judged(store: Store, ratio: float) -> QueryVerdict:
         (MADE_UP, 1.0, Value.OK),
         (MADE_UP, 1.5, Value.WATCH),
         (MADE_UP, 0.5, Value.FASTER),
-        (Metric("made_up_s", direction=Direction.HIGHER), 1.5, Value.FASTER),
-        (Metric("made_up_s", direction=Direction.HIGHER), 0.5, Value.WATCH),
+        (Metric("made_up_s", higher_is_better=True), 1.5, Value.FASTER),
+        (Metric("made_up_s", higher_is_better=True), 0.5, Value.WATCH),
     ],
     indirect=["metric"],
 )
