@@ -14,8 +14,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from nexmark.expectations.contract import EXPERIMENT_CONTRACTS, Column, Contract, contract
-from nexmark.expectations.events import Events
-from nexmark.expectations.outputs import Output
+from nexmark.expectations.tables import Events, Output
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

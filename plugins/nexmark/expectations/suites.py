@@ -12,15 +12,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexmark.expectations.checks import Evidence, gather, invariants
 from nexmark.expectations.contract import contract
-from nexmark.expectations.events import open_events
-from nexmark.expectations.outputs import load_output
+from nexmark.expectations.tables import load_output, open_events
 from nexmark_jobs import boundary
 
 if TYPE_CHECKING:
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
     from great_expectations.data_context.data_context.abstract_data_context import (
         AbstractDataContext,
     )
-
-_SITE = "nexmark"
 
 
 @dataclass(frozen=True)
@@ -133,30 +129,24 @@ def _failures(evidence: Evidence, failed: Iterable[Any]) -> Iterator[str]:
 
 
 def _great_expectations() -> Any:
-    """Import Great Expectations (seconds, once per process) with its analytics off."""
+    """Import Great Expectations (seconds, once per process) with its analytics off.
+
+    It imports pyspark if it can, and ``pyspark.sql.connect`` without pyarrow ends the process with
+    exit code 0 when ``__main__`` has no file (``python -c``, as some executors start their
+    workers): a validation would vanish and look like a success. So that import fails here, unless
+    it was made already.
+    """
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
-    with _hidden("pyspark", "pyspark.ml", "pyspark.sql.connect"):
+    absent = {"pyspark", "pyspark.ml", "pyspark.sql.connect"} - sys.modules.keys()
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
+    try:
         import great_expectations as gx
         import great_expectations.checkpoint
         import great_expectations.expectations
-    return gx
-
-
-@contextmanager
-def _hidden(*modules: str) -> Iterator[None]:
-    """Let an optional import of these modules fail, unless they are imported already.
-
-    Great Expectations imports pyspark if it can, and ``pyspark.sql.connect`` without pyarrow ends
-    the process with exit code 0 when ``__main__`` has no file (``python -c``, as some executors
-    start their workers): a validation would vanish and look like a success.
-    """
-    absent = [name for name in modules if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
-    try:
-        yield
     finally:
         for name in absent:
             del sys.modules[name]
+    return gx
 
 
 def _context(data_docs_dir: Path | None) -> AbstractDataContext:
@@ -176,7 +166,7 @@ def _context(data_docs_dir: Path | None) -> AbstractDataContext:
                 "store_backend": _files(data_docs_dir / "results" / name),
             }
         stores.data_docs_sites = {
-            _SITE: {
+            "nexmark": {
                 "class_name": "SiteBuilder",
                 "show_how_to_buttons": False,
                 "store_backend": _files(data_docs_dir),
