@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,18 +12,17 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nexmark.engines import Build
+from nexmark.engines import Build, local_environment
 from nexmark.engines.launcher import CLUSTER, Launcher, dump_events
 from nexmark.engines.short_runs import C1, untimed_options
 from nexmark.expectations.contract import contract
 from nexmark.expectations.suites import validate
 from nexmark.recovery.checkpoint_files import Place, commits, size
-from nexmark.recovery.daemons import standalone
-from nexmark.recovery.kill_plan import Kill, kill_plan
-from nexmark.recovery.mini_hdfs import CONFS, mini_hdfs
-from nexmark.recovery.remote_storage import RemoteStorage
+from nexmark.recovery.remote_storage import HDFS_CONFS, RemoteStorage, mini_hdfs
 from nexmark.recovery.splits import commit_splits, kill_split, regular_gap
-from nexmark.recovery.supervisor import Story, Supervisor, What
+from nexmark.recovery.supervisor import WORKER, Kill, Story, Supervisor, What, kill_plan
+from nexmark_jobs.host.ports import LOOPBACK
+from nexmark_jobs.host.processes import OWNER_VARIABLE, end, start_detached, with_word
 from nexmark_jobs.queries import QUERIES
 
 if TYPE_CHECKING:
@@ -35,23 +35,19 @@ _PROVIDERS = {
 }
 _FAULT_FILE = "fault"
 _PARTITIONS = 2
+_MASTER, _WORKERS = "deploy.master.Master", 2
+_DAEMON = {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC"}
 
 
 @dataclass(frozen=True)
 class RecoveryOptions:
-    """The run to kill.
+    """The run to kill; `events` to `rows_per_batch` are the generated input.
 
-    Attributes:
-        events, tps, seed, rows_per_batch: the generated input; the seed draws the kills, too.
-        state: hdfs or rocksdb, the state store.
-        changelog: whether RocksDB uploads changes, in place of snapshots.
-        kill: what a kill kills.
-        remote: the storage of the checkpoint; None is the local disk.
-        hdfs: whether the checkpoint is in an HDFS of this run, which ends with it.
-        pace_s: a batch is due so long after the one before; 0: at once.
-        conf: more Spark confs.
-        servers: Kafka's brokers, for rows that go to a topic; left out: they go to parquet.
-        untimed: whether its times do not count, so that its JVMs may start quicker.
+    The seed draws the kills, too. `state` is the state store, hdfs or rocksdb, of which `changelog`
+    uploads changes in place of snapshots. The checkpoint is in `remote` storage, in an `hdfs` of
+    this run, which ends with it, or else on the local disk. A batch is due `pace_s` after the one
+    before (0: at once). `conf` are more Spark confs, `servers` the brokers of Kafka for rows that
+    go to a topic (else to parquet). `untimed`: its times do not count, so JVMs may start quicker.
     """
 
     query: str
@@ -174,7 +170,7 @@ def _launching(
     say: Callable[[str], None],
 ) -> Iterator[Launcher]:
     remote = options.remote.confs(build, work / _FAULT_FILE) if options.remote else {}
-    confs = options.confs | remote | (CONFS if options.hdfs else {})
+    confs = options.confs | remote | (HDFS_CONFS if options.hdfs else {})
     if options.servers:
         from nexmark.kafka.jars import connector
 
@@ -186,6 +182,35 @@ def _launching(
             yield replace(launcher, master=master, local=local)
     else:
         yield launcher if options.kill == "driver" else replace(launcher, master=CLUSTER)
+
+
+@contextmanager
+def standalone(build: Build, work: Path, mark: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """A master and two workers with a core each, which end with the context.
+
+    Yields the URL of the master, and the directory where executors have their temporary files.
+    """
+    local = work / "local"
+    local.mkdir()
+    environment = local_environment(build.spark_home, local) | _DAEMON
+    with socket.create_server((LOOPBACK, 0)) as free:
+        port = free.getsockname()[1]
+    url, words = f"spark://{LOOPBACK}:{port}", ("--host", LOOPBACK, "--webui-port", "0")
+    of_worker = (*words, "--cores", "1", "--memory", "1g", "--work-dir", str(work / "executors"))
+    daemons = [
+        (_MASTER, *words, "--port", str(port)),
+        *[(WORKER, *of_worker, url)] * _WORKERS,
+    ]
+    program = str(build.spark_home / "bin" / "spark-class")
+    started = []
+    try:
+        for name, *rest in daemons:
+            command = [program, f"org.apache.spark.{name}", *rest]
+            log = work / "daemons.log"
+            started.append(start_detached(command, environment, mark[OWNER_VARIABLE], log))
+        yield url, local
+    finally:
+        end([started[0], *with_word(mark[OWNER_VARIABLE], WORKER)], grace_s=0)
 
 
 def _url(options: RecoveryOptions, checkpoint: Place) -> str:
