@@ -38,15 +38,11 @@ class Gain:
 class ArmResult:
     """An arm of a trial: medians of its runs, and its gain; the first arm has none.
 
-    Attributes:
-        runs: how many there are.
-        cpu_s_per_mevent: CPU-seconds per million events in the steady state; over the whole
-            application, if a run of the trial is too short to have one.
-        wall_s, state_rows, state_bytes, exchanges, stateful_operators: of the whole run.
-        digests: of the rows that came out; one, if the runs agree.
-        equal: whether they are the rows of the first arm; None where the query's rows may differ.
-        problem: why the arm could not be measured.
-        attribution: what the plan, the confs and the operators have to do with the gain.
+    `cpu_s_per_mevent` is of the steady state, or of the whole application if a run of the trial is
+    too short to have one; the other figures are of the whole run. There is one of `digests` of the
+    rows that came out if the runs agree. `equal`: they are the rows of the first arm; None where
+    the query's rows may differ. `problem` says why the arm could not be measured, `attribution`
+    what the plan, the confs and the operators have to do with the gain.
     """
 
     arm: str
@@ -143,10 +139,7 @@ def _arm(
     digests = {str(one.digest) for one in measured}
     gain = _gain(own, first)
     found = attribute(
-        query,
-        [x.observed for x in own],
-        [x.observed for x in first],
-        verdict=_changed(gain),
+        query, [x.observed for x in own], [x.observed for x in first], verdict=_changed(gain)
     )
     return ArmResult(
         arm=arm,

@@ -32,13 +32,7 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class HdfsDirectory:
-    """A directory of HDFS, listed by WebHDFS.
-
-    Attributes:
-        name_node: the URL of the file system.
-        web: the URL of WebHDFS.
-        path: the path of the directory, which begins with a slash.
-    """
+    """A directory of HDFS: its URL, the URL of WebHDFS, and a path that begins with a slash."""
 
     name_node: str
     web: str

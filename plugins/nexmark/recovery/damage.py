@@ -18,10 +18,7 @@ _ENDINGS = (".delta", ".changelog", ".zip")
 def damage(kind: str, checkpoint: Path) -> bool:
     """Do one kind of `DAMAGES` to a checkpoint; False if its state store has no such files.
 
-    Checksum files beside the data stay as they are.
-
-    Raises:
-        NexmarkError: The checkpoint has no committed batch with state.
+    Checksum files beside the data stay as they are. NexmarkError: no batch with state is committed.
     """
     find, change = DAMAGES[kind]
     found = find(checkpoint)
@@ -37,12 +34,9 @@ def _last(checkpoint: Path) -> int:
     return max(committed)
 
 
-def _offsets(checkpoint: Path) -> list[Path]:
-    return [checkpoint / "offsets" / str(_last(checkpoint))]
-
-
-def _commit(checkpoint: Path) -> list[Path]:
-    return [checkpoint / "commits" / str(_last(checkpoint))]
+def _entry(log: str) -> Callable[[Path], list[Path]]:
+    """The file of the last batch in a log of a checkpoint."""
+    return lambda checkpoint: [checkpoint / log / str(_last(checkpoint))]
 
 
 def _version(checkpoint: Path, version: int) -> list[Path]:
@@ -92,10 +86,6 @@ def _empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
-def _zero(path: Path) -> None:
-    path.write_bytes(bytes(path.stat().st_size))
-
-
 def _flip(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 0xFF
@@ -109,13 +99,13 @@ def _stale(path: Path) -> None:
 
 
 #: Each kind of damage, of the last committed batch unless it says otherwise: files, and the change.
-DAMAGES: dict[str, tuple[Callable[[Path], list[Path]], Callable[[Path], None]]] = {
-    "offsets truncated": (_offsets, _truncate),
-    "offsets missing": (_offsets, Path.unlink),
-    "offsets of the batch before": (_offsets, _stale),
-    "commit half-written": (_commit, _truncate),
-    "commit empty": (_commit, _empty),
-    "commit missing": (_commit, Path.unlink),
+DAMAGES: dict[str, tuple[Callable[[Path], list[Path]], Callable[[Path], object]]] = {
+    "offsets truncated": (_entry("offsets"), _truncate),
+    "offsets missing": (_entry("offsets"), Path.unlink),
+    "offsets of the batch before": (_entry("offsets"), _stale),
+    "commit half-written": (_entry("commits"), _truncate),
+    "commit empty": (_entry("commits"), _empty),
+    "commit missing": (_entry("commits"), Path.unlink),
     "metadata missing": (lambda checkpoint: [checkpoint / "metadata"], Path.unlink),
     "operator metadata missing": (
         lambda checkpoint: list((checkpoint / "state").glob("*/_metadata")),
@@ -126,7 +116,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], list[Path]], Callable[[Path], None]]] 
     "state file truncated": (_state, _truncate),
     "state files of the batch before": (_all_states, _stale),
     "state file empty": (_state, _empty),
-    "state file zeros": (_state, _zero),
+    "state file zeros": (_state, lambda path: path.write_bytes(bytes(path.stat().st_size))),
     "state file byte flipped": (_state, _flip),
     "SST missing": (_sst, Path.unlink),
     "SST byte flipped": (_sst, _flip),

@@ -197,10 +197,7 @@ def standalone(build: Build, work: Path, mark: Mapping[str, str]) -> Iterator[tu
         port = free.getsockname()[1]
     url, words = f"spark://{LOOPBACK}:{port}", ("--host", LOOPBACK, "--webui-port", "0")
     of_worker = (*words, "--cores", "1", "--memory", "1g", "--work-dir", str(work / "executors"))
-    daemons = [
-        (_MASTER, *words, "--port", str(port)),
-        *[(WORKER, *of_worker, url)] * _WORKERS,
-    ]
+    daemons = [(_MASTER, *words, "--port", str(port)), *[(WORKER, *of_worker, url)] * _WORKERS]
     program = str(build.spark_home / "bin" / "spark-class")
     started = []
     try:
@@ -261,10 +258,8 @@ def row_topic(servers: str) -> Iterator[tuple[KafkaCluster, str]]:
 def table_of(values: Iterable[str | bytes], query: str, target: Path) -> int:
     """Write the final table to `target`, a new directory: `values` are rows as JSON, in order.
 
-    Later rows replace earlier ones of the same key; without a key, equal rows count once.
-
-    Returns:
-        How many rows are there again, equal in all columns.
+    Later rows replace earlier ones of the same key; without a key, equal rows count once. Returns
+    how many rows are there again, equal in all columns.
     """
     import duckdb
 

@@ -48,15 +48,11 @@ OCEANUS = (
 
 @dataclass(frozen=True)
 class Restarted:
-    """One restart.
+    """One restart, with snapshot or changelog, from a local or remote place.
 
-    Attributes:
-        mode: snapshot or changelog.
-        place: local or remote.
-        state_mb: the SSTs of the state it found.
-        restore_s: load and replay, summed over state stores; None if the engine does not tell.
-        interruption_s: from its start to its first commit, less the regular gap.
-        commit_s: the longest commit of an operator in its last batch.
+    `state_mb` are the SSTs of the state it found. `restore_s` is load and replay, summed over state
+    stores; None if the engine does not tell. `interruption_s` is from its start to its first
+    commit, less the regular gap, `commit_s` the longest commit of an operator in its last batch.
     """
 
     mode: str
@@ -69,13 +65,10 @@ class Restarted:
 
 @dataclass(frozen=True)
 class Growth:
-    """A query that grows, and its restarts.
+    """A query with an endless input that grows, and its restarts.
 
-    Attributes:
-        query, tps, seed, rows_per_batch: the query and its endless input.
-        repetitions: restarts in each cell of the table.
-        remote: the storage beside the local disk.
-        conf: more Spark confs.
+    `repetitions` are the restarts in each cell of the table, `remote` is the storage beside the
+    local disk, `conf` are more Spark confs.
     """
 
     query: str

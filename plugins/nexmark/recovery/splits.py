@@ -34,15 +34,11 @@ _COUNTS = {
 
 @dataclass(frozen=True)
 class KillRecord:
-    """A kill that happened; times in seconds since 1970.
+    """A kill of `what` that happened; times in seconds since 1970.
 
-    Attributes:
-        at: when the process was killed.
-        restarted: when its successor was started; None if only an executor was killed.
-        batch, moment: what it did; see `checkpoint_files.moment`.
-        what: driver, executor or both.
-        attempt: the number of the process that goes on.
-        left_behind_bytes: what the local state stores had on disk when it was killed.
+    `restarted` is when the successor of the process was started, None if only an executor was
+    killed; `batch` and `moment` are from `checkpoint_files.moment`. The process of number `attempt`
+    goes on. The local state stores had `left_behind_bytes` on disk.
     """
 
     at: float

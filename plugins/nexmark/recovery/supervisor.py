@@ -236,12 +236,7 @@ class Supervisor:
                 return story
 
     def _follow(
-        self,
-        process: Running,
-        result: Path,
-        left: list[Kill],
-        story: Story,
-        draws: random.Random,
+        self, process: Running, result: Path, left: list[Kill], story: Story, draws: random.Random
     ) -> bool:
         """Wait for the end of the process, or kill it; returns whether it ended by itself."""
         scratch, since = self.launcher.scratch(result), time.time()
