@@ -3,8 +3,6 @@
 The applications run on this machine, one at a time, each with a CPU sampler beside it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -149,7 +147,7 @@ class ArmRun:
         one = self.measurement
         return f"{one.cpu_s_per_mevent:.1f} CPU-s per million events, {one.wall_s:.1f} s"
 
-    def over_application(self) -> ArmRun:
+    def over_application(self) -> "ArmRun":
         """The same run with the CPU time of its whole life: where there is no steady state."""
         cpu = self.measurement.cpu_s_per_mevent_application
         changes: dict[str, Any] = {"basis": Basis.APPLICATION, "cpu_s_per_mevent": cpu}
@@ -276,20 +274,12 @@ def arm_run(arm: str, pair: int, place: Path, warmup_batches: int) -> ArmRun:
     measurement = measure_series(
         run, [whole], warmup_batches=warmup_batches, min_intervals=_MIN_INTERVALS
     )
-    return ArmRun(arm, pair, measurement, _observed(pair, place, result, measurement))
-
-
-def _observed(
-    pair: int, place: Path, result: Mapping[str, Any], measurement: Measurement
-) -> Observed:
-    plan = result["plan"]
-    problem: str | None = None
-    parts: tuple[Part, ...] = ()
+    plan, parts, problem = result["plan"], tuple[Part, ...](), ""
     try:
         parts = tuple(repetition_parts(place / EVENT_LOG, result, measurement))
     except EventLogError as error:
         problem = str(error)
-    return Observed(
+    observed = Observed(
         number=pair,
         stage=1,
         basis=measurement.basis,
@@ -300,5 +290,6 @@ def _observed(
         formulation=measurement.formulation,
         confs=result["confs"],
         parts=parts,
-        problem=problem,
+        problem=problem or None,
     )
+    return ArmRun(arm, pair, measurement, observed)

@@ -3,8 +3,6 @@
 The result is then kept, as rows of the store, and shown, as a page and as JSON.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

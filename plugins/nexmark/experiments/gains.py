@@ -1,7 +1,5 @@
 """From the runs of all arms to what each arm saves, and the size at which that turns round."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

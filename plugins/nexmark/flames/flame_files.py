@@ -77,11 +77,10 @@ def write_flames(
     """Draws both arms of a query and their difference into `directory`."""
     directory.mkdir(parents=True, exist_ok=True)
     compared = compare(baseline, candidate)
-    arms = {"baseline": baseline, "candidate": candidate}
     files = _files(directory, query)
     heading = f"{query}: candidate against baseline"
     looks = {"difference": difference_look(compared, heading, _notes(compared, basis))}
-    for arm, profile in arms.items():
+    for arm, profile in compared.profiles.items():
         write_stacks(files[f"{arm}_stacks"], profile.counts)
         cost = (
             f"{profile.cpu_s_per_mevent:.2f} CPU-seconds per million events of the {arm}'s "
@@ -90,8 +89,8 @@ def write_flames(
         looks[arm] = arm_look(compared, arm, f"{query}: {arm}", (cost,))
     for name, look in looks.items():
         write_text(files[name], flame_graph(compared.root, look))
-    costs = {arm: profile.cpu_s_per_mevent for arm, profile in arms.items()}
-    samples = {arm: profile.samples for arm, profile in arms.items()}
+    costs = {arm: profile.cpu_s_per_mevent for arm, profile in compared.profiles.items()}
+    samples = {arm: profile.samples for arm, profile in compared.profiles.items()}
     changes = tuple(largest_changes(compared))
     made = Flames(query, None, basis, costs, samples, changes, files)
     _write_summary(directory, made)

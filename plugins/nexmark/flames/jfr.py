@@ -204,20 +204,18 @@ def _once(names: list[str]) -> list[str]:
     return kept
 
 
-#: The largest size of a recording; older data is dropped.
-_LARGEST = "128m"
-
 #: Recordings leave out environment, properties and options: these may hold passwords.
 _LEFT_OUT = ("InitialEnvironmentVariable", "InitialSystemProperty", "JVMInformation")
 
 #: The options of a JVM that records. All paths are relative to the executor's own directory, so
 #: nothing in them has to be quoted, and what is left there goes with the cluster. Debug information
-#: at every instruction: else samples would pile up at the few places where the JVM can stop.
+#: at every instruction: else samples would pile up at the few places where the JVM can stop. Of a
+#: recording that is larger than maxsize, older data is dropped.
 RECORDER = (
     f"-XX:FlightRecorderOptions=stackdepth={STACK_DEPTH},repository=.",
     "-XX:+UnlockDiagnosticVMOptions",
     "-XX:+DebugNonSafepoints",
     "-XX:StartFlightRecording=name=nexmark,settings=profile,disk=true,dumponexit=true,"
-    f"maxsize={_LARGEST},filename={RECORDING},"
+    f"maxsize=128m,filename={RECORDING},"
     + ",".join(f"jdk.{event}#enabled=false" for event in _LEFT_OUT),
 )

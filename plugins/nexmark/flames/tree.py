@@ -5,8 +5,6 @@ As text they are one stack a line, outermost frame first, as flame graph tools r
     Executor task launch worker;java.lang.Thread.run;...;java.util.HashMap.get 17
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -90,7 +88,7 @@ class FrameNode:
     name: str
     samples: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ARMS, 0))
     own: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ARMS, 0))
-    children: dict[str, FrameNode] = field(default_factory=dict)
+    children: "dict[str, FrameNode]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

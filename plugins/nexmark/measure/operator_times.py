@@ -41,21 +41,22 @@ _STATEFUL = "time to update [s]"
 def parts(log: EventLog, cpu_s: float, phases: Mapping[str, float]) -> list[Part]:
     """Return the parts; ``cpu_s`` is of the executors in the batches, ``phases`` of the driver."""
     seconds, covers = _stopwatches(log.operators)
-    rests: list[tuple[int | None, float, StageTotals]] = []
+    stages: list[Part] = []
     for number, totals in sorted(log.stages.items(), key=lambda x: (x[0] is None, x[0] or 0)):
         own = [x.place for x in log.operators if x.stage == number and x.place in seconds]
         measured = sum(seconds[place] for place in own)
         per_second = totals.cpu_s / max(totals.run_s, measured) if totals.cpu_s else 0.0
         for place in own:
             seconds[place] *= per_second
-        rests.append((number, max(totals.cpu_s - measured * per_second, 0.0), totals))
+        rest = max(totals.cpu_s - measured * per_second, 0.0)
+        name = "tasks of no known stage" if number is None else f"rest of stage {number}"
+        place, metrics = len(log.operators) + len(stages), _of_stage(totals)
+        stages.append(Part(place, STAGE, name, rest, stage=number, metrics=metrics))
     found = [
         replace(x, cpu_s=seconds.get(x.place), covers=covers.get(x.place, ()))
         for x in log.operators
     ]
-    for number, rest, totals in rests:
-        name = "tasks of no known stage" if number is None else f"rest of stage {number}"
-        found.append(Part(len(found), STAGE, name, rest, stage=number, metrics=_of_stage(totals)))
+    found += stages
     starts = sum(x.deserialise_cpu_s for x in log.stages.values())
     count = sum(x.tasks for x in log.stages.values())
     found.append(Part(len(found), TASKS, "starting tasks", starts, metrics={"tasks": count}))

@@ -1,7 +1,5 @@
 """Reads the state of a running or killed query from the files of its checkpoint."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -43,7 +41,7 @@ class HdfsDirectory:
         """The directory as Spark is to name it."""
         return f"{self.name_node}{self.path}"
 
-    def __truediv__(self, name: str) -> HdfsDirectory:
+    def __truediv__(self, name: str) -> "HdfsDirectory":
         """Return a directory below."""
         return HdfsDirectory(self.name_node, self.web, f"{self.path}/{name}")
 

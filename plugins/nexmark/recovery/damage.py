@@ -1,7 +1,5 @@
 """Damages a checkpoint, in ways in which disks, object stores and half-done copies do."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

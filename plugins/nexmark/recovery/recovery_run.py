@@ -1,7 +1,5 @@
 """A query with kills: from its arguments to what each kill cost, and the check of its result."""
 
-from __future__ import annotations
-
 import json
 import socket
 import tempfile
@@ -243,7 +241,7 @@ def splits_of(story: Story, committed: Mapping[int, float], pace_s: float = 0.0)
 
 
 @contextmanager
-def row_topic(servers: str) -> Iterator[tuple[KafkaCluster, str]]:
+def row_topic(servers: str) -> "Iterator[tuple[KafkaCluster, str]]":
     """A new topic for output rows, in one partition, so that they keep their order."""
     from nexmark.kafka.topics import KafkaCluster
 

@@ -6,8 +6,6 @@ compiled where it is used, with the JDK of this machine against the Hadoop of th
 It runs on the jars of the installed PySpark, whatever build writes to it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess
@@ -42,7 +40,7 @@ class Fault:
     size: float
 
     @classmethod
-    def parse(cls, text: str) -> Fault:
+    def parse(cls, text: str) -> "Fault":
         """A fault as a person writes it; ValueError with a remedy for any other text."""
         kind, _, size = text.partition(":")
         highest = 100 if kind == "errors" else 3600

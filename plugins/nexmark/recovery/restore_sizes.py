@@ -5,8 +5,6 @@ fresh copy of its checkpoint, so all see the same state. For changelogs, the que
 from a copy with changelogs for `DELTAS` batches: a restart loads the snapshot and replays these.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile

@@ -4,8 +4,6 @@ None stands for what an engine does not report, never 0: metrics of restores exi
 the number of stores loaded from the checkpoint since 4.2, and neither for aggregations.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The moments of the kills are drawn from a seed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import time

@@ -35,7 +35,8 @@ from nexmark.verdict.order import MIN_FRESH_PAIRS, clearing_pairs, fresh_pairs
 def suspects(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[str]:
     """Return the queries whose change has to be confirmed, each by ``fresh_pairs`` of them."""
     grounds = Grounds(night, rules)
-    fit = [one for one in _of_metric(night, rules.metric) if grounds.objection(one) is None]
+    measured = [one for one in night.measured if one.metric == rules.metric]
+    fit = [one for one in measured if grounds.objection(one) is None]
     if not fit:
         return []
     history = _history(fit, grounds, Past(earlier, rules.metric, rules.mode))
@@ -73,21 +74,14 @@ def replay(nights: Iterable[MeasuredNight], rules: Gate) -> list[list[QueryVerdi
     return judged
 
 
-def _of_metric(night: MeasuredNight, metric: str) -> list[Measured]:
-    return [one for one in night.measured if one.metric == metric]
-
-
 def _judge(
     metric: str, grounds: Grounds, earlier: Earlier, deciding: Sequence[QueryVerdict]
 ) -> list[QueryVerdict]:
     """Judge one metric; ``deciding`` has the verdicts on the one that decides, if that is past."""
-    verdicts, fit = [], []
-    for one in _of_metric(grounds.night, metric):
-        objection = grounds.objection(one)
-        if objection is None:
-            fit.append(one)
-        else:
-            verdicts.append(grounds.without(one, *objection))
+    measured = [one for one in grounds.night.measured if one.metric == metric]
+    objections = [(one, grounds.objection(one)) for one in measured]
+    verdicts = [grounds.without(one, *why) for one, why in objections if why is not None]
+    fit = [one for one, why in objections if why is None]
     if not fit:
         return verdicts
     past = Past(earlier, metric, grounds.rules.mode)

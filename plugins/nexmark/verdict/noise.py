@@ -10,8 +10,6 @@ is no noise: each stretch of nights with one baseline is taken about its own lev
 ground for a verdict teach nothing, nor do confirmed changes; what was only suspected stays in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,12 +60,12 @@ class Noise:
         deviation = np.sqrt(share * self.nightly**2 + EFFICIENCY * self.pair**2 / total)
         return np.maximum(deviation, self.floor)
 
-    def widened(self, deviation: Array) -> Noise:
+    def widened(self, deviation: Array) -> "Noise":
         """Return the noise of a night in which the hosts add this deviation to each query."""
         nightly = np.sqrt(self.nightly**2 + deviation**2)
         return Noise(self.pair, nightly, self.floor, self.nights)
 
-    def tonight(self, ratios: Array) -> Noise:
+    def tonight(self, ratios: Array) -> "Noise":
         """Return the noise scaled up where the pairs of the whole suite spread more than usual."""
         if ratios.shape[-2] < FEWEST_QUERIES:
             return self
