@@ -68,9 +68,7 @@ def align(candidate: Sequence[Part], baseline: Sequence[Part]) -> list[Aligned]:
     found = _operators(candidate, baseline)
     stages = _stages(found)
     theirs = {_key(x): x for x in baseline if x.kind != OPERATOR}
-    for part in candidate:
-        if part.kind == OPERATOR:
-            continue
+    for part in (x for x in candidate if x.kind != OPERATOR):
         key = (STAGE, stages.get(part.stage)) if part.kind == STAGE else _key(part)
         found.append(Aligned(part, theirs.pop(key, None)))
     return found + [Aligned(None, part) for part in theirs.values()]

@@ -19,7 +19,6 @@ from nexmark.expectations.tables import Events, Output
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-
 EXAMPLES = 3
 MAX_TEXT = 60
 

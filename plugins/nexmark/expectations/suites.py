@@ -5,8 +5,6 @@ sentence with example rows) or nothing. So Great Expectations never sees a milli
 Data Docs show each rule with its finding.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile
@@ -47,7 +45,7 @@ class ValidationOutcome:
     docs: Path | None
 
 
-def build_suite(query: str, *, may_be_empty: bool) -> ExpectationSuite:
+def build_suite(query: str, *, may_be_empty: bool) -> "ExpectationSuite":
     """Return the suite of `query`; an empty reference is refused, unless it `may_be_empty`."""
     gx = _great_expectations()
     no_finding = gx.expectations.ExpectColumnValuesToBeNull
@@ -149,7 +147,7 @@ def _great_expectations() -> Any:
     return gx
 
 
-def _context(data_docs_dir: Path | None) -> AbstractDataContext:
+def _context(data_docs_dir: Path | None) -> "AbstractDataContext":
     """Return a context in memory; only results and Data Docs are files, and only if asked."""
     gx = _great_expectations()
     from great_expectations.data_context.types.base import (

@@ -23,7 +23,6 @@ from nexmark_jobs.sources.recorded_events import FIELDS, check_lines
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-
 MEMORY_LIMIT = "2GB"
 SINKS = ("parquet", "filesystem")
 

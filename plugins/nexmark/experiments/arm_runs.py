@@ -36,10 +36,7 @@ from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
 _MIN_INTERVALS = 2
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 SAMPLES, RESULT, EVENT_LOG = "samples.jsonl", "result.json", "events"
-_INTERVAL_S = 0.2
-_RUN_S = 3600.0
-_SAMPLER_S = 30.0
-_POLL_S = 0.05
+_INTERVAL_S, _RUN_S, _SAMPLER_S, _POLL_S = 0.2, 3600.0, 30.0, 0.05
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _CONFS = {
     "spark.master": "local[2]",

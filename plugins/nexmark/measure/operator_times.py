@@ -20,6 +20,7 @@ come out. CPU time outside of task threads (garbage collection, the JIT compiler
 start-up, Python workers) is a part of its own, found by subtraction.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +35,6 @@ OWN = ("time to commit changes [s]", "shuffle write time [s]", "sort time [s]")
 """Stopwatches that run for the operator alone."""
 SPANS = ("time in aggregation build [s]", "time to update [s]")
 """Stopwatches that run while the operators below work too."""
-_DECIMALS = 6
 _STATEFUL = "time to update [s]"
 
 
@@ -77,7 +77,7 @@ def _of_stage(totals: StageTotals) -> dict[str, float]:
         "garbage collection [s]": totals.gc_s,
         "waiting for shuffle data [s]": totals.fetch_wait_s,
     }
-    return {name: round(value, _DECIMALS) for name, value in metrics.items() if value}
+    return {name: round(value, 6) for name, value in metrics.items() if value}
 
 
 def _stopwatches(operators: Sequence[Part]) -> tuple[dict[int, float], dict[int, tuple[int, ...]]]:
@@ -131,13 +131,8 @@ def repetition_parts(
         data = sorted((x for x in batches if x["phase"] == "data"), key=lambda x: x["id"])
         batches, cpu_s = data[measurement.warmup_batches :], measurement.steady_cpu_s
     log = read_event_log(events, [x["id"] for x in batches], measurement.application_id)
-    return parts(log, cpu_s, _phases(batches))
-
-
-def _phases(batches: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the seconds that the driver spent in each step of the batches."""
-    found: dict[str, float] = {}
+    phases: defaultdict[str, float] = defaultdict(float)
     for batch in batches:
         for name, spent_ms in batch.get("steps_ms", {}).items():
-            found[name] = found.get(name, 0.0) + spent_ms / 1000
-    return found
+            phases[name] += spent_ms / 1000
+    return parts(log, cpu_s, phases)

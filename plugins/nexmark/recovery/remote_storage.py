@@ -136,11 +136,8 @@ HDFS_JARS = "minihdfs-3.5.0"
 """The set of jars: it has to be of the Hadoop of the installed PySpark."""
 HDFS_CONFS = {"spark.hadoop.dfs.replication": "1"}
 """Spark confs: there is one data node."""
-
 _OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
-_START_S = 120
-_POLL_S = 0.1
-_END_S = 20
+_START_S, _POLL_S, _END_S = 120, 0.1, 20
 
 
 @contextmanager

@@ -31,8 +31,7 @@ MODES = ("snapshot", "changelog")
 _BATCHES = 3
 """Batches of a restart: the first one restores, the gap between the last two is regular."""
 _EVENTS = 10**9
-_POLL_S = 0.05
-_RUN_S = 3600.0
+_POLL_S, _RUN_S = 0.05, 3600.0
 _MB = 2**20
 
 #: What Oceanus measured with q20: 57 GB in 8 tasks, restored in 10 s, away for 25 s; with state

@@ -41,11 +41,8 @@ WORKER = "deploy.worker.Worker"
 EXECUTOR = "CoarseGrainedExecutorBackend"
 _REPLACED = {"executor": EXECUTOR, "worker": WORKER}
 """What the driver outlives, by a word of its command line."""
-
-_POLL_S = 0.02
-_RUN_S = 3600.0
-_MOST_ENDS = 20
-_WRONG_ARGUMENTS = 2
+_POLL_S, _RUN_S = 0.02, 3600.0
+_MOST_ENDS, _WRONG_ARGUMENTS = 20, 2
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,8 @@ import numpy as np
 from nexmark.verdict.location import Array
 from nexmark.verdict.noise import NORMAL
 
-BOUND = 2.8
-PENALTY = 16.0
-STEP = 0.1
-MOST_LEVELS = 2000
+BOUND, PENALTY = 2.8, 16.0
+STEP, MOST_LEVELS = 0.1, 2000
 FEWEST_NIGHTS = 6
 """Fewer do not tell their noise."""
 

@@ -132,7 +132,6 @@ def suite_side(shift: Array, noise: Array, rules: Gate) -> Array:
 
 Picked: TypeAlias = tuple[NDArray[np.intp], ...]
 """Positions of the suspects, as ``numpy.nonzero`` gives them, k of them."""
-
 Fresh: TypeAlias = Callable[[Picked], Array]
 """Measures (or reads) the fresh pairs of the suspects and of nobody else: (k, m) log ratios."""
 

@@ -31,14 +31,11 @@ from nexmark.verdict.measured_night import (
 
 LEVELS = ("steal", "psi", "load", "throttl", "mhz", "freq")
 """A canary metric that starts so is a level of the host, which may be 0; all others are timings."""
-
 FLUSH = "fsync"
 """A canary timing that starts so waits for a disk to write."""
-
 WAITING = (FLUSH, "wall_")
 """A canary timing that starts so is mostly waiting, for a disk or a turn: it says nothing against
 CPU time, nor how fast the host is."""
-
 MEMORY = "cpu_memory"
 """A canary timing that starts so is of bandwidth, which a host shares: between two runs at rest it
 moves by several times what computing moves by (``nexmark bench canary``), so it has its own

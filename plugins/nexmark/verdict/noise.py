@@ -23,13 +23,10 @@ from nexmark.verdict.measured_night import QueryVerdict
 
 NORMAL = 1.4826
 """Standard deviation of a normal variable / its median absolute deviation."""
-
 OWN_NIGHTS = 60
 """After this many nights a query's own night-to-night spread counts as much as the suite's."""
-
 NOISY_NIGHT = 1.25
 """A night whose pairs spread by more than this times the usual is a noisy one."""
-
 FEWEST_QUERIES = 5
 """Below this the suite does not tell a noisy night from a noisy query."""
 
@@ -99,7 +96,6 @@ def learn(shifts: Array, spreads: Array, pairs: Array, floor: float) -> Noise:
 SHORTEST = 3
 """Fewer nights with a baseline have no level of their own. They are taken about 0, where a build is
 in the moment in which it is accepted."""
-
 SHARE = 0.5
 """A night with a smaller share of the queries says nothing of the suite."""
 
