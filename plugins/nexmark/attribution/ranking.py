@@ -28,11 +28,9 @@ def ratio_of(candidate: Sequence[float], baseline: Sequence[float]) -> CostChang
     return CostChange(math.exp(float(hodges_lehmann(ratios))), math.exp(lo), math.exp(hi))
 
 
-def difference_of(
-    candidate: Sequence[float], baseline: Sequence[float]
-) -> tuple[float, float, float]:
+def difference_of(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float]:
     """Return the mean difference of pairs, and its interval."""
-    differences = np.asarray(candidate, dtype=np.float64) - np.asarray(baseline, dtype=np.float64)
+    differences = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
     return float(differences.mean()), *interval(differences)
 
 

@@ -69,9 +69,7 @@ class Contract:
 def columns_of_text(text: str) -> tuple[Column, ...]:
     """Read ``bigint: a b; text: c``: column names by type, in order."""
     groups = (group.split(":") for group in text.split(";"))
-    return tuple(
-        Column(name, _TYPES[kind.strip()]) for kind, names in groups for name in names.split()
-    )
+    return tuple(Column(x, _TYPES[kind.strip()]) for kind, names in groups for x in names.split())
 
 
 _BID = "bigint: auction bidder price; timestamp: dateTime; text: extra"

@@ -73,14 +73,12 @@ def build_suite(query: str, *, may_be_empty: bool) -> "ExpectationSuite":
     return suite
 
 
-def judge(
-    evidence: Evidence, data_docs_dir: Path | None = None, name: str = ""
-) -> ValidationOutcome:
+def judge(evidence: Evidence, docs_dir: Path | None = None, name: str = "") -> ValidationOutcome:
     """Run the suite over the evidence; add the result, by `name`, to a Data Docs site, if asked."""
     import pandas as pd
 
     gx = _great_expectations()
-    context = _context(data_docs_dir)
+    context = _context(docs_dir)
     name = name or evidence.query
     suite = build_suite(evidence.query, may_be_empty=evidence.reference_may_be_empty)
     suite.name = name
@@ -89,7 +87,7 @@ def judge(
     batch = asset.add_batch_definition_whole_dataframe("evidence")
     definition = gx.ValidationDefinition(name=name, data=batch, suite=suite)
     definitions = [context.validation_definitions.add(definition)]
-    actions = [gx.checkpoint.UpdateDataDocsAction(name="docs")] if data_docs_dir else []
+    actions = [gx.checkpoint.UpdateDataDocsAction(name="docs")] if docs_dir else []
     checkpoint = context.checkpoints.add(
         gx.Checkpoint(name=name, validation_definitions=definitions, actions=actions)
     )
@@ -109,7 +107,7 @@ def judge(
         expectations_failed=len(failed),
         failures=tuple(_failures(evidence, (entry.expectation_config for entry in failed))),
         statistics={name: getattr(evidence, name) for name in counts},
-        docs=data_docs_dir / "index.html" if data_docs_dir else None,
+        docs=docs_dir / "index.html" if docs_dir else None,
     )
 
 

@@ -147,11 +147,9 @@ def _checked(connection: DuckDBPyConnection, files: list[Path]) -> tuple[int, bo
         "SELECT count(*), count(*) FILTER (WHERE event_type NOT IN (0, 1, 2) "
         "OR event_type IS NULL), count(DISTINCT n) FROM event"
     ).fetchall()
-    where = files[0].parent
+    at = files[0].parent
     if count == 0:
-        raise ExpectationsError(
-            f"{where} holds no event: write some with nexmark_jobs/dump_events.py"
-        )
+        raise ExpectationsError(f"{at} holds no event: write some with nexmark_jobs/dump_events.py")
     faults = ["event_type is not 0, 1 or 2"] if unknown else []
     for entity, fields in ENTITIES.items():
         counts = ", ".join(f"count(*) - count({name})" for name in fields)
@@ -162,9 +160,7 @@ def _checked(connection: DuckDBPyConnection, files: list[Path]) -> tuple[int, bo
             if missing
         ]
     if faults:
-        raise ExpectationsError(
-            _find_fault(files) or f"{where}: {faults[0]}; dump the events again"
-        )
+        raise ExpectationsError(_find_fault(files) or f"{at}: {faults[0]}; dump the events again")
     connection.execute("DROP TABLE event")
     numbered = numbers == count
     if not numbered:
@@ -237,16 +233,16 @@ def load_output(
     return Output(columns, rows, readable)
 
 
-def _scan(entry: Contract, directory: Path, *, partitioned: bool) -> str:
-    """Return a table function over the data files below `directory`."""
-    if not directory.is_dir():
+def _scan(entry: Contract, place: Path, *, partitioned: bool) -> str:
+    """Return a table function over the data files below `place`."""
+    if not place.is_dir():
         raise ExpectationsError(
-            f"no output directory {directory}: run the query with --sink parquet:{directory}"
+            f"no output directory {place}: run the query with --sink parquet:{place}"
         )
-    files = _data_files(directory, "**/*.parquet")
+    files = _data_files(place, "**/*.parquet")
     function, options = "read_parquet", []
     if not files:
-        files, function = _data_files(directory, "**/*.csv"), "read_csv"
+        files, function = _data_files(place, "**/*.csv"), "read_csv"
         kept = (c for c in entry.columns if c.name not in _PARTITION_COLUMNS)
         columns = ", ".join(f"{c.name}: {_quote(c.type)}" for c in kept)
         options = [
@@ -255,10 +251,8 @@ def _scan(entry: Contract, directory: Path, *, partitioned: bool) -> str:
             f"columns = {{{columns}}}",
         ]
     if not files:
-        raise ExpectationsError(
-            f"{directory} holds no *.parquet: the query job wrote nothing there"
-        )
-    if partitioned and all(file.parent != directory for file in files):
+        raise ExpectationsError(f"{place} holds no *.parquet: the query job wrote nothing there")
+    if partitioned and all(file.parent != place for file in files):
         options += ["hive_partitioning = true", "hive_types_autocast = false"]
     else:
         options += ["hive_partitioning = false"]

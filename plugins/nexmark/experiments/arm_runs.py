@@ -123,10 +123,8 @@ class LocalApplications:
                 raise ExperimentError(f"experiment: no CPU sampler: {last_words(log)}")
             time.sleep(_POLL_S)
 
-    def _started(
-        self, command: list[str], environment: Mapping[str, str], log: Path
-    ) -> ProcessGroup:
-        marked = {**environment, OWNER_VARIABLE: self._mark}
+    def _started(self, command: list[str], variables: Mapping[str, str], log: Path) -> ProcessGroup:
+        marked = {**variables, OWNER_VARIABLE: self._mark}
         return start(command, marked, log, self.work, with_parent=signal.SIGTERM)
 
 

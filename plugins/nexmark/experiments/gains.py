@@ -136,9 +136,8 @@ def _arm(
     measured = [run.measurement for run in own]
     digests = {str(one.digest) for one in measured}
     gain = _gain(own, first)
-    found = attribute(
-        query, [x.observed for x in own], [x.observed for x in first], verdict=_changed(gain)
-    )
+    sides = ([x.observed for x in side] for side in (own, first))
+    found = attribute(query, *sides, verdict=_changed(gain))
     return ArmResult(
         arm=arm,
         runs=len(own),

@@ -8,9 +8,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from nexmark.config import KNOWN_QUERIES
 from nexmark.flames.svg import arm_look, difference_look, flame_graph
@@ -59,16 +60,13 @@ def flames_of(night_directory: Path, query: str) -> Flames | None:
         return None
     directory = flames_directory(night_directory)
     try:
-        content: dict[str, Any] = json.loads(_summary(directory, query).read_text("utf-8"))
+        content = json.loads(_summary(directory, query).read_text("utf-8"))
         if content["schema_version"] != SCHEMA_VERSION:
             return None
-        if content["problem"] is not None:
-            return Flames(query, content["problem"])
-        changes = tuple(MethodChange(**change) for change in content["changes"])
-        told = {name: content[name] for name in ("basis", "cpu_s_per_mevent", "samples")}
-        return Flames(query, **told, changes=changes, files=_files(directory, query))
+        found = TypeAdapter(Flames).validate_python(content)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    return found if found.problem is not None else replace(found, files=_files(directory, query))
 
 
 def write_flames(

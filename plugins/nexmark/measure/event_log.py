@@ -121,9 +121,7 @@ class _Reading:
 
     def _job(self, event: Mapping[str, Any]) -> None:
         properties = event.get("Properties") or {}
-        batch, execution = (
-            properties.get(x) for x in ("streaming.sql.batchId", "spark.sql.execution.id")
-        )
+        batch, execution = map(properties.get, ("streaming.sql.batchId", "spark.sql.execution.id"))
         if batch is None or execution is None or int(batch) not in self._batches:
             return
         for stage in event["Stage Infos"]:

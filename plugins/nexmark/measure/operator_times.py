@@ -121,16 +121,14 @@ def _inside(
     return inner, tuple(covered)
 
 
-def repetition_parts(
-    events: Path, result: Mapping[str, Any], measurement: Measurement
-) -> list[Part]:
+def repetition_parts(events: Path, result: Mapping[str, Any], measured: Measurement) -> list[Part]:
     """Return the parts, of the batches of its metric of record; EventLogError without a log."""
     batches: Sequence[Mapping[str, Any]] = result["batches"]
-    cpu_s = measurement.cpu_application_s
-    if measurement.basis == Basis.STEADY and measurement.steady_cpu_s is not None:
+    cpu_s = measured.cpu_application_s
+    if measured.basis == Basis.STEADY and measured.steady_cpu_s is not None:
         data = sorted((x for x in batches if x["phase"] == "data"), key=lambda x: x["id"])
-        batches, cpu_s = data[measurement.warmup_batches :], measurement.steady_cpu_s
-    log = read_event_log(events, [x["id"] for x in batches], measurement.application_id)
+        batches, cpu_s = data[measured.warmup_batches :], measured.steady_cpu_s
+    log = read_event_log(events, [x["id"] for x in batches], measured.application_id)
     phases: defaultdict[str, float] = defaultdict(float)
     for batch in batches:
         for name, spent_ms in batch.get("steps_ms", {}).items():

@@ -222,9 +222,7 @@ def _idle(
     The samples do not say which process is which executor: more processes have to be quiet than
     executors are without a task.
     """
-    quiet = [
-        span for x in host.executors for span in x.quiet(*period) if span[1] - span[0] >= limit
-    ]
+    quiet = [x for each in host.executors for x in each.quiet(*period) if x[1] - x[0] >= limit]
     found = []
     for task in (task for x in work for task in x.tasks if task.end - task.start >= limit):
         for a, b in quiet:

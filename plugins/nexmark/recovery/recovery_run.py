@@ -104,10 +104,8 @@ def recover(
     out.mkdir(parents=True, exist_ok=True)
     repeated = None
     with ExitStack() as stack:
-        temporary = tempfile.TemporaryDirectory(
-            prefix="nexmark-recovery-", ignore_cleanup_errors=True
-        )
-        work = Path(stack.enter_context(temporary))
+        made = tempfile.TemporaryDirectory(prefix="nexmark-recovery-", ignore_cleanup_errors=True)
+        work = Path(stack.enter_context(made))
         sink = ["--sink", f"parquet:{table}"]
         if options.servers:
             kafka, topic = stack.enter_context(row_topic(options.servers))
@@ -266,11 +264,9 @@ def table_of(values: Iterable[str | bytes], query: str, target: Path) -> int:
     with lines.open("w") as file:
         for number, value in enumerate(values):
             print(json.dumps({"n": number, "row": json.loads(value)}), file=file)
-    row = ", ".join(f"{column.name} VARCHAR" for column in columns)
-    casts = ", ".join(
-        f'CAST("row".{column.name} AS {column.type}) {column.name}' for column in columns
-    )
-    names = ", ".join(column.name for column in columns)
+    row = ", ".join(f"{x.name} VARCHAR" for x in columns)
+    casts = ", ".join(f'CAST("row".{x.name} AS {x.type}) {x.name}' for x in columns)
+    names = ", ".join(x.name for x in columns)
     of_key = f"PARTITION BY {', '.join(key)} ORDER BY n DESC" if key else f"PARTITION BY {names}"
     with duckdb.connect() as database:
         database.execute(

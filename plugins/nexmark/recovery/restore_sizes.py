@@ -232,11 +232,9 @@ def predictions(found: Sequence[Restarted], tasks: int) -> list[list[str]]:
     """
     rows = []
     for (mode, place), here in sorted(grouped(found, lambda x: (x.mode, x.place)).items()):
-        restore = [
-            (x.state_mb / tasks, x.restore_s / tasks) for x in here if x.restore_s is not None
-        ]
+        loads = [(x.state_mb / tasks, x.restore_s / tasks) for x in here if x.restore_s is not None]
         away = [(each.state_mb / tasks, each.interruption_s) for each in here]
-        rows.append([mode, place, *_line(restore), *_line(away)])
+        rows.append([mode, place, *_line(loads), *_line(away)])
     return [*rows, *map(list, OCEANUS)]
 
 

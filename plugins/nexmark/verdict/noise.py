@@ -11,7 +11,7 @@ ground for a verdict teach nothing, nor do confirmed changes; what was only susp
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,8 +59,7 @@ class Noise:
 
     def widened(self, deviation: Array) -> "Noise":
         """Return the noise of a night in which the hosts add this deviation to each query."""
-        nightly = np.sqrt(self.nightly**2 + deviation**2)
-        return Noise(self.pair, nightly, self.floor, self.nights)
+        return replace(self, nightly=np.sqrt(self.nightly**2 + deviation**2))
 
     def tonight(self, ratios: Array) -> "Noise":
         """Return the noise scaled up where the pairs of the whole suite spread more than usual."""
@@ -68,7 +67,7 @@ class Noise:
             return self
         factor = nan_median(spread(ratios) / np.maximum(self.pair, self.floor))
         factor = np.where(factor > NOISY_NIGHT, factor, 1.0)[..., None]
-        return Noise(self.pair * factor, self.nightly * factor, self.floor, self.nights)
+        return replace(self, pair=self.pair * factor, nightly=self.nightly * factor)
 
 
 def learn(shifts: Array, spreads: Array, pairs: Array, floor: float) -> Noise:
