@@ -151,8 +151,8 @@ def uneven(
     """Return the executors that did not do their share of the tasks launched in a period.
 
     ``executors`` is the number asked for, each with ``cores`` cores. ``names`` gives the host of an
-    address that Spark knows. One that never registered has run nothing. If more registered, one was
-    lost and another took its place: then there are no shares.
+    address that Spark knows. One that was started and never registered has run nothing. If more
+    registered, one was lost and another took its place: then there are no shares.
     """
     if len(work) > executors:
         return []
@@ -161,7 +161,9 @@ def uneven(
         _Done(names.get(x.host, x.host), tasks[x.executor], sum(t.cpu_s for t in x.tasks))
         for x in work
     ]
-    done += [_Done(host, 0, 0.0) for host in _silent(done, hosts, executors)]
+    registered = Counter(x.host for x in done)
+    silent = [x.host for x in hosts for _ in range(len(x.executors) - registered[x.host])]
+    done += [_Done(host, 0, 0.0) for host in silent[: max(executors - len(done), 0)]]
     all_tasks, all_cpu_s = sum(x.tasks for x in done), sum(x.cpu_s for x in done)
     found = []
     for at, own in enumerate(done):
@@ -234,10 +236,3 @@ def _idle(
             if silent > len(host.executors) - busy:
                 found.append((start, end))
     return found
-
-
-def _silent(done: Sequence[_Done], hosts: Sequence[HostExecutors], executors: int) -> list[str]:
-    """Return the hosts of the executors that were started and never registered."""
-    registered = Counter(x.host for x in done)
-    found = [x.host for x in hosts for _ in range(len(x.executors) - registered[x.host])]
-    return found[: max(executors - len(done), 0)]
