@@ -148,13 +148,9 @@ def _great_expectations() -> Any:
 def _context(data_docs_dir: Path | None) -> "AbstractDataContext":
     """Return a context in memory; only results and Data Docs are files, and only if asked."""
     gx = _great_expectations()
-    from great_expectations.data_context.types.base import (
-        DataContextConfig,
-        InMemoryStoreBackendDefaults,
-        ProgressBarsConfig,
-    )
+    from great_expectations.data_context.types import base
 
-    stores = InMemoryStoreBackendDefaults()
+    stores = base.InMemoryStoreBackendDefaults()
     if data_docs_dir is not None:
         for name in ("expectations_store", "validation_results_store"):
             stores.stores[name] = {
@@ -169,10 +165,9 @@ def _context(data_docs_dir: Path | None) -> "AbstractDataContext":
                 "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
             }
         }
-    context: AbstractDataContext = gx.get_context(
-        project_config=DataContextConfig(store_backend_defaults=stores, analytics_enabled=False)
-    )
-    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    config = base.DataContextConfig(store_backend_defaults=stores, analytics_enabled=False)
+    context: AbstractDataContext = gx.get_context(project_config=config)
+    context.variables.progress_bars = base.ProgressBarsConfig(globally=False)
     return context
 
 

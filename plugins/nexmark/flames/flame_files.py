@@ -15,14 +15,7 @@ from pydantic import TypeAdapter
 
 from nexmark.config import KNOWN_QUERIES
 from nexmark.flames.svg import arm_look, difference_look, flame_graph
-from nexmark.flames.tree import (
-    Comparison,
-    MethodChange,
-    Profile,
-    compare,
-    largest_changes,
-    write_stacks,
-)
+from nexmark.flames.tree import MethodChange, Profile, compare, largest_changes, write_stacks
 from nexmark.home import write_text
 
 SCHEMA_VERSION = 1
@@ -77,7 +70,7 @@ def write_flames(
     compared = compare(baseline, candidate)
     files = _files(directory, query)
     heading = f"{query}: candidate against baseline"
-    looks = {"difference": difference_look(compared, heading, _notes(compared, basis))}
+    looks = {"difference": difference_look(compared, heading, _notes(baseline, candidate, basis))}
     for arm, profile in compared.profiles.items():
         write_stacks(files[f"{arm}_stacks"], profile.counts)
         cost = (
@@ -109,8 +102,7 @@ def _write_summary(directory: Path, made: Flames) -> None:
     write_text(_summary(directory, made.query), json.dumps(content, indent=1) + "\n")
 
 
-def _notes(compared: Comparison, basis: str) -> tuple[str, ...]:
-    before, after = (compared.profiles[arm] for arm in ("baseline", "candidate"))
+def _notes(before: Profile, after: Profile, basis: str) -> tuple[str, ...]:
     change = after.cpu_s_per_mevent / before.cpu_s_per_mevent - 1
     return (
         f"CPU-seconds per million events of the executors {_BASES[basis]}: baseline "

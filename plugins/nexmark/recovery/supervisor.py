@@ -13,18 +13,7 @@ from typing import Any, Literal, Protocol
 
 from nexmark.engines.launcher import last_words, log_of, progress
 from nexmark.errors import NexmarkError
-from nexmark.recovery.checkpoint_files import (
-    Place,
-    commits,
-    gaps,
-    is_committed,
-    is_restoring,
-    is_uploading,
-    local_stores,
-    moment,
-    planned,
-    size,
-)
+from nexmark.recovery import checkpoint_files as files
 from nexmark.recovery.remote_storage import SEED_CONF
 from nexmark.recovery.splits import KillRecord
 from nexmark_jobs.ending import error_class
@@ -96,7 +85,7 @@ class Trigger:
     """
 
     kill: Kill
-    checkpoint: Place
+    checkpoint: files.Place
     scratch: Path
     since: float
     draws: InitVar[random.Random]
@@ -113,27 +102,28 @@ class Trigger:
         if self._due is None:
             if not self._has_committed():
                 return False
-            known = gaps(commits(self.checkpoint))
+            known = files.gaps(files.commits(self.checkpoint))
             gap = min(known[max(known)] if known else _DEFAULT_GAP_S, _RESTART_S)
             self._due = time.monotonic() + self.kill.delay * gap
             self._given_up = time.monotonic() + _AIM_GAPS * gap
         if self.kill.aim == "upload" and time.monotonic() < self._given_up:
-            return is_uploading(self.checkpoint, max(commits(self.checkpoint), default=-1) + 1)
+            newest = max(files.commits(self.checkpoint), default=-1)
+            return files.is_uploading(self.checkpoint, newest + 1)
         return time.monotonic() >= self._due
 
     def _is_restart_due(self) -> bool:
         away = time.time() - self.since
         if self.kill.aim == "restart":
             return away >= self._delay
-        committed = commits(self.checkpoint)
+        committed = files.commits(self.checkpoint)
         if not committed or max(committed.values()) > self.since:
             return away >= self._delay
-        return is_restoring(self.scratch, self.since) or away >= _AIM_GAPS * _RESTART_S
+        return files.is_restoring(self.scratch, self.since) or away >= _AIM_GAPS * _RESTART_S
 
     def _has_committed(self) -> bool:
         if self.kill.after_batch < 0:
-            return bool(planned(self.checkpoint))
-        return is_committed(self.checkpoint, self.kill.after_batch)
+            return bool(files.planned(self.checkpoint))
+        return files.is_committed(self.checkpoint, self.kill.after_batch)
 
 
 class Running(Protocol):
@@ -201,7 +191,7 @@ class Supervisor:
 
     launcher: Starter
     arguments: Sequence[str]
-    checkpoint: Place
+    checkpoint: files.Place
     url: str
     table: Path
     what: What
@@ -235,7 +225,7 @@ class Supervisor:
     ) -> bool:
         """Wait for the end of the process, or kill it; returns whether it ended by itself."""
         scratch, since = self.launcher.scratch(result), time.time()
-        committed = max(commits(self._spark()), default=-1)
+        committed = max(files.commits(self._spark()), default=-1)
         deadline = time.monotonic() + _RUN_S
         trigger: Trigger | None = None
         while process.poll() is None:
@@ -246,10 +236,10 @@ class Supervisor:
                 at = time.time()
                 left.pop(0)
                 trigger = None
-                what, batch = moment(self._spark(), committed, scratch, since)
+                what, batch = files.moment(self._spark(), committed, scratch, since)
                 again = None if self.what in _REPLACED else at
                 attempt = len(story.attempts) + (again is not None)
-                behind = sum(size(store) for store in local_stores(scratch))
+                behind = sum(files.size(store) for store in files.local_stores(scratch))
                 story.killed.append(KillRecord(at, again, batch, what, self.what, attempt, behind))
                 number = len(story.killed)
                 self.say(f"kill {number} of {number + len(left)}: in the {what} of batch {batch}")
@@ -270,7 +260,7 @@ class Supervisor:
         return self.launcher.kill_one(word, draws, again=again)
 
     def _break_storage(self) -> None:
-        if self.fault_file and not self.fault_file.exists() and commits(self._spark()):
+        if self.fault_file and not self.fault_file.exists() and files.commits(self._spark()):
             self.fault_file.touch()
             self.say("the fault of the storage begins")
 
@@ -281,13 +271,13 @@ class Supervisor:
             raise NexmarkError(f"recovery: {reason}")
         end = {
             "at_s": round(time.time() - story.attempts[0].started, 3),
-            "batch": max(commits(self._spark()), default=-1) + 1,
+            "batch": max(files.commits(self._spark()), default=-1) + 1,
             "error_class": error_class(reason),
             "reason": reason,
         }
         story.ends.append(end)
         self.say(f"the query ended by itself in batch {end['batch']}: {reason[:200]}")
 
-    def _spark(self) -> Place:
+    def _spark(self) -> files.Place:
         """Where Spark has its checkpoint."""
         return self.checkpoint / "checkpoint"

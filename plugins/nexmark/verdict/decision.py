@@ -158,6 +158,7 @@ class Decision:
     confirmed: Array
     """The side of the queries whose change is confirmed, else 0."""
     drift: Drift
+    drift_side: Array
     suite_shift: Array
     suite_noise: Array
     suite_side: Array
@@ -192,9 +193,11 @@ def decide(ratios: Array, history: Learned, fresh: Fresh, rules: Gate, widening:
     own = np.where(np.isnan(known), np.nan, first.noise)
     shift = mean_shift(np.clip(known, -SUITE_CLIP * own, SUITE_CLIP * own), confirmed != 0)
     deviation = suite_noise(own, history.suite)
+    drift = advance(history.drift, known, first.noise, rules)
     return Decision(
         *(noise, calibrated, first, second, confirmed),
-        advance(history.drift, known, first.noise, rules),
+        drift,
+        drift_side(drift, rules),
         shift,
         deviation,
         suite_side(shift, deviation, rules),

@@ -20,14 +20,7 @@ from nexmark.config import Gate
 from nexmark.model import MIN_PAIRS, READ_RATE, SOURCE_RATE, Value, metric_of
 from nexmark.verdict.decision import POWER
 from nexmark.verdict.location import EFFICIENCY, hodges_lehmann, interval, spread
-from nexmark.verdict.measured_night import (
-    Canary,
-    Measured,
-    MeasuredNight,
-    Pair,
-    QueryVerdict,
-    possible,
-)
+from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, QueryVerdict, possible
 
 LEVELS = ("steal", "psi", "load", "throttl", "mhz", "freq")
 """A canary metric that starts so is a level of the host, which may be 0; all others are timings."""
@@ -144,9 +137,9 @@ class Grounds:
         unsteady = host.steadiness is Steadiness.UNSTEADY and metric.waits
         if unsteady or host.steadiness is Steadiness.BROKEN:
             return Value.INVALID, host.reason
-        if query in self.night.missing and _whole(measured.pairs) < MIN_PAIRS:
+        if query in self.night.missing and _whole(measured) < MIN_PAIRS:
             return Value.MISSING, self.night.missing[query]
-        found = self._of_pairs(measured.pairs)
+        found = self._of_pairs(measured)
         if query in self._source_bound and (found is None or found[0] is Value.CALIBRATING):
             return Value.SOURCE_BOUND, self._source_bound[query]
         return found
@@ -162,7 +155,7 @@ class Grounds:
             return verdict
         why = self.night.missing.get(measured.query, "")
         missing = f"missing: {', '.join(gaps)}" + (f" ({why})" if why else "")
-        reason = f"{_whole(pairs)} of {asked} pairs: {verdict.reason}; {missing}"
+        reason = f"{_whole(measured)} of {asked} pairs: {verdict.reason}; {missing}"
         return replace(verdict, reason=reason)
 
     def grade(self, query: str) -> Grade:
@@ -186,7 +179,8 @@ class Grounds:
             self._grades[group, passed_over] = grade(seen, self.rules)
         return self._grades[group, passed_over]
 
-    def _of_pairs(self, pairs: tuple[Pair, ...]) -> tuple[Value, str] | None:
+    def _of_pairs(self, measured: Measured) -> tuple[Value, str] | None:
+        pairs = measured.pairs
         for pair in pairs:
             for arm, value in pair.arms:
                 if value is not None and not possible(value):
@@ -194,7 +188,7 @@ class Grounds:
         candidates = sum(pair.candidate is not None for pair in pairs)
         if candidates and not any(pair.baseline is not None for pair in pairs):
             return Value.CALIBRATING, "no baseline was measured"
-        if _whole(pairs) >= MIN_PAIRS:
+        if _whole(measured) >= MIN_PAIRS:
             return None
         for pair in pairs:
             if not pair.complete:
@@ -204,8 +198,8 @@ class Grounds:
         return Value.MISSING, done if pairs else "not measured"
 
 
-def _whole(pairs: tuple[Pair, ...]) -> int:
-    return sum(pair.complete for pair in pairs)
+def _whole(measured: Measured) -> int:
+    return sum(pair.complete for pair in measured.pairs)
 
 
 def one_night_numbers(measured: Measured) -> dict[str, Any]:

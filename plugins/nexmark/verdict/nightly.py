@@ -15,16 +15,7 @@ import numpy as np
 
 from nexmark.config import Gate
 from nexmark.model import SUITE, Value, metric_of
-from nexmark.verdict.decision import (
-    SEEN,
-    Decision,
-    First,
-    decide,
-    drift_side,
-    look,
-    mean_shift,
-    smallest_seen,
-)
+from nexmark.verdict.decision import SEEN, Decision, First, decide, look, mean_shift, smallest_seen
 from nexmark.verdict.eligibility import Grounds, one_night_numbers
 from nexmark.verdict.location import Array, count_of
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair, QueryVerdict
@@ -126,7 +117,7 @@ def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> lis
         rules,
         _widening(fit, grounds),
     )
-    sums, drifts = decision.drift, drift_side(decision.drift, rules)
+    sums, drifts = decision.drift, decision.drift_side
     seen = smallest_seen(decision.noise, count_of(ratios), rules)
     second = decision.second
     places = {index: place for place, index in enumerate(second.picked[0].tolist())}
