@@ -147,11 +147,9 @@ def attribute(
     change = plan_change(*plans)
     compared = comparable(alike)
     count = len(pairs)
-    sides = (
-        _side(cpu, verdict, count, _CHANGED, CPU_CHANGE),
-        _side(wall, wall_verdict, count, _WALL_CHANGED, WALL_CHANGE),
-    )
-    parts, waits = rank(compared, changed=sides[0] != 0)
+    cpu_side = _side(cpu, verdict, count, _CHANGED, CPU_CHANGE)
+    wall_side = _side(wall, wall_verdict, count, _WALL_CHANGED, WALL_CHANGE)
+    parts, waits = rank(compared, changed=cpu_side != 0)
     used = compared or pairs
     basis = " against ".join(dict.fromkeys((ours[0].basis, theirs[0].basis)))
     if mixed := len(every) - len(pairs):
@@ -162,7 +160,7 @@ def attribute(
         notes = [f"operators cannot be compared: measured {basis}"]
     return Attribution(
         query=query,
-        kind=kind_of(*sides, change.changed),
+        kind=kind_of(cpu_side, wall_side, change.changed),
         cpu=cpu,
         wall=wall,
         candidate=mean(x.cpu_s_per_mevent for x, _ in used),

@@ -132,17 +132,12 @@ def answer(query: str, search: Search, state: Bisection) -> str:
     builds = state.found or state.credible
     chance = min(100 * sum(state.posterior[build] for build in builds), 99.9)
     which = f"{', '.join(builds)}, with {chance:.1f} %"
-    if len(state.found) == 1:
-        return f"first bad build: {which}; {size}; {spent}"
-    if state.found:
-        return (
-            f"first bad build: one of {which}: those before the last could not be measured; "
-            f"{size}; {spent}"
-        )
-    return (
-        f"first bad build: not found; one of {which}; {size}; {spent}; "
-        "run it again with more --measurements"
-    )
+    if not state.found:
+        which = f"not found; one of {which}"
+        spent += "; run it again with more --measurements"
+    elif len(state.found) > 1:
+        which = f"one of {which}: those before the last could not be measured"
+    return f"first bad build: {which}; {size}; {spent}"
 
 
 def read_builds(good: str, bad: str, between: str) -> list[str]:

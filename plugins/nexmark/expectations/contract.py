@@ -12,12 +12,7 @@ class ExpectationsError(ValueError):
     """A validation that cannot be made. The text is one line: what, where, remedy."""
 
 
-_TYPES = {
-    "bigint": "BIGINT",
-    "text": "VARCHAR",
-    "timestamp": "TIMESTAMP",
-    "decimal": "DECIMAL(23,3)",
-}
+_SQL = {"bigint": "BIGINT", "text": "VARCHAR", "timestamp": "TIMESTAMP", "decimal": "DECIMAL(23,3)"}
 
 _NO_BIDS = "SELECT count(*) = 0 FROM bid"
 # Five thousand bids of any Nexmark generator pass every filter and join of the 23 queries ...
@@ -69,7 +64,7 @@ class Contract:
 def columns_of_text(text: str) -> tuple[Column, ...]:
     """Read ``bigint: a b; text: c``: column names by type, in order."""
     groups = (group.split(":") for group in text.split(";"))
-    return tuple(Column(x, _TYPES[kind.strip()]) for kind, names in groups for x in names.split())
+    return tuple(Column(x, _SQL[kind.strip()]) for kind, names in groups for x in names.split())
 
 
 _BID = "bigint: auction bidder price; timestamp: dateTime; text: extra"

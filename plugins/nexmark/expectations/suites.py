@@ -171,11 +171,8 @@ def _context(data_docs_dir: Path | None) -> "AbstractDataContext":
     return context
 
 
-def _files(directory: Path) -> dict[str, str]:
-    return {
-        "class_name": "TupleFilesystemStoreBackend",
-        "base_directory": os.fspath(directory.absolute()),
-    }
+def _files(at: Path) -> dict[str, str]:
+    return {"class_name": "TupleFilesystemStoreBackend", "base_directory": os.fspath(at.absolute())}
 
 
 def validate(

@@ -233,16 +233,14 @@ def load_output(
     return Output(columns, rows, readable)
 
 
-def _scan(entry: Contract, place: Path, *, partitioned: bool) -> str:
-    """Return a table function over the data files below `place`."""
-    if not place.is_dir():
-        raise ExpectationsError(
-            f"no output directory {place}: run the query with --sink parquet:{place}"
-        )
-    files = _data_files(place, "**/*.parquet")
+def _scan(entry: Contract, at: Path, *, partitioned: bool) -> str:
+    """Return a table function over the data files below `at`."""
+    if not at.is_dir():
+        raise ExpectationsError(f"no output directory {at}: run the query with --sink parquet:{at}")
+    files = _data_files(at, "**/*.parquet")
     function, options = "read_parquet", []
     if not files:
-        files, function = _data_files(place, "**/*.csv"), "read_csv"
+        files, function = _data_files(at, "**/*.csv"), "read_csv"
         kept = (c for c in entry.columns if c.name not in _PARTITION_COLUMNS)
         columns = ", ".join(f"{c.name}: {_quote(c.type)}" for c in kept)
         options = [
@@ -251,8 +249,8 @@ def _scan(entry: Contract, place: Path, *, partitioned: bool) -> str:
             f"columns = {{{columns}}}",
         ]
     if not files:
-        raise ExpectationsError(f"{place} holds no *.parquet: the query job wrote nothing there")
-    if partitioned and all(file.parent != place for file in files):
+        raise ExpectationsError(f"{at} holds no *.parquet: the query job wrote nothing there")
+    if partitioned and all(file.parent != at for file in files):
         options += ["hive_partitioning = true", "hive_types_autocast = false"]
     else:
         options += ["hive_partitioning = false"]
@@ -266,7 +264,5 @@ def _load_partitions(connection: DuckDBPyConnection, directory: Path | None) -> 
     if directory is None:
         return
     for parent in sorted({file.parent for file in _data_files(directory, "**/*.*")}):
-        connection.execute(
-            'INSERT INTO "partition" VALUES (?, ?)',
-            [os.fspath(parent.relative_to(directory)), (parent / _COMMITTED).is_file()],
-        )
+        row = [os.fspath(parent.relative_to(directory)), (parent / _COMMITTED).is_file()]
+        connection.execute('INSERT INTO "partition" VALUES (?, ?)', row)

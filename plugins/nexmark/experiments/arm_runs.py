@@ -33,7 +33,7 @@ from nexmark.model import Basis
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
 
-_MIN_INTERVALS = 2
+_INTERVALS = 2
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 SAMPLES, RESULT, EVENT_LOG = "samples.jsonl", "result.json", "events"
 _INTERVAL_S, _RUN_S, _SAMPLER_S, _POLL_S = 0.2, 3600.0, 30.0, 0.05
@@ -146,11 +146,8 @@ class ArmRun:
         """The same run with the CPU time of its whole life: where there is no steady state."""
         cpu = self.measurement.cpu_s_per_mevent_application
         changes: dict[str, Any] = {"basis": Basis.APPLICATION, "cpu_s_per_mevent": cpu}
-        return replace(
-            self,
-            measurement=replace(self.measurement, **changes),
-            observed=replace(self.observed, **changes, events=self.measurement.events, parts=()),
-        )
+        observed = replace(self.observed, **changes, events=self.measurement.events, parts=())
+        return replace(self, measurement=replace(self.measurement, **changes), observed=observed)
 
 
 def quick(experiment: Experiment) -> Experiment:
@@ -218,14 +215,11 @@ class Trial:
         name = f"events-{self.events}-{entry.tps}-{entry.seed}-{rows}-{kind}"
         target = self.applications.work / name
         if not target.is_dir():
+            build, place = next(iter(self.builds.values())), f"{name}.dump"
             arguments = [*self.generated, "--out", str(target), "--format", kind]
+            arguments += ["--events-per-file", str(rows)]
             self.applications.run(
-                next(iter(self.builds.values())),
-                "dump_events.py",
-                [*arguments, "--events-per-file", str(rows)],
-                confs={},
-                memory=entry.memory,
-                name=f"{name}.dump",
+                build, "dump_events.py", arguments, confs={}, memory=entry.memory, name=place
             )
         return target
 
@@ -266,25 +260,23 @@ def arm_run(arm: str, pair: int, place: Path, warmup_batches: int) -> ArmRun:
     if series.driver is None:
         raise ExperimentError(f"{path}: the sampler has not seen the application; run it again")
     whole = replace(series, driver=None, executors=series.driver, executor_count=1)
-    measurement = measure_series(
-        run, [whole], warmup_batches=warmup_batches, min_intervals=_MIN_INTERVALS
-    )
+    measured = measure_series(run, [whole], warmup_batches=warmup_batches, min_intervals=_INTERVALS)
     plan, parts, problem = result["plan"], tuple[Part, ...](), ""
     try:
-        parts = tuple(repetition_parts(place / EVENT_LOG, result, measurement))
+        parts = tuple(repetition_parts(place / EVENT_LOG, result, measured))
     except EventLogError as error:
         problem = str(error)
     observed = Observed(
         number=pair,
         stage=1,
-        basis=measurement.basis,
-        events=measurement.steady_events or measurement.events,
-        cpu_s_per_mevent=measurement.cpu_s_per_mevent,
-        wall_s=measurement.wall_s,
+        basis=measured.basis,
+        events=measured.steady_events or measured.events,
+        cpu_s_per_mevent=measured.cpu_s_per_mevent,
+        wall_s=measured.wall_s,
         plan=Plan(plan["text"], plan["skeleton"], plan["skeleton_hash"]),
-        formulation=measurement.formulation,
+        formulation=measured.formulation,
         confs=result["confs"],
         parts=parts,
         problem=problem or None,
     )
-    return ArmRun(arm, pair, measurement, observed)
+    return ArmRun(arm, pair, measured, observed)

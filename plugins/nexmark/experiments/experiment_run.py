@@ -123,22 +123,16 @@ def trial_order(trial: Trial, pairs: int) -> list[tuple[int, str]]:
     return arm_order(pairs, list(trial.experiment.arms), trial.name)
 
 
-def judge(trial: Trial, runs: list[ArmRun], problems: Mapping[str, str], say: Say) -> TrialResult:
+def judge(trial: Trial, runs: list[ArmRun], failed: Mapping[str, str], say: Say) -> TrialResult:
     """Compare the arms; at the smallest size also the first arm's table with the reference."""
     query = query_named(trial.query)
     arms = list(trial.experiment.arms)
-    reference = None
-    if trial.size == trial.experiment.sizes[0] and arms[0] not in problems:
-        reference = _against_reference(trial, arms[0], runs, query)
-        say(f"{trial.name}: {reference or 'the final table equals the reference'}")
+    wrong = None
+    if trial.size == trial.experiment.sizes[0] and arms[0] not in failed:
+        wrong = _against_reference(trial, arms[0], runs, query)
+        say(f"{trial.name}: {wrong or 'the final table equals the reference'}")
     return trial_result(
-        trial.query,
-        trial.size,
-        runs,
-        arms,
-        problems,
-        comparable=query.deterministic,
-        reference=reference,
+        trial.query, trial.size, runs, arms, failed, comparable=query.deterministic, reference=wrong
     )
 
 
@@ -245,11 +239,8 @@ def _outcome(trial: TrialResult, arm: ArmResult) -> str:
 
 def _told(result: ExperimentResult, trial: TrialResult, arm: ArmResult) -> list[str]:
     """Return the lines below the figures: failures, where a gain turns, why arms differ."""
-    turns = [
-        _crossing(one)
-        for one in result.crossings
-        if (one.query, one.arm, one.between[1]) == (trial.query, arm.arm, trial.size)
-    ]
+    here = (trial.query, arm.arm, trial.size)
+    turns = [_crossing(x) for x in result.crossings if (x.query, x.arm, x.between[1]) == here]
     wrong = trial.reference if arm is trial.arms[0] else None
     why = words(arm.attribution) if arm.attribution is not None else ""
     return [text for text in (arm.problem, wrong, *turns, why) if text]

@@ -172,7 +172,7 @@ class _Reading:
 
     def _sums(self, ran: list[_Stage], reference: list[PlanNode]) -> EventLog:
         stages: defaultdict[int | None, StageTotals] = defaultdict(StageTotals)
-        sums: defaultdict[tuple[int, SqlMetric], Counter[int]] = defaultdict(Counter)
+        sums: list[defaultdict[SqlMetric, Counter[int]]] = [defaultdict(Counter) for _ in reference]
         executions = {(stage.execution, stage.batch) for stage in ran}
         places = {x: folded(self._plans[x], reference) for x, _ in executions}
         updates = [(x, batch, self._driver[x]) for x, batch in executions]
@@ -182,12 +182,10 @@ class _Reading:
             updates.append((stage.execution, stage.batch, stage.updates))
         for execution, batch, own in updates:
             for at, metric, value in _metrics(self._plans[execution], places[execution], own):
-                sums[at, metric][batch] += value
+                sums[at][metric][batch] += value
         found = tuple(
-            node.operator(
-                {m: m.over_batches(list(x.values())) for (at, m), x in sums.items() if at == place}
-            )
-            for place, node in enumerate(reference)
+            node.operator({m: m.over_batches(list(x.values())) for m, x in own.items()})
+            for node, own in zip(reference, sums, strict=True)
         )
         return EventLog(found, stages)
 

@@ -206,14 +206,9 @@ def stalled(
 
 def _wide_tasks(work: Sequence[ExecutorWork], slots: int, period: Period) -> Counter[str]:
     """Return the number of tasks of each executor in stages with at least a task per slot."""
-    ran = [
-        (x.executor, task.stage)
-        for x in work
-        for task in x.tasks
-        if period[0] <= task.start <= period[1]
-    ]
-    sizes = Counter(stage for _, stage in ran)
-    return Counter(executor for executor, stage in ran if sizes[stage] >= slots)
+    ran = [(x, task) for x in work for task in x.tasks if period[0] <= task.start <= period[1]]
+    sizes = Counter(task.stage for _, task in ran)
+    return Counter(x.executor for x, task in ran if sizes[task.stage] >= slots)
 
 
 def _idle(

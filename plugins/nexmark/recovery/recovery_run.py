@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
 
 _STORES = "org.apache.spark.sql.execution.streaming.state"
-_PROVIDERS = {
-    "hdfs": f"{_STORES}.HDFSBackedStateStoreProvider",
-    "rocksdb": f"{_STORES}.RocksDBStateStoreProvider",
-}
+_PROVIDERS = {"hdfs": "HDFSBackedStateStoreProvider", "rocksdb": "RocksDBStateStoreProvider"}
 _FAULT_FILE = "fault"
 _PARTITIONS = 2
 _MASTER, _WORKERS = "deploy.master.Master", 2
@@ -80,7 +77,7 @@ def state_confs(state: str, *, changelog: bool) -> dict[str, str]:
     name = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
     return {
         "spark.sql.shuffle.partitions": str(_PARTITIONS),
-        "spark.sql.streaming.stateStore.providerClass": _PROVIDERS[state],
+        "spark.sql.streaming.stateStore.providerClass": f"{_STORES}.{_PROVIDERS[state]}",
         **({name: "true"} if changelog else {}),
     }
 

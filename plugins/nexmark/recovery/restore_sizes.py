@@ -168,14 +168,9 @@ class _Runs:
             shutil.rmtree(copy)
         last = min(made) + _BATCHES - 1
         operators = told[_BATCHES - 1]["stateOperators"]
-        return Restarted(
-            mode,
-            place,
-            state_mb,
-            restore_s(told[0]),
-            max(0.0, made[min(made)] - started - gaps(made)[last]),
-            max(operator["commitTimeMs"] for operator in operators) / 1000,
-        )
+        away = max(0.0, made[min(made)] - started - gaps(made)[last])
+        commit_s = max(operator["commitTimeMs"] for operator in operators) / 1000
+        return Restarted(mode, place, state_mb, restore_s(told[0]), away, commit_s)
 
     def _run(
         self,

@@ -56,11 +56,8 @@ def judge(
     verdicts = []
     for query in (*expected_queries, *sorted(others)):
         ours, theirs = candidate.get(query), baseline.get(query)
-        figures = BoundsFigures(
-            gate.bound(query, workload),
-            baseline_run=theirs.run if theirs else None,
-            repetitions=len(ours.repetitions) if ours else 0,
-        )
+        done, run = len(ours.repetitions) if ours else 0, theirs.run if theirs else None
+        figures = BoundsFigures(gate.bound(query, workload), run, done)
         ratio = None
         if query in invalid:
             value, reason = Value.INVALID, invalid[query]

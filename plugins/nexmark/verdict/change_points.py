@@ -158,10 +158,8 @@ def dated_changes(nights: Sequence[Ratio]) -> list[ChangePoint]:
     changes: list[ChangePoint] = []
     for series in _linked(nights):
         indices = list(series.levels)
-        found = change_points(
-            [(nights[i].night, level, nights[i].deviation) for i, level in series.levels.items()]
-        )
-        changes += [replace(change, index=indices[change.index]) for change in found]
+        rows = [(nights[i].night, level, nights[i].deviation) for i, level in series.levels.items()]
+        changes += [replace(change, index=indices[change.index]) for change in change_points(rows)]
     return sorted(changes, key=lambda change: change.index)
 
 

@@ -158,9 +158,9 @@ class Decision:
     confirmed: Array
     """The side of the queries whose change is confirmed, else 0."""
     drift: Drift
-    drift_side: Array
     suite_shift: Array
     suite_noise: Array
+    drift_side: Array
     suite_side: Array
 
 
@@ -194,14 +194,8 @@ def decide(ratios: Array, history: Learned, fresh: Fresh, rules: Gate, widening:
     shift = mean_shift(np.clip(known, -SUITE_CLIP * own, SUITE_CLIP * own), confirmed != 0)
     deviation = suite_noise(own, history.suite)
     drift = advance(history.drift, known, first.noise, rules)
-    return Decision(
-        *(noise, calibrated, first, second, confirmed),
-        drift,
-        drift_side(drift, rules),
-        shift,
-        deviation,
-        suite_side(shift, deviation, rules),
-    )
+    sides = drift_side(drift, rules), suite_side(shift, deviation, rules)
+    return Decision(noise, calibrated, first, second, confirmed, drift, shift, deviation, *sides)
 
 
 def _confirm(ratios: Array, first: First, noise: Noise, fresh: Fresh, rules: Gate) -> Second:

@@ -109,13 +109,9 @@ def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> lis
     """Judge the metric that decides: two stages per query, slow drift, and the suite."""
     rules = grounds.rules
     ratios = log_ratios([one.pairs for one in fit])
-
+    history, widening = _history(fit, grounds, past), _widening(fit, grounds)
     decision = decide(
-        ratios,
-        _history(fit, grounds, past),
-        lambda picked: log_ratios([fit[index].fresh for index in picked[0]]),
-        rules,
-        _widening(fit, grounds),
+        ratios, history, lambda x: log_ratios([fit[i].fresh for i in x[0]]), rules, widening
     )
     sums, drifts = decision.drift, decision.drift_side
     seen = smallest_seen(decision.noise, count_of(ratios), rules)
@@ -123,11 +119,9 @@ def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> lis
     places = {index: place for place, index in enumerate(second.picked[0].tolist())}
     verdicts = []
     for index, one in enumerate(fit):
-        verdict = replace(
-            _with_numbers(one, ratios[index], grounds),
-            drift_slower=float(sums.slower[index]),
-            drift_faster=float(sums.faster[index]),
-        )
+        slower, faster = float(sums.slower[index]), float(sums.faster[index])
+        verdict = _with_numbers(one, ratios[index], grounds)
+        verdict = replace(verdict, drift_slower=slower, drift_faster=faster)
         if decision.calibrated[index]:
             verdict = _around(verdict, decision.first, index, float(seen[index]))
             drift = _said_of_drift(verdict, float(drifts[index]))
@@ -285,14 +279,9 @@ def _judge_suite(decision: Decision, grounds: Grounds) -> list[QueryVerdict]:
     shift, noise = float(decision.suite_shift), float(decision.suite_noise)
     known = np.where(decision.calibrated, decision.first.shift, np.nan)
     ratio = float(mean_shift(known, decision.confirmed != 0))
-    verdict = replace(
-        grounds.blank(SUITE, rules.metric, Value.OK, ""),
-        **_interval(ratio, noise),
-        mde=math.expm1((rules.suite_z + SEEN) * noise),
-        shift=shift,
-        noise=noise,
-        pairs=count,
-    )
+    numbers = _interval(ratio, noise) | {"mde": math.expm1((rules.suite_z + SEEN) * noise)}
+    verdict = grounds.blank(SUITE, rules.metric, Value.OK, "")
+    verdict = replace(verdict, **numbers, shift=shift, noise=noise, pairs=count)
     if float(decision.suite_side) == 0:
         return [replace(verdict, reason=f"geometric mean of {count} queries: {_size(verdict)}")]
     slower = float(decision.suite_side) > 0

@@ -167,13 +167,9 @@ class Past:
 
     def history(self, queries: Sequence[str], baseline: Mapping[str, str], nights: int) -> Learned:
         """Return the last ``nights`` nights of each query, (queries, nights), NaN in front."""
-        series = [
-            [row for row in self._rows.get(query, ()) if not _changed(row)][-nights:]
-            for query in queries
-        ]
-        slower, faster = zip(
-            *(self._drift(query, baseline.get(query, "")) for query in queries), strict=True
-        )
+        same = ([x for x in self._rows.get(query, ()) if not _changed(x)] for query in queries)
+        series = [rows[-nights:] for rows in same]
+        slower, faster = zip(*(self._drift(x, baseline.get(x, "")) for x in queries), strict=True)
         shifts = [_about_own_level(rows) for rows in series]
         return Learned(
             _table(shifts, nights),
