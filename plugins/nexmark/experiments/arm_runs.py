@@ -224,7 +224,7 @@ class Trial:
         return target
 
     def _submit(self, arm: str, name: str, sink: str, *, sampled: bool) -> Path:
-        one = self.experiment.arms[arm]
+        one, build = self.experiment.arms[arm], self.builds[arm]
         rows, kind = one.rows_per_batch or self.size, self.experiment.kind_of(arm)
         arguments = ["--query", self.query, "--sink", sink]
         arguments += ["--formulation", one.formulation] if one.formulation else []
@@ -235,16 +235,13 @@ class Trial:
         confs = {"spark.sql.shuffle.partitions": str(self.experiment.shuffle_partitions)}
         if one.checkpoint == "remote":
             storage = RemoteStorage(seed=self.experiment.seed)
-            confs |= storage.confs(self.builds[arm], None)
+            confs |= storage.confs(build, None)
             confs[_CHECKPOINTS] = storage.url(self.applications.work / "remote")
+        confs |= one.conf
+        memory = one.memory or self.experiment.memory
+        arguments += ["--result", str(self.applications.work / name / RESULT)]
         return self.applications.run(
-            self.builds[arm],
-            "run_query.py",
-            [*arguments, "--result", str(self.applications.work / name / RESULT)],
-            confs=confs | dict(one.conf),
-            memory=one.memory or self.experiment.memory,
-            name=name,
-            sampled=sampled,
+            build, "run_query.py", arguments, confs=confs, memory=memory, name=name, sampled=sampled
         )
 
 

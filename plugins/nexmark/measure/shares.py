@@ -108,13 +108,10 @@ def read_executor_work(directory: Path, application_id: str | None = None) -> li
     def ended(event: Mapping[str, Any]) -> None:
         info, metrics = event["Task Info"], event.get("Task Metrics") or {}
         if (executor := found.get(str(info["Executor ID"]))) is not None:
-            task = TaskSpan(
-                stage=(event["Stage ID"], event["Stage Attempt ID"]),
-                start=info["Launch Time"] / _MS,
-                end=info["Finish Time"] / _MS,
-                cpu_s=metrics.get("Executor CPU Time", 0) / _NS,
-            )
-            executor.tasks.append(task)
+            stage = (event["Stage ID"], event["Stage Attempt ID"])
+            start, end = info["Launch Time"] / _MS, info["Finish Time"] / _MS
+            cpu_s = metrics.get("Executor CPU Time", 0) / _NS
+            executor.tasks.append(TaskSpan(stage, start, end, cpu_s))
 
     handlers = {b"SparkListenerExecutorAdded": added, b"SparkListenerTaskEnd": ended}
     read_events(directory, application_id, handlers)

@@ -117,16 +117,9 @@ def recover(
         if options.hdfs:
             checkpoint = stack.enter_context(mini_hdfs(work, mark, say)) / "checkpoint"
         with _launching(build, options, work, mark, say) as launcher:
-            supervisor = Supervisor(
-                launcher,
-                arguments,
-                checkpoint,
-                _url(options, checkpoint),
-                table,
-                options.kill,
-                work / _FAULT_FILE if options.remote and options.remote.fault else None,
-                say,
-            )
+            fault = work / _FAULT_FILE if options.remote and options.remote.fault else None
+            url, kill = _url(options, checkpoint), options.kill
+            supervisor = Supervisor(launcher, arguments, checkpoint, url, table, kill, fault, say)
             drawn = kill_plan(options.kills, batches, options.seed) if plan is None else plan
             story = supervisor.run(drawn, options.seed)
         if options.servers:

@@ -179,14 +179,9 @@ def _linked(nights: Sequence[Ratio]) -> list[_Series]:
 def _begun(nights: Sequence[Ratio], index: int, found: list[_Series]) -> _Series:
     """Return the series that a new baseline is linked to, else a new one; it has its scale then."""
     moved = nights[index]
+    linking = [x for x in nights if (x.shape, x.build) == moved.scale and math.isfinite(x.shift)]
     for series in reversed(found):
-        links = [
-            series.offsets[night.scale] + night.shift
-            for night in nights
-            if (night.shape, night.build) == moved.scale
-            and night.scale in series.offsets
-            and math.isfinite(night.shift)
-        ]
+        links = [series.offsets[x.scale] + x.shift for x in linking if x.scale in series.offsets]
         if links:
             series.offsets[moved.scale] = _offset(nights, index, series, links)
             return series

@@ -216,14 +216,9 @@ def one_night_numbers(measured: Measured) -> dict[str, Any]:
     lo, hi = interval(ratios)
     freedom = ratios.size - 1
     deviations = float(stdtrit(freedom, CERTAIN) + stdtrit(freedom, POWER))
-    return {
-        "ratio": math.exp(shift),
-        "lo": math.exp(lo),
-        "hi": math.exp(hi),
-        "mde": math.expm1(deviations * wide * math.sqrt(EFFICIENCY / ratios.size)),
-        "shift": shift,
-        "spread": wide,
-    }
+    mde = math.expm1(deviations * wide * math.sqrt(EFFICIENCY / ratios.size))
+    change = {"ratio": math.exp(shift), "lo": math.exp(lo), "hi": math.exp(hi)}
+    return change | {"mde": mde, "shift": shift, "spread": wide}
 
 
 def source_bound(measured: Sequence[Measured], rules: Gate) -> dict[str, str]:

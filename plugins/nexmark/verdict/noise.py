@@ -171,13 +171,11 @@ class Past:
         series = [rows[-nights:] for rows in same]
         slower, faster = zip(*(self._drift(x, baseline.get(x, "")) for x in queries), strict=True)
         shifts = [_about_own_level(rows) for rows in series]
-        return Learned(
-            _table(shifts, nights),
-            _table([[row.spread for row in rows] for rows in series], nights),
-            _table([[row.pairs for row in rows] for rows in series], nights),
-            self._suite(series, shifts, nights),
-            Drift(np.asarray(slower), np.asarray(faster)),
-        )
+        spreads = _table([[row.spread for row in rows] for rows in series], nights)
+        pairs = _table([[row.pairs for row in rows] for rows in series], nights)
+        drift = Drift(np.asarray(slower), np.asarray(faster))
+        suite = self._suite(series, shifts, nights)
+        return Learned(_table(shifts, nights), spreads, pairs, suite, drift)
 
     def _suite(
         self,
