@@ -202,10 +202,7 @@ def validate(
 
 
 def validate_boundary(
-    query: str,
-    output_dir: Path | str,
-    data_docs_dir: Path | str | None = None,
-    sink: str = "parquet",
+    query: str, output_dir: Path, data_docs_dir: Path | None = None, sink: str = "parquet"
 ) -> ValidationOutcome:
     """Validate the output of ``run_query.py --boundary DIR``, as `validate` does."""
     with tempfile.TemporaryDirectory(prefix="nexmark-boundary-") as events_dir:

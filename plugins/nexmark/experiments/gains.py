@@ -107,9 +107,9 @@ def trial_result(
     """Compare the arms of a trial with the first of them."""
     own = {arm: _on_one_basis(runs, arm) for arm in arms}
     first = own[arms[0]]
-    wanted = {run.measurement.digest for run in first}
+    wanted = {run.measurement.digest for run in first} if comparable else None
     results = tuple(
-        _arm(query, arm, own[arm], first if arm != arms[0] else [], wanted, comparable)
+        _arm(query, arm, own[arm], first if arm != arms[0] else [], wanted)
         if own[arm] and arm not in problems
         else ArmResult(arm, len(own[arm]), problem=problems.get(arm, "was not measured"))
         for arm in arms
@@ -126,13 +126,9 @@ def _on_one_basis(runs: Sequence[ArmRun], arm: str) -> list[ArmRun]:
 
 
 def _arm(
-    query: str,
-    arm: str,
-    own: Sequence[ArmRun],
-    first: Sequence[ArmRun],
-    wanted: set[str | None],
-    comparable: bool,
+    query: str, arm: str, own: list[ArmRun], first: list[ArmRun], wanted: set[str | None] | None
 ) -> ArmResult:
+    """`wanted` are the digests of the first arm; None where the query's rows may differ."""
     measured = [run.measurement for run in own]
     digests = {str(one.digest) for one in measured}
     gain = _gain(own, first)
@@ -148,7 +144,7 @@ def _arm(
         exchanges=measured[0].exchanges,
         stateful_operators=measured[0].stateful_operators,
         digests=tuple(sorted(digests)),
-        equal=(len(digests) == 1 and digests == wanted) if comparable else None,
+        equal=None if wanted is None else len(digests) == 1 and digests == wanted,
         gain=gain,
         attribution=found,
     )

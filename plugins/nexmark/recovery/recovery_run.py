@@ -4,7 +4,7 @@ import json
 import socket
 import tempfile
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from nexmark.engines.short_runs import C1, untimed_options
 from nexmark.expectations.contract import contract
 from nexmark.expectations.suites import validate
 from nexmark.recovery.checkpoint_files import Place, commits, size
-from nexmark.recovery.remote_storage import HDFS_CONFS, RemoteStorage, mini_hdfs
+from nexmark.recovery.remote_storage import HDFS_CONFS, RemoteStorage, Say, mini_hdfs
 from nexmark.recovery.splits import commit_splits, kill_split, regular_gap
 from nexmark.recovery.supervisor import WORKER, Kill, Story, Supervisor, What, kill_plan
 from nexmark_jobs.host.ports import LOOPBACK
@@ -66,11 +66,6 @@ class RecoveryOptions:
         """The arguments of the generator."""
         return ["--events", str(self.events), "--tps", str(self.tps), "--seed", str(self.seed)]
 
-    @property
-    def confs(self) -> dict[str, str]:
-        """The Spark confs of the state, and those that were given."""
-        return state_confs(self.state, changelog=self.changelog) | dict(self.conf)
-
 
 def state_confs(state: str, *, changelog: bool) -> dict[str, str]:
     """The Spark confs of a state store, and of as few partitions as there are cores."""
@@ -87,7 +82,7 @@ def recover(
     options: RecoveryOptions,
     out: Path,
     mark: Mapping[str, str],
-    say: Callable[[str], None],
+    say: Say,
     plan: Sequence[Kill] | None = None,
     events: Path | None = None,
 ) -> dict[str, Any]:
@@ -149,14 +144,11 @@ def recover(
 
 @contextmanager
 def _launching(
-    build: Build,
-    options: RecoveryOptions,
-    work: Path,
-    mark: Mapping[str, str],
-    say: Callable[[str], None],
+    build: Build, options: RecoveryOptions, work: Path, mark: Mapping[str, str], say: Say
 ) -> Iterator[Launcher]:
     remote = options.remote.confs(build, work / _FAULT_FILE) if options.remote else {}
-    confs = options.confs | remote | (HDFS_CONFS if options.hdfs else {})
+    confs = state_confs(options.state, changelog=options.changelog) | dict(options.conf)
+    confs |= remote | (HDFS_CONFS if options.hdfs else {})
     if options.servers:
         from nexmark.kafka.jars import connector
 

@@ -24,6 +24,7 @@ from nexmark.home import whole_directory
 from nexmark.kafka.jars import jars, pyspark_jars
 from nexmark.recovery.checkpoint_files import HdfsDirectory
 
+Say = Callable[[str], None]
 _SOURCES = Path(nexmark_jobs.__file__).parent / "remote_fs"
 _SOURCE = _SOURCES / "SlowFileSystem.java"
 _CLASS = "SlowFileSystem"
@@ -141,9 +142,7 @@ _START_S, _POLL_S, _END_S = 120, 0.1, 20
 
 
 @contextmanager
-def mini_hdfs(
-    work: Path, mark: Mapping[str, str], say: Callable[[str], None]
-) -> Iterator[HdfsDirectory]:
+def mini_hdfs(work: Path, mark: Mapping[str, str], say: Say) -> Iterator[HdfsDirectory]:
     """HDFS with its data in `work`; it ends with the context, or with this process.
 
     NexmarkError: it did not start, or its jar cannot be fetched.

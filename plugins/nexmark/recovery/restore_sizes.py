@@ -33,6 +33,7 @@ _BATCHES = 3
 _EVENTS = 10**9
 _POLL_S, _RUN_S = 0.05, 3600.0
 _MB = 2**20
+_Progress = list[dict[str, Any]]
 
 #: What Oceanus measured with q20: 57 GB in 8 tasks, restored in 10 s, away for 25 s; with state
 #: that stays in remote storage, in 1.5 s and for 17 s.
@@ -173,12 +174,8 @@ class _Runs:
         return Restarted(mode, place, state_mb, restore_s(told[0]), away, commit_s)
 
     def _run(
-        self,
-        checkpoint: Path,
-        mode: str,
-        place: str,
-        is_enough: Callable[[list[dict[str, Any]]], bool],
-    ) -> list[dict[str, Any]]:
+        self, checkpoint: Path, mode: str, place: str, is_enough: Callable[[_Progress], bool]
+    ) -> _Progress:
         """Run the query until its progress is enough, then kill it (SIGKILL)."""
         self.number += 1
         remote = place == "remote"

@@ -178,10 +178,7 @@ class Past:
         return Learned(_table(shifts, nights), spreads, pairs, suite, drift)
 
     def _suite(
-        self,
-        series: Sequence[Sequence[QueryVerdict]],
-        shifts: Sequence[Sequence[float]],
-        nights: int,
+        self, series: list[list[QueryVerdict]], shifts: list[list[float]], nights: int
     ) -> Array:
         """Return the last shifts of the suite, but for nights in which it had itself changed."""
         table = np.full((len(series), len(self._places)), np.nan)
