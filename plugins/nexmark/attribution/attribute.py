@@ -27,6 +27,15 @@ MIN_PAIRS = 5
 _SAME = frozenset({Value.OK, Value.UNCONFIRMED})
 _CHANGED = frozenset({Value.REGRESSION, Value.SUSPECT, Value.FASTER})
 _WALL_CHANGED = frozenset({Value.WATCH, Value.FASTER})
+_OF_THE_ARM = re.compile(
+    r"spark\.eventLog\..*|spark\.master|spark\.nexmark\..*|spark\.sql\.streaming\.checkpointLocation"
+    r"|spark\.driver\.(host|port|bindAddress)|spark\.blockManager\.port|spark\.local\.dir"
+)
+"""Confs about where an arm runs and writes: always different, and no explanation."""
+_PLACES = re.compile(r"-XX:SharedArchiveFile=\S+|-Djava\.io\.tmpdir=\S+|\S+/remote-fs/\S+")
+"""Parts of values that name files of a run or of this machine."""
+_PARTITIONS = re.compile(r"(numPartitions = |partitioning\(.*, )\d+")
+_CONTEXT = 2
 
 
 def _side(
@@ -55,17 +64,6 @@ def kind_of(cpu: int, wall: int, plan_changed: bool) -> ChangeKind:
     if plan_changed:
         return ChangeKind.PLAN_CHANGED
     return ChangeKind.WAITING_LESS if wall else ChangeKind.NOTHING
-
-
-_OF_THE_ARM = re.compile(
-    r"spark\.eventLog\..*|spark\.master|spark\.nexmark\..*|spark\.sql\.streaming\.checkpointLocation"
-    r"|spark\.driver\.(host|port|bindAddress)|spark\.blockManager\.port|spark\.local\.dir"
-)
-"""Confs about where an arm runs and writes: always different, and no explanation."""
-_PLACES = re.compile(r"-XX:SharedArchiveFile=\S+|-Djava\.io\.tmpdir=\S+|\S+/remote-fs/\S+")
-"""Parts of values that name files of a run or of this machine."""
-_PARTITIONS = re.compile(r"(numPartitions = |partitioning\(.*, )\d+")
-_CONTEXT = 2
 
 
 def conf_differences(

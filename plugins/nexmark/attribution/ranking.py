@@ -17,6 +17,13 @@ from nexmark.attribution.explained import CostChange, MetricChange, Observed, Pa
 from nexmark.measure.executed_plan import OPERATOR, PHASE, STAGE, Part
 from nexmark.verdict.location import hodges_lehmann, interval
 
+HARDLY = 0.005
+"""A smaller change of the query has no shares."""
+_TIME, _CPU, _SPENT = "time of tasks [s]", "CPU of tasks [s]", "time [s]"
+_WHOLE = "triggerExecution"
+_ESTIMATED = frozenset({OPERATOR, STAGE})
+Pairs = Sequence[tuple[Observed, Observed]]
+
 
 def ratio_of(candidate: Sequence[float], baseline: Sequence[float]) -> CostChange | None:
     """Return the ratio of pairs (Hodges-Lehmann on logs); None if no pair has two figures."""
@@ -101,15 +108,6 @@ def _stages(operators: Sequence[Aligned]) -> dict[int | None, int | None]:
         if free:
             taken[number] = free[0]
     return taken
-
-
-HARDLY = 0.005
-"""A smaller change of the query has no shares."""
-_TIME, _CPU, _SPENT = "time of tasks [s]", "CPU of tasks [s]", "time [s]"
-_WHOLE = "triggerExecution"
-_ESTIMATED = frozenset({OPERATOR, STAGE})
-
-Pairs = Sequence[tuple[Observed, Observed]]
 
 
 def comparable(pairs: Pairs) -> list[tuple[Observed, Observed]]:

@@ -26,6 +26,7 @@ from nexmark.verdict.bisection import Bisection, Pairs, bisection_of, shift_of
 #: Below NOTHING standard deviations the bad build does not differ from the good one; from DIFFERENT
 #: on it does. Between the two the search measures it again, until it has had ENOUGH nights.
 NOTHING, DIFFERENT, ENOUGH = 1.0, 2.0, 3
+_INTERVAL = 1.96
 
 
 class Unmeasurable(NexmarkError):
@@ -94,9 +95,6 @@ class Search:
                 f"the bad build does not differ from the good one: {percent(size, deviation)} in "
                 f"{self.pairs} pairs; check GOOD and BAD, or give more REPETITIONS"
             )
-
-
-_INTERVAL = 1.96
 
 
 def percent(size: float, deviation: float) -> str:

@@ -33,7 +33,7 @@ from nexmark.model import Basis
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
 
-_INTERVALS = 2
+_FEWEST = 2
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 SAMPLES, RESULT, EVENT_LOG = "samples.jsonl", "result.json", "events"
 _INTERVAL_S, _RUN_S, _SAMPLER_S, _POLL_S = 0.2, 3600.0, 30.0, 0.05
@@ -257,7 +257,7 @@ def arm_run(arm: str, pair: int, place: Path, warmup_batches: int) -> ArmRun:
     if series.driver is None:
         raise ExperimentError(f"{path}: the sampler has not seen the application; run it again")
     whole = replace(series, driver=None, executors=series.driver, executor_count=1)
-    measured = measure_series(run, [whole], warmup_batches=warmup_batches, min_intervals=_INTERVALS)
+    measured = measure_series(run, [whole], warmup_batches=warmup_batches, min_intervals=_FEWEST)
     plan, parts, problem = result["plan"], tuple[Part, ...](), ""
     try:
         parts = tuple(repetition_parts(place / EVENT_LOG, result, measured))

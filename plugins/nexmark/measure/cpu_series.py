@@ -10,6 +10,9 @@ from typing import Any
 
 from nexmark.measure.samples import MeasurementError
 
+_COLUMNS = ("times", "executors", "python", "driver", "busy", "steal")
+_MILLIS = 1000
+
 
 @dataclass(frozen=True)
 class CpuSeries:
@@ -63,10 +66,6 @@ class CpuSeries:
                 " the sampler must run from before the query starts until it has ended"
             )
         return min(max(bisect_right(self.times, instant), 1), len(self.times) - 1)
-
-
-_COLUMNS = ("times", "executors", "python", "driver", "busy", "steal")
-_MILLIS = 1000
 
 
 def pack(series: CpuSeries) -> bytes:

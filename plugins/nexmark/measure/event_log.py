@@ -21,6 +21,12 @@ from nexmark.errors import NexmarkError
 from nexmark.measure.executed_plan import Part, PlanNode, SqlMetric, folded, nodes_of
 
 _NS, _MS = 1e9, 1e3
+_SQL = "org.apache.spark.sql.execution.ui.SparkListener"
+_BATCH = re.compile(r"\bbatch = (\d+)")
+_CODEGEN_SCOPE = re.compile(r'"WholeStageCodegen \((\d+)\)"')
+_PREFIX = b'{"Event":"'
+_PART = re.compile(r"events_(\d+)_")
+_OTHER_CODECS = (".lz4", ".lzf", ".snappy")
 
 
 @dataclass
@@ -51,11 +57,6 @@ class StageTotals:
         """Count the tasks of the same stage in another batch."""
         for name, value in vars(more).items():
             setattr(self, name, getattr(self, name) + value)
-
-
-_SQL = "org.apache.spark.sql.execution.ui.SparkListener"
-_BATCH = re.compile(r"\bbatch = (\d+)")
-_CODEGEN_SCOPE = re.compile(r'"WholeStageCodegen \((\d+)\)"')
 
 
 @dataclass(frozen=True)
@@ -214,11 +215,6 @@ def _number(
         if own:
             votes[reference[place].stage] += own
     return max(votes, key=lambda number: (votes[number], number)) if votes else None
-
-
-_PREFIX = b'{"Event":"'
-_PART = re.compile(r"events_(\d+)_")
-_OTHER_CODECS = (".lz4", ".lzf", ".snappy")
 
 
 class EventLogError(NexmarkError):

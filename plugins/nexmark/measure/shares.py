@@ -23,6 +23,14 @@ from nexmark.measure.samples import HostSamples
 
 #: An idle JVM uses less than 1 % of a core, a busy one tens of per cent.
 QUIET_CORES = 0.02
+#: An executor that ran less than this part of the others' tasks (median) has not done its share.
+MIN_SHARE = 1 / 3
+#: Where the others have run fewer tasks than this, shares say nothing.
+MIN_TASKS = 4
+#: A host has stalled when nothing came from it for these seconds, and these sampling intervals.
+STALL_S, STALL_INTERVALS = 3.0, 5
+Period = tuple[float, float]
+_MS, _NS = 1e3, 1e9
 
 
 @dataclass(frozen=True)
@@ -75,9 +83,6 @@ def host_executors(samples: HostSamples, app_id: str) -> HostExecutors:
     return HostExecutors(samples.host, samples.interval_s, times, tuple(found))
 
 
-_MS, _NS = 1e3, 1e9
-
-
 @dataclass(frozen=True)
 class TaskSpan:
     """A task of a stage (id, attempt), by the driver's clock (epoch seconds)."""
@@ -116,16 +121,6 @@ def read_executor_work(directory: Path, application_id: str | None = None) -> li
     handlers = {b"SparkListenerExecutorAdded": added, b"SparkListenerTaskEnd": ended}
     read_events(directory, application_id, handlers)
     return list(found.values())
-
-
-#: An executor that ran less than this part of the others' tasks (median) has not done its share.
-MIN_SHARE = 1 / 3
-#: Where the others have run fewer tasks than this, shares say nothing.
-MIN_TASKS = 4
-#: A host has stalled when nothing came from it for these seconds, and these sampling intervals.
-STALL_S, STALL_INTERVALS = 3.0, 5
-
-Period = tuple[float, float]
 
 
 class _Done(NamedTuple):

@@ -31,6 +31,12 @@ _CLASS = "SlowFileSystem"
 _COMPILE_S = 300
 SEED_CONF = "spark.hadoop.fs.slow.seed"
 FAULTS = {"outage": "seconds", "slow": "times slower", "errors": "percent of the calls"}
+HDFS_JARS = "minihdfs-3.5.0"
+"""The set of jars: it has to be of the Hadoop of the installed PySpark."""
+HDFS_CONFS = {"spark.hadoop.dfs.replication": "1"}
+"""Spark confs: there is one data node."""
+_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
+_START_S, _POLL_S, _END_S = 120, 0.1, 20
 
 
 @dataclass(frozen=True)
@@ -131,14 +137,6 @@ def _compile(build: Build, classes: Path) -> None:
     if done.returncode != 0:
         said = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
         raise NexmarkError(f"--checkpoint remote: {_SOURCE.name}: {said[-300:]}")
-
-
-HDFS_JARS = "minihdfs-3.5.0"
-"""The set of jars: it has to be of the Hadoop of the installed PySpark."""
-HDFS_CONFS = {"spark.hadoop.dfs.replication": "1"}
-"""Spark confs: there is one data node."""
-_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
-_START_S, _POLL_S, _END_S = 120, 0.1, 20
 
 
 @contextmanager

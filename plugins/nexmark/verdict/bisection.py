@@ -28,6 +28,7 @@ KNOWN = 3.0
 """The bad build is measured until size / standard deviation reaches this value."""
 WIDER = 1.1
 """Factor on every deviation: noise is learned without the spikes that pairs have."""
+_UPPER, _NORMAL = 0.975, 1.96
 
 
 class Bisection:
@@ -139,9 +140,6 @@ class Bisection:
 
 def _normal(value: float, mean: Array, variance: Array) -> Array:
     return np.exp(-((value - mean) ** 2) / (2 * variance)) / np.sqrt(variance)
-
-
-_UPPER, _NORMAL = 0.975, 1.96
 
 
 @dataclass(frozen=True)

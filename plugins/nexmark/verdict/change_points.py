@@ -32,6 +32,10 @@ BOUND, PENALTY = 2.8, 16.0
 STEP, MOST_LEVELS = 0.1, 2000
 FEWEST_NIGHTS = 6
 """Fewer do not tell their noise."""
+BEYOND = 2.5
+"""Levels that differ by less, in deviations of the difference, are one."""
+_Level: TypeAlias = tuple[str, float, float | None]
+"""Night, level, deviation."""
 
 
 @dataclass(frozen=True)
@@ -119,13 +123,6 @@ def _describe(index: int, night: str, shifts: Array, start: int, noise: Array) -
     confidence = max(0.0, 1 - by_chance * (len(shifts) - 1))
     ratio = math.exp(after - before)
     return ChangePoint(index, night, math.exp(before), math.exp(after), ratio, confidence)
-
-
-BEYOND = 2.5
-"""Levels that differ by less, in deviations of the difference, are one."""
-
-_Level: TypeAlias = tuple[str, float, float | None]
-"""Night, level, deviation."""
 
 
 @dataclass(frozen=True)

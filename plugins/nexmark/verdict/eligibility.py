@@ -33,6 +33,8 @@ MEMORY = "cpu_memory"
 """A canary timing that starts so is of bandwidth, which a host shares: between two runs at rest it
 moves by several times what computing moves by (``nexmark bench canary``), so it has its own
 bound."""
+CERTAIN = 0.99
+"""Confidence of what one night says without history (research/regression-gates.md section 6)."""
 
 
 class Steadiness(IntEnum):
@@ -98,10 +100,6 @@ def _grade_level(name: str, values: Sequence[float], limit: float | None) -> Gra
         if limit is not None and value > limit:
             return Grade(Steadiness.UNSTEADY, f"{name}: {value:g}, above the limit of {limit:g}")
     return Grade(Steadiness.STEADY)
-
-
-CERTAIN = 0.99
-"""Confidence of what one night says without history (research/regression-gates.md section 6)."""
 
 
 class Grounds:

@@ -22,6 +22,9 @@ from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair, QueryV
 from nexmark.verdict.noise import Earlier, Learned, Noise, Past
 from nexmark.verdict.order import MIN_FRESH_PAIRS, clearing_pairs, fresh_pairs
 
+WIDTH = 1.96
+"""Half the width of a 95 % interval, in noise units."""
+
 
 def suspects(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[str]:
     """Return the queries whose change has to be confirmed, each by ``fresh_pairs`` of them."""
@@ -99,10 +102,6 @@ def _absent(grounds: Grounds, judged: set[str]) -> list[QueryVerdict]:
 def _all_queries(night: MeasuredNight) -> list[str]:
     measured = (one.query for one in night.measured)
     return list(dict.fromkeys((*night.expected, *measured, *night.invalid, *night.missing)))
-
-
-WIDTH = 1.96
-"""Half the width of a 95 % interval, in noise units."""
 
 
 def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> list[QueryVerdict]:

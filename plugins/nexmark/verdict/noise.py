@@ -29,6 +29,13 @@ NOISY_NIGHT = 1.25
 """A night whose pairs spread by more than this times the usual is a noisy one."""
 FEWEST_QUERIES = 5
 """Below this the suite does not tell a noisy night from a noisy query."""
+SHORTEST = 3
+"""Fewer nights with a baseline have no level of their own. They are taken about 0, where a build is
+in the moment in which it is accepted."""
+SHARE = 0.5
+"""A night with a smaller share of the queries says nothing of the suite."""
+Earlier = Sequence[Sequence[QueryVerdict]]
+"""The verdicts of earlier nights, oldest first."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +99,6 @@ def learn(shifts: Array, spreads: Array, pairs: Array, floor: float) -> Noise:
     return Noise(pair, nightly, floor, nights.astype(np.float64))
 
 
-SHORTEST = 3
-"""Fewer nights with a baseline have no level of their own. They are taken about 0, where a build is
-in the moment in which it is accepted."""
-SHARE = 0.5
-"""A night with a smaller share of the queries says nothing of the suite."""
-
-
 def about_own_level(shifts: Array, stretches: NDArray[np.int_]) -> Array:
     """Return the shifts, each stretch of nights with the same baseline about its own median.
 
@@ -147,10 +147,6 @@ class Learned:
     pairs: Array
     suite: Array
     drift: Drift
-
-
-Earlier = Sequence[Sequence[QueryVerdict]]
-"""The verdicts of earlier nights, oldest first."""
 
 
 class Past:
