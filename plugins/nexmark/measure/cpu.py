@@ -34,7 +34,6 @@ TREE_ROLES = frozenset({"executor", "driver", "root"})
 class TreeCpu:
     """Cumulative clock ticks of a tree, by tick: of Python workers and of all the rest."""
 
-    key: ProcessKey
     program: SampledProgram
     first: int
     last: int
@@ -162,7 +161,7 @@ class _Ledger:
                 " the file was damaged"
             )
         if program.role in TREE_ROLES:
-            new = TreeCpu(key, program, number, number, [0] * number, [0] * number)
+            new = TreeCpu(program, number, number, [0] * number, [0] * number)
             tree = self.trees.setdefault(key, new)
             self._books[key] = tree, tree.main
         elif program.role == "child":

@@ -24,7 +24,6 @@ _LEFT_OUT = re.compile(
 _DECIMALS = 6
 _LEFT_OUT_TYPES = frozenset({"average", "v2Custom"})
 
-
 OPERATOR, STAGE, TASKS, OUTSIDE, PHASE = "operator", "stage", "tasks", "outside", "phase"
 """Kinds of parts: the first two are estimated, the others measured; a phase is a driver's step."""
 

@@ -38,11 +38,12 @@ _DAEMON = {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSer
 class RecoveryOptions:
     """The run to kill; `events` to `rows_per_batch` are the generated input.
 
-    The seed draws the kills, too. `state` is the state store, hdfs or rocksdb, of which `changelog`
-    uploads changes in place of snapshots. The checkpoint is in `remote` storage, in an `hdfs` of
-    this run, which ends with it, or else on the local disk. A batch is due `pace_s` after the one
-    before (0: at once). `conf` are more Spark confs, `servers` the brokers of Kafka for rows that
-    go to a topic (else to parquet). `untimed`: its times do not count, so JVMs may start quicker.
+    The seed draws the kills, too. `state` is the state store, hdfs or rocksdb; with `changelog`,
+    RocksDB uploads changes in place of snapshots. The checkpoint is in `remote` storage, in an
+    `hdfs` of this run, which ends with it, or else on the local disk. A batch is due `pace_s` after
+    the one before (0: at once). `conf` are more Spark confs, `servers` the brokers of Kafka for
+    rows that go to a topic (else to parquet). `untimed`: its times do not count, so JVMs may start
+    quicker.
     """
 
     query: str
