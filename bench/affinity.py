@@ -19,9 +19,9 @@ from bench.recovery import build_of, killed_queries, options_parser, right
 from nexmark.kept_runs import KeptRuns
 from nexmark.model import INTERRUPTION, RESTORE, Spread
 from nexmark.night.recovery_night import figures_of
+from nexmark.recovery.kill_plan import spread_kills
 from nexmark.recovery.recovery_run import RecoveryOptions
 from nexmark.recovery.remote_storage import RemoteStorage
-from nexmark.recovery.supervisor import spread_kills
 from nexmark.terminal import columns, say
 
 SETTINGS = {

@@ -31,9 +31,9 @@ from nexmark.kafka.tools import children_cpu_s
 from nexmark.kept_runs import KeptRuns
 from nexmark.model import COMMIT, CPU, INTERRUPTION, RESTORE, Arm
 from nexmark.night.recovery_night import figures_of
+from nexmark.recovery.kill_plan import Kill, spread_kills
 from nexmark.recovery.recovery_run import RecoveryOptions, recover
 from nexmark.recovery.remote_storage import RemoteStorage
-from nexmark.recovery.supervisor import Kill, spread_kills
 from nexmark.terminal import say
 from nexmark.verdict.order import fresh_pairs
 from nexmark_jobs.host.processes import OWNER_VARIABLE, owned

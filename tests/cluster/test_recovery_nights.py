@@ -12,7 +12,7 @@ import yaml
 from nexmark.cluster.hosts.host import Host
 from nexmark.cluster.remote import RemoteCluster
 from nexmark.model import COMMIT, INTERRUPTION, RESTORE
-from nexmark.recovery.supervisor import WORKER
+from nexmark.recovery.daemons import WORKER
 from nexmark_jobs.host import processes
 from tests.cluster.testbed import Testbed
 from tests.site import Site, run_name

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from nexmark.recovery.supervisor import WORKER
+from nexmark.recovery.daemons import WORKER
 from nexmark_jobs.host.processes import end, kill, owned, owner_mark, start_detached, with_word
 from tests.waiting import wait_for
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.errors import NexmarkError
-from nexmark.recovery.checkpoint_files import DAMAGES, damage
+from nexmark.recovery.damage import DAMAGES, damage
 
 LAST = 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexmark.recovery.supervisor import kill_plan
+from nexmark.recovery.kill_plan import kill_plan
 
 
 def test_a_seed_gives_the_same_moments_and_another_seed_others() -> None:

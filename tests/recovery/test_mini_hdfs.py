@@ -17,7 +17,7 @@ import pytest
 from nexmark.errors import NexmarkError
 from nexmark.kafka.jars import pyspark_jars
 from nexmark.recovery.checkpoint_files import HdfsDirectory, commits, files, is_committed, size
-from nexmark.recovery.remote_storage import HDFS_JARS, mini_hdfs
+from nexmark.recovery.mini_hdfs import JARS, mini_hdfs
 from nexmark_jobs.host.processes import OWNER_VARIABLE, marked
 from tests.waiting import wait_for
 
@@ -52,7 +52,7 @@ def test_it_lists_what_is_written_and_ends_with_its_context(tmp_path: Path) -> N
 
 def test_its_jar_is_of_the_hadoop_of_the_installed_pyspark() -> None:
     (client,) = pyspark_jars().glob("hadoop-client-api-*.jar")
-    assert HDFS_JARS.removeprefix("minihdfs-") == client.stem.removeprefix("hadoop-client-api-")
+    assert JARS.removeprefix("minihdfs-") == client.stem.removeprefix("hadoop-client-api-")
 
 
 def test_an_hdfs_that_is_gone_is_one_line() -> None:
@@ -65,7 +65,7 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     mark = f"hdfs {tmp_path}"
     code = (
         "import pathlib, time\n"
-        "from nexmark.recovery.remote_storage import mini_hdfs\n"
+        "from nexmark.recovery.mini_hdfs import mini_hdfs\n"
         f"work, mark = pathlib.Path({str(tmp_path)!r}), {{{OWNER_VARIABLE!r}: {mark!r}}}\n"
         "with mini_hdfs(work, mark, lambda line: None):\n"
         "    print('up', flush=True)\n"

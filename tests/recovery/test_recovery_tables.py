@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.cli.app import main
-from nexmark.recovery.checkpoint_files import DAMAGES
+from nexmark.recovery.damage import DAMAGES
 
 RIGHT = {"(none)", "commit missing"}
 """What an engine goes on from, with a right result; all other kinds are refused or wrong."""

@@ -14,7 +14,7 @@ import pytest
 
 from nexmark.config import paths
 from nexmark.kafka.jars import jars
-from nexmark.recovery.remote_storage import HDFS_JARS
+from nexmark.recovery.mini_hdfs import JARS
 from nexmark_jobs.host.processes import marked
 from tests.class_archive import share_builds
 from tests.waiting import wait_for
@@ -136,7 +136,7 @@ def test_a_query_with_its_checkpoint_in_hdfs_is_right(
     engine: str, state: tuple[str, ...], tmp_path: Path
 ) -> None:
     home, out = tmp_path / "home", tmp_path / "out"
-    jars(HDFS_JARS, print)  # the home of the run has a link to them
+    jars(JARS, print)  # the home of the run has a link to them
     options = ("--engine", engine, "--state", *state, "--checkpoint", "hdfs", "--kills", "3")
     process = start(home, "--query", "q20", *options, "--out", str(out), *INPUT)
     stdout, stderr = process.communicate(timeout=900)

@@ -7,7 +7,7 @@ import random
 import time
 from pathlib import Path
 
-from nexmark.recovery.supervisor import Aim, Kill, Trigger
+from nexmark.recovery.kill_plan import Aim, Kill, Trigger
 
 
 def write(root: Path, *names: str) -> None:

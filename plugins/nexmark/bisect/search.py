@@ -1,32 +1,21 @@
 """The search: measure, believe a little more, and measure where it tells most; and its words.
 
-A build is measured by a night of `nexmark_build`, unless one that was recorded before has measured
-it. The search itself is passed the function that measures, and knows no nights.
+The caller passes the function that measures: the search knows no nights, stores or Airflow.
 """
 
 import math
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from nexmark.config import BUILD_DAG_ID, Config, paths
-from nexmark.engines import BuildError, java_problem, parse_source, resolve
+from nexmark.engines import parse_source
 from nexmark.errors import NexmarkError
-from nexmark.model import MIN_PAIRS
-from nexmark.night.plan import Night
-from nexmark.night.planning import make_night
-from nexmark.store import Store, open_store
-from nexmark.store.table_rows import NightRow
-from nexmark.terminal import INTERRUPTED, say
 from nexmark.verdict.bisection import Bisection, Pairs, bisection_of, shift_of
 
 #: Below NOTHING standard deviations the bad build does not differ from the good one; from DIFFERENT
 #: on it does. Between the two the search measures it again, until it has had ENOUGH nights.
 NOTHING, DIFFERENT, ENOUGH = 1.0, 2.0, 3
-_INTERVAL = 1.96
 
 
 class Unmeasurable(NexmarkError):
@@ -97,6 +86,9 @@ class Search:
             )
 
 
+_INTERVAL = 1.96
+
+
 def percent(size: float, deviation: float) -> str:
     """A log ratio as a person reads it, with its 95 % interval."""
     sign, way = (1, "slower") if size >= 0 else (-1, "faster")
@@ -130,12 +122,17 @@ def answer(query: str, search: Search, state: Bisection) -> str:
     builds = state.found or state.credible
     chance = min(100 * sum(state.posterior[build] for build in builds), 99.9)
     which = f"{', '.join(builds)}, with {chance:.1f} %"
-    if not state.found:
-        which = f"not found; one of {which}"
-        spent += "; run it again with more --measurements"
-    elif len(state.found) > 1:
-        which = f"one of {which}: those before the last could not be measured"
-    return f"first bad build: {which}; {size}; {spent}"
+    if len(state.found) == 1:
+        return f"first bad build: {which}; {size}; {spent}"
+    if state.found:
+        return (
+            f"first bad build: one of {which}: those before the last could not be measured; "
+            f"{size}; {spent}"
+        )
+    return (
+        f"first bad build: not found; one of {which}; {size}; {spent}; "
+        "run it again with more --measurements"
+    )
 
 
 def read_builds(good: str, bad: str, between: str) -> list[str]:
@@ -191,101 +188,3 @@ def _named(where: str, text: str) -> str:
         return str(parse_source(text))
     except NexmarkError as error:
         raise NexmarkError(f"{where}: {error}") from None
-
-
-@dataclass(frozen=True)
-class MeasuredBuilds:
-    """Nights of `nexmark_build` with these `params` that compare builds with a good one."""
-
-    config: Config
-    engine: str
-    params: dict[str, Any]
-    run: Callable[[dict[str, Any]], int]
-
-    def plan(self, build: str) -> Night:
-        """The night that measures a build; NexmarkError where it cannot be."""
-        asked = {**self.params, "build": build}
-        return make_night(self.config, self.engine, BUILD_DAG_ID, "", asked)
-
-    def known(self, builds: Sequence[str]) -> list[Pairs]:
-        """The pairs of such nights that are recorded, the oldest first."""
-        with open_store(paths.database_url()) as store:
-            found = [self._pairs(store, build, row) for build, row in self._recorded(store, builds)]
-        return [pairs for pairs in found if not isinstance(pairs, str)]
-
-    def measure(self, build: str) -> Pairs:
-        """Run a night of `build`; Unmeasurable where the build is at fault."""
-        self.fetch(build)
-        with open_store(paths.database_url()) as store:
-            before = {row.id for row in store.nights()}
-        if self.run({**self.params, "build": build}) == INTERRUPTED:
-            raise KeyboardInterrupt
-        with open_store(paths.database_url()) as store:
-            for _, row in self._recorded(store, [build]):
-                if row.id not in before:
-                    found = self._pairs(store, build, row)
-                    if isinstance(found, str):
-                        raise Unmeasurable(f"{build}: {found}")
-                    return found
-        raise NexmarkError(
-            f"the night of {build} ended before it was measured, see above; mend it and start the "
-            "search again: it goes on from here"
-        )
-
-    def fetch(self, build: str) -> str:
-        """Bring a build here and return its id; Unmeasurable where that cannot be."""
-        try:
-            found = resolve(parse_source(build), paths.builds_dir(), say=say)
-        except BuildError as error:
-            raise Unmeasurable(str(error)) from None
-        if problem := java_problem(found.version):
-            raise Unmeasurable(f"{build}: {problem}")
-        return found.id
-
-    def _recorded(self, store: Store, builds: Sequence[str]) -> list[tuple[str, NightRow]]:
-        wanted = {build: self.plan(build) for build in builds}
-        found = []
-        for row in reversed(store.nights()):
-            if row.dag_id != BUILD_DAG_ID:
-                continue
-            with suppress(NexmarkError, ValueError):  # its directory is gone, or of another version
-                plan = Night.read(row.dag_id, row.run_id)
-                build = str(plan.candidate)
-                if build in wanted and _measured(plan) == _measured(wanted[build]):
-                    found.append((build, row))
-        good = self.params["against"]
-        return [
-            (build, row)
-            for build, row in found
-            if self._is_that_build(build, row.build_id)
-            and all(self._is_that_build(good, each) for each in (row.baselines or {}).values())
-        ]
-
-    def _is_that_build(self, build: str, recorded: str) -> bool:
-        """A release or a tarball never changes; a directory may hold another build by now."""
-        if parse_source(build).directory is None:
-            return True
-        try:
-            return self.fetch(build) == recorded
-        except Unmeasurable:
-            return False
-
-    def _pairs(self, store: Store, build: str, row: NightRow) -> Pairs | str:
-        """The pairs of a night, or why there are none."""
-        (query,) = row.queries
-        night = store.paired_night(row.id)
-        if reason := night.invalid.get(query) or night.missing.get(query):
-            return reason
-        for measured in night.measured:
-            if (measured.query, measured.metric) == (query, self.config.gate.metric):
-                every = [pair.ratio for pair in (*measured.pairs, *measured.fresh)]
-                ratios = tuple(ratio for ratio in every if not math.isnan(ratio))
-                if len(ratios) >= MIN_PAIRS:
-                    return Pairs(build, ratios)
-        return f"fewer than {MIN_PAIRS} pairs were measured"
-
-
-def _measured(night: Night) -> tuple[Any, ...]:
-    """Return what a night measures, whatever its builds are."""
-    confs = (night.engine.name, night.engine.conf, night.conf_profile)
-    return night.workload, night.cluster, night.queries, night.mode, night.against, confs

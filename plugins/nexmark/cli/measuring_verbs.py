@@ -82,14 +82,9 @@ def _measured(
     `kept`: what was found goes to the results database, and has a page.
     """
     from nexmark.evidence.experiment_evidence import HEADS, cells, remarks
-    from nexmark.experiments.arm_runs import LocalApplications
-    from nexmark.experiments.experiment_run import (
-        applications_of,
-        as_json,
-        check_arms,
-        measure_experiment,
-        recorded,
-    )
+    from nexmark.experiments.experiment_rows import as_json, recorded
+    from nexmark.experiments.experiment_run import applications_of, check_arms, measure_experiment
+    from nexmark.experiments.local_applications import LocalApplications
     from nexmark.interrupts import temporary_directory
 
     results: list[ExperimentResult] = []
@@ -121,7 +116,7 @@ def _measured(
 def _kept(result: ExperimentResult) -> Sequence[ExperimentRow]:
     """Record a result, write its page, and return its arms."""
     from nexmark.config import paths
-    from nexmark.experiments.experiment_run import keep
+    from nexmark.experiments.experiment_rows import keep
 
     run = f"{result.experiment.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     found, page = keep(result, run, paths.home() / "experiments" / run)
@@ -182,7 +177,7 @@ def _builds(one: Experiment, engine: str | None) -> dict[str, Build]:
 def _add(name: str | None, known: Mapping[str, Experiment]) -> int:
     """Add a template to the file, and load it."""
     from nexmark.config import load_experiments, paths
-    from nexmark.experiments.experiment_run import TEMPLATE
+    from nexmark.experiments.template import entry_of
 
     if name is None:
         raise typer.BadParameter("new: no name is given; write: nexmark experiment new NAME")
@@ -191,7 +186,7 @@ def _add(name: str | None, known: Mapping[str, Experiment]) -> int:
     path = paths.conf_dir() / "experiments.yaml"
     before = path.read_text(encoding="utf-8") if path.exists() else "experiments:\n"
     try:
-        path.write_text(before.rstrip("\n") + "\n\n" + TEMPLATE.format(name=name), encoding="utf-8")
+        path.write_text(before.rstrip("\n") + "\n\n" + entry_of(name), encoding="utf-8")
         load_experiments()
     except NexmarkError:
         path.write_text(before, encoding="utf-8")

@@ -127,7 +127,8 @@ def bisect(
     the same arguments, the search goes on where it was.
     """
     from nexmark.airflow_site.api import running_airflow
-    from nexmark.bisect.search import MeasuredBuilds, Search, answer, read_builds, table
+    from nexmark.bisect.measured_builds import MeasuredBuilds
+    from nexmark.bisect.search import Search, answer, read_builds, table
     from nexmark.cli.night_runner import run_night
     from nexmark.config import BUILD_DAG_ID, load
 

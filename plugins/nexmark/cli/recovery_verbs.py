@@ -131,7 +131,7 @@ def recovery_damage(
     from nexmark.compatibility.classes import Input
     from nexmark.compatibility.damage_run import PLACES, run_damaged
     from nexmark.errors import suggest
-    from nexmark.recovery.checkpoint_files import DAMAGES
+    from nexmark.recovery.damage import DAMAGES
 
     _check_query(query)
     kinds = damage or list(DAMAGES)

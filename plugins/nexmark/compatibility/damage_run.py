@@ -12,7 +12,7 @@ from nexmark.compatibility.classes import Ending, Input, Restart
 from nexmark.engines import Build
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import temporary_directory
-from nexmark.recovery.checkpoint_files import damage
+from nexmark.recovery.damage import damage
 from nexmark.recovery.recovery_run import state_confs
 from nexmark.recovery.remote_storage import RemoteStorage
 

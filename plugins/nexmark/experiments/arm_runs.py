@@ -1,27 +1,25 @@
-"""One arm measured once: a fresh application over the input of a size, and its figures.
+"""One arm measured once: a fresh application over the input of a size, and its figures."""
 
-The applications run on this machine, one at a time, each with a CPU sampler beside it.
-"""
+from __future__ import annotations
 
 import json
-import os
-import shutil
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nexmark.attribution.explained import Observed, Plan
 from nexmark.config import Experiment
-from nexmark.engines import Build, local_environment
-from nexmark.engines.launcher import JOBS, ProcessGroup, last_words, start, submitted
-from nexmark.engines.short_runs import C1, untimed_options
+from nexmark.engines import Build
+from nexmark.engines.short_runs import C1
 from nexmark.errors import NexmarkError
-from nexmark.interrupts import undisturbed
+from nexmark.experiments.local_applications import (
+    EVENT_LOG,
+    RESULT,
+    SAMPLES,
+    ExperimentError,
+    LocalApplications,
+)
 from nexmark.measure.cpu import application_cpu
 from nexmark.measure.event_log import EventLogError
 from nexmark.measure.executed_plan import Part
@@ -31,101 +29,10 @@ from nexmark.measure.result_file import parse_result
 from nexmark.measure.samples import read_samples
 from nexmark.model import Basis
 from nexmark.recovery.remote_storage import RemoteStorage
-from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
 
-_FEWEST = 2
+_MIN_INTERVALS = 2
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
-SAMPLES, RESULT, EVENT_LOG = "samples.jsonl", "result.json", "events"
-_INTERVAL_S, _RUN_S, _SAMPLER_S, _POLL_S = 0.2, 3600.0, 30.0, 0.05
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_CONFS = {
-    "spark.master": "local[2]",
-    "spark.ui.enabled": "false",
-    "spark.log.level": "ERROR",
-    "spark.eventLog.compress": "true",
-    "spark.eventLog.compression.codec": "zstd",
-}
-
-
-class ExperimentError(NexmarkError):
-    """An application of an experiment that did not come to its end; one line with the reason."""
-
-
-@dataclass(frozen=True)
-class LocalApplications:
-    """Runs programs of `nexmark_jobs`, which write below `work`.
-
-    `proven`: keys of trials with digests of rows that equal the reference.
-    """
-
-    work: Path
-    proven: set[tuple[str, str | None]] = field(default_factory=set)
-
-    @property
-    def _mark(self) -> str:
-        return f"{self.work}|experiment"
-
-    def run(
-        self,
-        build: Build,
-        program: str,
-        arguments: Sequence[str],
-        *,
-        confs: Mapping[str, str],
-        memory: str,
-        name: str,
-        sampled: bool = False,
-    ) -> Path:
-        """Run a program to its end; returns the directory of the application.
-
-        With `sampled`, its samples and event log are beside its result, which it is to write to
-        RESULT; otherwise its time does not count, and its JVM starts as quickly as it can.
-        ExperimentError: it failed; with its last words.
-        """
-        place, scratch = self.work / name, self.work / "tmp"
-        shutil.rmtree(place, ignore_errors=True)  # of a try before this one
-        (place / EVENT_LOG).mkdir(parents=True)
-        scratch.mkdir(exist_ok=True)
-        own = {"spark.driver.memory": memory, **_CONFS, **confs}
-        quick = "" if sampled else untimed_options(build.spark_home, build.version)
-        options = (f"-Djava.io.tmpdir={scratch}", quick, confs.get(_JAVA_OPTIONS, ""))
-        own[_JAVA_OPTIONS] = " ".join(filter(None, options))
-        if sampled:
-            own |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file:{place}/events"}
-        command = submitted(build.spark_home, program, arguments, own)
-        log = place / "log.txt"
-        try:
-            if sampled:
-                self._start_sampler(place)
-            process = self._started(command, local_environment(build.spark_home, scratch), log)
-            if process.wait(_RUN_S) != 0:
-                raise ExperimentError(f"{name}: {last_words(log)}")
-        except subprocess.TimeoutExpired:
-            raise ExperimentError(f"{name}: no end after {_RUN_S:.0f} s") from None
-        finally:
-            with undisturbed():
-                end(owned(self._mark))
-                shutil.rmtree(scratch, ignore_errors=True)
-        return place
-
-    def _start_sampler(self, place: Path) -> None:
-        """Start the sampler; it runs when this returns."""
-        ready, log = place / "sampler.pid", place / "sampler.txt"
-        command = [
-            *(sys.executable, str(JOBS / "cpu_sampler.py"), "--out", str(place / SAMPLES)),
-            *("--pid-file", str(ready), "--interval", str(_INTERVAL_S)),
-            *("--max-seconds", str(_RUN_S)),
-        ]
-        process = self._started(command, os.environ, log)
-        deadline = time.monotonic() + _SAMPLER_S
-        while not ready.exists():
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise ExperimentError(f"experiment: no CPU sampler: {last_words(log)}")
-            time.sleep(_POLL_S)
-
-    def _started(self, command: list[str], variables: Mapping[str, str], log: Path) -> ProcessGroup:
-        marked = {**variables, OWNER_VARIABLE: self._mark}
-        return start(command, marked, log, self.work, with_parent=signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -142,12 +49,15 @@ class ArmRun:
         one = self.measurement
         return f"{one.cpu_s_per_mevent:.1f} CPU-s per million events, {one.wall_s:.1f} s"
 
-    def over_application(self) -> "ArmRun":
+    def over_application(self) -> ArmRun:
         """The same run with the CPU time of its whole life: where there is no steady state."""
         cpu = self.measurement.cpu_s_per_mevent_application
         changes: dict[str, Any] = {"basis": Basis.APPLICATION, "cpu_s_per_mevent": cpu}
-        observed = replace(self.observed, **changes, events=self.measurement.events, parts=())
-        return replace(self, measurement=replace(self.measurement, **changes), observed=observed)
+        return replace(
+            self,
+            measurement=replace(self.measurement, **changes),
+            observed=replace(self.observed, **changes, events=self.measurement.events, parts=()),
+        )
 
 
 def quick(experiment: Experiment) -> Experiment:
@@ -215,16 +125,19 @@ class Trial:
         name = f"events-{self.events}-{entry.tps}-{entry.seed}-{rows}-{kind}"
         target = self.applications.work / name
         if not target.is_dir():
-            build, place = next(iter(self.builds.values())), f"{name}.dump"
             arguments = [*self.generated, "--out", str(target), "--format", kind]
-            arguments += ["--events-per-file", str(rows)]
             self.applications.run(
-                build, "dump_events.py", arguments, confs={}, memory=entry.memory, name=place
+                next(iter(self.builds.values())),
+                "dump_events.py",
+                [*arguments, "--events-per-file", str(rows)],
+                confs={},
+                memory=entry.memory,
+                name=f"{name}.dump",
             )
         return target
 
     def _submit(self, arm: str, name: str, sink: str, *, sampled: bool) -> Path:
-        one, build = self.experiment.arms[arm], self.builds[arm]
+        one = self.experiment.arms[arm]
         rows, kind = one.rows_per_batch or self.size, self.experiment.kind_of(arm)
         arguments = ["--query", self.query, "--sink", sink]
         arguments += ["--formulation", one.formulation] if one.formulation else []
@@ -235,13 +148,16 @@ class Trial:
         confs = {"spark.sql.shuffle.partitions": str(self.experiment.shuffle_partitions)}
         if one.checkpoint == "remote":
             storage = RemoteStorage(seed=self.experiment.seed)
-            confs |= storage.confs(build, None)
+            confs |= storage.confs(self.builds[arm], None)
             confs[_CHECKPOINTS] = storage.url(self.applications.work / "remote")
-        confs |= one.conf
-        memory = one.memory or self.experiment.memory
-        arguments += ["--result", str(self.applications.work / name / RESULT)]
         return self.applications.run(
-            build, "run_query.py", arguments, confs=confs, memory=memory, name=name, sampled=sampled
+            self.builds[arm],
+            "run_query.py",
+            [*arguments, "--result", str(self.applications.work / name / RESULT)],
+            confs=confs | dict(one.conf),
+            memory=one.memory or self.experiment.memory,
+            name=name,
+            sampled=sampled,
         )
 
 
@@ -257,23 +173,32 @@ def arm_run(arm: str, pair: int, place: Path, warmup_batches: int) -> ArmRun:
     if series.driver is None:
         raise ExperimentError(f"{path}: the sampler has not seen the application; run it again")
     whole = replace(series, driver=None, executors=series.driver, executor_count=1)
-    measured = measure_series(run, [whole], warmup_batches=warmup_batches, min_intervals=_FEWEST)
-    plan, parts, problem = result["plan"], tuple[Part, ...](), ""
+    measurement = measure_series(
+        run, [whole], warmup_batches=warmup_batches, min_intervals=_MIN_INTERVALS
+    )
+    return ArmRun(arm, pair, measurement, _observed(pair, place, result, measurement))
+
+
+def _observed(
+    pair: int, place: Path, result: Mapping[str, Any], measurement: Measurement
+) -> Observed:
+    plan = result["plan"]
+    problem: str | None = None
+    parts: tuple[Part, ...] = ()
     try:
-        parts = tuple(repetition_parts(place / EVENT_LOG, result, measured))
+        parts = tuple(repetition_parts(place / EVENT_LOG, result, measurement))
     except EventLogError as error:
         problem = str(error)
-    observed = Observed(
+    return Observed(
         number=pair,
         stage=1,
-        basis=measured.basis,
-        events=measured.steady_events or measured.events,
-        cpu_s_per_mevent=measured.cpu_s_per_mevent,
-        wall_s=measured.wall_s,
+        basis=measurement.basis,
+        events=measurement.steady_events or measurement.events,
+        cpu_s_per_mevent=measurement.cpu_s_per_mevent,
+        wall_s=measurement.wall_s,
         plan=Plan(plan["text"], plan["skeleton"], plan["skeleton_hash"]),
-        formulation=measured.formulation,
+        formulation=measurement.formulation,
         confs=result["confs"],
         parts=parts,
-        problem=problem or None,
+        problem=problem,
     )
-    return ArmRun(arm, pair, measured, observed)

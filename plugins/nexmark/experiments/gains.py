@@ -1,5 +1,7 @@
 """From the runs of all arms to what each arm saves, and the size at which that turns round."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,11 +38,15 @@ class Gain:
 class ArmResult:
     """An arm of a trial: medians of its runs, and its gain; the first arm has none.
 
-    `cpu_s_per_mevent` is of the steady state, or of the whole application if a run of the trial is
-    too short to have one; the other figures are of the whole run. There is one of `digests` of the
-    rows that came out if the runs agree. `equal`: they are the rows of the first arm; None where
-    the query's rows may differ. `problem` says why the arm could not be measured, `attribution`
-    what the plan, the confs and the operators have to do with the gain.
+    Attributes:
+        runs: how many there are.
+        cpu_s_per_mevent: CPU-seconds per million events in the steady state; over the whole
+            application, if a run of the trial is too short to have one.
+        wall_s, state_rows, state_bytes, exchanges, stateful_operators: of the whole run.
+        digests: of the rows that came out; one, if the runs agree.
+        equal: whether they are the rows of the first arm; None where the query's rows may differ.
+        problem: why the arm could not be measured.
+        attribution: what the plan, the confs and the operators have to do with the gain.
     """
 
     arm: str
@@ -107,9 +113,9 @@ def trial_result(
     """Compare the arms of a trial with the first of them."""
     own = {arm: _on_one_basis(runs, arm) for arm in arms}
     first = own[arms[0]]
-    wanted = {run.measurement.digest for run in first} if comparable else None
+    wanted = {run.measurement.digest for run in first}
     results = tuple(
-        _arm(query, arm, own[arm], first if arm != arms[0] else [], wanted)
+        _arm(query, arm, own[arm], first if arm != arms[0] else [], wanted, comparable)
         if own[arm] and arm not in problems
         else ArmResult(arm, len(own[arm]), problem=problems.get(arm, "was not measured"))
         for arm in arms
@@ -126,14 +132,22 @@ def _on_one_basis(runs: Sequence[ArmRun], arm: str) -> list[ArmRun]:
 
 
 def _arm(
-    query: str, arm: str, own: list[ArmRun], first: list[ArmRun], wanted: set[str | None] | None
+    query: str,
+    arm: str,
+    own: Sequence[ArmRun],
+    first: Sequence[ArmRun],
+    wanted: set[str | None],
+    comparable: bool,
 ) -> ArmResult:
-    """`wanted` are the digests of the first arm; None where the query's rows may differ."""
     measured = [run.measurement for run in own]
     digests = {str(one.digest) for one in measured}
     gain = _gain(own, first)
-    sides = ([x.observed for x in side] for side in (own, first))
-    found = attribute(query, *sides, verdict=_changed(gain))
+    found = attribute(
+        query,
+        [x.observed for x in own],
+        [x.observed for x in first],
+        verdict=_changed(gain),
+    )
     return ArmResult(
         arm=arm,
         runs=len(own),
@@ -144,7 +158,7 @@ def _arm(
         exchanges=measured[0].exchanges,
         stateful_operators=measured[0].stateful_operators,
         digests=tuple(sorted(digests)),
-        equal=None if wanted is None else len(digests) == 1 and digests == wanted,
+        equal=(len(digests) == 1 and digests == wanted) if comparable else None,
         gain=gain,
         attribution=found,
     )

@@ -29,8 +29,8 @@ from nexmark.night.run_directory import read_json
 from nexmark_jobs.host.processes import with_word
 
 if TYPE_CHECKING:
+    from nexmark.recovery.kill_plan import Kill
     from nexmark.recovery.remote_storage import RemoteStorage
-    from nexmark.recovery.supervisor import Kill
 
 Ready = Callable[[Sequence[str], Mapping[str, str]], Callable[[], object]]
 """Prepares an application with arguments and more confs; what it returns runs it to its end."""
@@ -83,7 +83,7 @@ def problems(night: Night) -> list[str]:
 
 def kills_of(night: Night) -> "list[Kill]":
     """The kills of a repetition, the same in each: half-way between two commits."""
-    from nexmark.recovery.supervisor import spread_kills
+    from nexmark.recovery.kill_plan import spread_kills
 
     asked, workload = night.workload.recovered, night.workload
     return spread_kills(-(-workload.events // workload.rows_per_batch), asked.at, asked.times)

@@ -1,13 +1,10 @@
-"""The files of a checkpoint: what they tell of a running or killed query, and how they get damaged.
+"""Reads the state of a running or killed query from the files of its checkpoint."""
 
-`DAMAGES` are ways in which disks, object stores and half-done copies damage them.
-"""
+from __future__ import annotations
 
 import json
 import os
-import shutil
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from glob import iglob
 from http import HTTPStatus
@@ -22,7 +19,6 @@ from nexmark.errors import NexmarkError
 _HERE = build_opener(ProxyHandler({}))
 """Asks this machine, whatever proxy the environment names."""
 _CALL_S = 30
-_ENDINGS = (".delta", ".changelog", ".zip")
 
 Moment = Literal["start", "restore", "batch", "upload", "commit"]
 
@@ -36,7 +32,13 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class HdfsDirectory:
-    """A directory of HDFS: its URL, the URL of WebHDFS, and a path that begins with a slash."""
+    """A directory of HDFS, listed by WebHDFS.
+
+    Attributes:
+        name_node: the URL of the file system.
+        web: the URL of WebHDFS.
+        path: the path of the directory, which begins with a slash.
+    """
 
     name_node: str
     web: str
@@ -47,7 +49,7 @@ class HdfsDirectory:
         """The directory as Spark is to name it."""
         return f"{self.name_node}{self.path}"
 
-    def __truediv__(self, name: str) -> "HdfsDirectory":
+    def __truediv__(self, name: str) -> HdfsDirectory:
         """Return a directory below."""
         return HdfsDirectory(self.name_node, self.web, f"{self.path}/{name}")
 
@@ -185,111 +187,3 @@ def _file(path: Path) -> File | None:
     except FileNotFoundError:
         return None
     return File(found.st_size, found.st_mtime)
-
-
-def damage(kind: str, checkpoint: Path) -> bool:
-    """Do one kind of `DAMAGES` to a checkpoint; False if its state store has no such files.
-
-    Checksum files beside the data stay as they are. NexmarkError: no batch with state is committed.
-    """
-    find, change = DAMAGES[kind]
-    found = find(checkpoint)
-    for path in found:
-        change(path)
-    return bool(found)
-
-
-def _last(checkpoint: Path) -> int:
-    committed = commits(checkpoint)
-    if not committed:
-        raise NexmarkError(f"{checkpoint}: no batch is committed; run the query for longer")
-    return max(committed)
-
-
-def _entry(log: str) -> Callable[[Path], list[Path]]:
-    """The file of the last batch in a log of a checkpoint."""
-    return lambda checkpoint: [checkpoint / log / str(_last(checkpoint))]
-
-
-def _version(checkpoint: Path, version: int) -> list[Path]:
-    """The files that the state stores have for a version, the biggest first."""
-    found = (checkpoint / "state").glob(f"*/*/**/{version}.*")
-    return _by_size(path for path in found if path.suffix in _ENDINGS)
-
-
-def _by_size(paths: Iterable[Path]) -> list[Path]:
-    return sorted(paths, key=lambda path: path.stat().st_size, reverse=True)
-
-
-def _all_states(checkpoint: Path) -> list[Path]:
-    """Of all stores: where only one is damaged, its rows may not matter any more."""
-    found = _version(checkpoint, _last(checkpoint) + 1)
-    if not found:
-        raise NexmarkError(f"{checkpoint}: the last batch has no state; take a query with some")
-    return found
-
-
-def _state(checkpoint: Path) -> list[Path]:
-    return _all_states(checkpoint)[:1]
-
-
-def _older_state(checkpoint: Path) -> list[Path]:
-    """A file that the newest state builds on; a snapshot builds on no other."""
-    (newest,) = _state(checkpoint)
-    return [] if newest.suffix == ".zip" else _version(checkpoint, _last(checkpoint))[:1]
-
-
-def _sst(checkpoint: Path) -> list[Path]:
-    """The biggest SST that the newest snapshot of a store refers to."""
-    (snapshot,) = _state(checkpoint)
-    if snapshot.suffix != ".zip":
-        return []
-    with zipfile.ZipFile(snapshot) as archive:
-        told = archive.read("metadata").decode().split("\n", 1)[1]
-    names = [entry["dfsSstFileName"] for entry in json.loads(told)["sstFiles"]]
-    return _by_size(snapshot.parent / "SSTs" / name for name in names)[:1]
-
-
-def _truncate(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def _empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def _flip(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    path.write_bytes(content)
-
-
-def _stale(path: Path) -> None:
-    """The content of the batch before, as a replica has it that missed the last write."""
-    number, dot, ending = path.name.partition(".")
-    shutil.copyfile(path.with_name(f"{int(number) - 1}{dot}{ending}"), path)
-
-
-#: Each kind of damage, of the last committed batch unless it says otherwise: files, and the change.
-DAMAGES: dict[str, tuple[Callable[[Path], list[Path]], Callable[[Path], object]]] = {
-    "offsets truncated": (_entry("offsets"), _truncate),
-    "offsets missing": (_entry("offsets"), Path.unlink),
-    "offsets of the batch before": (_entry("offsets"), _stale),
-    "commit half-written": (_entry("commits"), _truncate),
-    "commit empty": (_entry("commits"), _empty),
-    "commit missing": (_entry("commits"), Path.unlink),
-    "metadata missing": (lambda checkpoint: [checkpoint / "metadata"], Path.unlink),
-    "operator metadata missing": (
-        lambda checkpoint: list((checkpoint / "state").glob("*/_metadata")),
-        shutil.rmtree,
-    ),
-    "state file missing": (_state, Path.unlink),
-    "state file before it missing": (_older_state, Path.unlink),
-    "state file truncated": (_state, _truncate),
-    "state files of the batch before": (_all_states, _stale),
-    "state file empty": (_state, _empty),
-    "state file zeros": (_state, lambda path: path.write_bytes(bytes(path.stat().st_size))),
-    "state file byte flipped": (_state, _flip),
-    "SST missing": (_sst, Path.unlink),
-    "SST byte flipped": (_sst, _flip),
-}

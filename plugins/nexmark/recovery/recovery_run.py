@@ -1,49 +1,57 @@
 """A query with kills: from its arguments to what each kill cost, and the check of its result."""
 
+from __future__ import annotations
+
 import json
-import socket
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nexmark.engines import Build, local_environment
+from nexmark.engines import Build
 from nexmark.engines.launcher import CLUSTER, Launcher, dump_events
 from nexmark.engines.short_runs import C1, untimed_options
 from nexmark.expectations.contract import contract
 from nexmark.expectations.suites import validate
 from nexmark.recovery.checkpoint_files import Place, commits, size
-from nexmark.recovery.remote_storage import HDFS_CONFS, RemoteStorage, Say, mini_hdfs
+from nexmark.recovery.daemons import standalone
+from nexmark.recovery.kill_plan import Kill, kill_plan
+from nexmark.recovery.mini_hdfs import CONFS, mini_hdfs
+from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.recovery.splits import commit_splits, kill_split, regular_gap
-from nexmark.recovery.supervisor import WORKER, Kill, Story, Supervisor, What, kill_plan
-from nexmark_jobs.host.ports import LOOPBACK
-from nexmark_jobs.host.processes import OWNER_VARIABLE, end, start_detached, with_word
+from nexmark.recovery.supervisor import Story, Supervisor, What
 from nexmark_jobs.queries import QUERIES
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
 
 _STORES = "org.apache.spark.sql.execution.streaming.state"
-_PROVIDERS = {"hdfs": "HDFSBackedStateStoreProvider", "rocksdb": "RocksDBStateStoreProvider"}
+_PROVIDERS = {
+    "hdfs": f"{_STORES}.HDFSBackedStateStoreProvider",
+    "rocksdb": f"{_STORES}.RocksDBStateStoreProvider",
+}
 _FAULT_FILE = "fault"
 _PARTITIONS = 2
-_MASTER, _WORKERS = "deploy.master.Master", 2
-_DAEMON = {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC"}
 
 
 @dataclass(frozen=True)
 class RecoveryOptions:
-    """The run to kill; `events` to `rows_per_batch` are the generated input.
+    """The run to kill.
 
-    The seed draws the kills, too. `state` is the state store, hdfs or rocksdb; with `changelog`,
-    RocksDB uploads changes in place of snapshots. The checkpoint is in `remote` storage, in an
-    `hdfs` of this run, which ends with it, or else on the local disk. A batch is due `pace_s` after
-    the one before (0: at once). `conf` are more Spark confs, `servers` the brokers of Kafka for
-    rows that go to a topic (else to parquet). `untimed`: its times do not count, so JVMs may start
-    quicker.
+    Attributes:
+        events, tps, seed, rows_per_batch: the generated input; the seed draws the kills, too.
+        state: hdfs or rocksdb, the state store.
+        changelog: whether RocksDB uploads changes, in place of snapshots.
+        kill: what a kill kills.
+        remote: the storage of the checkpoint; None is the local disk.
+        hdfs: whether the checkpoint is in an HDFS of this run, which ends with it.
+        pace_s: a batch is due so long after the one before; 0: at once.
+        conf: more Spark confs.
+        servers: Kafka's brokers, for rows that go to a topic; left out: they go to parquet.
+        untimed: whether its times do not count, so that its JVMs may start quicker.
     """
 
     query: str
@@ -67,13 +75,18 @@ class RecoveryOptions:
         """The arguments of the generator."""
         return ["--events", str(self.events), "--tps", str(self.tps), "--seed", str(self.seed)]
 
+    @property
+    def confs(self) -> dict[str, str]:
+        """The Spark confs of the state, and those that were given."""
+        return state_confs(self.state, changelog=self.changelog) | dict(self.conf)
+
 
 def state_confs(state: str, *, changelog: bool) -> dict[str, str]:
     """The Spark confs of a state store, and of as few partitions as there are cores."""
     name = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
     return {
         "spark.sql.shuffle.partitions": str(_PARTITIONS),
-        "spark.sql.streaming.stateStore.providerClass": f"{_STORES}.{_PROVIDERS[state]}",
+        "spark.sql.streaming.stateStore.providerClass": _PROVIDERS[state],
         **({name: "true"} if changelog else {}),
     }
 
@@ -83,7 +96,7 @@ def recover(
     options: RecoveryOptions,
     out: Path,
     mark: Mapping[str, str],
-    say: Say,
+    say: Callable[[str], None],
     plan: Sequence[Kill] | None = None,
     events: Path | None = None,
 ) -> dict[str, Any]:
@@ -97,8 +110,10 @@ def recover(
     out.mkdir(parents=True, exist_ok=True)
     repeated = None
     with ExitStack() as stack:
-        made = tempfile.TemporaryDirectory(prefix="nexmark-recovery-", ignore_cleanup_errors=True)
-        work = Path(stack.enter_context(made))
+        temporary = tempfile.TemporaryDirectory(
+            prefix="nexmark-recovery-", ignore_cleanup_errors=True
+        )
+        work = Path(stack.enter_context(temporary))
         sink = ["--sink", f"parquet:{table}"]
         if options.servers:
             kafka, topic = stack.enter_context(row_topic(options.servers))
@@ -113,9 +128,16 @@ def recover(
         if options.hdfs:
             checkpoint = stack.enter_context(mini_hdfs(work, mark, say)) / "checkpoint"
         with _launching(build, options, work, mark, say) as launcher:
-            fault = work / _FAULT_FILE if options.remote and options.remote.fault else None
-            url, kill = _url(options, checkpoint), options.kill
-            supervisor = Supervisor(launcher, arguments, checkpoint, url, table, kill, fault, say)
+            supervisor = Supervisor(
+                launcher,
+                arguments,
+                checkpoint,
+                _url(options, checkpoint),
+                table,
+                options.kill,
+                work / _FAULT_FILE if options.remote and options.remote.fault else None,
+                say,
+            )
             drawn = kill_plan(options.kills, batches, options.seed) if plan is None else plan
             story = supervisor.run(drawn, options.seed)
         if options.servers:
@@ -145,11 +167,14 @@ def recover(
 
 @contextmanager
 def _launching(
-    build: Build, options: RecoveryOptions, work: Path, mark: Mapping[str, str], say: Say
+    build: Build,
+    options: RecoveryOptions,
+    work: Path,
+    mark: Mapping[str, str],
+    say: Callable[[str], None],
 ) -> Iterator[Launcher]:
     remote = options.remote.confs(build, work / _FAULT_FILE) if options.remote else {}
-    confs = state_confs(options.state, changelog=options.changelog) | dict(options.conf)
-    confs |= remote | (HDFS_CONFS if options.hdfs else {})
+    confs = options.confs | remote | (CONFS if options.hdfs else {})
     if options.servers:
         from nexmark.kafka.jars import connector
 
@@ -161,32 +186,6 @@ def _launching(
             yield replace(launcher, master=master, local=local)
     else:
         yield launcher if options.kill == "driver" else replace(launcher, master=CLUSTER)
-
-
-@contextmanager
-def standalone(build: Build, work: Path, mark: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """A master and two workers with a core each, which end with the context.
-
-    Yields the URL of the master, and the directory where executors have their temporary files.
-    """
-    local = work / "local"
-    local.mkdir()
-    environment = local_environment(build.spark_home, local) | _DAEMON
-    with socket.create_server((LOOPBACK, 0)) as free:
-        port = free.getsockname()[1]
-    url, words = f"spark://{LOOPBACK}:{port}", ("--host", LOOPBACK, "--webui-port", "0")
-    of_worker = (*words, "--cores", "1", "--memory", "1g", "--work-dir", str(work / "executors"))
-    daemons = [(_MASTER, *words, "--port", str(port)), *[(WORKER, *of_worker, url)] * _WORKERS]
-    program = str(build.spark_home / "bin" / "spark-class")
-    started = []
-    try:
-        for name, *rest in daemons:
-            command = [program, f"org.apache.spark.{name}", *rest]
-            log = work / "daemons.log"
-            started.append(start_detached(command, environment, mark[OWNER_VARIABLE], log))
-        yield url, local
-    finally:
-        end([started[0], *with_word(mark[OWNER_VARIABLE], WORKER)], grace_s=0)
 
 
 def _url(options: RecoveryOptions, checkpoint: Place) -> str:
@@ -222,7 +221,7 @@ def splits_of(story: Story, committed: Mapping[int, float], pace_s: float = 0.0)
 
 
 @contextmanager
-def row_topic(servers: str) -> "Iterator[tuple[KafkaCluster, str]]":
+def row_topic(servers: str) -> Iterator[tuple[KafkaCluster, str]]:
     """A new topic for output rows, in one partition, so that they keep their order."""
     from nexmark.kafka.topics import KafkaCluster
 
@@ -237,8 +236,10 @@ def row_topic(servers: str) -> "Iterator[tuple[KafkaCluster, str]]":
 def table_of(values: Iterable[str | bytes], query: str, target: Path) -> int:
     """Write the final table to `target`, a new directory: `values` are rows as JSON, in order.
 
-    Later rows replace earlier ones of the same key; without a key, equal rows count once. Returns
-    how many rows are there again, equal in all columns.
+    Later rows replace earlier ones of the same key; without a key, equal rows count once.
+
+    Returns:
+        How many rows are there again, equal in all columns.
     """
     import duckdb
 
@@ -247,9 +248,11 @@ def table_of(values: Iterable[str | bytes], query: str, target: Path) -> int:
     with lines.open("w") as file:
         for number, value in enumerate(values):
             print(json.dumps({"n": number, "row": json.loads(value)}), file=file)
-    row = ", ".join(f"{x.name} VARCHAR" for x in columns)
-    casts = ", ".join(f'CAST("row".{x.name} AS {x.type}) {x.name}' for x in columns)
-    names = ", ".join(x.name for x in columns)
+    row = ", ".join(f"{column.name} VARCHAR" for column in columns)
+    casts = ", ".join(
+        f'CAST("row".{column.name} AS {column.type}) {column.name}' for column in columns
+    )
+    names = ", ".join(column.name for column in columns)
     of_key = f"PARTITION BY {', '.join(key)} ORDER BY n DESC" if key else f"PARTITION BY {names}"
     with duckdb.connect() as database:
         database.execute(

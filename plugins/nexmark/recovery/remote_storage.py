@@ -1,17 +1,14 @@
-"""Stand-ins for remote storage: the local disk made slow, and an HDFS on this machine.
+"""A stand-in for remote storage: the local disk with latency, bandwidth and faults, for any build.
 
-`nexmark_jobs/remote_fs/SlowFileSystem.java` gives the disk latency, bandwidth and faults. It is
-compiled where it is used, with the JDK of this machine against the Hadoop of the build. The HDFS
-(`MiniHdfs.java` there) is one name node and one data node, which hold a checkpoint for one command.
-It runs on the jars of the installed PySpark, whatever build writes to it.
+See `nexmark_jobs/remote_fs/SlowFileSystem.java`. It is compiled where it is used, with the JDK of
+this machine against the Hadoop of the build.
 """
 
+from __future__ import annotations
+
 import hashlib
-import os
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,22 +18,12 @@ from nexmark.engines import Build
 from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
 from nexmark.home import whole_directory
-from nexmark.kafka.jars import jars, pyspark_jars
-from nexmark.recovery.checkpoint_files import HdfsDirectory
 
-Say = Callable[[str], None]
-_SOURCES = Path(nexmark_jobs.__file__).parent / "remote_fs"
-_SOURCE = _SOURCES / "SlowFileSystem.java"
+_SOURCE = Path(nexmark_jobs.__file__).parent / "remote_fs" / "SlowFileSystem.java"
 _CLASS = "SlowFileSystem"
 _COMPILE_S = 300
 SEED_CONF = "spark.hadoop.fs.slow.seed"
 FAULTS = {"outage": "seconds", "slow": "times slower", "errors": "percent of the calls"}
-HDFS_JARS = "minihdfs-3.5.0"
-"""The set of jars: it has to be of the Hadoop of the installed PySpark."""
-HDFS_CONFS = {"spark.hadoop.dfs.replication": "1"}
-"""Spark confs: there is one data node."""
-_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
-_START_S, _POLL_S, _END_S = 120, 0.1, 20
 
 
 @dataclass(frozen=True)
@@ -47,7 +34,7 @@ class Fault:
     size: float
 
     @classmethod
-    def parse(cls, text: str) -> "Fault":
+    def parse(cls, text: str) -> Fault:
         """A fault as a person writes it; ValueError with a remedy for any other text."""
         kind, _, size = text.partition(":")
         highest = 100 if kind == "errors" else 3600
@@ -66,9 +53,13 @@ class Fault:
 
 @dataclass(frozen=True)
 class RemoteStorage:
-    """How slow the storage is: the mean latency of a call, the bandwidth of a process.
+    """How slow the storage is, and what goes wrong.
 
-    `seed` draws latencies and errors; the `fault` acts while `fault_file` of the run is there.
+    Attributes:
+        latency_ms: the mean latency of a call.
+        mb_per_s: the bandwidth of a process.
+        seed: draws latencies and errors.
+        fault: acts while `fault_file` of the run is there.
     """
 
     latency_ms: float = 20
@@ -124,55 +115,15 @@ def compiled(build: Build, place: Path | None = None) -> Path:
 
 def _compile(build: Build, classes: Path) -> None:
     javac = java_program("javac")
-    hadoop = sorted((build.spark_home / "jars").glob("hadoop-client-api-*.jar"))
-    if not javac.exists() or not hadoop:
-        where = f"{build.spark_home}/jars"
-        missing = f"there is no {javac}" if hadoop else f"no Hadoop client in {where}"
+    jars = sorted((build.spark_home / "jars").glob("hadoop-client-api-*.jar"))
+    if not javac.exists() or not jars:
+        missing = f"there is no {javac}" if jars else f"no Hadoop client in {build.spark_home}/jars"
         raise NexmarkError(
             f"--checkpoint remote: {missing}; install a JDK and set JAVA_HOME to it, or use a "
             "build with its Hadoop"
         )
-    command = [str(javac), "-nowarn", "-d", str(classes), "-cp", str(hadoop[0]), str(_SOURCE)]
+    command = [str(javac), "-nowarn", "-d", str(classes), "-cp", str(jars[0]), str(_SOURCE)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_S)
     if done.returncode != 0:
         said = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
         raise NexmarkError(f"--checkpoint remote: {_SOURCE.name}: {said[-300:]}")
-
-
-@contextmanager
-def mini_hdfs(work: Path, mark: Mapping[str, str], say: Say) -> Iterator[HdfsDirectory]:
-    """HDFS with its data in `work`; it ends with the context, or with this process.
-
-    NexmarkError: it did not start, or its jar cannot be fetched.
-    """
-    told, log = work / "hdfs.txt", work / "hdfs.log"
-    classes = ":".join([*map(str, jars(HDFS_JARS, say)), f"{pyspark_jars()}/*"])
-    command = [str(java_program("java")), *_OPTIONS, "-cp", classes]
-    command += [str(_SOURCES / "MiniHdfs.java"), str(work / "hdfs"), str(told)]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=output, stderr=output, env={**os.environ, **mark}
-        )
-    started = time.monotonic()
-    try:
-        directory = _up(process, told, log)
-        say(f"HDFS is up after {time.monotonic() - started:.1f} s")
-        yield directory
-    finally:
-        try:
-            process.communicate(timeout=_END_S)  # closes its standard input
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _up(process: subprocess.Popen[bytes], told: Path, log: Path) -> HdfsDirectory:
-    deadline = time.monotonic() + _START_S
-    while not told.exists():
-        if process.poll() is not None or time.monotonic() > deadline:
-            lines = log.read_text(errors="replace").split("\n")
-            why = next((x for x in lines if "rror" in x or "xception" in x), "it says nothing")
-            raise NexmarkError(f"--checkpoint hdfs: HDFS did not start: {why[:300]}")
-        time.sleep(_POLL_S)
-    name_node, web = told.read_text().split()
-    return HdfsDirectory(name_node.rstrip("/"), web.rstrip("/"))

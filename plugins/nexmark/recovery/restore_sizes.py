@@ -5,6 +5,8 @@ fresh copy of its checkpoint, so all see the same state. For changelogs, the que
 from a copy with changelogs for `DELTAS` batches: a restart loads the snapshot and replays these.
 """
 
+from __future__ import annotations
+
 import json
 import shutil
 import tempfile
@@ -31,9 +33,9 @@ MODES = ("snapshot", "changelog")
 _BATCHES = 3
 """Batches of a restart: the first one restores, the gap between the last two is regular."""
 _EVENTS = 10**9
-_POLL_S, _RUN_S = 0.05, 3600.0
+_POLL_S = 0.05
+_RUN_S = 3600.0
 _MB = 2**20
-_Progress = list[dict[str, Any]]
 
 #: What Oceanus measured with q20: 57 GB in 8 tasks, restored in 10 s, away for 25 s; with state
 #: that stays in remote storage, in 1.5 s and for 17 s.
@@ -46,11 +48,15 @@ OCEANUS = (
 
 @dataclass(frozen=True)
 class Restarted:
-    """One restart, with snapshot or changelog, from a local or remote place.
+    """One restart.
 
-    `state_mb` are the SSTs of the state it found. `restore_s` is load and replay, summed over state
-    stores; None if the engine does not tell. `interruption_s` is from its start to its first
-    commit, less the regular gap, `commit_s` the longest commit of an operator in its last batch.
+    Attributes:
+        mode: snapshot or changelog.
+        place: local or remote.
+        state_mb: the SSTs of the state it found.
+        restore_s: load and replay, summed over state stores; None if the engine does not tell.
+        interruption_s: from its start to its first commit, less the regular gap.
+        commit_s: the longest commit of an operator in its last batch.
     """
 
     mode: str
@@ -63,10 +69,13 @@ class Restarted:
 
 @dataclass(frozen=True)
 class Growth:
-    """A query with an endless input that grows, and its restarts.
+    """A query that grows, and its restarts.
 
-    `repetitions` are the restarts in each cell of the table, `remote` is the storage beside the
-    local disk, `conf` are more Spark confs.
+    Attributes:
+        query, tps, seed, rows_per_batch: the query and its endless input.
+        repetitions: restarts in each cell of the table.
+        remote: the storage beside the local disk.
+        conf: more Spark confs.
     """
 
     query: str
@@ -169,13 +178,22 @@ class _Runs:
             shutil.rmtree(copy)
         last = min(made) + _BATCHES - 1
         operators = told[_BATCHES - 1]["stateOperators"]
-        away = max(0.0, made[min(made)] - started - gaps(made)[last])
-        commit_s = max(operator["commitTimeMs"] for operator in operators) / 1000
-        return Restarted(mode, place, state_mb, restore_s(told[0]), away, commit_s)
+        return Restarted(
+            mode,
+            place,
+            state_mb,
+            restore_s(told[0]),
+            max(0.0, made[min(made)] - started - gaps(made)[last]),
+            max(operator["commitTimeMs"] for operator in operators) / 1000,
+        )
 
     def _run(
-        self, checkpoint: Path, mode: str, place: str, is_enough: Callable[[_Progress], bool]
-    ) -> _Progress:
+        self,
+        checkpoint: Path,
+        mode: str,
+        place: str,
+        is_enough: Callable[[list[dict[str, Any]]], bool],
+    ) -> list[dict[str, Any]]:
         """Run the query until its progress is enough, then kill it (SIGKILL)."""
         self.number += 1
         remote = place == "remote"
@@ -224,9 +242,11 @@ def predictions(found: Sequence[Restarted], tasks: int) -> list[list[str]]:
     """
     rows = []
     for (mode, place), here in sorted(grouped(found, lambda x: (x.mode, x.place)).items()):
-        loads = [(x.state_mb / tasks, x.restore_s / tasks) for x in here if x.restore_s is not None]
+        restore = [
+            (x.state_mb / tasks, x.restore_s / tasks) for x in here if x.restore_s is not None
+        ]
         away = [(each.state_mb / tasks, each.interruption_s) for each in here]
-        rows.append([mode, place, *_line(loads), *_line(away)])
+        rows.append([mode, place, *_line(restore), *_line(away)])
     return [*rows, *map(list, OCEANUS)]
 
 

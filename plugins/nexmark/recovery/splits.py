@@ -4,6 +4,8 @@ None stands for what an engine does not report, never 0: metrics of restores exi
 the number of stores loaded from the checkpoint since 4.2, and neither for aggregations.
 """
 
+from __future__ import annotations
+
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,11 +34,15 @@ _COUNTS = {
 
 @dataclass(frozen=True)
 class KillRecord:
-    """A kill of `what` that happened; times in seconds since 1970.
+    """A kill that happened; times in seconds since 1970.
 
-    `restarted` is when the successor of the process was started, None if only an executor was
-    killed; `batch` and `moment` are from `checkpoint_files.moment`. The process of number `attempt`
-    goes on. The local state stores had `left_behind_bytes` on disk.
+    Attributes:
+        at: when the process was killed.
+        restarted: when its successor was started; None if only an executor was killed.
+        batch, moment: what it did; see `checkpoint_files.moment`.
+        what: driver, executor or both.
+        attempt: the number of the process that goes on.
+        left_behind_bytes: what the local state stores had on disk when it was killed.
     """
 
     at: float

@@ -51,7 +51,8 @@ def measure(step: dict[str, Any]) -> None:
 
 def table() -> None:
     """Compare results and figures; the table is in the log and in files. Red if results differ."""
-    from nexmark.experiments.experiment_run import judge, keep, result_of
+    from nexmark.experiments.experiment_rows import keep
+    from nexmark.experiments.experiment_run import judge, result_of
 
     trials, pairs = _trials(), _params()["pairs"]
     results = [judge(trial, *_runs(trial, pairs), say) for trial in trials]
@@ -85,8 +86,8 @@ def _runs(trial: "Trial", pairs: int) -> "tuple[list[ArmRun], dict[str, str]]":
 def _trials() -> "list[Trial]":
     from nexmark.config import load
     from nexmark.engines import resolve
-    from nexmark.experiments.arm_runs import LocalApplications
     from nexmark.experiments.experiment_run import trials_of
+    from nexmark.experiments.local_applications import LocalApplications
 
     params = _params()
     entry = load_experiments()[params["name"]]

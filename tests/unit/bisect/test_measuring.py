@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nexmark.bisect.search import MeasuredBuilds
+from nexmark.bisect.measured_builds import MeasuredBuilds
 from nexmark.cli import night_runner
 from nexmark.cli.app import main
 from nexmark.config import BUILD_DAG_ID, Config, load, paths

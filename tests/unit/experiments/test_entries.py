@@ -13,8 +13,9 @@ from nexmark.cli.app import main
 from nexmark.config import ConfigError, load, load_experiments, paths
 from nexmark.config.experiment_models import EXPERIMENT_QUERY_NAMES
 from nexmark.expectations.contract import EXPERIMENT_CONTRACTS
-from nexmark.experiments.arm_runs import ExperimentError, quick
+from nexmark.experiments.arm_runs import quick
 from nexmark.experiments.experiment_run import check_arms, trial_order, trials_of
+from nexmark.experiments.local_applications import ExperimentError
 from nexmark.recovery import remote_storage
 from nexmark_jobs.experiments import EXPERIMENT_QUERIES
 from nexmark_jobs.queries import QUERIES

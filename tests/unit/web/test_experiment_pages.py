@@ -10,7 +10,8 @@ from fastapi.testclient import TestClient
 
 from nexmark.config import EXPERIMENT_DAG_ID, load_experiments
 from nexmark.evidence.experiment_evidence import experiments_of
-from nexmark.experiments.experiment_run import ExperimentResult, keep, records_of
+from nexmark.experiments.experiment_rows import keep, records_of
+from nexmark.experiments.experiment_run import ExperimentResult
 from nexmark.experiments.gains import crossings
 from nexmark.store import Store
 from tests.unit.experiments.test_gains import gain_of, of_gain

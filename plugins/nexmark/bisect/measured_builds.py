@@ -1,0 +1,120 @@
+"""Measuring builds by nights of `nexmark_build`, and finding those that were measured before."""
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from nexmark.bisect.search import Unmeasurable
+from nexmark.config import BUILD_DAG_ID, Config, paths
+from nexmark.engines import BuildError, java_problem, parse_source, resolve
+from nexmark.errors import NexmarkError
+from nexmark.model import MIN_PAIRS
+from nexmark.night.plan import Night
+from nexmark.night.planning import make_night
+from nexmark.store import Store, open_store
+from nexmark.store.table_rows import NightRow
+from nexmark.terminal import INTERRUPTED, say
+from nexmark.verdict.bisection import Pairs
+
+
+@dataclass(frozen=True)
+class MeasuredBuilds:
+    """Nights of `nexmark_build` with these `params` that compare builds with a good one."""
+
+    config: Config
+    engine: str
+    params: dict[str, Any]
+    run: Callable[[dict[str, Any]], int]
+
+    def plan(self, build: str) -> Night:
+        """The night that measures a build; NexmarkError where it cannot be."""
+        params = {**self.params, "build": build}
+        return make_night(self.config, self.engine, BUILD_DAG_ID, "", params)
+
+    def known(self, builds: Sequence[str]) -> list[Pairs]:
+        """The pairs of such nights that are recorded, the oldest first."""
+        with open_store(paths.database_url()) as store:
+            found = [self._pairs(store, build, row) for build, row in self._recorded(store, builds)]
+        return [pairs for pairs in found if not isinstance(pairs, str)]
+
+    def measure(self, build: str) -> Pairs:
+        """Run a night of `build`; Unmeasurable where the build is at fault."""
+        self.fetch(build)
+        with open_store(paths.database_url()) as store:
+            before = {row.id for row in store.nights()}
+        params = {**self.params, "build": build}
+        if self.run(params) == INTERRUPTED:
+            raise KeyboardInterrupt
+        with open_store(paths.database_url()) as store:
+            for _, row in self._recorded(store, [build]):
+                if row.id not in before:
+                    found = self._pairs(store, build, row)
+                    if isinstance(found, str):
+                        raise Unmeasurable(f"{build}: {found}")
+                    return found
+        raise NexmarkError(
+            f"the night of {build} ended before it was measured, see above; mend it and start the "
+            "search again: it goes on from here"
+        )
+
+    def fetch(self, build: str) -> str:
+        """Bring a build here and return its id; Unmeasurable where that cannot be."""
+        try:
+            found = resolve(parse_source(build), paths.builds_dir(), say=say)
+        except BuildError as error:
+            raise Unmeasurable(str(error)) from None
+        problem = java_problem(found.version)
+        if problem:
+            raise Unmeasurable(f"{build}: {problem}")
+        return found.id
+
+    def _recorded(self, store: Store, builds: Sequence[str]) -> list[tuple[str, NightRow]]:
+        wanted = {build: self.plan(build) for build in builds}
+        found = []
+        for row in reversed(store.nights()):
+            if row.dag_id != BUILD_DAG_ID:
+                continue
+            with suppress(NexmarkError, ValueError):  # its directory is gone, or of another version
+                plan = Night.read(row.dag_id, row.run_id)
+                build = str(plan.candidate)
+                if build in wanted and _measured(plan) == _measured(wanted[build]):
+                    found.append((build, row))
+        good = self.params["against"]
+        return [
+            (build, row)
+            for build, row in found
+            if self._is_that_build(build, row.build_id)
+            and all(self._is_that_build(good, each) for each in (row.baselines or {}).values())
+        ]
+
+    def _is_that_build(self, build: str, recorded: str) -> bool:
+        """A release or a tarball never changes; a directory may hold another build by now."""
+        if parse_source(build).directory is None:
+            return True
+        try:
+            return self.fetch(build) == recorded
+        except Unmeasurable:
+            return False
+
+    def _pairs(self, store: Store, build: str, row: NightRow) -> Pairs | str:
+        """The pairs of a night, or why there are none."""
+        (query,) = row.queries
+        night = store.paired_night(row.id)
+        reason = night.invalid.get(query) or night.missing.get(query)
+        if reason:
+            return str(reason)
+        for measured in night.measured:
+            if (measured.query, measured.metric) == (query, self.config.gate.metric):
+                every = [pair.ratio for pair in (*measured.pairs, *measured.fresh)]
+                ratios = tuple(ratio for ratio in every if not math.isnan(ratio))
+                if len(ratios) >= MIN_PAIRS:
+                    return Pairs(build, ratios)
+        return f"fewer than {MIN_PAIRS} pairs were measured"
+
+
+def _measured(night: Night) -> tuple[Any, ...]:
+    """Return what a night measures, whatever its builds are."""
+    confs = (night.engine.name, night.engine.conf, night.conf_profile)
+    return night.workload, night.cluster, night.queries, night.mode, night.against, confs

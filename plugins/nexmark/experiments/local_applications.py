@@ -1,0 +1,118 @@
+"""Spark applications on this machine, one at a time, each with a CPU sampler beside it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nexmark.engines import Build, local_environment
+from nexmark.engines.launcher import JOBS, ProcessGroup, last_words, start, submitted
+from nexmark.engines.short_runs import untimed_options
+from nexmark.errors import NexmarkError
+from nexmark.interrupts import undisturbed
+from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
+
+SAMPLES, RESULT, EVENT_LOG = "samples.jsonl", "result.json", "events"
+
+_INTERVAL_S = 0.2
+_RUN_S = 3600.0
+_SAMPLER_S = 30.0
+_POLL_S = 0.05
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_CONFS = {
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+    "spark.eventLog.compress": "true",
+    "spark.eventLog.compression.codec": "zstd",
+}
+
+
+class ExperimentError(NexmarkError):
+    """An application of an experiment that did not come to its end; one line with the reason."""
+
+
+@dataclass(frozen=True)
+class LocalApplications:
+    """Runs programs of `nexmark_jobs`, which write below `work`.
+
+    `proven`: keys of trials with digests of rows that equal the reference.
+    """
+
+    work: Path
+    proven: set[tuple[str, str | None]] = field(default_factory=set)
+
+    @property
+    def _mark(self) -> str:
+        return f"{self.work}|experiment"
+
+    def run(
+        self,
+        build: Build,
+        program: str,
+        arguments: Sequence[str],
+        *,
+        confs: Mapping[str, str],
+        memory: str,
+        name: str,
+        sampled: bool = False,
+    ) -> Path:
+        """Run a program to its end; returns the directory of the application.
+
+        With `sampled`, its samples and event log are beside its result, which it is to write to
+        RESULT; otherwise its time does not count, and its JVM starts as quickly as it can.
+        ExperimentError: it failed; with its last words.
+        """
+        place, scratch = self.work / name, self.work / "tmp"
+        shutil.rmtree(place, ignore_errors=True)  # of a try before this one
+        (place / EVENT_LOG).mkdir(parents=True)
+        scratch.mkdir(exist_ok=True)
+        own = {"spark.driver.memory": memory, **_CONFS, **confs}
+        quick = "" if sampled else untimed_options(build.spark_home, build.version)
+        options = (f"-Djava.io.tmpdir={scratch}", quick, confs.get(_JAVA_OPTIONS, ""))
+        own[_JAVA_OPTIONS] = " ".join(filter(None, options))
+        if sampled:
+            own |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file:{place}/events"}
+        command = submitted(build.spark_home, program, arguments, own)
+        log = place / "log.txt"
+        try:
+            if sampled:
+                self._start_sampler(place)
+            process = self._started(command, local_environment(build.spark_home, scratch), log)
+            if process.wait(_RUN_S) != 0:
+                raise ExperimentError(f"{name}: {last_words(log)}")
+        except subprocess.TimeoutExpired:
+            raise ExperimentError(f"{name}: no end after {_RUN_S:.0f} s") from None
+        finally:
+            with undisturbed():
+                end(owned(self._mark))
+                shutil.rmtree(scratch, ignore_errors=True)
+        return place
+
+    def _start_sampler(self, place: Path) -> None:
+        """Start the sampler; it runs when this returns."""
+        ready, log = place / "sampler.pid", place / "sampler.txt"
+        command = [
+            *(sys.executable, str(JOBS / "cpu_sampler.py"), "--out", str(place / SAMPLES)),
+            *("--pid-file", str(ready), "--interval", str(_INTERVAL_S)),
+            *("--max-seconds", str(_RUN_S)),
+        ]
+        process = self._started(command, os.environ, log)
+        deadline = time.monotonic() + _SAMPLER_S
+        while not ready.exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise ExperimentError(f"experiment: no CPU sampler: {last_words(log)}")
+            time.sleep(_POLL_S)
+
+    def _started(
+        self, command: list[str], environment: Mapping[str, str], log: Path
+    ) -> ProcessGroup:
+        marked = {**environment, OWNER_VARIABLE: self._mark}
+        return start(command, marked, log, self.work, with_parent=signal.SIGTERM)

@@ -1,0 +1,72 @@
+"""HDFS on this machine: one name node and one data node, which hold a checkpoint for one command.
+
+See `nexmark_jobs/remote_fs/MiniHdfs.java`. It runs on the jars of the installed PySpark, whatever
+build writes to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import nexmark_jobs
+from nexmark.engines.prerequisites import java_program
+from nexmark.errors import NexmarkError
+from nexmark.kafka.jars import jars, pyspark_jars
+from nexmark.recovery.checkpoint_files import HdfsDirectory
+
+JARS = "minihdfs-3.5.0"
+"""The set of jars: it has to be of the Hadoop of the installed PySpark."""
+CONFS = {"spark.hadoop.dfs.replication": "1"}
+"""Spark confs: there is one data node."""
+
+_SOURCE = Path(nexmark_jobs.__file__).parent / "remote_fs" / "MiniHdfs.java"
+_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
+_START_S = 120
+_POLL_S = 0.1
+_END_S = 20
+
+
+@contextlib.contextmanager
+def mini_hdfs(
+    work: Path, mark: Mapping[str, str], say: Callable[[str], None]
+) -> Iterator[HdfsDirectory]:
+    """HDFS with its data in `work`; it ends with the context, or with this process.
+
+    NexmarkError: it did not start, or its jar cannot be fetched.
+    """
+    told, log = work / "hdfs.txt", work / "hdfs.log"
+    classes = ":".join([*map(str, jars(JARS, say)), f"{pyspark_jars()}/*"])
+    command = [str(java_program("java")), *_OPTIONS, "-cp", classes]
+    command += [str(_SOURCE), str(work / "hdfs"), str(told)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=output, stderr=output, env={**os.environ, **mark}
+        )
+    started = time.monotonic()
+    try:
+        directory = _up(process, told, log)
+        say(f"HDFS is up after {time.monotonic() - started:.1f} s")
+        yield directory
+    finally:
+        try:
+            process.communicate(timeout=_END_S)  # closes its standard input
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _up(process: subprocess.Popen[bytes], told: Path, log: Path) -> HdfsDirectory:
+    deadline = time.monotonic() + _START_S
+    while not told.exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            lines = log.read_text(errors="replace").split("\n")
+            why = next((x for x in lines if "rror" in x or "xception" in x), "it says nothing")
+            raise NexmarkError(f"--checkpoint hdfs: HDFS did not start: {why[:300]}")
+        time.sleep(_POLL_S)
+    name_node, web = told.read_text().split()
+    return HdfsDirectory(name_node.rstrip("/"), web.rstrip("/"))
