@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nexmark.expectations.events import Events, open_events
+from nexmark.expectations.tables import Events, open_events
 from tests.expectations.event_builders import RECORDED, edge_events, write_events
 
 

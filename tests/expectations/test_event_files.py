@@ -11,8 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from nexmark.expectations.contract import EventsError
-from nexmark.expectations.events import open_events
+from nexmark.expectations.contract import ExpectationsError
+from nexmark.expectations.tables import open_events
 from tests.expectations.event_builders import Event, auction, bid, edge_events, person, write_events
 
 
@@ -131,7 +131,7 @@ def test_malformed_event_is_named_by_file_and_line(tmp_path: Path, line: str, fa
     path = tmp_path / "topic.json"
     good = json.dumps(bid())
     path.write_text(f"{good}\n{line}\n{good}\n")
-    with pytest.raises(EventsError) as caught, open_events(tmp_path):
+    with pytest.raises(ExpectationsError) as caught, open_events(tmp_path):
         pass
     message = str(caught.value)
     assert message.startswith(f"{path}, line 2: ")
@@ -143,7 +143,7 @@ def test_truncated_gzip_says_so(tmp_path: Path) -> None:
     path = tmp_path / "topic.json.gz"
     lines = (json.dumps(bid(price=price)) + "\n" for price in range(5000))
     path.write_bytes(gzip.compress("".join(lines).encode())[:-200])
-    with pytest.raises(EventsError, match=r"topic.json.gz, line \d+: not readable as gzip"):
+    with pytest.raises(ExpectationsError, match=r"topic.json.gz, line \d+: not readable as gzip"):
         open_events(tmp_path).__enter__()
 
 
@@ -167,7 +167,7 @@ def test_directory_without_events_says_what_to_do(
         directory.mkdir()
         for name in files:
             (directory / name).write_text("" if name == "empty.json" else "junk")
-    with pytest.raises(EventsError) as caught, open_events(directory):
+    with pytest.raises(ExpectationsError) as caught, open_events(directory):
         pass
     assert fault in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -178,7 +178,7 @@ def test_parquet_that_lacks_a_field_is_an_error(tmp_path: Path) -> None:
         f"COPY (SELECT 2 AS event_type, {{'auction': 1}} AS bid, NULL AS person, NULL AS auction) "
         f"TO '{tmp_path}/part.parquet'"
     )
-    with pytest.raises(EventsError) as caught, open_events(tmp_path):
+    with pytest.raises(ExpectationsError) as caught, open_events(tmp_path):
         pass
     assert "\n" not in str(caught.value)
     assert str(tmp_path) in str(caught.value)

@@ -8,8 +8,7 @@ import pytest
 
 from nexmark.expectations.checks import Evidence, gather, invariants
 from nexmark.expectations.contract import CONTRACTS, contract
-from nexmark.expectations.events import Events
-from nexmark.expectations.outputs import load_output
+from nexmark.expectations.tables import Events, load_output
 from tests.expectations.wrong_engines import MUTATIONS, Mutation, right_sql
 
 ALL = sorted(CONTRACTS)

@@ -8,9 +8,8 @@ from urllib.parse import quote
 import pytest
 
 from nexmark.expectations.checks import Evidence, gather
-from nexmark.expectations.contract import OutputError, contract
-from nexmark.expectations.events import Events
-from nexmark.expectations.outputs import load_output
+from nexmark.expectations.contract import ExpectationsError, contract
+from nexmark.expectations.tables import Events, load_output
 from tests.expectations.wrong_engines import right_sql
 
 
@@ -128,7 +127,7 @@ def test_unreadable_output_says_what_to_do(
         directory.mkdir()
         for name in files:
             (directory / name).write_text("junk")
-    with pytest.raises(OutputError) as caught:
+    with pytest.raises(ExpectationsError) as caught:
         load_output(edge.connection, contract(query), directory, sink)
     assert fault in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -137,5 +136,5 @@ def test_unreadable_output_says_what_to_do(
 def test_files_of_different_columns_are_an_error(edge: Events, tmp_path: Path) -> None:
     write(edge, tmp_path, right_sql("q0"), "part-0.parquet")
     write(edge, tmp_path, right_sql("q2"), "part-1.parquet")
-    with pytest.raises(OutputError, match="cannot be read as output of q0"):
+    with pytest.raises(ExpectationsError, match="cannot be read as output of q0"):
         load_output(edge.connection, contract("q0"), tmp_path, "parquet")

@@ -10,7 +10,7 @@ import pytest
 
 from nexmark.expectations.checks import reference_select, reference_sql
 from nexmark.expectations.contract import CONTRACTS, ExpectationsError
-from nexmark.expectations.events import Events, open_events
+from nexmark.expectations.tables import Events, open_events
 from tests.expectations.event_builders import (
     DAY,
     HOUR,

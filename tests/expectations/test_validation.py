@@ -13,8 +13,8 @@ import pytest
 from nexmark.cli.app import main
 from nexmark.expectations.checks import Evidence, invariants
 from nexmark.expectations.contract import CONTRACTS, ExpectationsError
-from nexmark.expectations.events import Events, open_events
 from nexmark.expectations.suites import build_suite, judge, validate
+from nexmark.expectations.tables import Events, open_events
 from tests.expectations.event_builders import RECORDED, bid, write_events
 from tests.expectations.wrong_engines import right_sql
 

@@ -20,8 +20,7 @@ from pyspark.sql import functions as F
 
 from nexmark.expectations.checks import gather
 from nexmark.expectations.contract import contract
-from nexmark.expectations.events import Events, open_events
-from nexmark.expectations.outputs import load_output
+from nexmark.expectations.tables import Events, load_output, open_events
 from nexmark_jobs import boundary
 from nexmark_jobs.ending import JobError
 from nexmark_jobs.options import parse

@@ -27,6 +27,15 @@ MIN_PAIRS = 5
 _SAME = frozenset({Value.OK, Value.UNCONFIRMED})
 _CHANGED = frozenset({Value.REGRESSION, Value.SUSPECT, Value.FASTER})
 _WALL_CHANGED = frozenset({Value.WATCH, Value.FASTER})
+_OF_THE_ARM = re.compile(
+    r"spark\.eventLog\..*|spark\.master|spark\.nexmark\..*|spark\.sql\.streaming\.checkpointLocation"
+    r"|spark\.driver\.(host|port|bindAddress)|spark\.blockManager\.port|spark\.local\.dir"
+)
+"""Confs about where an arm runs and writes: always different, and no explanation."""
+_PLACES = re.compile(r"-XX:SharedArchiveFile=\S+|-Djava\.io\.tmpdir=\S+|\S+/remote-fs/\S+")
+"""Parts of values that name files of a run or of this machine."""
+_PARTITIONS = re.compile(r"(numPartitions = |partitioning\(.*, )\d+")
+_CONTEXT = 2
 
 
 def _side(
@@ -55,17 +64,6 @@ def kind_of(cpu: int, wall: int, plan_changed: bool) -> ChangeKind:
     if plan_changed:
         return ChangeKind.PLAN_CHANGED
     return ChangeKind.WAITING_LESS if wall else ChangeKind.NOTHING
-
-
-_OF_THE_ARM = re.compile(
-    r"spark\.eventLog\..*|spark\.master|spark\.nexmark\..*|spark\.sql\.streaming\.checkpointLocation"
-    r"|spark\.driver\.(host|port|bindAddress)|spark\.blockManager\.port|spark\.local\.dir"
-)
-"""Confs about where an arm runs and writes: always different, and no explanation."""
-_PLACES = re.compile(r"-XX:SharedArchiveFile=\S+|-Djava\.io\.tmpdir=\S+|\S+/remote-fs/\S+")
-"""Parts of values that name files of a run or of this machine."""
-_PARTITIONS = re.compile(r"(numPartitions = |partitioning\(.*, )\d+")
-_CONTEXT = 2
 
 
 def conf_differences(
@@ -147,11 +145,9 @@ def attribute(
     change = plan_change(*plans)
     compared = comparable(alike)
     count = len(pairs)
-    sides = (
-        _side(cpu, verdict, count, _CHANGED, CPU_CHANGE),
-        _side(wall, wall_verdict, count, _WALL_CHANGED, WALL_CHANGE),
-    )
-    parts, waits = rank(compared, changed=sides[0] != 0)
+    cpu_side = _side(cpu, verdict, count, _CHANGED, CPU_CHANGE)
+    wall_side = _side(wall, wall_verdict, count, _WALL_CHANGED, WALL_CHANGE)
+    parts, waits = rank(compared, changed=cpu_side != 0)
     used = compared or pairs
     basis = " against ".join(dict.fromkeys((ours[0].basis, theirs[0].basis)))
     if mixed := len(every) - len(pairs):
@@ -162,7 +158,7 @@ def attribute(
         notes = [f"operators cannot be compared: measured {basis}"]
     return Attribution(
         query=query,
-        kind=kind_of(*sides, change.changed),
+        kind=kind_of(cpu_side, wall_side, change.changed),
         cpu=cpu,
         wall=wall,
         candidate=mean(x.cpu_s_per_mevent for x, _ in used),

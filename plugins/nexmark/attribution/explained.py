@@ -6,6 +6,13 @@ from enum import StrEnum
 
 from nexmark.measure.executed_plan import Part
 
+NAMED = 3
+"""The largest number of confs, and of parts, that a sentence names."""
+LEAST_SHARE = 0.05
+_TELLING = 0.1
+_LONGEST_VALUE = 40
+_OUTSIDE = "outside of tasks (JVM: start-up, compiler, garbage collection, network)"
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -172,19 +179,11 @@ class Attribution:
         return self.candidate - self.baseline
 
 
-NAMED = 3
-"""The largest number of confs, and of parts, that a sentence names."""
-LEAST_SHARE = 0.05
-_TELLING = 0.1
-_LONGEST_VALUE = 40
-_OUTSIDE = "outside of tasks (JVM: start-up, compiler, garbage collection, network)"
-_WAITING = frozenset({ChangeKind.WAITING, ChangeKind.WAITING_LESS})
-
-
 def words(attribution: Attribution) -> str:
     """Return the explanation of the change, in order: confs, plan, parts; "" for nothing."""
+    waiting = (ChangeKind.WAITING, ChangeKind.WAITING_LESS)
     said = [_confs(attribution), _plan(attribution)]
-    said += [_waits(attribution)] if attribution.kind in _WAITING else [_parts(attribution)]
+    said += [_waits(attribution)] if attribution.kind in waiting else [_parts(attribution)]
     return "; ".join(part for part in said if part)
 
 

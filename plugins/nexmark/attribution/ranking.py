@@ -17,6 +17,13 @@ from nexmark.attribution.explained import CostChange, MetricChange, Observed, Pa
 from nexmark.measure.executed_plan import OPERATOR, PHASE, STAGE, Part
 from nexmark.verdict.location import hodges_lehmann, interval
 
+HARDLY = 0.005
+"""A smaller change of the query has no shares."""
+_TIME, _CPU, _SPENT = "time of tasks [s]", "CPU of tasks [s]", "time [s]"
+_WHOLE = "triggerExecution"
+_ESTIMATED = frozenset({OPERATOR, STAGE})
+Pairs = Sequence[tuple[Observed, Observed]]
+
 
 def ratio_of(candidate: Sequence[float], baseline: Sequence[float]) -> CostChange | None:
     """Return the ratio of pairs (Hodges-Lehmann on logs); None if no pair has two figures."""
@@ -28,11 +35,9 @@ def ratio_of(candidate: Sequence[float], baseline: Sequence[float]) -> CostChang
     return CostChange(math.exp(float(hodges_lehmann(ratios))), math.exp(lo), math.exp(hi))
 
 
-def difference_of(
-    candidate: Sequence[float], baseline: Sequence[float]
-) -> tuple[float, float, float]:
+def difference_of(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float, float]:
     """Return the mean difference of pairs, and its interval."""
-    differences = np.asarray(candidate, dtype=np.float64) - np.asarray(baseline, dtype=np.float64)
+    differences = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
     return float(differences.mean()), *interval(differences)
 
 
@@ -68,9 +73,7 @@ def align(candidate: Sequence[Part], baseline: Sequence[Part]) -> list[Aligned]:
     found = _operators(candidate, baseline)
     stages = _stages(found)
     theirs = {_key(x): x for x in baseline if x.kind != OPERATOR}
-    for part in candidate:
-        if part.kind == OPERATOR:
-            continue
+    for part in (x for x in candidate if x.kind != OPERATOR):
         key = (STAGE, stages.get(part.stage)) if part.kind == STAGE else _key(part)
         found.append(Aligned(part, theirs.pop(key, None)))
     return found + [Aligned(None, part) for part in theirs.values()]
@@ -105,15 +108,6 @@ def _stages(operators: Sequence[Aligned]) -> dict[int | None, int | None]:
         if free:
             taken[number] = free[0]
     return taken
-
-
-HARDLY = 0.005
-"""A smaller change of the query has no shares."""
-_TIME, _CPU, _SPENT = "time of tasks [s]", "CPU of tasks [s]", "time [s]"
-_WHOLE = "triggerExecution"
-_ESTIMATED = frozenset({OPERATOR, STAGE})
-
-Pairs = Sequence[tuple[Observed, Observed]]
 
 
 def comparable(pairs: Pairs) -> list[tuple[Observed, Observed]]:

@@ -14,12 +14,10 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from nexmark.expectations.contract import EXPERIMENT_CONTRACTS, Column, Contract, contract
-from nexmark.expectations.events import Events
-from nexmark.expectations.outputs import Output
+from nexmark.expectations.tables import Events, Output
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
 
 EXAMPLES = 3
 MAX_TEXT = 60
@@ -146,22 +144,16 @@ def _compare(events: Events, entry: Contract) -> tuple[int, int, int, str | None
         "SELECT coalesce(-sum(copies) FILTER (WHERE copies < 0), 0)::BIGINT, "
         "coalesce(sum(copies) FILTER (WHERE copies > 0), 0)::BIGINT FROM difference"
     ).fetchall()
-    parts = [
-        f"{count} {'row' if count == 1 else 'rows'} {side}, e.g. {_examples(connection, sql)}"
-        for count, side, sql in (
-            (missing, "missing", _difference_rows("wanted", "copies < 0")),
-            (unexpected, "unexpected", _difference_rows("found", "copies > 0")),
+    parts = []
+    sides = ((missing, "missing", "wanted", "< 0"), (unexpected, "unexpected", "found", "> 0"))
+    for count, what, side, copies in (each for each in sides if each[0]):
+        examples = _examples(
+            connection,
+            f"SELECT DISTINCT * EXCLUDE (line_hash) FROM {side} "
+            f"WHERE line_hash IN (SELECT line_hash FROM difference WHERE copies {copies})",
         )
-        if count
-    ]
+        parts.append(f"{count} {'row' if count == 1 else 'rows'} {what}, e.g. {examples}")
     return _count(connection, "found"), missing, unexpected, "; ".join(parts) or None
-
-
-def _difference_rows(side: str, condition: str) -> str:
-    return (
-        f"SELECT DISTINCT * EXCLUDE (line_hash) FROM {side} "
-        f"WHERE line_hash IN (SELECT line_hash FROM difference WHERE {condition})"
-    )
 
 
 def _finding(connection: DuckDBPyConnection, sql: str) -> str | None:

@@ -12,20 +12,7 @@ class ExpectationsError(ValueError):
     """A validation that cannot be made. The text is one line: what, where, remedy."""
 
 
-class EventsError(ExpectationsError):
-    """The events cannot be read, or are not Nexmark events."""
-
-
-class OutputError(ExpectationsError):
-    """The query's output cannot be read."""
-
-
-_TYPES = {
-    "bigint": "BIGINT",
-    "text": "VARCHAR",
-    "timestamp": "TIMESTAMP",
-    "decimal": "DECIMAL(23,3)",
-}
+_SQL = {"bigint": "BIGINT", "text": "VARCHAR", "timestamp": "TIMESTAMP", "decimal": "DECIMAL(23,3)"}
 
 _NO_BIDS = "SELECT count(*) = 0 FROM bid"
 # Five thousand bids of any Nexmark generator pass every filter and join of the 23 queries ...
@@ -77,9 +64,7 @@ class Contract:
 def columns_of_text(text: str) -> tuple[Column, ...]:
     """Read ``bigint: a b; text: c``: column names by type, in order."""
     groups = (group.split(":") for group in text.split(";"))
-    return tuple(
-        Column(name, _TYPES[kind.strip()]) for kind, names in groups for name in names.split()
-    )
+    return tuple(Column(x, _SQL[kind.strip()]) for kind, names in groups for x in names.split())
 
 
 _BID = "bigint: auction bidder price; timestamp: dateTime; text: extra"
@@ -105,76 +90,56 @@ _WINNING = (
 )
 
 
-def _contract(
-    number: int,
-    columns: str,
-    *,
-    variant: str = "",
-    may_be_empty: str = _NO_BIDS,
-    tie_free: str = "",
-    fold: Mapping[str, str] | None = None,
-) -> Contract:
-    return Contract(
-        query=f"q{number}{variant}",
-        sql=f"q{number:02d}.sql",
-        columns=columns_of_text(columns),
-        may_be_empty=may_be_empty,
-        tie_free=tuple(tie_free.split()),
-        fold=fold or {},
-    )
-
+_COLUMNS = {
+    "q0": _BID,
+    "q1": "bigint: auction bidder; decimal: price; timestamp: dateTime; text: extra",
+    "q2": "bigint: auction price",
+    "q3": "text: name city state; bigint: id",
+    "q4": "bigint: category avg_price",
+    "q5": "bigint: auction num; timestamp: window_start window_end",
+    "q6": "bigint: seller avg_price",
+    "q7": _BID,
+    "q8": "bigint: id; text: name; timestamp: window_start",
+    "q9": _WINNING,
+    "q10": _BID + "; text: dt hm",
+    "q11": _SESSIONS,
+    "q12": _SESSIONS,
+    "q13": "bigint: auction bidder price; timestamp: dateTime; text: value",
+    "q14": _CALCULATION,
+    "q14_python_udf": _CALCULATION,
+    "q15": "text: day; " + _STATISTICS,
+    "q16": "text: channel day minute; " + _STATISTICS,
+    "q17": "bigint: auction; text: day; bigint: total_bids rank1_bids rank2_bids rank3_bids "
+    "min_price max_price avg_price sum_price",
+    "q18": _FULL_BID,
+    "q19": _FULL_BID + "; bigint: rank_number",
+    "q20": "bigint: auction bidder price; text: channel url; timestamp: bid_dateTime; "
+    "text: bid_extra; " + _AUCTION_DETAILS,
+    "q21": "bigint: auction bidder price; text: channel channel_id",
+    "q22": "bigint: auction bidder price; text: channel dir1 dir2 dir3",
+    "q23": "bigint: bidder price; text: channel url bid_extra; bigint: person_id; "
+    "text: name emailAddress creditCard city state person_extra; " + _AUCTION_DETAILS,
+}
+_SELECTIVE = ("q2", "q3", "q4", "q6", "q8", "q9", "q14", "q14_python_udf", "q20")
+_MAY_BE_EMPTY = dict.fromkeys(_SELECTIVE, _FEW_BIDS) | {"q23": _FEW_KNOWN_BIDDERS}
+_TIE_FREE = {
+    "q9": "id itemName description initialBid reserve dateTime expires seller category extra "
+    "auction price bid_dateTime",
+    "q18": "auction bidder dateTime",
+    "q19": "auction price rank_number",
+}
+_FOLDS = {"q12": {"bidder": "bidder", "bid_count": "CAST(sum(bid_count) AS BIGINT)"}}
 
 CONTRACTS: dict[str, Contract] = {
-    entry.query: entry
-    for entry in (
-        _contract(0, _BID),
-        _contract(1, "bigint: auction bidder; decimal: price; timestamp: dateTime; text: extra"),
-        _contract(2, "bigint: auction price", may_be_empty=_FEW_BIDS),
-        _contract(3, "text: name city state; bigint: id", may_be_empty=_FEW_BIDS),
-        _contract(4, "bigint: category avg_price", may_be_empty=_FEW_BIDS),
-        _contract(5, "bigint: auction num; timestamp: window_start window_end"),
-        _contract(6, "bigint: seller avg_price", may_be_empty=_FEW_BIDS),
-        _contract(7, _BID),
-        _contract(8, "bigint: id; text: name; timestamp: window_start", may_be_empty=_FEW_BIDS),
-        _contract(
-            9,
-            _WINNING,
-            may_be_empty=_FEW_BIDS,
-            tie_free="id itemName description initialBid reserve dateTime expires seller category "
-            "extra auction price bid_dateTime",
-        ),
-        _contract(10, _BID + "; text: dt hm"),
-        _contract(11, _SESSIONS),
-        _contract(
-            12, _SESSIONS, fold={"bidder": "bidder", "bid_count": "CAST(sum(bid_count) AS BIGINT)"}
-        ),
-        _contract(13, "bigint: auction bidder price; timestamp: dateTime; text: value"),
-        _contract(14, _CALCULATION, may_be_empty=_FEW_BIDS),
-        _contract(14, _CALCULATION, variant="_python_udf", may_be_empty=_FEW_BIDS),
-        _contract(15, "text: day; " + _STATISTICS),
-        _contract(16, "text: channel day minute; " + _STATISTICS),
-        _contract(
-            17,
-            "bigint: auction; text: day; bigint: total_bids rank1_bids rank2_bids rank3_bids "
-            "min_price max_price avg_price sum_price",
-        ),
-        _contract(18, _FULL_BID, tie_free="auction bidder dateTime"),
-        _contract(19, _FULL_BID + "; bigint: rank_number", tie_free="auction price rank_number"),
-        _contract(
-            20,
-            "bigint: auction bidder price; text: channel url; timestamp: bid_dateTime; "
-            "text: bid_extra; " + _AUCTION_DETAILS,
-            may_be_empty=_FEW_BIDS,
-        ),
-        _contract(21, "bigint: auction bidder price; text: channel channel_id"),
-        _contract(22, "bigint: auction bidder price; text: channel dir1 dir2 dir3"),
-        _contract(
-            23,
-            "bigint: bidder price; text: channel url bid_extra; bigint: person_id; "
-            "text: name emailAddress creditCard city state person_extra; " + _AUCTION_DETAILS,
-            may_be_empty=_FEW_KNOWN_BIDDERS,
-        ),
+    query: Contract(
+        query,
+        f"q{int(query[1:].partition('_')[0]):02d}.sql",
+        columns_of_text(columns),
+        _MAY_BE_EMPTY.get(query, _NO_BIDS),
+        tuple(_TIE_FREE.get(query, "").split()),
+        _FOLDS.get(query, {}),
     )
+    for query, columns in _COLUMNS.items()
 }
 
 

@@ -5,22 +5,18 @@ sentence with example rows) or nothing. So Great Expectations never sees a milli
 Data Docs show each rule with its finding.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexmark.expectations.checks import Evidence, gather, invariants
 from nexmark.expectations.contract import contract
-from nexmark.expectations.events import open_events
-from nexmark.expectations.outputs import load_output
+from nexmark.expectations.tables import load_output, open_events
 from nexmark_jobs import boundary
 
 if TYPE_CHECKING:
@@ -28,8 +24,6 @@ if TYPE_CHECKING:
     from great_expectations.data_context.data_context.abstract_data_context import (
         AbstractDataContext,
     )
-
-_SITE = "nexmark"
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,7 @@ class ValidationOutcome:
     docs: Path | None
 
 
-def build_suite(query: str, *, may_be_empty: bool) -> ExpectationSuite:
+def build_suite(query: str, *, may_be_empty: bool) -> "ExpectationSuite":
     """Return the suite of `query`; an empty reference is refused, unless it `may_be_empty`."""
     gx = _great_expectations()
     no_finding = gx.expectations.ExpectColumnValuesToBeNull
@@ -79,14 +73,12 @@ def build_suite(query: str, *, may_be_empty: bool) -> ExpectationSuite:
     return suite
 
 
-def judge(
-    evidence: Evidence, data_docs_dir: Path | None = None, name: str = ""
-) -> ValidationOutcome:
+def judge(evidence: Evidence, docs_dir: Path | None = None, name: str = "") -> ValidationOutcome:
     """Run the suite over the evidence; add the result, by `name`, to a Data Docs site, if asked."""
     import pandas as pd
 
     gx = _great_expectations()
-    context = _context(data_docs_dir)
+    context = _context(docs_dir)
     name = name or evidence.query
     suite = build_suite(evidence.query, may_be_empty=evidence.reference_may_be_empty)
     suite.name = name
@@ -95,7 +87,7 @@ def judge(
     batch = asset.add_batch_definition_whole_dataframe("evidence")
     definition = gx.ValidationDefinition(name=name, data=batch, suite=suite)
     definitions = [context.validation_definitions.add(definition)]
-    actions = [gx.checkpoint.UpdateDataDocsAction(name="docs")] if data_docs_dir else []
+    actions = [gx.checkpoint.UpdateDataDocsAction(name="docs")] if docs_dir else []
     checkpoint = context.checkpoints.add(
         gx.Checkpoint(name=name, validation_definitions=definitions, actions=actions)
     )
@@ -115,7 +107,7 @@ def judge(
         expectations_failed=len(failed),
         failures=tuple(_failures(evidence, (entry.expectation_config for entry in failed))),
         statistics={name: getattr(evidence, name) for name in counts},
-        docs=data_docs_dir / "index.html" if data_docs_dir else None,
+        docs=docs_dir / "index.html" if docs_dir else None,
     )
 
 
@@ -133,42 +125,32 @@ def _failures(evidence: Evidence, failed: Iterable[Any]) -> Iterator[str]:
 
 
 def _great_expectations() -> Any:
-    """Import Great Expectations (seconds, once per process) with its analytics off."""
+    """Import Great Expectations (seconds, once per process) with its analytics off.
+
+    It imports pyspark if it can, and ``pyspark.sql.connect`` without pyarrow ends the process with
+    exit code 0 when ``__main__`` has no file (``python -c``, as some executors start their
+    workers): a validation would vanish and look like a success. So that import fails here, unless
+    it was made already.
+    """
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
-    with _hidden("pyspark", "pyspark.ml", "pyspark.sql.connect"):
+    absent = {"pyspark", "pyspark.ml", "pyspark.sql.connect"} - sys.modules.keys()
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
+    try:
         import great_expectations as gx
         import great_expectations.checkpoint
         import great_expectations.expectations
-    return gx
-
-
-@contextmanager
-def _hidden(*modules: str) -> Iterator[None]:
-    """Let an optional import of these modules fail, unless they are imported already.
-
-    Great Expectations imports pyspark if it can, and ``pyspark.sql.connect`` without pyarrow ends
-    the process with exit code 0 when ``__main__`` has no file (``python -c``, as some executors
-    start their workers): a validation would vanish and look like a success.
-    """
-    absent = [name for name in modules if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
-    try:
-        yield
     finally:
         for name in absent:
             del sys.modules[name]
+    return gx
 
 
-def _context(data_docs_dir: Path | None) -> AbstractDataContext:
+def _context(data_docs_dir: Path | None) -> "AbstractDataContext":
     """Return a context in memory; only results and Data Docs are files, and only if asked."""
     gx = _great_expectations()
-    from great_expectations.data_context.types.base import (
-        DataContextConfig,
-        InMemoryStoreBackendDefaults,
-        ProgressBarsConfig,
-    )
+    from great_expectations.data_context.types import base
 
-    stores = InMemoryStoreBackendDefaults()
+    stores = base.InMemoryStoreBackendDefaults()
     if data_docs_dir is not None:
         for name in ("expectations_store", "validation_results_store"):
             stores.stores[name] = {
@@ -176,25 +158,21 @@ def _context(data_docs_dir: Path | None) -> AbstractDataContext:
                 "store_backend": _files(data_docs_dir / "results" / name),
             }
         stores.data_docs_sites = {
-            _SITE: {
+            "nexmark": {
                 "class_name": "SiteBuilder",
                 "show_how_to_buttons": False,
                 "store_backend": _files(data_docs_dir),
                 "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
             }
         }
-    context: AbstractDataContext = gx.get_context(
-        project_config=DataContextConfig(store_backend_defaults=stores, analytics_enabled=False)
-    )
-    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    config = base.DataContextConfig(store_backend_defaults=stores, analytics_enabled=False)
+    context: AbstractDataContext = gx.get_context(project_config=config)
+    context.variables.progress_bars = base.ProgressBarsConfig(globally=False)
     return context
 
 
-def _files(directory: Path) -> dict[str, str]:
-    return {
-        "class_name": "TupleFilesystemStoreBackend",
-        "base_directory": os.fspath(directory.absolute()),
-    }
+def _files(at: Path) -> dict[str, str]:
+    return {"class_name": "TupleFilesystemStoreBackend", "base_directory": os.fspath(at.absolute())}
 
 
 def validate(
@@ -224,10 +202,7 @@ def validate(
 
 
 def validate_boundary(
-    query: str,
-    output_dir: Path | str,
-    data_docs_dir: Path | str | None = None,
-    sink: str = "parquet",
+    query: str, output_dir: Path, data_docs_dir: Path | None = None, sink: str = "parquet"
 ) -> ValidationOutcome:
     """Validate the output of ``run_query.py --boundary DIR``, as `validate` does."""
     with tempfile.TemporaryDirectory(prefix="nexmark-boundary-") as events_dir:

@@ -8,20 +8,14 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from nexmark.config import KNOWN_QUERIES
 from nexmark.flames.svg import arm_look, difference_look, flame_graph
-from nexmark.flames.tree import (
-    Comparison,
-    MethodChange,
-    Profile,
-    compare,
-    largest_changes,
-    write_stacks,
-)
+from nexmark.flames.tree import MethodChange, Profile, compare, largest_changes, write_stacks
 from nexmark.home import write_text
 
 SCHEMA_VERSION = 1
@@ -59,16 +53,13 @@ def flames_of(night_directory: Path, query: str) -> Flames | None:
         return None
     directory = flames_directory(night_directory)
     try:
-        content: dict[str, Any] = json.loads(_summary(directory, query).read_text("utf-8"))
+        content = json.loads(_summary(directory, query).read_text("utf-8"))
         if content["schema_version"] != SCHEMA_VERSION:
             return None
-        if content["problem"] is not None:
-            return Flames(query, content["problem"])
-        changes = tuple(MethodChange(**change) for change in content["changes"])
-        told = {name: content[name] for name in ("basis", "cpu_s_per_mevent", "samples")}
-        return Flames(query, **told, changes=changes, files=_files(directory, query))
+        found = TypeAdapter(Flames).validate_python(content)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    return found if found.problem is not None else replace(found, files=_files(directory, query))
 
 
 def write_flames(
@@ -77,11 +68,10 @@ def write_flames(
     """Draws both arms of a query and their difference into `directory`."""
     directory.mkdir(parents=True, exist_ok=True)
     compared = compare(baseline, candidate)
-    arms = {"baseline": baseline, "candidate": candidate}
     files = _files(directory, query)
     heading = f"{query}: candidate against baseline"
-    looks = {"difference": difference_look(compared, heading, _notes(compared, basis))}
-    for arm, profile in arms.items():
+    looks = {"difference": difference_look(compared, heading, _notes(baseline, candidate, basis))}
+    for arm, profile in compared.profiles.items():
         write_stacks(files[f"{arm}_stacks"], profile.counts)
         cost = (
             f"{profile.cpu_s_per_mevent:.2f} CPU-seconds per million events of the {arm}'s "
@@ -90,8 +80,8 @@ def write_flames(
         looks[arm] = arm_look(compared, arm, f"{query}: {arm}", (cost,))
     for name, look in looks.items():
         write_text(files[name], flame_graph(compared.root, look))
-    costs = {arm: profile.cpu_s_per_mevent for arm, profile in arms.items()}
-    samples = {arm: profile.samples for arm, profile in arms.items()}
+    costs = {arm: profile.cpu_s_per_mevent for arm, profile in compared.profiles.items()}
+    samples = {arm: profile.samples for arm, profile in compared.profiles.items()}
     changes = tuple(largest_changes(compared))
     made = Flames(query, None, basis, costs, samples, changes, files)
     _write_summary(directory, made)
@@ -112,8 +102,7 @@ def _write_summary(directory: Path, made: Flames) -> None:
     write_text(_summary(directory, made.query), json.dumps(content, indent=1) + "\n")
 
 
-def _notes(compared: Comparison, basis: str) -> tuple[str, ...]:
-    before, after = (compared.profiles[arm] for arm in ("baseline", "candidate"))
+def _notes(before: Profile, after: Profile, basis: str) -> tuple[str, ...]:
     change = after.cpu_s_per_mevent / before.cpu_s_per_mevent - 1
     return (
         f"CPU-seconds per million events of the executors {_BASES[basis]}: baseline "

@@ -42,6 +42,38 @@ _NUMBERED = (
 _THREAD_NUMBERS = re.compile(r"[-_# ]?\d+(?:[-_.]\d+)*$")
 _SPECIAL = re.compile(r"[;\n\r\t]")
 
+EVENTS = "jdk.ExecutionSample,jdk.NativeMethodSample"
+#: Frames of a stack. Stacks in generated code and in the optimiser exceed the JDK's default of 64.
+STACK_DEPTH = 256
+TIMEOUT_S = 300
+#: The most frames of one round of a recursion; a round of Java's deserialization has 8.
+_ROUND = 12
+_TOO_MANY_FRAMES = "..."
+_HEADER = re.compile(r"jdk\.(Execution|NativeMethod)Sample \{")
+_TIME = re.compile(r"startTime = (\d+):(\d+):(\d+(?:[.,]\d+)?)")
+#: The name in `sampledThread = "name" (javaThreadId = 7)`; it may have quotes itself.
+_QUOTED = re.compile(r'"(.*)"')
+_WAITING = re.compile(
+    r"\.(epollWait\w*|epoll_?pwait\w*|kevent\w*|poll\w*|accept\w*|waitForProcessExit0|"
+    r"socketRead0|park|sleep\w*|wait0?|force0|forceInternal)$"
+    r"|\b(SocketDispatcher|DatagramDispatcher|UnixDomainSockets?|Net)\.\w+$"
+)
+
+#: Recordings leave out environment, properties and options: these may hold passwords.
+_LEFT_OUT = ("InitialEnvironmentVariable", "InitialSystemProperty", "JVMInformation")
+#: The options of a JVM that records. All paths are relative to the executor's own directory, so
+#: nothing in them has to be quoted, and what is left there goes with the cluster. Debug information
+#: at every instruction: else samples would pile up at the few places where the JVM can stop. Of a
+#: recording that is larger than maxsize, older data is dropped.
+RECORDER = (
+    f"-XX:FlightRecorderOptions=stackdepth={STACK_DEPTH},repository=.",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:+DebugNonSafepoints",
+    "-XX:StartFlightRecording=name=nexmark,settings=profile,disk=true,dumponexit=true,"
+    f"maxsize=128m,filename={RECORDING},"
+    + ",".join(f"jdk.{event}#enabled=false" for event in _LEFT_OUT),
+)
+
 
 @lru_cache(maxsize=1 << 16)  # a recording has few methods, and each of them thousands of times
 def frame_name(method: str) -> str:
@@ -83,25 +115,6 @@ def kind(name: str) -> str:
     if name.startswith(("java.", "javax.", "jdk.", "sun.", "com.sun.")):
         return "jdk"
     return "other" if "." in name and not name.startswith("[") else "thread"
-
-
-EVENTS = "jdk.ExecutionSample,jdk.NativeMethodSample"
-#: Frames of a stack. Stacks in generated code and in the optimiser exceed the JDK's default of 64.
-STACK_DEPTH = 256
-TIMEOUT_S = 300
-
-#: The most frames of one round of a recursion; a round of Java's deserialization has 8.
-_ROUND = 12
-_TOO_MANY_FRAMES = "..."
-_HEADER = re.compile(r"jdk\.(Execution|NativeMethod)Sample \{")
-_TIME = re.compile(r"startTime = (\d+):(\d+):(\d+(?:[.,]\d+)?)")
-#: The name in `sampledThread = "name" (javaThreadId = 7)`; it may have quotes itself.
-_QUOTED = re.compile(r'"(.*)"')
-_WAITING = re.compile(
-    r"\.(epollWait\w*|epoll_?pwait\w*|kevent\w*|poll\w*|accept\w*|waitForProcessExit0|"
-    r"socketRead0|park|sleep\w*|wait0?|force0|forceInternal)$"
-    r"|\b(SocketDispatcher|DatagramDispatcher|UnixDomainSockets?|Net)\.\w+$"
-)
 
 
 @dataclass(frozen=True)
@@ -202,22 +215,3 @@ def _once(names: list[str]) -> list[str]:
                 del kept[-size:]
                 break
     return kept
-
-
-#: The largest size of a recording; older data is dropped.
-_LARGEST = "128m"
-
-#: Recordings leave out environment, properties and options: these may hold passwords.
-_LEFT_OUT = ("InitialEnvironmentVariable", "InitialSystemProperty", "JVMInformation")
-
-#: The options of a JVM that records. All paths are relative to the executor's own directory, so
-#: nothing in them has to be quoted, and what is left there goes with the cluster. Debug information
-#: at every instruction: else samples would pile up at the few places where the JVM can stop.
-RECORDER = (
-    f"-XX:FlightRecorderOptions=stackdepth={STACK_DEPTH},repository=.",
-    "-XX:+UnlockDiagnosticVMOptions",
-    "-XX:+DebugNonSafepoints",
-    "-XX:StartFlightRecording=name=nexmark,settings=profile,disk=true,dumponexit=true,"
-    f"maxsize={_LARGEST},filename={RECORDING},"
-    + ",".join(f"jdk.{event}#enabled=false" for event in _LEFT_OUT),
-)

@@ -39,8 +39,6 @@ _CHANGES = {
 }
 """CSS class and words of each of the `STEPS`, down and up."""
 
-_HERE = Path(__file__).parent
-
 
 @dataclass(frozen=True)
 class GraphStyle:
@@ -200,4 +198,4 @@ def _draw(box: _Box, look: GraphStyle) -> str:
 
 
 def _asset(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -5,8 +5,6 @@ As text they are one stack a line, outermost frame first, as flame graph tools r
     Executor task launch worker;java.lang.Thread.run;...;java.util.HashMap.get 17
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -26,6 +24,9 @@ Stack: TypeAlias = tuple[str, ...]
 _DAY_S = 24 * 3600
 #: A whole recording begins before the window; the clocks may differ by these seconds.
 _LATE_S = 5.0
+#: A change of more standard errors of the sampling than this is not chance.
+_Z = 2.0
+TOP = 10
 
 
 def collapse(samples: Iterable[Sample], window: SteadyWindow | None, where: str) -> Counter[Stack]:
@@ -79,10 +80,6 @@ class Profile:
         return self.cpu_s_per_mevent / self.samples
 
 
-#: A change of more standard errors of the sampling than this is not chance.
-_Z = 2.0
-
-
 @dataclass(slots=True)
 class FrameNode:
     """A frame below its callers: by arm, its samples, and those in which it is the innermost."""
@@ -90,7 +87,7 @@ class FrameNode:
     name: str
     samples: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ARMS, 0))
     own: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ARMS, 0))
-    children: dict[str, FrameNode] = field(default_factory=dict)
+    children: "dict[str, FrameNode]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -130,9 +127,6 @@ def compare(baseline: Profile, candidate: Profile) -> Comparison:
                 node.samples[arm] += count
             node.own[arm] += count
     return Comparison(root, profiles)
-
-
-TOP = 10
 
 
 @dataclass(frozen=True)

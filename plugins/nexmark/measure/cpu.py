@@ -34,7 +34,6 @@ TREE_ROLES = frozenset({"executor", "driver", "root"})
 class TreeCpu:
     """Cumulative clock ticks of a tree, by tick: of Python workers and of all the rest."""
 
-    key: ProcessKey
     program: SampledProgram
     first: int
     last: int
@@ -138,8 +137,7 @@ class _Ledger:
         self._samples = samples
         self._before: dict[ProcessKey, Reading] = {}
         self.trees: dict[ProcessKey, TreeCpu] = {}
-        self._tree_of: dict[ProcessKey, TreeCpu] = {}
-        self._in_python: dict[ProcessKey, bool] = {}
+        self._books: dict[ProcessKey, tuple[TreeCpu, list[int]]] = {}
         self._accounts: dict[ProcessKey, _Account] = {}
 
     def add(self, number: int, tick: Tick) -> None:
@@ -163,20 +161,19 @@ class _Ledger:
                 " the file was damaged"
             )
         if program.role in TREE_ROLES:
-            new = TreeCpu(key, program, number, number, [0] * number, [0] * number)
-            self._tree_of[key] = self.trees.setdefault(key, new)
-            self._in_python[key] = False
+            new = TreeCpu(program, number, number, [0] * number, [0] * number)
+            tree = self.trees.setdefault(key, new)
+            self._books[key] = tree, tree.main
         elif program.role == "child":
             pid = tick.processes[key].ppid
             parent = next((other for other in tick.processes if other.pid == pid), None)
-            owner = self._tree_of.get(parent) if parent else None
             newest = reversed(self.trees.items())
-            rooted = (tree for root, tree in newest if root.pid == program.root)
-            owner = owner or next(rooted, None)
+            rooted = ((tree, tree.main) for root, tree in newest if root.pid == program.root)
+            owner = (self._books.get(parent) if parent else None) or next(rooted, None)
             if owner is not None:
-                self._tree_of[key] = owner
-                inherited = parent is not None and self._in_python.get(parent, False)
-                self._in_python[key] = inherited or program.cmd.startswith(("python", "pypy"))
+                tree, book = owner
+                in_python = book is tree.python or program.cmd.startswith(("python", "pypy"))
+                self._books[key] = tree, tree.python if in_python else tree.main
 
     def _ended(self, number: int, tick: Tick) -> dict[ProcessKey, list[_Ended]]:
         """Return the processes that are gone, those together as one, by the first living parent."""
@@ -207,32 +204,19 @@ class _Ledger:
         return key
 
     def _book(self, key: ProcessKey, reading: Reading, number: int, ended: list[_Ended]) -> None:
-        tree = self._tree_of.get(key)
+        tree, book = self._books.get(key, (None, None))
         old = self._before.get(key, Reading(0, 0, 0))
-        if tree is not None:
+        if tree is not None and book is not None:
             tree.last = number
-            self._add(tree, self._in_python[key], reading.own - old.own)
+            book[-1] += max(reading.own - old.own, 0)
         account = self._accounts.setdefault(key, _Account())
         rest, head = account.settle(reading.waited - old.waited, ended, number)
-        if rest and head is not None:
-            self._book_last_moments(head, rest, tree, number)
-        elif rest and tree is not None:
-            self._add(tree, self._in_python[key], rest)
-
-    def _book_last_moments(
-        self, head: _Ended, rest: int, tree: TreeCpu | None, number: int
-    ) -> None:
-        """Book what a known process used between its last reading and its end."""
-        owner = self._tree_of.get(head.key)
-        if owner is None:
-            return
-        if tree is None:
-            # An outsider may have waited for others too: no more than the host could have done.
-            ticks = self._samples.ticks
-            elapsed = ticks[number].mono - ticks[max(head.tick - 1, 0)].mono
-            rest = min(rest, int(elapsed * self._samples.cpus * self._samples.clk_tck) + 1)
-        self._add(owner, self._in_python[head.key], rest)
-
-    @staticmethod
-    def _add(tree: TreeCpu, in_python: bool, ticks: int) -> None:
-        (tree.python if in_python else tree.main)[-1] += max(ticks, 0)
+        if head is not None:  # what a known process used between its last reading and its end
+            _, book = self._books.get(head.key, (None, None))
+            if tree is None:
+                # An outsider may have waited for others too: no more than the host could have done.
+                ticks = self._samples.ticks
+                elapsed = ticks[number].mono - ticks[max(head.tick - 1, 0)].mono
+                rest = min(rest, int(elapsed * self._samples.cpus * self._samples.clk_tck) + 1)
+        if book is not None:
+            book[-1] += rest

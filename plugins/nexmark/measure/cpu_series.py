@@ -10,6 +10,9 @@ from typing import Any
 
 from nexmark.measure.samples import MeasurementError
 
+_COLUMNS = ("times", "executors", "python", "driver", "busy", "steal")
+_MILLIS = 1000
+
 
 @dataclass(frozen=True)
 class CpuSeries:
@@ -65,15 +68,16 @@ class CpuSeries:
         return min(max(bisect_right(self.times, instant), 1), len(self.times) - 1)
 
 
-_COLUMNS = ("times", "executors", "python", "driver", "busy", "steal")
-_MILLIS = 1000
-
-
 def pack(series: CpuSeries) -> bytes:
-    """Return the series as compressed JSON, times and CPU-seconds rounded to milliseconds."""
+    """Return the series as compressed JSON, times and CPU-seconds rounded to milliseconds.
+
+    Of these it has the differences, which are small and repeat themselves.
+    """
     content: dict[str, Any] = asdict(series)
     for column in _COLUMNS:
-        content[column] = _steps(content[column])
+        if (values := content[column]) is not None:
+            whole = [0, *(round(value * _MILLIS) for value in values)]
+            content[column] = [y - x for x, y in pairwise(whole)]
     return zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 9)
 
 
@@ -81,15 +85,7 @@ def unpack(data: bytes) -> CpuSeries:
     """Return what was packed."""
     content = json.loads(zlib.decompress(data))
     content["executor_ends"] = tuple(content.get("executor_ends", ()))
-    return CpuSeries(**{**content, **{column: _sums(content[column]) for column in _COLUMNS}})
-
-
-def _steps(values: Sequence[float] | None) -> list[int] | None:
-    """Return the differences in milliseconds; they are small and repeat themselves."""
-    if values is None:
-        return None
-    return [y - x for x, y in pairwise([0, *(round(value * _MILLIS) for value in values)])]
-
-
-def _sums(steps: Sequence[int] | None) -> tuple[float, ...] | None:
-    return None if steps is None else tuple(total / _MILLIS for total in accumulate(steps))
+    for column in _COLUMNS:
+        if (steps := content[column]) is not None:
+            content[column] = tuple(total / _MILLIS for total in accumulate(steps))
+    return CpuSeries(**content)

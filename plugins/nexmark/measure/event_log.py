@@ -21,6 +21,12 @@ from nexmark.errors import NexmarkError
 from nexmark.measure.executed_plan import Part, PlanNode, SqlMetric, folded, nodes_of
 
 _NS, _MS = 1e9, 1e3
+_SQL = "org.apache.spark.sql.execution.ui.SparkListener"
+_BATCH = re.compile(r"\bbatch = (\d+)")
+_CODEGEN_SCOPE = re.compile(r'"WholeStageCodegen \((\d+)\)"')
+_PREFIX = b'{"Event":"'
+_PART = re.compile(r"events_(\d+)_")
+_OTHER_CODECS = (".lz4", ".lzf", ".snappy")
 
 
 @dataclass
@@ -51,11 +57,6 @@ class StageTotals:
         """Count the tasks of the same stage in another batch."""
         for name, value in vars(more).items():
             setattr(self, name, getattr(self, name) + value)
-
-
-_SQL = "org.apache.spark.sql.execution.ui.SparkListener"
-_BATCH = re.compile(r"\bbatch = (\d+)")
-_CODEGEN_SCOPE = re.compile(r'"WholeStageCodegen \((\d+)\)"')
 
 
 @dataclass(frozen=True)
@@ -121,9 +122,7 @@ class _Reading:
 
     def _job(self, event: Mapping[str, Any]) -> None:
         properties = event.get("Properties") or {}
-        batch, execution = (
-            properties.get(x) for x in ("streaming.sql.batchId", "spark.sql.execution.id")
-        )
+        batch, execution = map(properties.get, ("streaming.sql.batchId", "spark.sql.execution.id"))
         if batch is None or execution is None or int(batch) not in self._batches:
             return
         for stage in event["Stage Infos"]:
@@ -174,25 +173,20 @@ class _Reading:
 
     def _sums(self, ran: list[_Stage], reference: list[PlanNode]) -> EventLog:
         stages: defaultdict[int | None, StageTotals] = defaultdict(StageTotals)
-        sums: defaultdict[tuple[int, SqlMetric], Counter[int]] = defaultdict(Counter)
-        places: dict[int, list[int | None]] = {}
+        sums: list[defaultdict[SqlMetric, Counter[int]]] = [defaultdict(Counter) for _ in reference]
+        executions = {(stage.execution, stage.batch) for stage in ran}
+        places = {x: folded(self._plans[x], reference) for x, _ in executions}
+        updates = [(x, batch, self._driver[x]) for x, batch in executions]
         for stage in ran:
-            plan = self._plans[stage.execution]
-            if stage.execution not in places:
-                places[stage.execution] = folded(plan, reference)
-            place = places[stage.execution]
+            plan, place = self._plans[stage.execution], places[stage.execution]
             stages[_number(stage, plan, place, reference)].merge(stage.totals)
-            for at, metric, value in _metrics(plan, place, stage.updates):
-                sums[at, metric][stage.batch] += value
-        for execution, batch in {(stage.execution, stage.batch) for stage in ran}:
-            plan, place = self._plans[execution], places[execution]
-            for at, metric, value in _metrics(plan, place, self._driver[execution]):
-                sums[at, metric][batch] += value
+            updates.append((stage.execution, stage.batch, stage.updates))
+        for execution, batch, own in updates:
+            for at, metric, value in _metrics(self._plans[execution], places[execution], own):
+                sums[at][metric][batch] += value
         found = tuple(
-            node.operator(
-                {m: m.over_batches(list(x.values())) for (at, m), x in sums.items() if at == place}
-            )
-            for place, node in enumerate(reference)
+            node.operator({m: m.over_batches(list(x.values())) for m, x in own.items()})
+            for node, own in zip(reference, sums, strict=True)
         )
         return EventLog(found, stages)
 
@@ -221,14 +215,6 @@ def _number(
         if own:
             votes[reference[place].stage] += own
     return max(votes, key=lambda number: (votes[number], number)) if votes else None
-
-
-_PREFIX = b'{"Event":"'
-_ROLLING = "eventlog_v2_"
-_PART = re.compile(r"events_(\d+)_")
-_ZSTD = ".zstd"
-_OTHER_CODECS = (".lz4", ".lzf", ".snappy")
-_IN_PROGRESS = ".inprogress"
 
 
 class EventLogError(NexmarkError):
@@ -269,9 +255,8 @@ def _files(directory: Path, application_id: str | None) -> list[Path]:
     except OSError as error:
         raise EventLogError(f"{directory}: no event log: {error.strerror or error}") from None
     if application_id is not None:
-        found = [
-            x for x in found if x.name.removeprefix(_ROLLING).split(".", 1)[0] == application_id
-        ]
+        names = [x.name.removeprefix("eventlog_v2_").partition(".")[0] for x in found]
+        found = [x for x, name in zip(found, names, strict=True) if name == application_id]
     if len(found) != 1:
         whose = f" of {application_id}" if application_id else ""
         raise EventLogError(f"{directory}: {len(found)} event logs{whose}, one expected")
@@ -287,7 +272,7 @@ def _files(directory: Path, application_id: str | None) -> list[Path]:
 def _lines(path: Path) -> Iterator[bytes]:
     import zstandard
 
-    name = path.name.removesuffix(_IN_PROGRESS)
+    name = path.name.removesuffix(".inprogress")
     if name.endswith(_OTHER_CODECS):
         raise EventLogError(
             f"{path}: only plain and zstd event logs are read; set"
@@ -295,7 +280,7 @@ def _lines(path: Path) -> Iterator[bytes]:
         )
     try:
         with path.open("rb") as stream:
-            if not name.endswith(_ZSTD):
+            if not name.endswith(".zstd"):
                 yield from stream
                 return
             reader = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)

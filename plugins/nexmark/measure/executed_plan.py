@@ -24,7 +24,6 @@ _LEFT_OUT = re.compile(
 _DECIMALS = 6
 _LEFT_OUT_TYPES = frozenset({"average", "v2Custom"})
 
-
 OPERATOR, STAGE, TASKS, OUTSIDE, PHASE = "operator", "stage", "tasks", "outside", "phase"
 """Kinds of parts: the first two are estimated, the others measured; a phase is a driver's step."""
 
@@ -93,13 +92,8 @@ class PlanNode:
         for metric, value in values.items():
             if value:
                 metrics[metric.key] = metrics.get(metric.key, 0.0) + value
-        return Part(
-            *(self.place, OPERATOR, self.name),
-            parent=self.parent,
-            depth=self.depth,
-            stage=self.stage,
-            metrics=dict(sorted(metrics.items())),
-        )
+        known = (self.place, OPERATOR, self.name, None, self.parent, self.depth, self.stage)
+        return Part(*known, metrics=dict(sorted(metrics.items())))
 
 
 def nodes_of(plan: Mapping[str, Any]) -> list[PlanNode]:

@@ -10,6 +10,7 @@ from nexmark.measure.samples import MeasurementError
 from nexmark.model import Basis
 
 MIN_INTERVALS = 10
+_SEE = "see the event log and the log of its worker"
 
 
 @dataclass(frozen=True)
@@ -197,14 +198,13 @@ def _check_found(
         where = ", ".join(f"{x.executor_count} on {x.host}" for x in series if x.executor_count)
         raise MeasurementError(
             f"{run.query}: {executors} executors were asked for and {seen} were seen ({where});"
-            " one was lost or could not start: see the event log and the log of its worker"
+            f" one was lost or could not start: {_SEE}"
         )
     lost = [(x.host, run.end - t) for x in series for t in x.executor_ends if t <= run.end]
     if lost and not killed:
         where = ", ".join(f"on {host} {before:.1f} s before the end" for host, before in lost)
         raise MeasurementError(
-            f"{run.query}: an executor was lost during the run ({where});"
-            " see the event log and the log of its worker"
+            f"{run.query}: an executor was lost during the run ({where}); {_SEE}"
         )
     if not seen:
         hosts = ", ".join(x.host for x in series) or "no host at all"

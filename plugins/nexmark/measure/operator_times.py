@@ -20,6 +20,7 @@ come out. CPU time outside of task threads (garbage collection, the JIT compiler
 start-up, Python workers) is a part of its own, found by subtraction.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,28 +35,28 @@ OWN = ("time to commit changes [s]", "shuffle write time [s]", "sort time [s]")
 """Stopwatches that run for the operator alone."""
 SPANS = ("time in aggregation build [s]", "time to update [s]")
 """Stopwatches that run while the operators below work too."""
-_DECIMALS = 6
 _STATEFUL = "time to update [s]"
 
 
 def parts(log: EventLog, cpu_s: float, phases: Mapping[str, float]) -> list[Part]:
     """Return the parts; ``cpu_s`` is of the executors in the batches, ``phases`` of the driver."""
     seconds, covers = _stopwatches(log.operators)
-    rests: list[tuple[int | None, float, StageTotals]] = []
+    stages: list[Part] = []
     for number, totals in sorted(log.stages.items(), key=lambda x: (x[0] is None, x[0] or 0)):
         own = [x.place for x in log.operators if x.stage == number and x.place in seconds]
         measured = sum(seconds[place] for place in own)
         per_second = totals.cpu_s / max(totals.run_s, measured) if totals.cpu_s else 0.0
         for place in own:
             seconds[place] *= per_second
-        rests.append((number, max(totals.cpu_s - measured * per_second, 0.0), totals))
+        rest = max(totals.cpu_s - measured * per_second, 0.0)
+        name = "tasks of no known stage" if number is None else f"rest of stage {number}"
+        place, metrics = len(log.operators) + len(stages), _of_stage(totals)
+        stages.append(Part(place, STAGE, name, rest, stage=number, metrics=metrics))
     found = [
         replace(x, cpu_s=seconds.get(x.place), covers=covers.get(x.place, ()))
         for x in log.operators
     ]
-    for number, rest, totals in rests:
-        name = "tasks of no known stage" if number is None else f"rest of stage {number}"
-        found.append(Part(len(found), STAGE, name, rest, stage=number, metrics=_of_stage(totals)))
+    found += stages
     starts = sum(x.deserialise_cpu_s for x in log.stages.values())
     count = sum(x.tasks for x in log.stages.values())
     found.append(Part(len(found), TASKS, "starting tasks", starts, metrics={"tasks": count}))
@@ -76,7 +77,7 @@ def _of_stage(totals: StageTotals) -> dict[str, float]:
         "garbage collection [s]": totals.gc_s,
         "waiting for shuffle data [s]": totals.fetch_wait_s,
     }
-    return {name: round(value, _DECIMALS) for name, value in metrics.items() if value}
+    return {name: round(value, 6) for name, value in metrics.items() if value}
 
 
 def _stopwatches(operators: Sequence[Part]) -> tuple[dict[int, float], dict[int, tuple[int, ...]]]:
@@ -120,23 +121,16 @@ def _inside(
     return inner, tuple(covered)
 
 
-def repetition_parts(
-    events: Path, result: Mapping[str, Any], measurement: Measurement
-) -> list[Part]:
+def repetition_parts(events: Path, result: Mapping[str, Any], measured: Measurement) -> list[Part]:
     """Return the parts, of the batches of its metric of record; EventLogError without a log."""
     batches: Sequence[Mapping[str, Any]] = result["batches"]
-    cpu_s = measurement.cpu_application_s
-    if measurement.basis == Basis.STEADY and measurement.steady_cpu_s is not None:
+    cpu_s = measured.cpu_application_s
+    if measured.basis == Basis.STEADY and measured.steady_cpu_s is not None:
         data = sorted((x for x in batches if x["phase"] == "data"), key=lambda x: x["id"])
-        batches, cpu_s = data[measurement.warmup_batches :], measurement.steady_cpu_s
-    log = read_event_log(events, [x["id"] for x in batches], measurement.application_id)
-    return parts(log, cpu_s, _phases(batches))
-
-
-def _phases(batches: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the seconds that the driver spent in each step of the batches."""
-    found: dict[str, float] = {}
+        batches, cpu_s = data[measured.warmup_batches :], measured.steady_cpu_s
+    log = read_event_log(events, [x["id"] for x in batches], measured.application_id)
+    phases: defaultdict[str, float] = defaultdict(float)
     for batch in batches:
         for name, spent_ms in batch.get("steps_ms", {}).items():
-            found[name] = found.get(name, 0.0) + spent_ms / 1000
-    return found
+            phases[name] += spent_ms / 1000
+    return parts(log, cpu_s, phases)

@@ -98,24 +98,18 @@ def parse_result(result: Mapping[str, Any], source: str = "result") -> RunResult
             f"{source}: {'.'.join(map(str, first['loc']))} is {value!r}: {first['msg']};"
             " run the query with the jobs of the same package"
         ) from None
-    _check(parsed, source)
-    return parsed
-
-
-def _check(result: RunResult, source: str) -> None:
-    if result.end <= result.start:
+    if parsed.end <= parsed.start:
         raise MeasurementError(f"{source}: it ended before it started; check the driver's clock")
-    if result.input_rows <= 0:
+    if parsed.input_rows <= 0:
         raise MeasurementError(f"{source}: it read no events; see the log of the query")
-    if result.events is not None and result.events != result.input_rows:
+    if parsed.events not in (None, parsed.input_rows):
         raise MeasurementError(
-            f"{source}: it read {result.input_rows:,} of {result.events:,} events;"
+            f"{source}: it read {parsed.input_rows:,} of {parsed.events:,} events;"
             " see the log of the query"
         )
+    return parsed
 
 
 def data_batches(batches: Sequence[ResultBatch]) -> list[ResultBatch]:
     """Return the data batches in order, without the batches that mark the end of the input."""
-    return sorted(
-        (batch for batch in batches if batch.phase == "data"), key=lambda batch: batch.number
-    )
+    return sorted((x for x in batches if x.phase == "data"), key=lambda x: x.number)

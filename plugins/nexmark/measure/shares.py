@@ -23,6 +23,14 @@ from nexmark.measure.samples import HostSamples
 
 #: An idle JVM uses less than 1 % of a core, a busy one tens of per cent.
 QUIET_CORES = 0.02
+#: An executor that ran less than this part of the others' tasks (median) has not done its share.
+MIN_SHARE = 1 / 3
+#: Where the others have run fewer tasks than this, shares say nothing.
+MIN_TASKS = 4
+#: A host has stalled when nothing came from it for these seconds, and these sampling intervals.
+STALL_S, STALL_INTERVALS = 3.0, 5
+Period = tuple[float, float]
+_MS, _NS = 1e3, 1e9
 
 
 @dataclass(frozen=True)
@@ -75,9 +83,6 @@ def host_executors(samples: HostSamples, app_id: str) -> HostExecutors:
     return HostExecutors(samples.host, samples.interval_s, times, tuple(found))
 
 
-_MS, _NS = 1e3, 1e9
-
-
 @dataclass(frozen=True)
 class TaskSpan:
     """A task of a stage (id, attempt), by the driver's clock (epoch seconds)."""
@@ -108,27 +113,14 @@ def read_executor_work(directory: Path, application_id: str | None = None) -> li
     def ended(event: Mapping[str, Any]) -> None:
         info, metrics = event["Task Info"], event.get("Task Metrics") or {}
         if (executor := found.get(str(info["Executor ID"]))) is not None:
-            task = TaskSpan(
-                stage=(event["Stage ID"], event["Stage Attempt ID"]),
-                start=info["Launch Time"] / _MS,
-                end=info["Finish Time"] / _MS,
-                cpu_s=metrics.get("Executor CPU Time", 0) / _NS,
-            )
-            executor.tasks.append(task)
+            stage = (event["Stage ID"], event["Stage Attempt ID"])
+            start, end = info["Launch Time"] / _MS, info["Finish Time"] / _MS
+            cpu_s = metrics.get("Executor CPU Time", 0) / _NS
+            executor.tasks.append(TaskSpan(stage, start, end, cpu_s))
 
     handlers = {b"SparkListenerExecutorAdded": added, b"SparkListenerTaskEnd": ended}
     read_events(directory, application_id, handlers)
     return list(found.values())
-
-
-#: An executor that ran less than this part of the others' tasks (median) has not done its share.
-MIN_SHARE = 1 / 3
-#: Where the others have run fewer tasks than this, shares say nothing.
-MIN_TASKS = 4
-#: A host has stalled when nothing came from it for these seconds, and these sampling intervals.
-STALL_S, STALL_INTERVALS = 3.0, 5
-
-Period = tuple[float, float]
 
 
 class _Done(NamedTuple):
@@ -151,8 +143,8 @@ def uneven(
     """Return the executors that did not do their share of the tasks launched in a period.
 
     ``executors`` is the number asked for, each with ``cores`` cores. ``names`` gives the host of an
-    address that Spark knows. One that never registered has run nothing. If more registered, one was
-    lost and another took its place: then there are no shares.
+    address that Spark knows. One that was started and never registered has run nothing. If more
+    registered, one was lost and another took its place: then there are no shares.
     """
     if len(work) > executors:
         return []
@@ -161,7 +153,9 @@ def uneven(
         _Done(names.get(x.host, x.host), tasks[x.executor], sum(t.cpu_s for t in x.tasks))
         for x in work
     ]
-    done += [_Done(host, 0, 0.0) for host in _silent(done, hosts, executors)]
+    registered = Counter(x.host for x in done)
+    silent = [x.host for x in hosts for _ in range(len(x.executors) - registered[x.host])]
+    done += [_Done(host, 0, 0.0) for host in silent[: max(executors - len(done), 0)]]
     all_tasks, all_cpu_s = sum(x.tasks for x in done), sum(x.cpu_s for x in done)
     found = []
     for at, own in enumerate(done):
@@ -204,14 +198,9 @@ def stalled(
 
 def _wide_tasks(work: Sequence[ExecutorWork], slots: int, period: Period) -> Counter[str]:
     """Return the number of tasks of each executor in stages with at least a task per slot."""
-    ran = [
-        (x.executor, task.stage)
-        for x in work
-        for task in x.tasks
-        if period[0] <= task.start <= period[1]
-    ]
-    sizes = Counter(stage for _, stage in ran)
-    return Counter(executor for executor, stage in ran if sizes[stage] >= slots)
+    ran = [(x, task) for x in work for task in x.tasks if period[0] <= task.start <= period[1]]
+    sizes = Counter(task.stage for _, task in ran)
+    return Counter(x.executor for x, task in ran if sizes[task.stage] >= slots)
 
 
 def _idle(
@@ -222,9 +211,7 @@ def _idle(
     The samples do not say which process is which executor: more processes have to be quiet than
     executors are without a task.
     """
-    quiet = [
-        span for x in host.executors for span in x.quiet(*period) if span[1] - span[0] >= limit
-    ]
+    quiet = [x for each in host.executors for x in each.quiet(*period) if x[1] - x[0] >= limit]
     found = []
     for task in (task for x in work for task in x.tasks if task.end - task.start >= limit):
         for a, b in quiet:
@@ -236,10 +223,3 @@ def _idle(
             if silent > len(host.executors) - busy:
                 found.append((start, end))
     return found
-
-
-def _silent(done: Sequence[_Done], hosts: Sequence[HostExecutors], executors: int) -> list[str]:
-    """Return the hosts of the executors that were started and never registered."""
-    registered = Counter(x.host for x in done)
-    found = [x.host for x in hosts for _ in range(len(x.executors) - registered[x.host])]
-    return found[: max(executors - len(done), 0)]

@@ -22,15 +22,13 @@ from nexmark.verdict.location import EFFICIENCY, Array, hodges_lehmann, spread
 
 CONFIDENCE = 0.95
 """With this probability the search ends."""
-
 OUTLIERS = 0.01
 """Share of measurements that mean nothing: no single one can count for more than about 100 to 1."""
-
 KNOWN = 3.0
 """The bad build is measured until size / standard deviation reaches this value."""
-
 WIDER = 1.1
 """Factor on every deviation: noise is learned without the spikes that pairs have."""
+_UPPER, _NORMAL = 0.975, 1.96
 
 
 class Bisection:
@@ -142,10 +140,6 @@ class Bisection:
 
 def _normal(value: float, mean: Array, variance: Array) -> Array:
     return np.exp(-((value - mean) ** 2) / (2 * variance)) / np.sqrt(variance)
-
-
-_UPPER = 0.975
-_NORMAL = 1.96
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ state where every repetition of both sides has it, else the whole application. A
 incomplete query is not green, however fast the others were.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -14,20 +13,16 @@ from typing import TypeAlias
 
 from nexmark.config import Gate
 from nexmark.model import Basis, Mode, Value
-from nexmark.verdict.measured_night import BoundsFigures, QueryVerdict
+from nexmark.verdict.measured_night import BoundsFigures, QueryVerdict, possible
 
 
 @dataclass(frozen=True)
 class BoundsRepetition:
-    """CPU-seconds per million events of one repetition, on each basis it was measured on."""
+    """CPU-seconds per million events of one repetition, on each ``Basis`` it was measured on."""
 
     number: int
     steady: float | None
     application: float | None
-
-    def on(self, basis: str) -> float | None:
-        """Return the figure on a basis."""
-        return self.steady if basis == Basis.STEADY else self.application
 
 
 @dataclass(frozen=True)
@@ -61,11 +56,8 @@ def judge(
     verdicts = []
     for query in (*expected_queries, *sorted(others)):
         ours, theirs = candidate.get(query), baseline.get(query)
-        figures = BoundsFigures(
-            gate.bound(query, workload),
-            baseline_run=theirs.run if theirs else None,
-            repetitions=len(ours.repetitions) if ours else 0,
-        )
+        done, run = len(ours.repetitions) if ours else 0, theirs.run if theirs else None
+        figures = BoundsFigures(gate.bound(query, workload), run, done)
         ratio = None
         if query in invalid:
             value, reason = Value.INVALID, invalid[query]
@@ -128,7 +120,7 @@ def _compare(figures: BoundsFigures, candidate: BoundsArm, baseline: BoundsArm) 
 
 def _figures(arm: BoundsArm, basis: str) -> list[float]:
     """Return the figures on a basis, none unless every repetition has one."""
-    figures = [repetition.on(basis) for repetition in arm.repetitions]
+    figures: list[float | None] = [getattr(each, basis) for each in arm.repetitions]
     known = [figure for figure in figures if figure is not None]
     return known if len(known) == len(figures) else []
 
@@ -137,8 +129,8 @@ def _impossible(arm: BoundsArm) -> str | None:
     """Return why the numbers of an arm cannot be CPU times, None when they can."""
     for repetition in arm.repetitions:
         for basis in Basis:
-            figure = repetition.on(basis)
-            if figure is not None and not (math.isfinite(figure) and figure > 0):
+            figure = getattr(repetition, basis)
+            if figure is not None and not possible(figure):
                 place = f"repetition {repetition.number} of {arm.run}"
                 return f"{place}: {figure} CPU-s per million events is not a measurement"
     return None

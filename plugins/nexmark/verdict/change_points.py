@@ -28,12 +28,14 @@ import numpy as np
 from nexmark.verdict.location import Array
 from nexmark.verdict.noise import NORMAL
 
-BOUND = 2.8
-PENALTY = 16.0
-STEP = 0.1
-MOST_LEVELS = 2000
+BOUND, PENALTY = 2.8, 16.0
+STEP, MOST_LEVELS = 0.1, 2000
 FEWEST_NIGHTS = 6
 """Fewer do not tell their noise."""
+BEYOND = 2.5
+"""Levels that differ by less, in deviations of the difference, are one."""
+_Level: TypeAlias = tuple[str, float, float | None]
+"""Night, level, deviation."""
 
 
 @dataclass(frozen=True)
@@ -123,13 +125,6 @@ def _describe(index: int, night: str, shifts: Array, start: int, noise: Array) -
     return ChangePoint(index, night, math.exp(before), math.exp(after), ratio, confidence)
 
 
-BEYOND = 2.5
-"""Levels that differ by less, in deviations of the difference, are one."""
-
-_Level: TypeAlias = tuple[str, float, float | None]
-"""Night, level, deviation."""
-
-
 @dataclass(frozen=True)
 class Ratio:
     """A night: the log ratio of ``build`` to ``baseline``; another ``shape`` is another series."""
@@ -160,10 +155,8 @@ def dated_changes(nights: Sequence[Ratio]) -> list[ChangePoint]:
     changes: list[ChangePoint] = []
     for series in _linked(nights):
         indices = list(series.levels)
-        found = change_points(
-            [(nights[i].night, level, nights[i].deviation) for i, level in series.levels.items()]
-        )
-        changes += [replace(change, index=indices[change.index]) for change in found]
+        rows = [(nights[i].night, level, nights[i].deviation) for i, level in series.levels.items()]
+        changes += [replace(change, index=indices[change.index]) for change in change_points(rows)]
     return sorted(changes, key=lambda change: change.index)
 
 
@@ -183,14 +176,9 @@ def _linked(nights: Sequence[Ratio]) -> list[_Series]:
 def _begun(nights: Sequence[Ratio], index: int, found: list[_Series]) -> _Series:
     """Return the series that a new baseline is linked to, else a new one; it has its scale then."""
     moved = nights[index]
+    linking = [x for x in nights if (x.shape, x.build) == moved.scale and math.isfinite(x.shift)]
     for series in reversed(found):
-        links = [
-            series.offsets[night.scale] + night.shift
-            for night in nights
-            if (night.shape, night.build) == moved.scale
-            and night.scale in series.offsets
-            and math.isfinite(night.shift)
-        ]
+        links = [series.offsets[x.scale] + x.shift for x in linking if x.scale in series.offsets]
         if links:
             series.offsets[moved.scale] = _offset(nights, index, series, links)
             return series

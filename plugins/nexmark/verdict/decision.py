@@ -26,6 +26,16 @@ from nexmark.verdict.order import MIN_FRESH_PAIRS
 
 POWER = 0.8
 """``mde`` is the change that both stages together see this often."""
+SEEN = 0.84
+"""Deviations beyond the bound of a single stage at which ``POWER`` is reached."""
+DRIFT_CLIP = 4.0
+"""No single night counts for more noise units than this."""
+SUITE_CLIP = 3.0
+"""No query counts for more of its noise units than this: a spiked one is not the suite."""
+Picked: TypeAlias = tuple[NDArray[np.intp], ...]
+"""Positions of the suspects, as ``numpy.nonzero`` gives them, k of them."""
+Fresh: TypeAlias = Callable[[Picked], Array]
+"""Measures (or reads) the fresh pairs of the suspects and of nobody else: (k, m) log ratios."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +65,6 @@ def second_stage(first: First, pairs: Array, fresh: Array, noise: Noise, rules: 
     return result
 
 
-SEEN = 0.84
-"""Deviations beyond the bound of a single stage at which ``POWER`` is reached."""
-
-
 def smallest_seen(noise: Noise, pairs: Array, rules: Gate) -> Array:
     """Return the smallest slowdown (0.07: 7 %) that both stages would have found 4 times in 5."""
     fresh = np.maximum(pairs * rules.confirmation, MIN_FRESH_PAIRS)
@@ -77,10 +83,6 @@ def smallest_seen(noise: Noise, pairs: Array, rules: Gate) -> Array:
     return np.expm1(high)
 
 
-DRIFT_CLIP = 4.0
-"""No single night counts for more noise units than this."""
-
-
 def advance(drift: Drift, shift: Array, noise: Array, rules: Gate) -> Drift:
     """Add a night; where shift or noise is NaN the sums stay as they are."""
     step = np.nan_to_num(np.clip(shift / noise, -DRIFT_CLIP, DRIFT_CLIP), nan=0.0)
@@ -95,10 +97,6 @@ def drift_side(drift: Drift, rules: Gate) -> Array:
     """Return +1 where a drift to slower is over the bound, -1 to faster, else 0."""
     slower, faster = drift.slower > rules.drift_bound, drift.faster > rules.drift_bound
     return slower.astype(np.float64) - (faster & ~slower)
-
-
-SUITE_CLIP = 3.0
-"""No query counts for more of its noise units than this: a spiked one is not the suite."""
 
 
 def mean_shift(shift: Array, judged: NDArray[np.bool_]) -> Array:
@@ -130,13 +128,6 @@ def suite_side(shift: Array, noise: Array, rules: Gate) -> Array:
     return (z > rules.suite_z).astype(np.float64) - (z < -rules.suite_z)
 
 
-Picked: TypeAlias = tuple[NDArray[np.intp], ...]
-"""Positions of the suspects, as ``numpy.nonzero`` gives them, k of them."""
-
-Fresh: TypeAlias = Callable[[Picked], Array]
-"""Measures (or reads) the fresh pairs of the suspects and of nobody else: (k, m) log ratios."""
-
-
 @dataclass(frozen=True)
 class Second:
     """The second stage of the suspects: k each. ``count`` is how many fresh pairs there were."""
@@ -161,6 +152,7 @@ class Decision:
     drift: Drift
     suite_shift: Array
     suite_noise: Array
+    drift_side: Array
     suite_side: Array
 
 
@@ -193,13 +185,9 @@ def decide(ratios: Array, history: Learned, fresh: Fresh, rules: Gate, widening:
     own = np.where(np.isnan(known), np.nan, first.noise)
     shift = mean_shift(np.clip(known, -SUITE_CLIP * own, SUITE_CLIP * own), confirmed != 0)
     deviation = suite_noise(own, history.suite)
-    return Decision(
-        *(noise, calibrated, first, second, confirmed),
-        advance(history.drift, known, first.noise, rules),
-        shift,
-        deviation,
-        suite_side(shift, deviation, rules),
-    )
+    drift = advance(history.drift, known, first.noise, rules)
+    sides = drift_side(drift, rules), suite_side(shift, deviation, rules)
+    return Decision(noise, calibrated, first, second, confirmed, drift, shift, deviation, *sides)
 
 
 def _confirm(ratios: Array, first: First, noise: Noise, fresh: Fresh, rules: Gate) -> Second:

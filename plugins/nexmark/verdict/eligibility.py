@@ -20,29 +20,21 @@ from nexmark.config import Gate
 from nexmark.model import MIN_PAIRS, READ_RATE, SOURCE_RATE, Value, metric_of
 from nexmark.verdict.decision import POWER
 from nexmark.verdict.location import EFFICIENCY, hodges_lehmann, interval, spread
-from nexmark.verdict.measured_night import (
-    Canary,
-    Measured,
-    MeasuredNight,
-    Pair,
-    QueryVerdict,
-    possible,
-)
+from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, QueryVerdict, possible
 
 LEVELS = ("steal", "psi", "load", "throttl", "mhz", "freq")
 """A canary metric that starts so is a level of the host, which may be 0; all others are timings."""
-
 FLUSH = "fsync"
 """A canary timing that starts so waits for a disk to write."""
-
 WAITING = (FLUSH, "wall_")
 """A canary timing that starts so is mostly waiting, for a disk or a turn: it says nothing against
 CPU time, nor how fast the host is."""
-
 MEMORY = "cpu_memory"
 """A canary timing that starts so is of bandwidth, which a host shares: between two runs at rest it
 moves by several times what computing moves by (``nexmark bench canary``), so it has its own
 bound."""
+CERTAIN = 0.99
+"""Confidence of what one night says without history (research/regression-gates.md section 6)."""
 
 
 class Steadiness(IntEnum):
@@ -110,10 +102,6 @@ def _grade_level(name: str, values: Sequence[float], limit: float | None) -> Gra
     return Grade(Steadiness.STEADY)
 
 
-CERTAIN = 0.99
-"""Confidence of what one night says without history (research/regression-gates.md section 6)."""
-
-
 class Grounds:
     """The facts of one night: what its results, its host and its pairs allow to be said."""
 
@@ -147,9 +135,9 @@ class Grounds:
         unsteady = host.steadiness is Steadiness.UNSTEADY and metric.waits
         if unsteady or host.steadiness is Steadiness.BROKEN:
             return Value.INVALID, host.reason
-        if query in self.night.missing and _whole(measured.pairs) < MIN_PAIRS:
+        if query in self.night.missing and _whole(measured) < MIN_PAIRS:
             return Value.MISSING, self.night.missing[query]
-        found = self._of_pairs(measured.pairs)
+        found = self._of_pairs(measured)
         if query in self._source_bound and (found is None or found[0] is Value.CALIBRATING):
             return Value.SOURCE_BOUND, self._source_bound[query]
         return found
@@ -165,7 +153,7 @@ class Grounds:
             return verdict
         why = self.night.missing.get(measured.query, "")
         missing = f"missing: {', '.join(gaps)}" + (f" ({why})" if why else "")
-        reason = f"{_whole(pairs)} of {asked} pairs: {verdict.reason}; {missing}"
+        reason = f"{_whole(measured)} of {asked} pairs: {verdict.reason}; {missing}"
         return replace(verdict, reason=reason)
 
     def grade(self, query: str) -> Grade:
@@ -189,7 +177,8 @@ class Grounds:
             self._grades[group, passed_over] = grade(seen, self.rules)
         return self._grades[group, passed_over]
 
-    def _of_pairs(self, pairs: tuple[Pair, ...]) -> tuple[Value, str] | None:
+    def _of_pairs(self, measured: Measured) -> tuple[Value, str] | None:
+        pairs = measured.pairs
         for pair in pairs:
             for arm, value in pair.arms:
                 if value is not None and not possible(value):
@@ -197,7 +186,7 @@ class Grounds:
         candidates = sum(pair.candidate is not None for pair in pairs)
         if candidates and not any(pair.baseline is not None for pair in pairs):
             return Value.CALIBRATING, "no baseline was measured"
-        if _whole(pairs) >= MIN_PAIRS:
+        if _whole(measured) >= MIN_PAIRS:
             return None
         for pair in pairs:
             if not pair.complete:
@@ -207,8 +196,8 @@ class Grounds:
         return Value.MISSING, done if pairs else "not measured"
 
 
-def _whole(pairs: tuple[Pair, ...]) -> int:
-    return sum(pair.complete for pair in pairs)
+def _whole(measured: Measured) -> int:
+    return sum(pair.complete for pair in measured.pairs)
 
 
 def one_night_numbers(measured: Measured) -> dict[str, Any]:
@@ -225,14 +214,9 @@ def one_night_numbers(measured: Measured) -> dict[str, Any]:
     lo, hi = interval(ratios)
     freedom = ratios.size - 1
     deviations = float(stdtrit(freedom, CERTAIN) + stdtrit(freedom, POWER))
-    return {
-        "ratio": math.exp(shift),
-        "lo": math.exp(lo),
-        "hi": math.exp(hi),
-        "mde": math.expm1(deviations * wide * math.sqrt(EFFICIENCY / ratios.size)),
-        "shift": shift,
-        "spread": wide,
-    }
+    mde = math.expm1(deviations * wide * math.sqrt(EFFICIENCY / ratios.size))
+    change = {"ratio": math.exp(shift), "lo": math.exp(lo), "hi": math.exp(hi)}
+    return change | {"mde": mde, "shift": shift, "spread": wide}
 
 
 def source_bound(measured: Sequence[Measured], rules: Gate) -> dict[str, str]:

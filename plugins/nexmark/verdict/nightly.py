@@ -15,27 +15,22 @@ import numpy as np
 
 from nexmark.config import Gate
 from nexmark.model import SUITE, Value, metric_of
-from nexmark.verdict.decision import (
-    SEEN,
-    Decision,
-    First,
-    decide,
-    drift_side,
-    look,
-    mean_shift,
-    smallest_seen,
-)
+from nexmark.verdict.decision import SEEN, Decision, First, decide, look, mean_shift, smallest_seen
 from nexmark.verdict.eligibility import Grounds, one_night_numbers
 from nexmark.verdict.location import Array, count_of
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair, QueryVerdict
 from nexmark.verdict.noise import Earlier, Learned, Noise, Past
 from nexmark.verdict.order import MIN_FRESH_PAIRS, clearing_pairs, fresh_pairs
 
+WIDTH = 1.96
+"""Half the width of a 95 % interval, in noise units."""
+
 
 def suspects(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[str]:
     """Return the queries whose change has to be confirmed, each by ``fresh_pairs`` of them."""
     grounds = Grounds(night, rules)
-    fit = [one for one in _of_metric(night, rules.metric) if grounds.objection(one) is None]
+    measured = [one for one in night.measured if one.metric == rules.metric]
+    fit = [one for one in measured if grounds.objection(one) is None]
     if not fit:
         return []
     history = _history(fit, grounds, Past(earlier, rules.metric, rules.mode))
@@ -73,21 +68,14 @@ def replay(nights: Iterable[MeasuredNight], rules: Gate) -> list[list[QueryVerdi
     return judged
 
 
-def _of_metric(night: MeasuredNight, metric: str) -> list[Measured]:
-    return [one for one in night.measured if one.metric == metric]
-
-
 def _judge(
     metric: str, grounds: Grounds, earlier: Earlier, deciding: Sequence[QueryVerdict]
 ) -> list[QueryVerdict]:
     """Judge one metric; ``deciding`` has the verdicts on the one that decides, if that is past."""
-    verdicts, fit = [], []
-    for one in _of_metric(grounds.night, metric):
-        objection = grounds.objection(one)
-        if objection is None:
-            fit.append(one)
-        else:
-            verdicts.append(grounds.without(one, *objection))
+    measured = [one for one in grounds.night.measured if one.metric == metric]
+    objections = [(one, grounds.objection(one)) for one in measured]
+    verdicts = [grounds.without(one, *why) for one, why in objections if why is not None]
+    fit = [one for one, why in objections if why is None]
     if not fit:
         return verdicts
     past = Past(earlier, metric, grounds.rules.mode)
@@ -116,33 +104,23 @@ def _all_queries(night: MeasuredNight) -> list[str]:
     return list(dict.fromkeys((*night.expected, *measured, *night.invalid, *night.missing)))
 
 
-WIDTH = 1.96
-"""Half the width of a 95 % interval, in noise units."""
-
-
 def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> list[QueryVerdict]:
     """Judge the metric that decides: two stages per query, slow drift, and the suite."""
     rules = grounds.rules
     ratios = log_ratios([one.pairs for one in fit])
-
+    history, widening = _history(fit, grounds, past), _widening(fit, grounds)
     decision = decide(
-        ratios,
-        _history(fit, grounds, past),
-        lambda picked: log_ratios([fit[index].fresh for index in picked[0]]),
-        rules,
-        _widening(fit, grounds),
+        ratios, history, lambda x: log_ratios([fit[i].fresh for i in x[0]]), rules, widening
     )
-    sums, drifts = decision.drift, drift_side(decision.drift, rules)
+    sums, drifts = decision.drift, decision.drift_side
     seen = smallest_seen(decision.noise, count_of(ratios), rules)
     second = decision.second
     places = {index: place for place, index in enumerate(second.picked[0].tolist())}
     verdicts = []
     for index, one in enumerate(fit):
-        verdict = replace(
-            _with_numbers(one, ratios[index], grounds),
-            drift_slower=float(sums.slower[index]),
-            drift_faster=float(sums.faster[index]),
-        )
+        slower, faster = float(sums.slower[index]), float(sums.faster[index])
+        verdict = _with_numbers(one, ratios[index], grounds)
+        verdict = replace(verdict, drift_slower=slower, drift_faster=faster)
         if decision.calibrated[index]:
             verdict = _around(verdict, decision.first, index, float(seen[index]))
             drift = _said_of_drift(verdict, float(drifts[index]))
@@ -300,14 +278,9 @@ def _judge_suite(decision: Decision, grounds: Grounds) -> list[QueryVerdict]:
     shift, noise = float(decision.suite_shift), float(decision.suite_noise)
     known = np.where(decision.calibrated, decision.first.shift, np.nan)
     ratio = float(mean_shift(known, decision.confirmed != 0))
-    verdict = replace(
-        grounds.blank(SUITE, rules.metric, Value.OK, ""),
-        **_interval(ratio, noise),
-        mde=math.expm1((rules.suite_z + SEEN) * noise),
-        shift=shift,
-        noise=noise,
-        pairs=count,
-    )
+    numbers = _interval(ratio, noise) | {"mde": math.expm1((rules.suite_z + SEEN) * noise)}
+    verdict = grounds.blank(SUITE, rules.metric, Value.OK, "")
+    verdict = replace(verdict, **numbers, shift=shift, noise=noise, pairs=count)
     if float(decision.suite_side) == 0:
         return [replace(verdict, reason=f"geometric mean of {count} queries: {_size(verdict)}")]
     slower = float(decision.suite_side) > 0

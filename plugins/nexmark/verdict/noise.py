@@ -10,10 +10,8 @@ is no noise: each stretch of nights with one baseline is taken about its own lev
 ground for a verdict teach nothing, nor do confirmed changes; what was only suspected stays in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,15 +23,19 @@ from nexmark.verdict.measured_night import QueryVerdict
 
 NORMAL = 1.4826
 """Standard deviation of a normal variable / its median absolute deviation."""
-
 OWN_NIGHTS = 60
 """After this many nights a query's own night-to-night spread counts as much as the suite's."""
-
 NOISY_NIGHT = 1.25
 """A night whose pairs spread by more than this times the usual is a noisy one."""
-
 FEWEST_QUERIES = 5
 """Below this the suite does not tell a noisy night from a noisy query."""
+SHORTEST = 3
+"""Fewer nights with a baseline have no level of their own. They are taken about 0, where a build is
+in the moment in which it is accepted."""
+SHARE = 0.5
+"""A night with a smaller share of the queries says nothing of the suite."""
+Earlier = Sequence[Sequence[QueryVerdict]]
+"""The verdicts of earlier nights, oldest first."""
 
 
 @dataclass(frozen=True)
@@ -62,18 +64,17 @@ class Noise:
         deviation = np.sqrt(share * self.nightly**2 + EFFICIENCY * self.pair**2 / total)
         return np.maximum(deviation, self.floor)
 
-    def widened(self, deviation: Array) -> Noise:
+    def widened(self, deviation: Array) -> "Noise":
         """Return the noise of a night in which the hosts add this deviation to each query."""
-        nightly = np.sqrt(self.nightly**2 + deviation**2)
-        return Noise(self.pair, nightly, self.floor, self.nights)
+        return replace(self, nightly=np.sqrt(self.nightly**2 + deviation**2))
 
-    def tonight(self, ratios: Array) -> Noise:
+    def tonight(self, ratios: Array) -> "Noise":
         """Return the noise scaled up where the pairs of the whole suite spread more than usual."""
         if ratios.shape[-2] < FEWEST_QUERIES:
             return self
         factor = nan_median(spread(ratios) / np.maximum(self.pair, self.floor))
         factor = np.where(factor > NOISY_NIGHT, factor, 1.0)[..., None]
-        return Noise(self.pair * factor, self.nightly * factor, self.floor, self.nights)
+        return replace(self, pair=self.pair * factor, nightly=self.nightly * factor)
 
 
 def learn(shifts: Array, spreads: Array, pairs: Array, floor: float) -> Noise:
@@ -96,14 +97,6 @@ def learn(shifts: Array, spreads: Array, pairs: Array, floor: float) -> Noise:
     total = np.maximum(weight * own + (1 - weight) * suite, floor)
     nightly = np.sqrt(np.maximum(total**2 - within**2, 0.0))
     return Noise(pair, nightly, floor, nights.astype(np.float64))
-
-
-SHORTEST = 3
-"""Fewer nights with a baseline have no level of their own. They are taken about 0, where a build is
-in the moment in which it is accepted."""
-
-SHARE = 0.5
-"""A night with a smaller share of the queries says nothing of the suite."""
 
 
 def about_own_level(shifts: Array, stretches: NDArray[np.int_]) -> Array:
@@ -156,10 +149,6 @@ class Learned:
     drift: Drift
 
 
-Earlier = Sequence[Sequence[QueryVerdict]]
-"""The verdicts of earlier nights, oldest first."""
-
-
 class Past:
     """Earlier verdicts on one metric in one mode, by query and oldest first."""
 
@@ -174,27 +163,18 @@ class Past:
 
     def history(self, queries: Sequence[str], baseline: Mapping[str, str], nights: int) -> Learned:
         """Return the last ``nights`` nights of each query, (queries, nights), NaN in front."""
-        series = [
-            [row for row in self._rows.get(query, ()) if not _changed(row)][-nights:]
-            for query in queries
-        ]
-        slower, faster = zip(
-            *(self._drift(query, baseline.get(query, "")) for query in queries), strict=True
-        )
+        same = ([x for x in self._rows.get(query, ()) if not _changed(x)] for query in queries)
+        series = [rows[-nights:] for rows in same]
+        slower, faster = zip(*(self._drift(x, baseline.get(x, "")) for x in queries), strict=True)
         shifts = [_about_own_level(rows) for rows in series]
-        return Learned(
-            _table(shifts, nights),
-            _table([[row.spread for row in rows] for rows in series], nights),
-            _table([[row.pairs for row in rows] for rows in series], nights),
-            self._suite(series, shifts, nights),
-            Drift(np.asarray(slower), np.asarray(faster)),
-        )
+        spreads = _table([[row.spread for row in rows] for rows in series], nights)
+        pairs = _table([[row.pairs for row in rows] for rows in series], nights)
+        drift = Drift(np.asarray(slower), np.asarray(faster))
+        suite = self._suite(series, shifts, nights)
+        return Learned(_table(shifts, nights), spreads, pairs, suite, drift)
 
     def _suite(
-        self,
-        series: Sequence[Sequence[QueryVerdict]],
-        shifts: Sequence[Sequence[float]],
-        nights: int,
+        self, series: list[list[QueryVerdict]], shifts: list[list[float]], nights: int
     ) -> Array:
         """Return the last shifts of the suite, but for nights in which it had itself changed."""
         table = np.full((len(series), len(self._places)), np.nan)

@@ -15,7 +15,6 @@ Query = TypeVar("Query")
 
 MIN_FRESH_PAIRS = 4
 """Below this nothing is confirmed: 3 that agree are chance once in 8 (``location.agree``)."""
-
 CLEARING = 0.8
 """Share of the fresh pairs asked for that clears a suspicion: one lost repetition is no verdict."""
 

@@ -71,10 +71,8 @@ class Rates:
 
 def rates(results: Iterable[tuple[Test, bool | None]], version: int | None = None) -> Rates:
     """Return the rates of tests, each with whether it ``alarmed``, of a ``version`` of the gate."""
-    counts = Counter(results)
-    alarms, found = (
-        rate(counts[test, True] + counts[test, False], counts[test, True]) for test in Test
-    )
+    seen = Counter(results)
+    alarms, found = (rate(seen[test, True] + seen[test, False], seen[test, True]) for test in Test)
     return Rates(alarms, found, version)
 
 

@@ -95,12 +95,10 @@ def write_verdicts(verdicts: Iterable[QueryVerdict]) -> Iterator[Sequence[str]]:
     """Return the table of verdicts as rows, the names of the columns first."""
     yield OUT
     for verdict in verdicts:
+        names = (verdict.night, verdict.query, verdict.metric, verdict.value.value)
         numbers = (verdict.ratio, verdict.lo, verdict.hi, verdict.mde)
-        yield (
-            *(verdict.night, verdict.query, verdict.metric, verdict.value.value),
-            *("" if number is None else f"{number:.6g}" for number in numbers),
-            str(verdict.gate_version),
-        )
+        texts = ("" if number is None else f"{number:.6g}" for number in numbers)
+        yield (*names, *texts, str(verdict.gate_version))
 
 
 def _rows(lines: Iterable[str]) -> Iterator[_Row]:
@@ -209,10 +207,8 @@ def _night(name: str, rows: Sequence[_Row]) -> MeasuredNight:
         stages = [[(x.pair, x.arm, x.value) for x in own if x.stage == stage] for stage in JUDGED]
         first, fresh = (pairs_of(stage, ARMS) for stage in stages)
         measured.append(Measured(query, metric, first, fresh, own[-1].basis))
-    of_hosts = canaries_of(
-        (x.metric, x.host or "", x.group, x.arm, x.value)
-        for x in sorted((row for row in readings if row.of_host), key=_moment)
-    )
+    in_order = sorted((row for row in readings if row.of_host), key=_moment)
+    of_hosts = canaries_of((x.metric, x.host or "", x.group, x.arm, x.value) for x in in_order)
     groups = {canary.group for canary in of_hosts}
     expected = tuple(dict.fromkeys(query for row in rows for query in row.queries))
     return MeasuredNight(

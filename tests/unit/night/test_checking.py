@@ -10,7 +10,7 @@ import pytest
 
 from nexmark.config import load
 from nexmark.expectations.checks import invariants
-from nexmark.expectations.events import open_events
+from nexmark.expectations.tables import open_events
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
 from nexmark.night.verification import checked_early, take, verify

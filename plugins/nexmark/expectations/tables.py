@@ -1,0 +1,268 @@
+"""Nexmark events as the DuckDB tables person, auction and bid, and a query's output as a table.
+
+Reads the files of ``nexmark_jobs/dump_events.py`` and recorded Nexmark topics: JSON (one object per
+line, gzip or not) or Parquet. ``n`` and the keys of the two other entities may be absent. A
+timestamp has a ``T`` or a blank, and 0 to 9 fraction digits. Digits beyond milliseconds are cut off
+(the schema says TIMESTAMP(3)). An output gets the columns and types of its contract.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nexmark.expectations.contract import Column, Contract, ExpectationsError
+from nexmark_jobs.ending import UsageError
+from nexmark_jobs.sources.recorded_events import FIELDS, check_lines
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MEMORY_LIMIT = "2GB"
+SINKS = ("parquet", "filesystem")
+
+_TYPES = {"bigint": "BIGINT", "string": "VARCHAR", "timestamp": "TIMESTAMP"}
+ENTITIES: dict[str, dict[str, str]] = {
+    entity: {name: _TYPES[kind] for name, kind in fields.items()}
+    for entity, fields in FIELDS.items()
+}
+"""Fields and types of each entity, in the order of ``event_type``."""
+
+_JSON_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
+_COMMITTED = "_SUCCESS"
+_PARTITION_COLUMNS = ("dt", "hm")
+
+
+@dataclass(frozen=True)
+class Events:
+    """Opened events: a DuckDB connection with the tables ``person``, ``auction`` and ``bid``.
+
+    Each table has the entity's fields and ``n``, the event number, which is NULL throughout unless
+    every event has its own (``numbered``).
+    """
+
+    connection: DuckDBPyConnection
+    count: int
+    numbered: bool
+
+
+@contextmanager
+def open_events(path: Path | str) -> Iterator[Events]:
+    """Load events of a directory (or a file); ExpectationsError says where one is wrong."""
+    import duckdb
+
+    path = Path(path)
+    files = _event_files(path)
+    with (
+        tempfile.TemporaryDirectory(prefix="nexmark-duckdb-") as spill,
+        duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "temp_directory": spill}) as database,
+    ):
+        database.execute("SET TimeZone = 'UTC'")
+        try:
+            _load(database, files)
+        except duckdb.Error as error:
+            raise ExpectationsError(_find_fault(files) or f"{path}: {_first_line(error)}") from None
+        yield Events(database, *_checked(database, files))
+
+
+def _data_files(directory: Path, pattern: str = "*") -> list[Path]:
+    """Return the files below `directory` that hold data, sorted: no hidden or ``_`` entries."""
+
+    def visible(file: Path) -> bool:
+        return not any(part.startswith((".", "_")) for part in file.relative_to(directory).parts)
+
+    return sorted(f for f in directory.glob(pattern) if f.is_file() and visible(f))
+
+
+def _quote(text: object) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _listed(files: Iterable[Path]) -> str:
+    return "[" + ", ".join(_quote(os.fspath(file)) for file in files) + "]"
+
+
+def _event_files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise ExpectationsError(f"no events at {path}: write them with nexmark_jobs/dump_events.py")
+    files = [path] if path.is_file() else _data_files(path)
+    if not files:
+        raise ExpectationsError(
+            f"{path} holds no event file: write it with nexmark_jobs/dump_events.py"
+        )
+    for file in files:
+        if not file.name.endswith((*_JSON_SUFFIXES, ".parquet")):
+            raise ExpectationsError(
+                f"{file} is not an event file: events are *.json, *.jsonl (also .gz) or *.parquet"
+            )
+    if len({file.suffix == ".parquet" for file in files}) > 1:
+        raise ExpectationsError(
+            f"{path} mixes Parquet and JSON events: keep one format per directory"
+        )
+    return files
+
+
+def _load(connection: DuckDBPyConnection, files: list[Path]) -> None:
+    """Read the files into the table ``event``: n, event_type and one struct per entity."""
+    names = _listed(files)
+    if files[0].suffix == ".parquet":
+        scan = f"read_parquet({names}, union_by_name = true)"
+        present = {row[0] for row in connection.execute(f"DESCRIBE FROM {scan}").fetchall()}
+        number = "n" if "n" in present else "NULL"
+    else:
+        structs = ", ".join(f"{entity}: {_quote(_struct(x))}" for entity, x in ENTITIES.items())
+        scan = (
+            f"read_json({names}, format = 'newline_delimited', "
+            f"columns = {{n: 'BIGINT', event_type: 'INTEGER', {structs}}})"
+        )
+        number = "n"
+    connection.execute(
+        f"CREATE TABLE event AS SELECT CAST({number} AS BIGINT) AS n, "
+        f"CAST(event_type AS INTEGER) AS event_type, {', '.join(ENTITIES)} FROM {scan}"
+    )
+    for event_type, (entity, fields) in enumerate(ENTITIES.items()):
+        columns = "n"
+        for name, kind in fields.items():
+            value = f"TRY_CAST({entity}.{name} AS {kind})"
+            if kind == "TIMESTAMP":
+                value = f"date_trunc('millisecond', {value})"
+            columns += f", {value} AS {name}"
+        where = f"event_type = {event_type}"
+        connection.execute(f"CREATE TABLE {entity} AS SELECT {columns} FROM event WHERE {where}")
+
+
+def _struct(fields: dict[str, str]) -> str:
+    types = {"TIMESTAMP": "VARCHAR"}
+    return "STRUCT(" + ", ".join(f"{n} {types.get(k, k)}" for n, k in fields.items()) + ")"
+
+
+def _checked(connection: DuckDBPyConnection, files: list[Path]) -> tuple[int, bool]:
+    """Check that every event is whole; return their number and whether they are numbered."""
+    ((count, unknown, numbers),) = connection.execute(
+        "SELECT count(*), count(*) FILTER (WHERE event_type NOT IN (0, 1, 2) "
+        "OR event_type IS NULL), count(DISTINCT n) FROM event"
+    ).fetchall()
+    at = files[0].parent
+    if count == 0:
+        raise ExpectationsError(f"{at} holds no event: write some with nexmark_jobs/dump_events.py")
+    faults = ["event_type is not 0, 1 or 2"] if unknown else []
+    for entity, fields in ENTITIES.items():
+        counts = ", ".join(f"count(*) - count({name})" for name in fields)
+        (nulls,) = connection.execute(f"SELECT {counts} FROM {entity}").fetchall()
+        faults += [
+            f"{entity}.{name} is missing or malformed in {missing} events"
+            for name, missing in zip(fields, nulls, strict=True)
+            if missing
+        ]
+    if faults:
+        raise ExpectationsError(_find_fault(files) or f"{at}: {faults[0]}; dump the events again")
+    connection.execute("DROP TABLE event")
+    numbered = numbers == count
+    if not numbered:
+        for entity in ENTITIES:
+            connection.execute(f"UPDATE {entity} SET n = NULL")
+    return count, numbered
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def _find_fault(files: list[Path]) -> str | None:
+    """Look for the first malformed JSON event, line by line; None when there is none."""
+    for file in files:
+        if file.suffix != ".parquet":
+            try:
+                check_lines(file)
+            except (UsageError, OSError) as error:
+                return str(error).removeprefix("--source: ")
+    return None
+
+
+@dataclass(frozen=True)
+class Output:
+    """The content of an output directory.
+
+    ``columns`` are the columns found. If they have the contract's names, the output is
+    ``readable``: the table ``output`` has its rows in the contract's order and types (a value of
+    another type is NULL). The table ``partition`` says for each directory of a filesystem sink
+    whether it is committed.
+    """
+
+    columns: tuple[Column, ...]
+    rows: int
+    readable: bool
+
+
+def load_output(
+    connection: DuckDBPyConnection, entry: Contract, directory: Path, sink: str
+) -> Output:
+    """Load the output of a query, written by `sink`, from `directory`.
+
+    ExpectationsError: it is missing or empty, files differ in their columns, or the query has no
+    such sink.
+    """
+    import duckdb
+
+    if sink not in SINKS:
+        raise ExpectationsError(f"unknown sink '{sink}': use one of {', '.join(SINKS)}")
+    if sink == "filesystem" and entry.names[-2:] != _PARTITION_COLUMNS:
+        raise ExpectationsError(f"{entry.query} has no filesystem sink: only q10 has; use parquet")
+    scan = _scan(entry, directory, partitioned=entry.names[-2:] == _PARTITION_COLUMNS)
+    try:
+        found = connection.execute(f"DESCRIBE FROM {scan}").fetchall()
+        columns = tuple(
+            Column(name, "TIMESTAMP" if kind.startswith("TIMESTAMP") else kind)
+            for name, kind, *_ in found
+        )
+        rows = connection.execute(f"SELECT count(*) FROM {scan}").fetchall()[0][0]
+        readable = {column.name for column in columns} == set(entry.names)
+        if readable:
+            casts = ", ".join(f"TRY_CAST({c.name} AS {c.type}) AS {c.name}" for c in entry.columns)
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE output AS SELECT {casts} FROM {scan}")
+    except duckdb.Error as error:
+        raise ExpectationsError(
+            f"{directory} cannot be read as output of {entry.query}: {_first_line(error)}"
+        ) from None
+    _load_partitions(connection, directory if sink == "filesystem" else None)
+    return Output(columns, rows, readable)
+
+
+def _scan(entry: Contract, at: Path, *, partitioned: bool) -> str:
+    """Return a table function over the data files below `at`."""
+    if not at.is_dir():
+        raise ExpectationsError(f"no output directory {at}: run the query with --sink parquet:{at}")
+    files = _data_files(at, "**/*.parquet")
+    function, options = "read_parquet", []
+    if not files:
+        files, function = _data_files(at, "**/*.csv"), "read_csv"
+        kept = (c for c in entry.columns if c.name not in _PARTITION_COLUMNS)
+        columns = ", ".join(f"{c.name}: {_quote(c.type)}" for c in kept)
+        options = [
+            "auto_detect = false, header = false, allow_quoted_nulls = false",
+            "delim = ',', quote = '\"', escape = '\\'",
+            f"columns = {{{columns}}}",
+        ]
+    if not files:
+        raise ExpectationsError(f"{at} holds no *.parquet: the query job wrote nothing there")
+    if partitioned and all(file.parent != at for file in files):
+        options += ["hive_partitioning = true", "hive_types_autocast = false"]
+    else:
+        options += ["hive_partitioning = false"]
+    return f"{function}({', '.join([_listed(files), *options])})"
+
+
+def _load_partitions(connection: DuckDBPyConnection, directory: Path | None) -> None:
+    connection.execute(
+        'CREATE OR REPLACE TEMP TABLE "partition" (directory VARCHAR, committed BOOLEAN)'
+    )
+    if directory is None:
+        return
+    for parent in sorted({file.parent for file in _data_files(directory, "**/*.*")}):
+        row = [os.fspath(parent.relative_to(directory)), (parent / _COMMITTED).is_file()]
+        connection.execute('INSERT INTO "partition" VALUES (?, ?)', row)
