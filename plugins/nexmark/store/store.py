@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, select, tuple_
+from sqlalchemy import ColumnElement, delete, exists, select
 from sqlalchemy.orm import Session
 
 from nexmark.measure.cpu_series import pack
@@ -22,7 +22,6 @@ from nexmark.store.gate_input import read_night
 from nexmark.store.reading import Reader
 from nexmark.store.records import (
     Accepted,
-    CompatibilityRecord,
     NightRecord,
     RepetitionRecord,
     ValidationRecord,
@@ -169,12 +168,9 @@ class Store(Reader):
         """Record readings; each replaces one of the same host, group, moment and metric."""
         with self._writing() as session:
             self._known(session, run)
-            what = tuple_(CanaryRow.host, CanaryRow.group, CanaryRow.moment, CanaryRow.metric)
-            given = {(x.host, x.group, x.moment, x.metric) for x in rows}
-            session.execute(delete(CanaryRow).where(CanaryRow.night_id == run, what.in_(given)))
             for row in rows:
                 row.night_id = run
-            session.add_all(rows)
+                replace_row(session, row, ("night_id", "host", "group", "moment", "metric"))
 
     def record_grade(self, run: str, grade: str, reason: str = "") -> None:
         """Record how far the hosts of a night can be trusted, and why not further."""
@@ -187,15 +183,15 @@ class Store(Reader):
         with self._writing() as session:
             session.add(BrokerBenchRow(cluster=cluster, measured=now(), figures=dict(figures)))
 
-    def record_compatibility(self, run: str, records: Sequence[CompatibilityRecord]) -> None:
+    def record_compatibility(self, run: str, rows: Sequence[CompatibilityRow]) -> None:
         """Record whether running queries survive, in place of all that was recorded before."""
         with self._writing() as session:
             self._known(session, run)
             session.execute(delete(CompatibilityRow).where(CompatibilityRow.night_id == run))
             checked = now()
-            session.add_all(
-                CompatibilityRow(night_id=run, checked=checked, **asdict(x)) for x in records
-            )
+            for row in rows:
+                row.night_id, row.checked = run, checked
+            session.add_all(rows)
 
     def record_experiment(self, run: str, rows: Sequence[ExperimentRow]) -> None:
         """Record a measurement of an experiment, in place of what was recorded of it before."""

@@ -343,10 +343,10 @@ class CompatibilityRow(_OfNight, Base):
     baseline_build: Mapped[str]
     outcome: Mapped[str] = mapped_column(NAME)
     red: Mapped[bool]
-    plans: Mapped[str] = mapped_column(NAME)
-    forward: Mapped[str] = mapped_column(Text)
-    backward: Mapped[str] = mapped_column(Text)
-    checkpoint: Mapped[str] = mapped_column(Text)
+    plans: Mapped[str] = mapped_column(NAME, default="-")
+    forward: Mapped[str] = mapped_column(Text, default="-")
+    backward: Mapped[str] = mapped_column(Text, default="-")
+    checkpoint: Mapped[str] = mapped_column(Text, default="")
     reason: Mapped[str] = mapped_column(Text)
     baseline_plan: Mapped[str | None] = mapped_column(Text)
     candidate_plan: Mapped[str | None] = mapped_column(Text)
