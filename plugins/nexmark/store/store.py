@@ -20,12 +20,7 @@ from nexmark.store.accepting import check_link, check_request, check_withdrawal,
 from nexmark.store.connecting import open_engine, writing
 from nexmark.store.gate_input import read_night
 from nexmark.store.reading import Reader
-from nexmark.store.records import (
-    Accepted,
-    NightRecord,
-    RepetitionRecord,
-    ValidationRecord,
-)
+from nexmark.store.records import Accepted, NightRecord, RepetitionRecord, ValidationRecord
 from nexmark.store.store_error import Refused, StoreError
 from nexmark.store.table_base import Base
 from nexmark.store.table_rows import (
@@ -120,10 +115,7 @@ class Store(Reader):
         with self._writing() as session:
             self._known(session, record.run)
             before = session.scalar(select(RepetitionRow).where(*_where(row, _REPETITION)))
-            accepted = (
-                AcceptanceRow.night_id == record.run,
-                AcceptanceRow.query == record.query,
-            )
+            accepted = (AcceptanceRow.night_id == record.run, AcceptanceRow.query == record.query)
             if session.scalar(select(exists().where(*accepted))):
                 figures = ("status", *Measurement.__dataclass_fields__)
                 if before and all(getattr(before, x) == getattr(row, x) for x in figures):
