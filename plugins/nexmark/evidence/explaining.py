@@ -16,7 +16,7 @@ from nexmark.model import ARMS, SUITE, WALL, Arm, Value
 from nexmark.secrets import shown as hidden
 from nexmark.secrets import without_secrets
 from nexmark.store import Store
-from nexmark.store.gate_input import observed
+from nexmark.store.gate_rows import observed
 from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
 
 EXPLAINED = 3

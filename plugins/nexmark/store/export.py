@@ -22,7 +22,7 @@ from nexmark.config.paths import safe_name
 from nexmark.home import whole_directory
 from nexmark.measure.cpu_series import unpack
 from nexmark.model import CANARY, COMPARABLE, CPU, Arm, Mode, Stage, grouped
-from nexmark.store.gate_input import read_night
+from nexmark.store.gate_rows import read_night
 from nexmark.store.store_error import StoreError
 from nexmark.store.table_base import Base, Utc
 from nexmark.store.table_rows import CanaryRow, NightRow, RepetitionRow, SeriesRow

@@ -12,11 +12,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, defer
 
 from nexmark.model import ARMS, CPU, Arm, Stage, Status, grouped, of_newest_gate
-from nexmark.store import verdict_rows as judged
+from nexmark.store import gate_rows
 from nexmark.store.accepting import counting
 from nexmark.store.connecting import snapshot
 from nexmark.store.export import export
-from nexmark.store.gate_input import read_night
 from nexmark.store.query_history import QueryHistory, read_history
 from nexmark.store.store_error import StoreError, UnknownNight, database_error
 from nexmark.store.table_rows import (
@@ -171,20 +170,20 @@ class Reader:
     ) -> MeasuredNight:
         """Return a run as the gate takes it, the first of ``arms`` as candidate."""
         with self.reading() as session:
-            return read_night(session, self._known(session, run), arms, queries)
+            return gate_rows.read_night(session, self._known(session, run), arms, queries)
 
     def query_verdicts(self, run: str) -> list[QueryVerdict]:
         """Return the verdicts on a run as the gate gave them, by its newest version."""
         with self.reading() as session:
             night = self._known(session, run)
-            return judged.verdicts_of(session, [run], night.mode)[run]
+            return gate_rows.verdicts_of(session, [run], night.mode)[run]
 
     def earlier(
         self, run: str, limit: int, queries: Collection[str] | None = None
     ) -> list[list[QueryVerdict]]:
         """Return the verdicts of the last comparable nights that were judged, oldest first."""
         with self.reading() as session:
-            return judged.earlier(session, self._known(session, run), limit, queries)
+            return gate_rows.earlier(session, self._known(session, run), limit, queries)
 
     def history(
         self, query: str, metric: str = CPU, place: Mapping[str, str | None] | None = None

@@ -18,7 +18,7 @@ from nexmark.measure.measurement import Measurement
 from nexmark.model import CPU, Arm, Value
 from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
 from nexmark.store.connecting import open_engine, writing
-from nexmark.store.gate_input import read_night
+from nexmark.store.gate_rows import columns_of, read_night
 from nexmark.store.reading import Reader
 from nexmark.store.records import Accepted, NightRecord, RepetitionRecord, ValidationRecord
 from nexmark.store.store_error import Refused, StoreError
@@ -40,7 +40,6 @@ from nexmark.store.table_rows import (
     VerdictRow,
     WithdrawalRow,
 )
-from nexmark.store.verdict_rows import columns_of
 from nexmark.verdict.measured_night import QueryVerdict
 
 #: How often and how finely something is measured, and how it is reached, does not change it.
