@@ -8,7 +8,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -167,11 +167,8 @@ def _alone(engine: Engine, patience_s: float | None) -> Iterator[None]:
     directory = os.open(Path(engine.url.database).parent, os.O_RDONLY)
     try:
         _lock(directory, BUSY_TIMEOUT_S if patience_s is None else patience_s)
-        raw = engine.raw_connection()
-        try:
+        with closing(engine.raw_connection()) as raw:
             raw.cursor().execute("PRAGMA journal_mode=WAL")
-        finally:
-            raw.close()
         yield
     finally:
         os.close(directory)

@@ -91,30 +91,17 @@ def _wrong(night: MeasuredNight) -> Iterator[dict[str, Any]]:
 
 
 def _row(one: Measured, stage: int, pair: int, arm: str, value: float) -> dict[str, Any]:
-    return {
-        "query": one.query,
-        "basis": one.basis,
-        "stage": stage,
-        "pair": pair,
-        "arm": arm,
-        "metric": one.metric,
-        "value": repr(float(value)),
-    }
+    own = {"query": one.query, "basis": one.basis, "metric": one.metric}
+    return own | {"stage": stage, "pair": pair, "arm": arm, "value": repr(float(value))}
 
 
 def _canaries(session: Session, run: str) -> Iterator[dict[str, Any]]:
     query = select(CanaryRow).where(CanaryRow.night_id == run)
     readings = session.scalars(query.order_by(CanaryRow.taken, CanaryRow.id))
     for order, reading in enumerate(readings, 1):
-        yield {
-            "query": CANARY,
-            "arm": reading.moment,
-            "order": order,
-            "metric": reading.metric,
-            "value": repr(math.nan if reading.value is None else reading.value),
-            "host": reading.host,
-            "group": reading.group,
-        }
+        value = repr(math.nan if reading.value is None else reading.value)
+        own = {name: getattr(reading, name) for name in ("metric", "host", "group")}
+        yield own | {"query": CANARY, "arm": reading.moment, "order": order, "value": value}
 
 
 _AT_ONCE, _ROW_GROUP = 200, 50_000

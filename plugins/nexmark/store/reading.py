@@ -13,7 +13,6 @@ from sqlalchemy.orm import Session, defer
 
 from nexmark.model import ARMS, CPU, Arm, Stage, Status, grouped, of_newest_gate
 from nexmark.store import gate_rows
-from nexmark.store.accepting import counting
 from nexmark.store.connecting import snapshot
 from nexmark.store.export import export
 from nexmark.store.query_history import QueryHistory, read_history
@@ -163,7 +162,8 @@ class Reader:
         self, engine: str, workload: str, cluster: str, at: datetime
     ) -> dict[str, AcceptanceRow]:
         """Return the newest acceptance that counts at a moment (neither expired nor withdrawn)."""
-        return counting(self.acceptances(engine, workload, cluster), at)
+        rows = self.acceptances(engine, workload, cluster)
+        return {row.query: row for row in rows if row.accepted <= at and not row.over(at)}
 
     def paired_night(
         self, run: str, arms: tuple[str, str] = ARMS, queries: Sequence[str] | None = None
@@ -212,7 +212,7 @@ class Reader:
         """Return the candidate build of each run."""
         query = select(NightRow.id, NightRow.build_id).where(NightRow.id.in_(list(runs)))
         with self.reading() as session:
-            return {run: build for run, build in session.execute(query).all()}  # noqa: C416
+            return dict(session.execute(query).tuples().all())
 
     def canaries(self, run: str) -> list[CanaryRow]:
         """Return the readings of the canary in a run, in the order they were taken."""

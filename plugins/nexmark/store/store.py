@@ -273,9 +273,8 @@ class Store(Reader):
         check_words("reason", reason)
         check_words("by", who)
         with self._writing() as session:
-            row = session.get(AcceptanceRow, number) if 0 < number <= MOST_ROWS else None
-            check_withdrawal(row, number, reason)
-            assert row is not None
+            found = session.get(AcceptanceRow, number) if 0 < number <= MOST_ROWS else None
+            row = check_withdrawal(found, number, reason)
             row.withdrawal = WithdrawalRow(who=who, reason=reason, withdrawn=now())
         return row
 

@@ -146,7 +146,5 @@ def _is_locked(error: Exception) -> bool:
     if isinstance(error, BlockingIOError):  # who opens a database locks its directory meanwhile
         return True
     cause = getattr(error, "orig", None) or error
-    code = getattr(cause, "sqlite_errorcode", None)
-    if code is not None and code & 0xFF in _BUSY:  # the rest says which kind of busy
-        return True
-    return getattr(cause, "sqlstate", None) == _LOCK_NOT_AVAILABLE
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF  # the rest says which kind of busy
+    return code in _BUSY or getattr(cause, "sqlstate", None) == _LOCK_NOT_AVAILABLE
