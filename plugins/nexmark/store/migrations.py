@@ -55,7 +55,8 @@ def _paired_nights(op: Operations) -> None:
         "UPDATE acceptance SET build_id ="
         " (SELECT build_id FROM night WHERE night.id = acceptance.night_id)"
     )
-    _only_add(op, "acceptance")  # the triggers of 0001 went with the table they were on
+    # The triggers of 0001 went with the table they were on.
+    append_only(NightRow.metadata.tables["acceptance"], op.get_bind())
     with op.batch_alter_table("verdict") as table:
         table.alter_column("bound", existing_type=sa.Double, nullable=True)
         table.add_column(_mode())
@@ -123,8 +124,3 @@ def _mode() -> Column[str]:
 def _make(op: Operations, table: str) -> None:
     """Make a table that has not changed since."""
     NightRow.metadata.tables[table].create(op.get_bind(), checkfirst=False)
-
-
-def _only_add(op: Operations, table: str) -> None:
-    for statement in append_only(table, op.get_bind().dialect.name):
-        op.execute(statement)

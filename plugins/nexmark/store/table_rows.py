@@ -398,10 +398,5 @@ class BrokerBenchRow(_Numbered, Base):
     figures: Mapped[dict[str, Any]]
 
 
-def _keep_rows(table: sa.Table, connection: sa.Connection, **_: Any) -> None:
-    for statement in append_only(table.name, connection.dialect.name):
-        connection.exec_driver_sql(statement)
-
-
 for _row in (AcceptanceRow, WithdrawalRow):
-    sa.event.listen(_row.__table__, "after_create", _keep_rows)
+    sa.event.listen(_row.__table__, "after_create", append_only)
