@@ -191,7 +191,7 @@ def night_evidence(
     tests = gate_health.self_tests_of(store, night)
     report = _report(store, night, repetitions, tests)
     verdicts = store.verdicts(night.id)
-    arms = arms_of(repetitions, _accepted_arms(store, verdicts))
+    arms = arms_of(repetitions, accepted_arms(store, verdicts))
     judged = any(row.verdict for row in report.rows)
     canaries = store.canaries(night.id)
     before, after = history.neighbours(store, night)
@@ -261,7 +261,7 @@ def builds_of(store: Store, night: NightRow, verdicts: Iterable[VerdictRow]) -> 
     ]
 
 
-def _accepted_arms(store: Store, verdicts: Iterable[VerdictRow]) -> dict[str, list[RepetitionRow]]:
+def accepted_arms(store: Store, verdicts: Iterable[VerdictRow]) -> dict[str, list[RepetitionRow]]:
     """Return the rows of the accepted runs that queries are compared with by bounds."""
     compared = [row for row in verdicts if row.baseline_run and row.decides and row.query != SUITE]
     rows: list[RepetitionRow] = []

@@ -12,7 +12,7 @@ from nexmark.config import KNOWN_QUERIES
 from nexmark.evidence import explaining
 from nexmark.evidence.alarms import acks_for, alarm_groups, since_of
 from nexmark.evidence.gate_health import canary_of, host_facts
-from nexmark.evidence.night_evidence import CommonEvidence, builds_of
+from nexmark.evidence.night_evidence import CommonEvidence, accepted_arms, builds_of
 from nexmark.evidence.night_list import Look, look
 from nexmark.evidence.pairs import (
     STAGES,
@@ -107,10 +107,7 @@ def query_evidence(
     alone = () if query == SUITE else own
     verdicts = [row for row in store.verdicts(night.id) if row.query == query]
     deciding = next((row for row in verdicts if row.decides), None)
-    others = None
-    if deciding is not None and deciding.baseline_run:
-        others = {query: store.repetitions(deciding.baseline_run, [query])}
-    arms = arms_of(alone, others).get(query, Arms())
+    arms = arms_of(alone, accepted_arms(store, verdicts)).get(query, Arms())
     metric = deciding.metric if deciding else CPU
     found = pairs_of(alone, deciding.basis if deciding else None, metric)
     points = trail(store, night, query, metric, NIGHTS)

@@ -8,7 +8,7 @@ from nexmark.evidence.night_evidence import NightEvidence
 from nexmark.evidence.pairs import OF_BATCH, STAGES, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence
 from nexmark.model import ARMS
-from nexmark.report.rendering import plain
+from nexmark.report.rendering import IDS, plain
 from nexmark.report.table import report_text
 from nexmark.secrets import without_any_secret
 from nexmark.store.table_rows import NightRow, RepetitionRow
@@ -32,18 +32,13 @@ def night_json(found: NightEvidence) -> dict[str, Any]:
         "table": report_text(found.report),
         "rows": plain(found.report.rows),
         "decision": plain(found.decision, leave_out=("bundle",)),
-        "night": night_fields(found.night),
-        "builds": plain(found.builds),
         **_shared(found),
-        "verdicts": plain(found.verdicts),
-        "validations": plain(found.validations),
         "compatibility": plain(found.report.upgrades.rows),
         "self_test": {
             "tonight": plain(found.tonight),
             "words": tests.rates.words,
             **plain(tests.rates),
         },
-        "acceptances": [_ack(ack) for ack in found.acks],
         "reproduce": dict(found.reproduce),
         "attribution": {
             query: shown for query, one in found.attributions.items() if (shown := _why(one))
@@ -61,18 +56,13 @@ def query_json(found: QueryEvidence) -> dict[str, Any]:
         "run": found.night.id,
         "query": found.query,
         "since": found.since,
-        "verdicts": plain(found.verdicts),
-        "night": night_fields(found.night),
-        "builds": plain(found.builds),
+        **_shared(found),
         "reproduce": found.reproduce,
         "pairs": [_pair(pair) for pair in found.pairs],
         "latencies": plain(found.latencies),
         "history": plain(found.points),
         "changes": [plain(x.change) | {"build": x.first.build} for x in found.changes],
-        "validations": plain(found.validations),
-        "acceptances": [_ack(ack) for ack in found.acks],
         "plans": {**plain(plans.arms), "changed": plans.changed, "diff": "\n".join(plans.diff)},
-        **_shared(found),
         "conf_differences": plain(found.conf_differences),
         "batches": [x for row in found.runs if row.stage in STAGES for x in _batches(row)],
         "cpu": plain(found.cpu),
@@ -99,6 +89,11 @@ def night_fields(night: NightRow) -> dict[str, Any]:
 def _shared(found: NightEvidence | QueryEvidence) -> dict[str, Any]:
     night = found.night
     return {
+        "night": night_fields(night),
+        "builds": plain(found.builds),
+        "verdicts": plain(found.verdicts),
+        "validations": plain(found.validations),
+        "acceptances": [_ack(ack) for ack in found.acks],
         "gate": {"version": found.gate_version, "settings": night.gate_spec},
         "hosts": list(found.host_names),
         "host_facts": plain(found.host_facts),
@@ -121,7 +116,7 @@ def _batches(row: RepetitionRow) -> list[dict[str, Any]]:
 
 
 def _ack(ack: Acknowledged) -> dict[str, Any]:
-    row, withdrawal = plain(ack.row, keep=("id", "night_id")), plain(ack.row.withdrawal)
+    row, withdrawal = plain(ack.row, keep=IDS), plain(ack.row.withdrawal)
     return {**row, "state": ack.state, "withdrawal": withdrawal, "covers": ack.covers}
 
 

@@ -66,7 +66,7 @@ BUILD = 12
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _SHORT = 3
 """A text of this length is no secret."""
-_NOT_TO_SHOW = frozenset({"id", "night_id"})
+IDS = frozenset({"id", "night_id"})
 
 
 def standalone(template: str, *, draw: bool = True, **content: Any) -> str:
@@ -102,7 +102,7 @@ def plain(value: Any, keep: Iterable[str] = (), leave_out: Iterable[str] = ()) -
     Rows lose their ids (but ``keep``); ``leave_out`` are columns, or fields of the model itself.
     """
     if isinstance(value, Base):
-        left_out = _NOT_TO_SHOW.union(leave_out).difference(keep)
+        left_out = IDS.union(leave_out).difference(keep)
         names = [column.name for column in value.__table__.columns if column.name not in left_out]
         return {name: plain(getattr(value, name)) for name in names}
     if is_dataclass(value) and not isinstance(value, type):
