@@ -48,12 +48,11 @@ def _step(row: Row, survives: CompatibilityRow | None) -> QueryStep:
     red = f"{row.verdict}: {row.reason}" if row.red else ""
     if is_gross(row):
         red = f"{row.verdict}: every pair is slower by more than {GROSS - 1:.0%}"
-    found = {}
+    found = {name: getattr(row, name) for name in ("query", "verdict", "ratio", "lo", "hi")}
     if survives is not None:
-        names = ("outcome", "forward", "backward")
-        found = {name: getattr(survives, name) for name in names} | {"carried": survives.reason}
-    same = {name: getattr(row, name) for name in ("query", "verdict", "ratio", "lo", "hi")}
-    return QueryStep(**same, red=red, **found)
+        found |= {name: getattr(survives, name) for name in ("outcome", "forward", "backward")}
+        found["carried"] = survives.reason
+    return QueryStep(**found, red=red)
 
 
 #: Runs a night of some queries to its end; returns the name of its run.
@@ -159,14 +158,9 @@ def gain(step: QueryStep) -> str:
     """CPU saved, with its 95 % interval: `+12.0 % (+9.1 to +14.8)`; negative is slower."""
     if step.ratio is None:
         return "-"
-    text = f"{_saved(step.ratio)} %"
-    if step.lo is None or step.hi is None:
-        return text
-    return f"{text} ({_saved(step.hi)} to {_saved(step.lo)})"
-
-
-def _saved(ratio: float) -> str:
-    return f"{100 * (1 - ratio):+.1f}"
+    known = [x for x in (step.ratio, step.hi, step.lo) if x is not None]
+    saved, *interval = [f"{100 * (1 - ratio):+.1f}" for ratio in known]
+    return f"{saved} % ({' to '.join(interval)})" if len(interval) == 2 else f"{saved} %"
 
 
 def _ending(rollout: Rollout) -> list[str]:

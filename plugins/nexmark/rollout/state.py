@@ -95,17 +95,9 @@ class Rollout(Model):
     @property
     def params(self) -> Mapping[str, object]:
         """Return the params that all its nights share, without the queries."""
-        return {
-            "engine": self.engine,
-            "build": self.build,
-            "against": self.against,
-            "candidate_conf": dict(self.conf),
-            "workload": self.workload,
-            "cluster": self.cluster,
-            "mode": "paired",
-            "repetitions": self.repetitions,
-            "compatibility": True,
-        }
+        same = {"engine", "workload", "cluster", "build", "against", "repetitions"}
+        own = {"candidate_conf": dict(self.conf), "mode": "paired", "compatibility": True}
+        return self.model_dump(include=same) | own
 
     def with_stage(self, place: int, stage: RolloutStage) -> Rollout:
         """The same with another stage at a place; written."""
