@@ -149,9 +149,17 @@ def open_engine(url: str, *, create: bool = True, patience_s: float | None = Non
         elif engine.dialect.name == SQLITE and not Path(engine.url.database or "/").exists():
             raise no_results(engine)
         with _alone(engine, patience_s), engine.connect() as connection:
-            if not create and _revision(connection) is None:
+            current = _revision(connection)
+            connection.rollback()
+            if current is None and not create:
                 raise no_results(engine)
-            if _outdated(connection):
+            if current is not None and current > SCHEMA:
+                raise StoreError(
+                    f"results database {shown(engine)}: its schema {current} is newer than that of"
+                    f" this package ({SCHEMA}); update the package or set NEXMARK_DB to another"
+                    " database"
+                )
+            if current != SCHEMA:
                 _migrate(connection)
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
         raise database_error(engine, error) from error
@@ -185,17 +193,6 @@ def _lock(directory: int, patience_s: float) -> None:
             if time.monotonic() >= deadline:
                 raise
         time.sleep(POLL_S)
-
-
-def _outdated(connection: Connection) -> bool:
-    current = _revision(connection)
-    connection.rollback()
-    if current is not None and current > SCHEMA:
-        raise StoreError(
-            f"results database {shown(connection.engine)}: its schema {current} is newer than that"
-            f" of this package ({SCHEMA}); update the package or set NEXMARK_DB to another database"
-        )
-    return current != SCHEMA
 
 
 def _revision(connection: Connection) -> str | None:

@@ -1,8 +1,8 @@
 """The changes of the schema since the first one, in order; a new database is made from the rows.
 
 Each change runs within the transaction of the connection. ``alembic_version`` has the number of the
-last one. A table that has not changed since it was new is made from its rows here, too; a change of
-such a table has to write out first how it was new, or migrations from before it fail (and a test).
+last one. A table or a column that has not changed since it was new is taken from the rows; whoever
+changes it writes out here how it was when it was new. A test migrates from every revision.
 """
 
 from collections.abc import Callable
@@ -10,15 +10,15 @@ from collections.abc import Callable
 import sqlalchemy as sa
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
-from sqlalchemy import Column, Connection
 
 from nexmark.config import BUILD_DAG_ID, SIGNOFF_DAG_ID
-from nexmark.model import CPU, Mode
-from nexmark.store.table_base import NAME, append_only
+from nexmark.store.table_base import append_only
 from nexmark.store.table_rows import NightRow
 
+_TABLES = NightRow.metadata.tables
 
-def migrate(connection: Connection, current: str, revision: str) -> None:
+
+def migrate(connection: sa.Connection, current: str, revision: str) -> None:
     """Bring the schema from the revision ``current`` to another, newer one."""
     op = Operations(MigrationContext.configure(connection))
     for number, change in CHANGES.items():
@@ -29,46 +29,33 @@ def migrate(connection: Connection, current: str, revision: str) -> None:
 
 def _paired_nights(op: Operations) -> None:
     """Both arms, stages, canary, self-test, their verdicts; acceptances that expire."""
-    for column in (
-        _mode(),
-        Column("baselines", sa.JSON),
-        Column("seed", sa.BigInteger),
-        Column("gate_spec", sa.JSON),
-        Column("grade", sa.String(255)),
-        Column("grade_reason", sa.Text),
-    ):
-        op.add_column("night", column)
+    for name in ("mode", "baselines", "seed", "gate_spec", "grade", "grade_reason"):
+        _add(op, "night", name)
     with op.batch_alter_table("repetition") as table:
-        table.add_column(Column("stage", sa.BigInteger, nullable=False, server_default="1"))
-        table.add_column(Column("position", sa.BigInteger))
+        for name in ("stage", "position"):
+            table.add_column(_TABLES["repetition"].c[name])
         unique = ["night_id", "query", "arm", "stage", "number"]
         table.drop_constraint("uq_repetition_night_id_query_arm_number", type_="unique")
         table.create_unique_constraint(f"uq_repetition_{'_'.join(unique)}", unique)
     with op.batch_alter_table("acceptance") as table:
-        table.add_column(Column("metric", NAME, nullable=False, server_default=CPU))
-        table.add_column(Column("build_id", sa.String(255)))
-        table.add_column(Column("size", sa.Double))
-        table.add_column(Column("expires", sa.DateTime(timezone=True)))
-        table.add_column(Column("link", sa.Text))
+        for name in ("metric", "size", "expires", "link"):
+            table.add_column(_TABLES["acceptance"].c[name])
+        table.add_column(sa.Column("build_id", sa.String(255)))
         table.create_foreign_key("fk_acceptance_build_id_build", "build", ["build_id"], ["id"])
     op.execute(
         "UPDATE acceptance SET build_id ="
         " (SELECT build_id FROM night WHERE night.id = acceptance.night_id)"
     )
     # The triggers of 0001 went with the table they were on.
-    append_only(NightRow.metadata.tables["acceptance"], op.get_bind())
+    append_only(_TABLES["acceptance"], op.get_bind())
     with op.batch_alter_table("verdict") as table:
         table.alter_column("bound", existing_type=sa.Double, nullable=True)
-        table.add_column(_mode())
-        table.add_column(Column("decides", sa.Boolean, nullable=False, server_default=sa.true()))
-        for name in ("lo", "hi", "mde", "shift", "spread", "noise"):
-            table.add_column(Column(name, sa.Double))
-        for name in ("pairs", "fresh_pairs"):
-            table.add_column(Column(name, sa.BigInteger))
-        for name in ("drift_slower", "drift_faster"):
-            table.add_column(Column(name, sa.Double, nullable=False, server_default="0"))
-        table.add_column(Column("baseline_build", sa.Text))
-        table.add_column(Column("acceptance_id", sa.Integer))
+        for name in (
+            *("mode", "decides", "lo", "hi", "mde", "shift", "spread", "noise", "pairs"),
+            *("fresh_pairs", "drift_slower", "drift_faster", "baseline_build"),
+        ):
+            table.add_column(_TABLES["verdict"].c[name])
+        table.add_column(sa.Column("acceptance_id", sa.Integer))
         link = ("fk_verdict_acceptance_id_acceptance", "acceptance", ["acceptance_id"], ["id"])
         table.create_foreign_key(*link)
     _make(op, "canary")
@@ -77,7 +64,7 @@ def _paired_nights(op: Operations) -> None:
 
 def _parts(op: Operations) -> None:
     """Add the operators and stages of each repetition."""
-    op.add_column("repetition", Column("parts_problem", sa.Text))
+    _add(op, "repetition", "parts_problem")
     _make(op, "part")
 
 
@@ -92,35 +79,30 @@ def _what_teaches(op: Operations) -> None:
 
     Nights of before did not keep what was given by hand. They teach as they did, but for sign-offs.
     """
-    teaches = Column("teaches", sa.Boolean, nullable=False, server_default=sa.true())
-    op.add_column("night", teaches)
-    night = sa.table(
-        "night", sa.column("dag_id"), sa.column("candidate_conf"), sa.column("teaches", sa.Boolean)
-    )
-    by_hand = night.c.dag_id.in_([BUILD_DAG_ID, SIGNOFF_DAG_ID])
-    trial = by_hand | night.c.candidate_conf.is_not(None)
-    op.execute(sa.update(night).where(trial).values(teaches=False))
+    _add(op, "night", "teaches")
+    by_hand = NightRow.dag_id.in_([BUILD_DAG_ID, SIGNOFF_DAG_ID])
+    trial = by_hand | NightRow.candidate_conf.is_not(None)
+    op.execute(sa.update(NightRow).where(trial).values(teaches=False))
 
 
 CHANGES: dict[str, Callable[[Operations], None]] = {
     "0002": _paired_nights,
     "0003": lambda op: _make(op, "withdrawal"),
     "0004": _parts,
-    "0005": lambda op: op.add_column("night", Column("candidate_conf", sa.JSON)),
+    "0005": lambda op: _add(op, "night", "candidate_conf"),
     "0006": _indices_of_history,
     "0007": _what_teaches,
-    "0008": lambda op: op.add_column("repetition", Column("figures", sa.JSON)),
+    "0008": lambda op: _add(op, "repetition", "figures"),
     "0009": lambda op: _make(op, "compatibility"),
-    "0010": lambda op: op.add_column("repetition", Column("latency", sa.Text)),
+    "0010": lambda op: _add(op, "repetition", "latency"),
     "0011": lambda op: _make(op, "experiment"),
     "0012": lambda op: _make(op, "broker_bench"),
 }
 
 
-def _mode() -> Column[str]:
-    return Column("mode", NAME, nullable=False, server_default=Mode.BOUNDS.value)
+def _add(op: Operations, table: str, name: str) -> None:
+    op.add_column(table, _TABLES[table].c[name])
 
 
 def _make(op: Operations, table: str) -> None:
-    """Make a table that has not changed since."""
-    NightRow.metadata.tables[table].create(op.get_bind(), checkfirst=False)
+    _TABLES[table].create(op.get_bind(), checkfirst=False)
