@@ -6,7 +6,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +40,7 @@ class Half:
     """A run of a query to its middle, or from there to its end, in a copy of a directory."""
 
     id: str
-    arguments: Sequence[str]
+    arguments: list[str]
     confs: Mapping[str, str]
     after: str | None = None
     copies: tuple[str, str] | None = None
@@ -91,8 +91,7 @@ class Application:
     def _as_json(self, half: Half) -> dict[str, Any]:
         """A half as the program reads it; an earlier application may have done the one before."""
         is_ready = self.records.get(half.after or "", {}).get("state") == "done"
-        own = {"arguments": list(half.arguments), "confs": dict(half.confs)}
-        return vars(half) | own | ({"after": None} if is_ready else {})
+        return vars(half) | {"confs": dict(half.confs)} | ({"after": None} if is_ready else {})
 
     def _follow(self, process: ProcessGroup, log: Path, say: Callable[[str], None]) -> None:
         """Read the log until the application has ended, or nothing has happened for too long."""
