@@ -99,12 +99,11 @@ def check(
     with temporary_directory(_PREFIX, below) as work:
         sides = first, second
         forward = [_Way("forward", x, sides, (x.first, x.second), work) for x in cases]
-        back = [_Way("backward", x, sides[::-1], (x.second, x.first), work) for x in cases]
-        symmetric = first == second
-        if not backward:
-            back = []
-        elif symmetric:
-            back = [way for way in back if way.case.first != way.case.second]
+        back = [
+            _Way("backward", x, sides[::-1], (x.second, x.first), work)
+            for x in cases
+            if backward and (first != second or x.first != x.second)
+        ]
         for way in [*forward, *back]:
             way.begun.mkdir(parents=True, exist_ok=True)
 
@@ -122,7 +121,7 @@ def check(
         records = _run(steps, work, dump, events, say)
         found = {way.case: way for way in back}
         return [
-            _comparison(way, found.get(way.case), records, dumped, symmetric=symmetric)
+            _comparison(way, found.get(way.case), records, dumped)
             for way in forward
             if records[way.ids[0]]["state"] != _LEFT_OUT
         ]
@@ -220,37 +219,28 @@ def _run(
 
 
 def _comparison(
-    forward: _Way, backward: _Way | None, records: Records, events: Path, *, symmetric: bool
+    forward: _Way, backward: _Way | None, records: Records, events: Path
 ) -> Compatibility:
     case = forward.case
     begun, resumed = (records[id_] for id_ in forward.ids)
     other = resumed if backward is None else records[backward.ids[0]]
-    same_build = forward.sides[0].build.id == forward.sides[1].build.id
-    plans, difference = _plans(
-        begun, other if other.get("plan") else resumed, same_build=same_build
-    )
+    first, second = forward.sides
+    same_build = first.build.id == second.build.id
+    planned = other if other.get("plan") else resumed
+    plans, difference = _plans(begun, planned, same_build=same_build)
     outcome = _outcome(forward, records, events)
-    back = None if backward is None else _outcome(backward, records, events)
-    if backward is None and symmetric and case.first == case.second:
-        back = outcome
+    back = outcome if first == second and case.first == case.second else None
     carried = carried_confs(forward.begun / "kept" / "checkpoint")
-    ignored = overruled(carried, forward.sides[1].confs, "the second side")
+    ignored = overruled(carried, second.confs, "the second side")
     if backward is not None:
+        back = _outcome(backward, records, events)
         own = carried_confs(backward.begun / "kept" / "checkpoint")
-        ignored += overruled(own, backward.sides[1].confs, "going back, the first side")
+        ignored += overruled(own, first.confs, "going back, the first side")
     ignored += [
         f"{name} is not a conf of a query, and was not set"
         for name in sorted({*begun.get("unset", ()), *other.get("unset", ())})
     ]
-    return Compatibility(
-        case=case,
-        plans=plans,
-        difference=difference,
-        forward=outcome,
-        backward=back,
-        confs=carried,
-        ignored=tuple(ignored),
-    )
+    return Compatibility(case, plans, difference, outcome, back, carried, tuple(ignored))
 
 
 def _plans(
