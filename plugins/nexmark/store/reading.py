@@ -212,7 +212,7 @@ class Reader:
         """Return the candidate build of each run."""
         query = select(NightRow.id, NightRow.build_id).where(NightRow.id.in_(list(runs)))
         with self.reading() as session:
-            return dict(session.execute(query).tuples().all())
+            return dict(session.execute(query).all())
 
     def canaries(self, run: str) -> list[CanaryRow]:
         """Return the readings of the canary in a run, in the order they were taken."""

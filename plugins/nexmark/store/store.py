@@ -161,7 +161,9 @@ class Store(Reader):
             self._known(session, run)
             for row in rows:
                 row.night_id = run
-                replace_row(session, row, ("night_id", "host", "group", "moment", "metric"))
+                key = ("night_id", "host", "group", "moment", "metric")
+                session.execute(delete(CanaryRow).where(*_where(row, key)))
+            session.add_all(rows)
 
     def record_grade(self, run: str, grade: str, reason: str = "") -> None:
         """Record how far the hosts of a night can be trusted, and why not further."""
