@@ -13,8 +13,7 @@ from nexmark.terminal import columns
 from nexmark_jobs.feature_release import feature_release
 
 _BATCHES = 4
-_CYCLE = 50
-"""The generator is cheapest where a batch is a multiple of this."""
+_CYCLE = 50  # the generator is cheapest where a batch is a multiple of this
 
 
 @dataclass(frozen=True)

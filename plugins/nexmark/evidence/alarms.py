@@ -10,10 +10,8 @@ from nexmark.store.accepting import COUNTS, SUPERSEDED, states
 from nexmark.store.table_rows import AcceptanceRow, NightRow
 from nexmark.verdict.acks import Alarm, Group, group_by_first_bad
 
-NIGHTS = 100
-"""So far back an alarm is followed."""
-BUILD = 19
-"""Characters of a build's name that are shown: enough to tell it by."""
+NIGHTS = 100  # so far back an alarm is followed
+BUILD = 19  # characters of a build's name that are shown: enough to tell it by
 
 
 def alarm_lines(store: Store, night: NightRow) -> list[str]:

@@ -19,8 +19,7 @@ from nexmark.store import Store
 from nexmark.store.gate_rows import observed
 from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
 
-EXPLAINED = 3
-"""The most red queries that are explained under the table; the evidence explains all."""
+EXPLAINED = 3  # the most red queries that are explained under the table; the evidence explains all
 WIDTH = 320
 _FEW = 3
 

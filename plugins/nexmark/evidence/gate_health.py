@@ -16,13 +16,10 @@ from nexmark.store.history import Tally
 from nexmark.store.table_rows import CanaryRow, NightRow, SelfTestRow
 from nexmark.verdict.rates import Rates, Test, alarmed, rates
 
-NIGHTS = 60
-"""That the smallest change is the median of."""
-CHARTED = 100
-"""Nights whose verdicts are drawn."""
+NIGHTS = 60  # that the smallest change is the median of
+CHARTED = 100  # nights whose verdicts are drawn
 LISTED = 30
-TESTS = 400
-"""Self-tests that the rates are made of: the last ones of an engine."""
+TESTS = 400  # self-tests that the rates are made of: the last ones of an engine
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from nexmark.store import Store, history
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.table_rows import NightRow, RepetitionRow, SelfTestRow, ValidationRow, VerdictRow
 
-NOTABLE = 0.02
-"""A smaller difference in state is not shown."""
+NOTABLE = 0.02  # a smaller difference in state is not shown
 UNDECIDED = SignOffDecision()
 
 

@@ -50,8 +50,7 @@ _LOOKS = {
     Value.OK: ("check", "good", 9, "No change that this night could have told from noise."),
 }
 _UNJUDGED = Look(NOT_JUDGED, "hole", "calm", 4, "No verdict is recorded (yet).")
-_KNOWN = 20
-"""Accepted reds come after open ones."""
+_KNOWN = 20  # accepted reds come after open ones
 
 
 def look(value: str | None, *, known: bool = False) -> Look:
@@ -120,12 +119,9 @@ def line_of(row: Any, tally: Tally | None) -> NightLine:
     return NightLine(row, RED if tally.red else GREEN, tuple(counts), tally.known, tally.suite)
 
 
-NIGHTS = 400
-"""The newest nights that are read."""
-COLUMNS = 60
-"""Nights in the map, shared among the engines."""
-LISTED = 100
-"""Reds in the log."""
+NIGHTS = 400  # the newest nights that are read
+COLUMNS = 60  # nights in the map, shared among the engines
+LISTED = 100  # reds in the log
 OPEN, ACCEPTED, TAKEN_BACK, REAL, NOISE = "open", "accepted", "withdrawn", "real", "noise"
 
 

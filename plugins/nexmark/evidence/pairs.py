@@ -25,11 +25,9 @@ from nexmark.store.table_rows import RepetitionRow
 
 Run = TypeVar("Run")
 
-STAGES: Mapping[int, str] = {1: "first pairs", 2: "fresh pairs"}
-"""Those that are judged."""
+STAGES: Mapping[int, str] = {1: "first pairs", 2: "fresh pairs"}  # those that are judged
 SAME, DETAILS, CHANGED, UNKNOWN = "same", "details differ", "changed", "–"
-MOST_POINTS = 240
-"""Of one curve."""
+MOST_POINTS = 240  # of one curve
 _BEFORE_S, _AFTER_S = 10, 5
 OF_BATCH = (
     *("input_rows", "duration_ms", "state_rows", "state_bytes"),

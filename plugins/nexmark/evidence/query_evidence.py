@@ -33,8 +33,7 @@ from nexmark.store import Store, history
 from nexmark.store.query_history import LevelChange, RatioPoint, lasting_changes, trail
 from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
 
-NIGHTS = 400
-"""So far back a query is followed."""
+NIGHTS = 400  # so far back a query is followed
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,8 @@ from nexmark.store.table_rows import CompatibilityRow, NightRow, VerdictRow
 
 NAMED = 8
 REASONS = 3
-GROSS = 1.1
-"""Told also while the gate is calibrating."""
-COUNTED = frozenset({Value.UNCONFIRMED, Value.OK, Value.CALIBRATING})
-"""Their queries are not named."""
+GROSS = 1.1  # told also while the gate is calibrating
+COUNTED = frozenset({Value.UNCONFIRMED, Value.OK, Value.CALIBRATING})  # their queries are not named
 WIDTH = 120
 SAID = {
     Value.INVALID: "invalid",

@@ -18,8 +18,7 @@ from nexmark.report.vega_lite import Chart
 from nexmark.store.query_history import LevelChange, RatioPoint
 
 _MEGA = 1e6
-_MOST_IN_TABLE = 40
-"""Points of a curve, evenly spread."""
+_MOST_IN_TABLE = 40  # points of a curve, evenly spread
 _STAGE_COLORS = {"first pairs": "candidate", "fresh pairs": "warn"}
 _STAGE_SHAPES = {"first pairs": "circle", "fresh pairs": "diamond"}
 

@@ -28,10 +28,8 @@ from nexmark.secrets import without_any_secret, without_secrets
 from nexmark.store.table_base import Base
 from nexmark.verdict.measured_night import possible
 
-WIDTH, MARGIN = 180, 6
-"""Of the drawing of an interval."""
-LEAST, MOST = math.log(1.1), math.log(2.0)
-"""How far from 1 a scale goes: at least and at most."""
+WIDTH, MARGIN = 180, 6  # of the drawing of an interval
+LEAST, MOST = math.log(1.1), math.log(2.0)  # how far from 1 a scale goes: at least and at most
 
 
 @dataclass(frozen=True)
@@ -61,11 +59,9 @@ def scale_of(ratios: Iterable[float | None]) -> Scale:
 
 
 NONE = "–"
-BUILD = 12
-"""Characters of a build's name that are shown where there is little room."""
+BUILD = 12  # characters of a build's name that are shown where there is little room
 _UNITS = ("B", "kB", "MB", "GB", "TB")
-_SHORT = 3
-"""A text of this length is no secret."""
+_SHORT = 3  # a text of this length is no secret
 IDS = frozenset({"id", "night_id"})
 
 

@@ -22,10 +22,8 @@ from nexmark.secrets import without_secrets
 from nexmark.store.store_error import StoreError, database_error, no_results, shown
 from nexmark.store.table_rows import NightRow
 
-BUSY_TIMEOUT_S = 30
-"""So long a night's tasks wait for the lock of another process."""
-BRIEF_S = 3
-"""So long those wait behind whom a person sits."""
+BUSY_TIMEOUT_S = 30  # so long a night's tasks wait for the lock of another process
+BRIEF_S = 3  # so long those wait behind whom a person sits
 CONNECT_TIMEOUT_S = 10
 WRITERS, OPENERS = 0x4E58_4D01, 0x4E58_4D02
 """PostgreSQL's advisory locks: of whoever writes, and of whoever migrates."""
@@ -126,8 +124,7 @@ def make_file(engine: Engine) -> None:
         touch_private(path)
 
 
-SCHEMA = "0012"
-"""The newest revision in ``migrations``; a test holds the two together."""
+SCHEMA = "0012"  # the newest revision in ``migrations``; a test holds the two together
 POLL_S = 0.02
 _VERSIONS = (
     "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL,"

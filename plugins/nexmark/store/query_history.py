@@ -29,8 +29,7 @@ _SAME = (
     *("value", "ratio", "lo", "hi", "mde", "shift", "noise", "candidate", "reason", "decides"),
     "mode",
 )
-_INTERVAL = 2 * 1.96
-"""The width of a 95 % interval in deviations."""
+_INTERVAL = 2 * 1.96  # the width of a 95 % interval in deviations
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,7 @@ def shape(workload: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-MOST_ROWS = 2**31 - 1
-"""No table has an id beyond that."""
+MOST_ROWS = 2**31 - 1  # no table has an id beyond that
 
 
 def open_store(url: str, *, create: bool = True, patience_s: float | None = None) -> "Store":

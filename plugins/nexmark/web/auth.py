@@ -20,8 +20,7 @@ from starlette.requests import Request
 from nexmark.config import ACCEPT_DAG_ID
 from nexmark.errors import NexmarkError
 
-User = Any
-"""A user as the auth manager of this Airflow has it."""
+User = Any  # a user as the auth manager of this Airflow has it
 
 
 @dataclass(frozen=True)
@@ -109,8 +108,7 @@ class Door:
 
 
 SALT = "nexmark-form"
-HOURS = 12
-"""A page that was left open for longer has to be loaded again."""
+HOURS = 12  # a page that was left open for longer has to be loaded again
 _PORTS = {"http": 80, "https": 443}
 _LOOPBACK = frozenset({"127.0.0.1", "[::1]", "localhost"})
 

@@ -224,8 +224,7 @@ def _file(path: Path | None, what: str, policy: str = ALONE, kind: str = "text/h
     return FileResponse(path, media_type=kind, headers={"Content-Security-Policy": policy})
 
 
-MOST = 2000
-"""Characters of a reason."""
+MOST = 2000  # characters of a reason
 LINK = 1000
 Text = Annotated[str, Form(max_length=MOST)]
 

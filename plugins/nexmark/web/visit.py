@@ -108,8 +108,7 @@ def _visit(request: Request) -> Visit:
     return Visit(request, user, request.app.state.door)
 
 
-Visiting = Annotated[Visit, Depends(_visit)]
-"""The dependency of a route."""
+Visiting = Annotated[Visit, Depends(_visit)]  # the dependency of a route
 
 
 def render(request: Request, template: str, status: int = 200, **content: Any) -> HTMLResponse:
