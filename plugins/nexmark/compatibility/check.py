@@ -262,10 +262,7 @@ def _outcome(way: _Way, records: Records, events: Path) -> Restart:
 
 
 def not_done(record: Mapping[str, Any], work: Path) -> Restart:
-    """The outcome of a second half that Spark refused, or that did not come to its end.
-
-    An error of Spark's has a class. An application that died, or was ended, has none.
-    """
+    """The outcome of a half that Spark refused (it names a class), or that did not end."""
     error_class = record.get("error_class", "")
     ending = Ending.REFUSED if error_class else Ending.NOT_ENDED
     return Restart(ending, error_class, record.get("reason", "").replace(f"{work}/", ""))

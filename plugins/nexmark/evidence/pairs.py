@@ -70,8 +70,7 @@ class Arms:
 class PairOfRuns:
     """Both repetitions of a pair; None for one that is not there (a night of one arm has none).
 
-    The figures are of the metric that decides, on the basis of the verdict, of repetitions that
-    count.
+    The figures are of the metric that decides, on the basis of the verdict, where they count.
     """
 
     stage: int

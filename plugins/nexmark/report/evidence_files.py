@@ -44,10 +44,7 @@ _REPORT_SCHEMA = 1
 
 @dataclass(frozen=True)
 class Written:
-    """The page of the night (None if it could not be written), and pages of its alarms by query.
-
-    ``problems`` has a line for each page that could not be written.
-    """
+    """The page of the night (None: not written), of its alarms by query; a line per problem."""
 
     page: Path | None
     alarms: Mapping[str, Path]
@@ -173,10 +170,7 @@ class Bundle:
 
 
 def write_bundle(directory: Path, copy: Path, evidence: NightEvidence, store: Store) -> Bundle:
-    """Write the bundle and a copy of it; another decision on the run is another bundle.
-
-    A bundle of the same decision that is there already (the task was tried again) is kept.
-    """
+    """Write the bundle and a copy, unless this decision has them; another one is another bundle."""
     content = night_json(evidence)
     made = _place(directory, content)
     if not made.exists():
@@ -190,10 +184,7 @@ def write_bundle(directory: Path, copy: Path, evidence: NightEvidence, store: St
 
 
 def question_text(evidence: NightEvidence, draft: Path, bundle: Path) -> str:
-    """Return what stands before the person who is to sign a build off, as Markdown.
-
-    The colour, the lines that matter, the table, and where the rest is.
-    """
+    """Return what stands before the person who is to sign a build off, as Markdown."""
     content = {"page": evidence, "table": render_table(evidence.report.rows)}
     template = environment().get_template("question.md")
     return template.render(**content, draft=draft, bundle=bundle).strip()

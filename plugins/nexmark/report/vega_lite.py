@@ -16,8 +16,7 @@ from nexmark.model import ARMS
 Spec = dict[str, Any]
 
 HEIGHT, _WIDTH = 220, 480
-#: Up to this number of batches, each batch has a tick.
-_TICKS = 12
+_TICKS = 12  # up to this number of batches, each batch has a tick
 #: Contrast of at least 3 with white and with black.
 _PALETTE = {
     **{"candidate": "#1c7ed6", "baseline": "#d9480f", "good": "#2f9e44", "warn": "#e8590c"},

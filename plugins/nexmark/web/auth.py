@@ -36,10 +36,7 @@ class Door:
 
     @property
     def user(self) -> Callable[..., Awaitable[User]]:
-        """Airflow's own dependency that tells a user: by a bearer token, or its UI's cookie.
-
-        It refuses anybody else with 401.
-        """
+        """Airflow's own dependency that tells a user, by token or cookie; 401 for anybody else."""
         from airflow.api_fastapi.core_api.security import get_user
 
         return get_user
