@@ -90,10 +90,8 @@ class Class(StrEnum):
     SAME = "same"
     CHANGED = "plan changed, state compatible"
     INCOMPATIBLE = "state incompatible"
-    WRONG = "silently wrong"
-    """Spark goes on without a word, and the final table is wrong."""
-    UNKNOWN = "not known"
-    """A half could not be run."""
+    WRONG = "silently wrong"  # Spark goes on without a word, and the final table is wrong
+    UNKNOWN = "not known"  # a half could not be run
 
 
 RED = frozenset({Class.INCOMPATIBLE, Class.WRONG, Class.UNKNOWN})
@@ -104,10 +102,8 @@ class Ending(StrEnum):
 
     RIGHT = "right"
     WRONG = "wrong"
-    REFUSED = "refused"
-    """Spark did not go on from the checkpoint."""
-    NOT_BEGUN = "not begun"
-    """The side that was to begin it could not."""
+    REFUSED = "refused"  # Spark did not go on from the checkpoint
+    NOT_BEGUN = "not begun"  # the side that was to begin it could not
     NOT_ENDED = "not ended"
     """The application ended without a word of Spark's, or nothing happened for too long."""
 

@@ -15,7 +15,7 @@ BUILD = 19  # characters of a build's name that are shown: enough to tell it by
 
 
 def alarm_lines(store: Store, night: NightRow) -> list[str]:
-    """Return a line per open group: ``since build 4.3.0 sha256:.. (night ..): q5 1.120, q7 1.09``."""
+    """Return a line per open group: ``since build 4.3.0 sha256:.. (night ..): q5 1.120``."""
     return [
         f"{since_of(store, group)}: {', '.join(map(_alarm, group.alarms))}"
         for group in alarm_groups(store, night)

@@ -60,8 +60,7 @@ class GateHealth:
     engines: tuple[tuple[str, Rates], ...]
     series: tuple[ComparedNights, ...]
     tests: tuple[tuple[SelfTestRow, bool | None], ...]
-    tallies: tuple[tuple[Any, Tally], ...]
-    """The last nights that were judged, the oldest first."""
+    tallies: tuple[tuple[Any, Tally], ...]  # the last nights that were judged, the oldest first
 
 
 def self_tests(
