@@ -11,11 +11,15 @@ from nexmark.model import ARMS
 from nexmark.report.rendering import IDS, plain
 from nexmark.report.table import report_text
 from nexmark.secrets import without_any_secret
-from nexmark.store.table_rows import NightRow, RepetitionRow
+from nexmark.store.table_rows import RepetitionRow
 
 SCHEMA_VERSION = 2
 _LISTS = ("confs", "batch_list")
 _OF_PAIR = ("stage", "number", "ratio", "candidate_figure", "baseline_figure")
+_OF_NIGHT = (
+    *("dag_id", "run_id", "started", "engine", "mode", "queries", "repetitions", "seed"),
+    *("jobs", "shape", "directory"),
+)
 _OF_BATCH = ("id", "phase", *OF_BATCH)
 
 
@@ -72,24 +76,14 @@ def query_json(found: QueryEvidence) -> dict[str, Any]:
     return dict(without_any_secret(content))
 
 
-def night_fields(night: NightRow) -> dict[str, Any]:
-    """Return what was asked for, and where."""
-    names = ("mode", "queries", "repetitions", "seed", "jobs", "shape", "directory")
-    return {
-        "dag_id": night.dag_id,
-        "run_id": night.run_id,
-        "started": plain(night.started),
-        "engine": night.engine,
-        "workload": {"name": night.workload, **night.workload_spec},
-        "cluster": {"name": night.cluster, **night.cluster_spec},
-        **{name: plain(getattr(night, name)) for name in names},
-    }
-
-
 def _shared(found: NightEvidence | QueryEvidence) -> dict[str, Any]:
     night = found.night
     return {
-        "night": night_fields(night),
+        "night": {
+            **{name: plain(getattr(night, name)) for name in _OF_NIGHT},
+            "workload": {"name": night.workload, **night.workload_spec},
+            "cluster": {"name": night.cluster, **night.cluster_spec},
+        },
         "builds": plain(found.builds),
         "verdicts": plain(found.verdicts),
         "validations": plain(found.validations),
