@@ -77,10 +77,11 @@ def rows_of(store: Store, night: NightRow, repetitions: Iterable[RepetitionRow])
     validations = {x.query: x for x in store.validations(night.id) if x.arm == Arm.CANDIDATE}
     first = [x for x in repetitions if x.arm == Arm.CANDIDATE and x.stage == Stage.FIRST]
     measured = grouped(first, lambda row: row.query)
-    queries = list(dict.fromkeys([*night.queries, *verdicts, *measured]))
-    if SUITE in queries:  # it is no query
-        queries.remove(SUITE)
-    return [_row(query, measured.get(query, ()), verdicts, validations) for query in queries]
+    return [
+        _row(query, measured.get(query, ()), verdicts, validations)
+        for query in dict.fromkeys([*night.queries, *verdicts, *measured])
+        if query != SUITE  # it is no query
+    ]
 
 
 def _row(
@@ -158,18 +159,15 @@ def latencies_of(rows: Iterable[RepetitionRow]) -> list[ArmLatency]:
         return []
     from hdrh.histogram import HdrHistogram
 
-    found = []
-    for arm in ARMS:
-        own = [row.latency for row in counting if row.arm == arm]
-        if not own:
-            continue
+    found, by_arm = [], grouped(counting, lambda row: row.arm)
+    for arm in [x for x in ARMS if x in by_arm]:
         total = HdrHistogram(1, _LONGEST_MS, _DIGITS)
-        for encoded in own:
-            total.add(HdrHistogram.decode(encoded))
+        for row in by_arm[arm]:
+            total.add(HdrHistogram.decode(row.latency))
         events = int(total.get_total_count())
         percentiles = tuple(int(total.get_value_at_percentile(at)) for at in PERCENTILES)
         known = [at for at in _CURVE if (100 - at) * events >= 100]
         curve = tuple((at, int(total.get_value_at_percentile(at))) for at in known)
         longest = int(total.get_max_value())
-        found.append(ArmLatency(arm, len(own), events, percentiles, longest, curve))
+        found.append(ArmLatency(arm, len(by_arm[arm]), events, percentiles, longest, curve))
     return found

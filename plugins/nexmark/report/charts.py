@@ -16,6 +16,7 @@ from nexmark.report import vega_lite as vega
 from nexmark.report.rendering import count, moment
 from nexmark.report.vega_lite import Chart
 from nexmark.store.query_history import LevelChange, RatioPoint
+from nexmark.store.table_rows import VerdictRow
 
 _MEGA = 1e6
 _MOST_IN_TABLE = 40  # points of a curve, evenly spread
@@ -25,8 +26,8 @@ _STAGE_SHAPES = {"first pairs": "circle", "fresh pairs": "diamond"}
 
 def night_charts(night: NightEvidence) -> list[Chart]:
     """Return the ratio of every query with its interval, the largest first."""
-    lines = [line.row for line in night.lines if line.row.ratio]
-    lines.sort(key=lambda row: -(row.ratio or 0))
+    found = (line.row for line in night.lines if line.row.ratio)
+    lines = sorted(found, key=lambda row: -(row.ratio or 0))
     if not lines:
         return []
     data = [
@@ -48,11 +49,9 @@ def night_charts(night: NightEvidence) -> list[Chart]:
 
 def query_charts(found: QueryEvidence) -> list[Chart]:
     """Return the pairs of a query and its history, as far as they are there."""
-    verdict = found.verdict
-    interval = (verdict.lo, verdict.hi) if verdict else (None, None)
     charts = []
     if any(pair.ratio for pair in found.pairs):
-        charts.append(pairs_chart(found.pairs, *interval, found.metric))
+        charts.append(pairs_chart(found.pairs, found.metric, found.verdict))
         charts.append(arms_chart(found.pairs, found.metric))
     if found.latencies:
         charts.append(latency_chart(found.latencies))
@@ -93,9 +92,7 @@ def latency_chart(latencies: Sequence[ArmLatency]) -> Chart:
     )
 
 
-def pairs_chart(
-    pairs: Sequence[PairOfRuns], low: float | None, high: float | None, metric: Metric
-) -> Chart:
+def pairs_chart(pairs: Sequence[PairOfRuns], metric: Metric, verdict: VerdictRow | None) -> Chart:
     """Return candidate / baseline of each pair, over the interval of the verdict."""
     known = [(pair, pair.ratio) for pair in pairs if pair.ratio is not None]
     data = [
@@ -110,9 +107,9 @@ def pairs_chart(
         "tooltip": [vega.tip("label", "pair"), vega.tip("ratio", "ratio", ".3f")],
     }
     layers = [vega.one("y"), vega.layer("point", encoding, size=90, filled=True, opacity=1)]
-    if low is not None and high is not None:
+    if verdict is not None and verdict.lo is not None and verdict.hi is not None:
         band = {"y": vega.field("low:Q", scale=vega.LOG), "y2": {"field": "high"}}
-        interval = [{"low": low, "high": high}]
+        interval = [{"low": verdict.lo, "high": verdict.hi}]
         layers.insert(0, vega.layer("rect", band, interval, color="band", opacity=0.5))
     return Chart(
         "Pairs",
@@ -243,9 +240,8 @@ def batch_charts(batches: Sequence[BatchMedian]) -> list[Chart]:
         ("arm", "batch", "state MB", "state rows"),
         tuple((x["arm"], x["batch"], x["megabytes"], x["rows"]) for x in points),
     )
-    return (
-        [durations, growth] if any(x.state_rows or x.state_bytes for x in batches) else [durations]
-    )
+    stateful = any(x.state_rows or x.state_bytes for x in batches)
+    return [durations, growth] if stateful else [durations]
 
 
 def commit_chart(batches: Sequence[BatchMedian]) -> Chart:
