@@ -200,13 +200,24 @@ def _revision(connection: Connection) -> str | None:
 
 
 def _migrate(connection: Connection) -> None:
-    """Bring the schema up to date in one transaction; others that want to, wait and find it so."""
-    with _tables_may_be_replaced(connection):
-        if connection.dialect.name == POSTGRESQL:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OPENERS})")
+    """Bring the schema up to date in one transaction; others that want to, wait and find it so.
+
+    SQLite may replace a table that others refer to: dropping it would delete their rows too.
+    """
+    raw: Any = connection.connection.driver_connection
+    on_sqlite = connection.dialect.name == SQLITE
+    if on_sqlite:
+        raw.execute("PRAGMA foreign_keys=OFF")
+    elif connection.dialect.name == POSTGRESQL:
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OPENERS})")
+    try:
         if _revision(connection) != SCHEMA:
             upgrade(connection)
         connection.commit()
+    finally:
+        if on_sqlite:
+            connection.rollback()
+            raw.execute("PRAGMA foreign_keys=ON")
 
 
 def upgrade(connection: Connection, revision: str = SCHEMA) -> None:
@@ -220,19 +231,3 @@ def upgrade(connection: Connection, revision: str = SCHEMA) -> None:
         from nexmark.store.migrations import migrate  # alembic is slow to import
 
         migrate(connection, current, revision)
-
-
-@contextmanager
-def _tables_may_be_replaced(connection: Connection) -> Iterator[None]:
-    """Let SQLite replace a table that others refer to: dropping it would delete their rows too."""
-    if connection.dialect.name != SQLITE:
-        yield
-        return
-    raw = connection.connection.driver_connection
-    assert raw is not None
-    raw.execute("PRAGMA foreign_keys=OFF")
-    try:
-        yield
-    finally:
-        connection.rollback()
-        raw.execute("PRAGMA foreign_keys=ON")
