@@ -6,8 +6,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,9 +83,17 @@ class Application:
         more = str(self.formulations) if self.formulations else None
         written = [self._as_json(half) for half in halves]
         plan.write_text(json.dumps({"dump": self.dump, "formulations": more, "halves": written}))
-        command = [sys.executable, str(JOBS / "run_halves.py")]
-        with self._started([*command, "--plan", str(plan), "--log", str(log)]) as process:
+        job = [sys.executable, str(JOBS / "run_halves.py")]
+        command = [*job, "--plan", str(plan), "--log", str(log)]
+        environment = self._environment() | {OWNER_VARIABLE: f"{self.work}|compat"}
+        output = self.work / "output"
+        process = start(command, environment, output, self.work, with_parent=signal.SIGKILL)
+        try:
             self._follow(process, log, say)
+        finally:  # it ends, and all that it started
+            with undisturbed():
+                end(owned(environment[OWNER_VARIABLE]))
+                process.wait()
 
     def _as_json(self, half: Half) -> dict[str, Any]:
         """A half as the program reads it; an earlier application may have done the one before."""
@@ -113,19 +120,6 @@ class Application:
         if running is not None:
             reason = f"did not end within {_SILENCE_S:.0f} s" if silent else self._last_words()
             self.records[running] = {"state": "failed", "plan": {}, "reason": reason}
-
-    @contextmanager
-    def _started(self, command: list[str]) -> Iterator[ProcessGroup]:
-        """The application; when the context ends, it and all that it started have ended."""
-        environment = self._environment() | {OWNER_VARIABLE: f"{self.work}|compat"}
-        output = self.work / "output"
-        process = start(command, environment, output, self.work, with_parent=signal.SIGKILL)
-        try:
-            yield process
-        finally:
-            with undisturbed():
-                end(owned(environment[OWNER_VARIABLE]))
-                process.wait()
 
     def _environment(self) -> dict[str, str]:
         home, temporary = self.build.spark_home, self.work / "tmp"
