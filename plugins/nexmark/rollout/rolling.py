@@ -85,24 +85,16 @@ def resumed(rollout: Rollout, store: Store, who: str, reason: str | None) -> Rol
         if reason is not None:
             raise NexmarkError(f"accept: rollout {rollout.name} is not stopped; leave it out")
         return rollout
-    said = _said(stage, store, who, reason)
-    if not said:
-        raise NexmarkError(f"rollout {rollout.name}: {stopped_by(rollout)}; {remedy(rollout)}")
+    now = datetime.now(UTC)
+    said = f"{now:%Y-%m-%d %H:%M} UTC by {who}: {reason}"
+    if reason is None:
+        rows = [x for x in store.acceptances() if x.night_id == stage.night and not x.over(now)]
+        covered, red = {row.query: row for row in rows}, [step.query for step in stage.red]
+        if not red or not covered.keys() >= set(red):
+            raise NexmarkError(f"rollout {rollout.name}: {stopped_by(rollout)}; {remedy(rollout)}")
+        said = "; ".join(f"{x} by {covered[x].who}: {covered[x].reason}" for x in red)
     changed = stage.model_copy(update={"state": "accepted", "accepted": said})
     return rollout.with_stage(rollout.stages.index(stage), changed)
-
-
-def _said(stage: RolloutStage, store: Store, who: str, reason: str | None) -> str:
-    """Who accepted a red stage, and why; '' for nobody."""
-    now = datetime.now(UTC)
-    if reason is not None:
-        return f"{now:%Y-%m-%d %H:%M} UTC by {who}: {reason}"
-    rows = [x for x in store.acceptances() if x.night_id == stage.night and not x.over(now)]
-    covered = {row.query: row for row in rows}
-    red = [step.query for step in stage.red]
-    if not red or not all(query in covered for query in red):
-        return ""
-    return "; ".join(f"{x} by {covered[x].who}: {covered[x].reason}" for x in red)
 
 
 def stopped_by(rollout: Rollout) -> str:
