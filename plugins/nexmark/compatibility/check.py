@@ -254,22 +254,22 @@ def _plans(
 def _outcome(way: _Way, records: Records, events: Path) -> Restart:
     """Return the outcome of both halves, with the final table compared with the reference."""
     begun, resumed = (records[id_] for id_ in way.ids)
-    if begun["state"] != "done":
-        return replace(not_done(begun, way.work), ending=Ending.NOT_BEGUN)
-    if resumed["state"] != "done":
-        return not_done(resumed, way.work)
-    return compared(way.case.query, way.directory / _TABLE, events)
+    is_begun = begun["state"] == "done"
+    half, table = resumed if is_begun else begun, way.directory / _TABLE
+    found = ended(half, way.case.query, table, events)
+    return found if is_begun else replace(found, ending=Ending.NOT_BEGUN)
 
 
-def not_done(record: Mapping[str, Any], work: Path) -> Restart:
-    """The outcome of a half that Spark refused (it names a class), or that did not end."""
-    error_class = record.get("error_class", "")
-    ending = Ending.REFUSED if error_class else Ending.NOT_ENDED
-    return Restart(ending, error_class, record.get("reason", "").replace(f"{work}/", ""))
+def ended(record: Mapping[str, Any], query: str, table: Path, events: Path) -> Restart:
+    """The ending of a half; of one that is done, whether its final table equals the reference.
 
+    An error of Spark's has a class. An application that died, or was ended, has none.
+    """
+    if record["state"] != "done":
+        refused = record.get("error_class", "")
+        reason = record.get("reason", "").replace(f"{events.parent}/", "")
+        return Restart(Ending.REFUSED if refused else Ending.NOT_ENDED, refused, reason)
 
-def compared(query: str, table: Path, events: Path) -> Restart:
-    """Whether the final table of a query that went on equals the reference."""
     from nexmark.expectations.contract import ExpectationsError
     from nexmark.expectations.suites import validate
 
@@ -279,10 +279,6 @@ def compared(query: str, table: Path, events: Path) -> Restart:
         return Restart(Ending.WRONG, reason=str(error))
     if found.success:
         return Restart(Ending.RIGHT)
-    numbers = found.statistics
-    return Restart(
-        Ending.WRONG,
-        reason=f"{numbers['unexpected_rows']} of {numbers['rows']} rows are not in the reference"
-        if numbers["unexpected_rows"]
-        else found.failures[0],
-    )
+    wrong, rows = (found.statistics[name] for name in ("unexpected_rows", "rows"))
+    told = f"{wrong} of {rows} rows are not in the reference"
+    return Restart(Ending.WRONG, reason=told if wrong else found.failures[0])
