@@ -1,7 +1,7 @@
 """All that the verdict on a night rests on: is it green, why, what next; then a line per query."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -215,14 +215,13 @@ def night_evidence(
 
 def lines_of(
     rows: Sequence[Row], verdicts: Iterable[VerdictRow], arms: Mapping[str, Arms]
-) -> list[QueryLine]:
+) -> Iterator[QueryLine]:
     """Return a line per query, in the order of the rows."""
     walls = {row.query: row for row in verdicts if row.metric == WALL}
-    lines = []
     for place, row in enumerate(rows):
         own, wall = arms.get(row.query, Arms()), walls.get(row.query)
         state = own.ratio("state_bytes_max")
-        line = QueryLine(
+        yield QueryLine(
             row=row,
             look=look(row.verdict, known=row.acceptance is not None),
             wall=wall.ratio if wall and wall.ratio else own.ratio(WALL),
@@ -232,8 +231,6 @@ def lines_of(
             state=state if state is not None and abs(state - 1) >= NOTABLE else None,
             place=place,
         )
-        lines.append(line)
-    return lines
 
 
 def builds_of(store: Store, night: NightRow, verdicts: Iterable[VerdictRow]) -> list[BuildRole]:

@@ -185,12 +185,10 @@ def overview(store: Store, dags: Collection[str]) -> Overview:
     accepted = states(store.acceptances(), datetime.now(UTC))
     issues = issues_of(history.judged(store, nights, reds=True), accepted)
     newest = {night.dag_id: night for night in reversed(nights)}
-    tallies = history.tallies(store, newest.values())
     versions = {x.id: x.version for x in store.builds({x.build_id for x in newest.values()})}
-    engines = [
-        _engine(line_of(night, tallies.get(night.id)), versions.get(night.build_id, ""), issues)
-        for night in sorted(newest.values(), key=lambda night: (night.engine, night.dag_id))
-    ]
+    in_order = sorted(newest.values(), key=lambda night: (night.engine, night.dag_id))
+    lines = lines_of(store, in_order)
+    engines = [_engine(x, versions.get(x.night.build_id, ""), issues) for x in lines]
     shown = COLUMNS // max(1, len(engines))
     columns = tuple(_columns(store, engine, nights, shown) for engine in engines)
     # All queries, in the order of the night that has the most.

@@ -146,12 +146,12 @@ def compare(visit: Visiting, new: str = "", old: str = "") -> Response:
     lines = build_lines(visit.store, visit.dags)
     page = None
     if new and old:
+        known = {build.id: build for build, _ in lines}
         for build in (new, old):
-            if build not in {known.id for known, _ in lines}:
+            if build not in known:
                 what = f"there is no build {build!r} here; the list of builds has all"
                 raise HTTPException(404, what)
-        both = visit.store.build(new), visit.store.build(old)
-        page = compare_builds(visit.store, visit.dags, *both)
+        page = compare_builds(visit.store, visit.dags, known[new], known[old])
     return visit.page("compare.html", "compare", lines=lines, page=page)
 
 
