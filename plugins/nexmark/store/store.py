@@ -214,11 +214,8 @@ class Store(Reader):
             paired = not all(verdict.figures for verdict in verdicts)
             measured = read_night(session, night) if paired else None
             versions = {verdict.gate_version for verdict in verdicts}
-            session.execute(
-                delete(VerdictRow).where(
-                    VerdictRow.night_id == run, VerdictRow.gate_version.in_(versions)
-                )
-            )
+            before = delete(VerdictRow).where(VerdictRow.night_id == run)
+            session.execute(before.where(VerdictRow.gate_version.in_(versions)))
             for verdict in verdicts:
                 row = VerdictRow(night_id=run, judged=now(), **columns_of(verdict, measured))
                 if row.decides is not False:
