@@ -75,11 +75,7 @@ def roll(
 
 
 def resumed(rollout: Rollout, store: Store, who: str, reason: str | None) -> Rollout:
-    """The rollout with its red stage accepted, so that it goes on.
-
-    By a `reason`, or because each red query of its night was accepted as a baseline. NexmarkError
-    if nobody has accepted it, or if there is nothing to accept.
-    """
+    """The rollout with its red stage accepted, for a `reason` or as baseline; NexmarkError if not."""
     stage = rollout.stopped
     if stage is None:
         if reason is not None:
@@ -175,10 +171,7 @@ def _ending(rollout: Rollout) -> list[str]:
 
 
 def way_back(rollout: Rollout) -> str:
-    """Whether the old arm went on from the checkpoints of the new one with right results.
-
-    Of every query that had the new arm, in the red stage and in the stages before it.
-    """
+    """Whether the old arm went on rightly from checkpoints of the new one, where that had run."""
     steps = [step for stage in rollout.stages for step in stage.steps if step.outcome]
     wrong = [step for step in steps if step.backward != _RIGHT]
     if wrong:
