@@ -148,7 +148,7 @@ def arms_of(
 def pairs_of(
     rows: Iterable[RepetitionRow], basis: str | None = None, metric: str = CPU
 ) -> list[PairOfRuns]:
-    """Return the pairs by stage and number; their figures are on ``basis``, else on what all have."""
+    """Return the pairs by stage and number; figures are on ``basis``, else on what all have."""
     own = [row for row in rows if row.arm in ARMS and row.stage in STAGES]
     if basis not in list(Basis):
         basis = one_basis(row.cpu_s_per_mevent_steady for row in own if row.ok)

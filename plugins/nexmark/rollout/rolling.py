@@ -75,7 +75,7 @@ def roll(
 
 
 def resumed(rollout: Rollout, store: Store, who: str, reason: str | None) -> Rollout:
-    """The rollout with its red stage accepted, for a `reason` or as baseline; NexmarkError if not."""
+    """The rollout with its red stage accepted, by a `reason` or as baseline; or NexmarkError."""
     stage = rollout.stopped
     if stage is None:
         if reason is not None:

@@ -137,7 +137,7 @@ def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
 
 
 def tables(session: Session) -> Iterator[tuple[str, Columns, Rows]]:
-    """Return every table: name, columns with Arrow's types, rows; samples are of CPU-seconds so far."""
+    """Return every table: name, columns with Arrow's types, rows; samples are cumulative CPU-s."""
     for table in Base.metadata.sorted_tables:
         columns = {column.name: _type(column) for column in table.columns}
         if table.name == SeriesRow.__tablename__:
