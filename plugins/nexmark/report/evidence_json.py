@@ -25,76 +25,59 @@ _OF_BATCH = ("id", "phase", *OF_BATCH)
 
 def night_json(found: NightEvidence) -> dict[str, Any]:
     """Return all that is known of a night, and what was decided on it."""
-    tests = found.self_tests
-    content = {
-        "schema_version": SCHEMA_VERSION,
-        "written": plain(found.written),
-        "run": found.night.id,
-        "red": found.report.failed,
-        "summary": list(found.report.lines),
-        "alarms": list(found.report.alarms),
-        "table": report_text(found.report),
-        "rows": plain(found.report.rows),
-        "decision": plain(found.decision, leave_out=("bundle",)),
-        **_shared(found),
-        "compatibility": plain(found.report.upgrades.rows),
-        "self_test": {
-            "tonight": plain(found.tonight),
-            "words": tests.rates.words,
-            **plain(tests.rates),
-        },
-        "reproduce": dict(found.reproduce),
-        "attribution": {
-            query: shown for query, one in found.attributions.items() if (shown := _why(one))
-        },
-    }
-    return dict(without_any_secret(content))
+    rates = found.self_tests.rates
+    return _evidence(
+        found,
+        red=found.report.failed,
+        summary=list(found.report.lines),
+        alarms=list(found.report.alarms),
+        table=report_text(found.report),
+        rows=plain(found.report.rows),
+        decision=plain(found.decision, leave_out=("bundle",)),
+        compatibility=plain(found.report.upgrades.rows),
+        self_test={"tonight": plain(found.tonight), "words": rates.words, **plain(rates)},
+        reproduce=dict(found.reproduce),
+        attribution={x: why for x, one in found.attributions.items() if (why := _why(one))},
+    )
 
 
 def query_json(found: QueryEvidence) -> dict[str, Any]:
     """Return all evidence on one query of a night."""
     plans = found.plans
-    content: dict[str, Any] = {
+    as_they_are = ("query", "since", "reproduce", "latencies", "conf_differences", "cpu")
+    return _evidence(
+        found,
+        **{name: plain(getattr(found, name)) for name in as_they_are},
+        pairs=[_pair(pair) for pair in found.pairs],
+        history=plain(found.points),
+        changes=[plain(x.change) | {"build": x.first.build} for x in found.changes],
+        plans={**plain(plans.arms), "changed": plans.changed, "diff": "\n".join(plans.diff)},
+        batches=[x for row in found.runs if row.stage in STAGES for x in _batches(row)],
+        attribution=None if found.attribution is None else _why(found.attribution),
+        flames=plain(found.flames, leave_out=("query",)),
+    )
+
+
+def _evidence(found: NightEvidence | QueryEvidence, **own: Any) -> dict[str, Any]:
+    """Return what a night and a query have in common, and what is their own."""
+    night, shared = found.night, ("builds", "verdicts", "validations", "host_facts")
+    content = {
         "schema_version": SCHEMA_VERSION,
         "written": plain(found.written),
-        "run": found.night.id,
-        "query": found.query,
-        "since": found.since,
-        **_shared(found),
-        "reproduce": found.reproduce,
-        "pairs": [_pair(pair) for pair in found.pairs],
-        "latencies": plain(found.latencies),
-        "history": plain(found.points),
-        "changes": [plain(x.change) | {"build": x.first.build} for x in found.changes],
-        "plans": {**plain(plans.arms), "changed": plans.changed, "diff": "\n".join(plans.diff)},
-        "conf_differences": plain(found.conf_differences),
-        "batches": [x for row in found.runs if row.stage in STAGES for x in _batches(row)],
-        "cpu": plain(found.cpu),
-        "attribution": None if found.attribution is None else _why(found.attribution),
-        "flames": plain(found.flames, leave_out=("query",)),
-    }
-    return dict(without_any_secret(content))
-
-
-def _shared(found: NightEvidence | QueryEvidence) -> dict[str, Any]:
-    night = found.night
-    return {
+        "run": night.id,
+        **own,
         "night": {
             **{name: plain(getattr(night, name)) for name in _OF_NIGHT},
             "workload": {"name": night.workload, **night.workload_spec},
             "cluster": {"name": night.cluster, **night.cluster_spec},
         },
-        "builds": plain(found.builds),
-        "verdicts": plain(found.verdicts),
-        "validations": plain(found.validations),
+        **{name: plain(getattr(found, name)) for name in (*shared, "canary", "confs")},
         "acceptances": [_ack(ack) for ack in found.acks],
         "gate": {"version": found.gate_version, "settings": night.gate_spec},
         "hosts": list(found.host_names),
-        "host_facts": plain(found.host_facts),
         "grade": {"grade": night.grade, "reason": night.grade_reason},
-        "canary": plain(found.canary),
-        "confs": plain(found.confs),
     }
+    return dict(without_any_secret(content))
 
 
 def _pair(pair: PairOfRuns) -> dict[str, Any]:
