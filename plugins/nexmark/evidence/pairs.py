@@ -226,8 +226,7 @@ def _curves(store: Store, arm: str, row: RepetitionRow) -> Iterator[CpuCurve]:
         return
     for sampled in store.sample_series(row.id):
         series = unpack(sampled.series)
-        points = cores(series, row.start, math.inf if row.end is None else row.end)
-        if points:
+        if points := cores(series, row.start, row.end or math.inf):
             seconds, used = zip(*points, strict=True)
             place = (row.stage, row.number, series.host, series.interval_s)
             yield CpuCurve(arm, *place, seconds, used)

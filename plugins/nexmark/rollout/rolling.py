@@ -36,8 +36,7 @@ def judged(store: Store, stage: RolloutStage, run: str) -> RolloutStage:
     survive = {row.query: row for row in report.upgrades.rows}
     steps = [_step(row, survive.get(row.query)) for row in report.rows]
     red = report.failed or any(step.red for step in steps)
-    key = RunKey.parse(run)
-    page = paths.run_dir(key.dag_id, key.run_id) / "report" / "evidence.html"
+    page = paths.run_dir(*RunKey.parse(run)) / "report" / "evidence.html"
     named = " | ".join(f"{step.query} {step.red}" for step in steps if step.red)
     why = (named or report.lines[0]) if red else ""
     found = {"night": run, "evidence": str(page), "steps": tuple(steps), "why": why}
