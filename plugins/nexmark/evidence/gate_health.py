@@ -68,8 +68,7 @@ def self_tests(
 ) -> SelfTests:
     """Return the self-tests on an engine (of some DAGs) by a gate version; None: the newest one."""
     rows = store.self_tests(engine, TESTS, version=version, dags=dags)
-    if rows:
-        version = rows[0].gate_version
+    version = rows[0].gate_version if rows else version
     results = ((Test(x.kind), alarmed(Value(x.value))) for x in rows)
     return SelfTests(tuple(rows), rates(results, version))
 

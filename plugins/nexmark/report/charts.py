@@ -171,10 +171,10 @@ def history_chart(
     ]
     levels = [(x.first.started, f"{x.change.before:.3f} → {x.change.after:.3f}") for x in changes]
     dated = [{"night": _stamp(at), "label": f"{moment(at)[:10]}: {x}"} for at, x in levels]
-    rows_of_acks = [x.row for x in acks if x.row.accepted >= points[0].started]
     known = [
         {"night": _stamp(at := x.accepted), "label": f"{moment(at)[:10]} by {x.who}: {x.reason}"}
-        for x in rows_of_acks
+        for x in (ack.row for ack in acks)
+        if x.accepted >= points[0].started
     ]
     axis = {"format": "%b %-d", "tickCount": {"interval": "day"} if len(data) < 9 else 8}
     time = vega.field("night:T", title=None, scale={"type": "utc"}, axis=axis)

@@ -31,7 +31,6 @@ from nexmark.report.evidence_json import night_json, query_json
 from nexmark.report.rendering import IDS, environment, plain, standalone
 from nexmark.report.table import render_table, report_text
 from nexmark.store import Store
-from nexmark.store.table_base import Base
 from nexmark.store.table_rows import RepetitionRow
 
 ALARMS = "alarms"
@@ -61,10 +60,6 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
     night = report.night
     rows = [{**asdict(x), **{name: getattr(x, name) for name in DERIVED}} for x in report.rows]
     repetitions = store.repetitions(night.id)
-
-    def every(found: Iterable[Base]) -> list[Any]:
-        return [plain(row, keep=IDS) for row in found]
-
     content = {
         "schema_version": _REPORT_SCHEMA,
         "night": plain(night, keep=IDS),
@@ -72,10 +67,10 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
         "summary": list(report.lines),
         "alarms": list(report.alarms),
         "rows": rows,
-        "compatibility": every(report.upgrades.rows),
-        "verdicts": every(store.verdicts(night.id)),
-        "validations": every(store.validations(night.id)),
-        "repetitions": every(repetitions),
+        "compatibility": plain(report.upgrades.rows, keep=IDS),
+        "verdicts": plain(store.verdicts(night.id), keep=IDS),
+        "validations": plain(store.validations(night.id), keep=IDS),
+        "repetitions": plain(repetitions, keep=IDS),
     }
     directory.mkdir(parents=True, exist_ok=True)
     write_text(directory / "table.txt", report_text(report) + "\n")

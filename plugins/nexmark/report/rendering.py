@@ -104,7 +104,7 @@ def plain(value: Any, keep: Iterable[str] = (), leave_out: Iterable[str] = ()) -
     if isinstance(value, Mapping):
         return {key: plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(one, keep) for one in value]
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, datetime):

@@ -157,8 +157,7 @@ def compare(visit: Visiting, new: str = "", old: str = "") -> Response:
 @router.get("/signoffs")
 def signoffs(visit: Visiting) -> Response:
     """List the sign-offs."""
-    found = signoffs_of(visit.store, visit.dags)
-    return visit.page("signoffs.html", "signoffs", signoffs=found)
+    return visit.page("signoffs.html", "signoffs", signoffs=signoffs_of(visit.store, visit.dags))
 
 
 @router.get("/signoff/{dag}/{run}")
