@@ -163,16 +163,13 @@ def make_report(store: Store, run: str) -> Report:
 
 
 def _report(
-    store: Store,
-    night: NightRow,
-    repetitions: Sequence[RepetitionRow],
-    tests: gate_health.SelfTests,
+    store: Store, night: NightRow, runs: Sequence[RepetitionRow], tests: gate_health.SelfTests
 ) -> Report:
-    rows = rows_of(store, night, repetitions)
+    rows = rows_of(store, night, runs)
     suite = next((row for row in store.verdicts(night.id) if row.query == SUITE), None)
     upgrades = Upgrades(tuple(store.compatibility(night.id)))
     what, why, after = summary(night, rows, suite, upgrades.red)
-    explained = attribution_lines(store, night, rows, repetitions)
+    explained = attribution_lines(store, night, rows, runs)
     lines = (what, why, *explained, after, *health(night, rows, tests))
     alarms = tuple(alarm_lines(store, night))
     return Report(night, tuple(rows), lines, failed(rows, suite), alarms, upgrades)

@@ -78,7 +78,7 @@ def rows_of(store: Store, night: NightRow, repetitions: Iterable[RepetitionRow])
     first = [x for x in repetitions if x.arm == Arm.CANDIDATE and x.stage == Stage.FIRST]
     measured = grouped(first, lambda row: row.query)
     return [
-        _row(query, measured.get(query, ()), verdicts, validations)
+        _row(query, measured.get(query, ()), verdicts.get(query), validations.get(query))
         for query in dict.fromkeys([*night.queries, *verdicts, *measured])
         if query != SUITE  # it is no query
     ]
@@ -87,11 +87,10 @@ def rows_of(store: Store, night: NightRow, repetitions: Iterable[RepetitionRow])
 def _row(
     query: str,
     repetitions: Sequence[RepetitionRow],
-    verdicts: Mapping[str, VerdictRow],
-    validations: Mapping[str, ValidationRow],
+    verdict: VerdictRow | None,
+    validation: ValidationRow | None,
 ) -> Row:
     right = [row for row in repetitions if row.ok]
-    verdict = verdicts.get(query)
     basis = one_basis(row.cpu_s_per_mevent_steady for row in right) if right else None
     figure = metric_of(CPU).column(basis) if basis else ""
     cpu = median_of([getattr(row, figure) for row in right]) if figure else None
@@ -104,7 +103,7 @@ def _row(
         events=right[0].events if right else None,
         wall_s=median_of(row.wall_s for row in right),
         cpu_s=median_of(row.cpu_s for row in right),
-        result=_result(repetitions, validations.get(query)),
+        result=_result(repetitions, validation),
         cpu_s_per_mevent=verdict.candidate if verdict and judged else cpu,
         basis=verdict.basis if verdict and judged else basis,
         **{own: getattr(verdict, name) for own, name in _OF_VERDICT.items() if verdict},

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import ColumnElement, delete, exists, select
@@ -202,11 +201,7 @@ class Store(Reader):
             replace_row(session, row, ("night_id", "kind", "query", "gate_version"))
 
     def record_verdicts(
-        self,
-        run: str,
-        verdicts: Sequence[QueryVerdict],
-        *,
-        covered: Mapping[str, int] = MappingProxyType({}),
+        self, run: str, verdicts: Sequence[QueryVerdict], covered: Mapping[str, int] | None = None
     ) -> None:
         """Record verdicts in place of this gate version's; ``covered``: acceptances by query."""
         with self._writing() as session:
@@ -219,7 +214,7 @@ class Store(Reader):
             for verdict in verdicts:
                 row = VerdictRow(night_id=run, judged=now(), **columns_of(verdict, measured))
                 if row.decides is not False:
-                    row.acceptance_id = covered.get(verdict.query)
+                    row.acceptance_id = (covered or {}).get(verdict.query)
                 session.add(row)
 
     def accept(

@@ -112,7 +112,6 @@ class RepetitionRow(_OfNight, Base):
     batch_list: Mapped[list[Any] | None]
     confs: Mapped[dict[str, Any] | None]
     parts_problem: Mapped[str | None] = mapped_column(sa.Text)
-
     figures: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     latency: Mapped[str | None] = mapped_column(sa.Text)
 
