@@ -107,11 +107,10 @@ def nights_page(store: Store, dags: Collection[str], page: int = 1) -> NightsPag
 def lines_of(store: Store, rows: Collection[Any]) -> list[NightLine]:
     """Return nights with what was said of them."""
     tallies = history.tallies(store, rows)
-    return [line_of(row, tallies.get(row.id)) for row in rows]
+    return [_line(row, tallies.get(row.id)) for row in rows]
 
 
-def line_of(row: Any, tally: Tally | None) -> NightLine:
-    """Return a night with its tally; None where it was not judged."""
+def _line(row: Any, tally: Tally | None) -> NightLine:
     if tally is None:
         return NightLine(row, NOT_JUDGED, (), 0, None)
     counts = [(look(value), number) for value, number in tally.values.items()]

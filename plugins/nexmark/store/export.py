@@ -34,11 +34,8 @@ NAME = "nights.csv"
 
 def write_nights(session: Session, directory: Path) -> dict[str, int]:
     """Write a file for each series of comparable paired nights; the newest is ``nights.csv``."""
-    newest_first = (
-        select(NightRow)
-        .where(NightRow.mode == Mode.PAIRED)
-        .order_by(NightRow.started.desc(), NightRow.id)
-    )
+    paired = select(NightRow).where(NightRow.mode == Mode.PAIRED)
+    newest_first = paired.order_by(NightRow.started.desc(), NightRow.id)
     series = grouped(
         session.scalars(newest_first),
         lambda night: tuple(str(getattr(night, x)) for x in COMPARABLE if x != "mode"),

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from nexmark.measure.cpu_series import pack
 from nexmark.measure.measurement import Measurement
-from nexmark.model import CPU, Arm, Value
+from nexmark.model import Arm, Value
 from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
 from nexmark.store.connecting import open_engine, writing
 from nexmark.store.gate_rows import columns_of, read_night
@@ -255,8 +255,7 @@ class Store(Reader):
                     **{name: getattr(night, name) for name in of_night},
                     **{"query": query, "night_id": night.id, "accepted": moment},
                     **{"who": who, "reason": reason, "link": link, "expires": expires},
-                    metric=verdict.metric if verdict else CPU,
-                    size=verdict.ratio if verdict else None,
+                    **({"metric": verdict.metric, "size": verdict.ratio} if verdict else {}),
                 )
                 session.add(row)
         return Accepted(night.id, accepted, left_out)
