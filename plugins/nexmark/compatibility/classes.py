@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from nexmark.compatibility.plans import PlanDifference, PlanGrade, QueryPlan, in_words
 from nexmark.engines import Build
@@ -61,6 +61,8 @@ def cases_of(
 class Input:
     """The generated events, in four batches; the first half are two of them."""
 
+    last_batch_of_first_half: ClassVar[int] = _BATCHES // 2 - 1  # the first build stops after it
+
     events: int = 20_000
     tps: int = 200
     seed: int = 1
@@ -77,11 +79,6 @@ class Input:
         """The same, and how they are cut into batches."""
         rows = -(-self.events // (_BATCHES * _CYCLE)) * _CYCLE
         return [*self.generator_arguments, "--rows-per-batch", str(rows)]
-
-    @property
-    def last_batch_of_first_half(self) -> int:
-        """The number of the batch after which the first build stops."""
-        return _BATCHES // 2 - 1
 
 
 class Class(StrEnum):
