@@ -6,6 +6,7 @@ Others read what a person writes, so it has no hidden characters.
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from operator import attrgetter
 
 from nexmark.errors import suggest
 from nexmark.secrets import shown_confs
@@ -17,11 +18,11 @@ COUNTS, SUPERSEDED, EXPIRED, WITHDRAWN = "counts", "superseded", "expired", "wit
 
 def states(rows: Sequence[AcceptanceRow], at: datetime) -> list[tuple[AcceptanceRow, str]]:
     """Return each acceptance with its state, in the given order."""
-    places = [(row.engine, row.workload, row.cluster, row.query) for row in rows]
-    newest = {place: row for place, row in zip(places, rows, strict=True) if not row.over(at)}
+    place = attrgetter("engine", "workload", "cluster", "query")
+    newest = {place(row): row.id for row in rows if not row.over(at)}
     found = []
-    for place, row in zip(places, rows, strict=True):
-        state = COUNTS if newest.get(place) is row else SUPERSEDED
+    for row in rows:
+        state = COUNTS if newest.get(place(row)) == row.id else SUPERSEDED
         state = EXPIRED if row.expired(at) else state
         found.append((row, WITHDRAWN if row.withdrawn(at) else state))
     return found

@@ -202,7 +202,7 @@ def _revision(connection: Connection) -> str | None:
 def _migrate(connection: Connection) -> None:
     """Bring the schema up to date in one transaction; others that want to, wait and find it so.
 
-    SQLite may replace a table that others refer to: dropping it would delete their rows too.
+    SQLite changes a table by replacing it: foreign keys are off, or rows that refer to it would go.
     """
     raw: Any = connection.connection.driver_connection
     on_sqlite = connection.dialect.name == SQLITE
