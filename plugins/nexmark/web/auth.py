@@ -87,7 +87,7 @@ class Door:
     def _allowed(user: User, dags: Collection[str], method: Literal["GET", "POST"]) -> list[str]:
         """Return the DAGs whose runs a user may read (GET) or trigger (POST)."""
         from airflow.api_fastapi.app import get_auth_manager
-        from airflow.api_fastapi.auth.managers.models import resource_details as of
+        from airflow.api_fastapi.auth.managers.models import resource_details
         from airflow.models.dag import DagModel
 
         manager = get_auth_manager()
@@ -97,8 +97,8 @@ class Door:
             for dag in dags
             if manager.is_authorized_dag(
                 method=method,
-                access_entity=of.DagAccessEntity.RUN,
-                details=of.DagDetails(id=dag, team_name=teams.get(dag)),
+                access_entity=resource_details.DagAccessEntity.RUN,
+                details=resource_details.DagDetails(id=dag, team_name=teams.get(dag)),
                 user=user,
             )
         ]
