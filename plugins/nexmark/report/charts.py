@@ -18,7 +18,6 @@ from nexmark.report.vega_lite import Chart
 from nexmark.store.query_history import LevelChange, RatioPoint
 from nexmark.store.table_rows import VerdictRow
 
-_MEGA = 1e6
 _MOST_IN_TABLE = 40  # points of a curve, evenly spread
 _STAGE_COLORS = {"first pairs": "candidate", "fresh pairs": "warn"}
 _STAGE_SHAPES = {"first pairs": "circle", "fresh pairs": "diamond"}
@@ -221,7 +220,7 @@ def batch_charts(batches: Sequence[BatchMedian]) -> list[Chart]:
             **{"arm": x.arm, "batch": x.id, "phase": x.phase, "input": x.input_rows},
             "seconds": None if x.duration_ms is None else round(x.duration_ms / 1000, 4),
             "rows": x.state_rows,
-            "megabytes": None if x.state_bytes is None else round(x.state_bytes / _MEGA, 4),
+            "megabytes": None if x.state_bytes is None else round(x.state_bytes / 1e6, 4),
         }
         for x in batches
     ]
