@@ -31,7 +31,7 @@ class Look:
     meaning: str
 
 
-_LOOKS = {
+_LOOKS: Mapping[str, tuple[str, str, int, str]] = {
     Value.INVALID: ("cross", "bad", 0, "The result is wrong, or the figures cannot be trusted."),
     Value.MISSING: ("hole", "bad", 1, "It did not deliver all its repetitions."),
     Value.REGRESSION: ("up", "bad", 2, "Slower; measured twice in the same night."),
@@ -57,10 +57,9 @@ def look(value: str | None, *, known: bool = False) -> Look:
     """Return how a verdict looks; ``known``: somebody has accepted it."""
     if value is None:
         return _UNJUDGED
-    try:
-        shape, tone, rank, meaning = _LOOKS[Value(value)]
-    except ValueError:
+    if value not in _LOOKS:
         return Look(value, "question", "calm", _UNJUDGED.rank, "A value of another gate version.")
+    shape, tone, rank, meaning = _LOOKS[value]
     if known:
         return Look(f"{value} (accepted)", shape, "calm", rank + _KNOWN, meaning)
     return Look(value, shape, tone, rank, meaning)

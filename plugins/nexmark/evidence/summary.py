@@ -76,10 +76,8 @@ def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
     seen = [row.mde for row in rows if row.mde is not None]
     if seen:
         parts.append(f"smallest slowdown that could be seen {median(seen):.1%} (median)")
-    lines = [f"Gate: {'; '.join(parts)}."]
-    if tests.rows:
-        lines.append(f"Gate: {tests.rates.words}.")
-    return lines
+    told = ["; ".join(parts), *([tests.rates.words] if tests.rows else [])]
+    return [f"Gate: {each}." for each in told]
 
 
 def _with(rows: Sequence[Row], value: Value) -> list[Row]:

@@ -89,10 +89,9 @@ def _command(pid: int) -> str:
 
 
 def _lines(path: Path) -> list[str]:
-    try:
+    with suppress(OSError):
         return path.read_text(errors="replace").splitlines()
-    except OSError:
-        return []
+    return []
 
 
 _WORTH_HIDING = 4

@@ -62,10 +62,8 @@ def content(name: str) -> bytes:
 
 def _library() -> bytes:
     kept = paths.home() / "web" / f"vega-{version(LIBRARY)}.js"
-    try:
+    with suppress(OSError):
         return kept.read_bytes()
-    except OSError:
-        pass
     command = [sys.executable, "-c", _BUNDLE]
     made = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=_TIMEOUT_S)
     if made.returncode != 0:
