@@ -152,8 +152,8 @@ def open_engine(url: str, *, create: bool = True, patience_s: float | None = Non
                 raise no_results(engine)
             if current is not None and current > SCHEMA:
                 raise StoreError(
-                    f"results database {shown(engine)}: its schema {current} is newer than that of"
-                    f" this package ({SCHEMA}); update the package or set NEXMARK_DB to another"
+                    f"results database {shown(engine)}: its schema {current} is newer than that"
+                    f" of this package ({SCHEMA}); update the package or set NEXMARK_DB to another"
                     " database"
                 )
             if current != SCHEMA:
