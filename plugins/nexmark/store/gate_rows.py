@@ -42,13 +42,7 @@ from nexmark.store.table_rows import (
     ValidationRow,
     VerdictRow,
 )
-from nexmark.verdict.measured_night import (
-    Measured,
-    MeasuredNight,
-    QueryVerdict,
-    canaries_of,
-    pairs_of,
-)
+from nexmark.verdict import measured_night as gate
 
 if TYPE_CHECKING:
     from nexmark.store.reading import Reader
@@ -62,7 +56,7 @@ def read_night(
     night: NightRow,
     arms: tuple[str, str] = ARMS,
     queries: Sequence[str] | None = None,
-) -> MeasuredNight:
+) -> gate.MeasuredNight:
     """Return a night, or some queries of it; the first arm is the candidate."""
     wanted = list(night.queries) if queries is None else list(queries)
 
@@ -85,12 +79,12 @@ def read_night(
         if (found := _measured(metric, query, own, arms)) is not None
     ]
     readings = select(CanaryRow).where(CanaryRow.night_id == night.id)
-    canary = canaries_of(
+    canary = gate.canaries_of(
         (x.metric, x.host, x.group, x.moment, math.nan if x.value is None else x.value)
         for x in session.scalars(readings.order_by(CanaryRow.taken, CanaryRow.id))
     )
     with_canary = {reading.group for reading in canary}
-    return MeasuredNight(
+    return gate.MeasuredNight(
         night.id,
         tuple(measured),
         canary,
@@ -113,7 +107,7 @@ def read_night(
 
 def _measured(
     metric: Metric, query: str, rows: Sequence[RepetitionRow], arms: tuple[str, str]
-) -> Measured | None:
+) -> gate.Measured | None:
     """Return a metric of a query; None where it was not measured, or is 0 and must not be."""
     used = [row for row in rows if row.ok]
     basis = ""
@@ -127,10 +121,10 @@ def _measured(
     if all(value is None for value in values):
         return None
     first, fresh = (
-        pairs_of(((x.number, x.arm, x.figure(column)) for x in used if x.stage == stage), arms)
+        gate.pairs_of(((x.number, x.arm, x.figure(column)) for x in used if x.stage == stage), arms)
         for stage in JUDGED
     )
-    return Measured(query, metric.name, first, fresh, basis)
+    return gate.Measured(query, metric.name, first, fresh, basis)
 
 
 def _invalid(
@@ -196,12 +190,12 @@ def observed(store: "Reader", run: str, query: str) -> dict[str, list[Observed]]
 _OTHERWISE_NAMED = {"night": "night_id", "baseline": "baseline_build"}
 _NAMES = {
     field.name: _OTHERWISE_NAMED.get(field.name, field.name)
-    for field in fields(QueryVerdict)
+    for field in fields(gate.QueryVerdict)
     if field.name != "figures"
 }
 
 
-def columns_of(verdict: QueryVerdict, night: MeasuredNight | None) -> dict[str, Any]:
+def columns_of(verdict: gate.QueryVerdict, night: gate.MeasuredNight | None) -> dict[str, Any]:
     """Return a verdict's columns without the night's; ``night`` has the pairs of its figures."""
     columns = {column: getattr(verdict, name) for name, column in _NAMES.items()}
     del columns["night_id"]
@@ -222,7 +216,7 @@ def columns_of(verdict: QueryVerdict, night: MeasuredNight | None) -> dict[str, 
 
 def earlier(
     session: Session, night: NightRow, limit: int, queries: Collection[str] | None = None
-) -> list[list[QueryVerdict]]:
+) -> list[list[gate.QueryVerdict]]:
     """Return the verdicts of the last comparable nights that teach, oldest first, if judged."""
     judged = select(VerdictRow.id).where(
         VerdictRow.night_id == NightRow.id, VerdictRow.mode == night.mode
@@ -242,22 +236,22 @@ def earlier(
 
 def verdicts_of(
     session: Session, runs: Sequence[str], mode: str, queries: Collection[str] | None = None
-) -> dict[str, list[QueryVerdict]]:
+) -> dict[str, list[gate.QueryVerdict]]:
     """Return the verdicts of runs, on all or some queries, by the newest gate that judged each."""
     columns = [getattr(VerdictRow, name) for name in _NAMES.values()]
     wanted = select(*columns).where(VerdictRow.night_id.in_(runs), VerdictRow.mode == mode)
     if queries is not None:
         wanted = wanted.where(VerdictRow.query.in_(queries))
-    found: dict[str, list[QueryVerdict]] = {run: [] for run in runs}
+    found: dict[str, list[gate.QueryVerdict]] = {run: [] for run in runs}
     for row in of_newest_gate(session.execute(wanted.order_by(VerdictRow.id))):
         found[row.night_id].append(_verdict(row))
     return found
 
 
-def _verdict(row: Any) -> QueryVerdict:
+def _verdict(row: Any) -> gate.QueryVerdict:
     values = {name: getattr(row, column) for name, column in _NAMES.items()}
     values["value"] = Value(values["value"])
     values["baseline"] = values["baseline"] or ""
     for name in ("pairs", "fresh_pairs"):
         values[name] = values[name] or 0
-    return QueryVerdict(**values)
+    return gate.QueryVerdict(**values)
