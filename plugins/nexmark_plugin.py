@@ -4,12 +4,14 @@ Every component of Airflow and every task imports this: nothing heavy may be imp
 """
 
 from typing import Any
+from urllib.parse import urlsplit
 
+from airflow.configuration import conf
 from airflow.plugins_manager import AirflowPlugin
 
-from nexmark.web.entry import PREFIX, EntryPoint, base_path
+from nexmark.web.entry import PREFIX, EntryPoint
 
-_PAGES = f"{base_path()}{PREFIX}"
+_PAGES = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/") + PREFIX
 
 
 def _view(destination: str, route: str, path: str) -> dict[str, Any]:

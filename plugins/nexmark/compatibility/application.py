@@ -6,8 +6,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,7 +39,7 @@ class Half:
     """A run of a query to its middle, or from there to its end, in a copy of a directory."""
 
     id: str
-    arguments: Sequence[str]
+    arguments: list[str]
     confs: Mapping[str, str]
     after: str | None = None
     copies: tuple[str, str] | None = None
@@ -84,15 +83,22 @@ class Application:
         more = str(self.formulations) if self.formulations else None
         written = [self._as_json(half) for half in halves]
         plan.write_text(json.dumps({"dump": self.dump, "formulations": more, "halves": written}))
-        command = [sys.executable, str(JOBS / "run_halves.py")]
-        with self._started([*command, "--plan", str(plan), "--log", str(log)]) as process:
+        job = [sys.executable, str(JOBS / "run_halves.py")]
+        command = [*job, "--plan", str(plan), "--log", str(log)]
+        environment = self._environment() | {OWNER_VARIABLE: f"{self.work}|compat"}
+        output = self.work / "output"
+        process = start(command, environment, output, self.work, with_parent=signal.SIGKILL)
+        try:
             self._follow(process, log, say)
+        finally:  # it ends, and all that it started
+            with undisturbed():
+                end(owned(environment[OWNER_VARIABLE]))
+                process.wait()
 
     def _as_json(self, half: Half) -> dict[str, Any]:
         """A half as the program reads it; an earlier application may have done the one before."""
         is_ready = self.records.get(half.after or "", {}).get("state") == "done"
-        own = {"arguments": list(half.arguments), "confs": dict(half.confs)}
-        return vars(half) | own | ({"after": None} if is_ready else {})
+        return vars(half) | {"confs": dict(half.confs)} | ({"after": None} if is_ready else {})
 
     def _follow(self, process: ProcessGroup, log: Path, say: Callable[[str], None]) -> None:
         """Read the log until the application has ended, or nothing has happened for too long."""
@@ -114,19 +120,6 @@ class Application:
         if running is not None:
             reason = f"did not end within {_SILENCE_S:.0f} s" if silent else self._last_words()
             self.records[running] = {"state": "failed", "plan": {}, "reason": reason}
-
-    @contextmanager
-    def _started(self, command: list[str]) -> Iterator[ProcessGroup]:
-        """The application; when the context ends, it and all that it started have ended."""
-        environment = self._environment() | {OWNER_VARIABLE: f"{self.work}|compat"}
-        output = self.work / "output"
-        process = start(command, environment, output, self.work, with_parent=signal.SIGKILL)
-        try:
-            yield process
-        finally:
-            with undisturbed():
-                end(owned(environment[OWNER_VARIABLE]))
-                process.wait()
 
     def _environment(self) -> dict[str, str]:
         home, temporary = self.build.spark_home, self.work / "tmp"

@@ -31,10 +31,7 @@ _PREFIX = "nexmark-compat-"
 
 @dataclass(frozen=True)
 class _Way:
-    """One direction of a case: who begins it, who goes on, and where its files are.
-
-    Cases that begin with the same formulation share the first half: each goes on in a copy.
-    """
+    """One direction of a case; cases that begin alike share a first half, and go on in copies."""
 
     name: str
     case: Case
@@ -99,12 +96,11 @@ def check(
     with temporary_directory(_PREFIX, below) as work:
         sides = first, second
         forward = [_Way("forward", x, sides, (x.first, x.second), work) for x in cases]
-        back = [_Way("backward", x, sides[::-1], (x.second, x.first), work) for x in cases]
-        symmetric = first == second
-        if not backward:
-            back = []
-        elif symmetric:
-            back = [way for way in back if way.case.first != way.case.second]
+        back = [
+            _Way("backward", x, sides[::-1], (x.second, x.first), work)
+            for x in cases
+            if backward and (first != second or x.first != x.second)
+        ]
         for way in [*forward, *back]:
             way.begun.mkdir(parents=True, exist_ok=True)
 
@@ -122,7 +118,7 @@ def check(
         records = _run(steps, work, dump, events, say)
         found = {way.case: way for way in back}
         return [
-            _comparison(way, found.get(way.case), records, dumped, symmetric=symmetric)
+            _comparison(way, found.get(way.case), records, dumped)
             for way in forward
             if records[way.ids[0]]["state"] != _LEFT_OUT
         ]
@@ -220,37 +216,28 @@ def _run(
 
 
 def _comparison(
-    forward: _Way, backward: _Way | None, records: Records, events: Path, *, symmetric: bool
+    forward: _Way, backward: _Way | None, records: Records, events: Path
 ) -> Compatibility:
     case = forward.case
     begun, resumed = (records[id_] for id_ in forward.ids)
     other = resumed if backward is None else records[backward.ids[0]]
-    same_build = forward.sides[0].build.id == forward.sides[1].build.id
-    plans, difference = _plans(
-        begun, other if other.get("plan") else resumed, same_build=same_build
-    )
+    first, second = forward.sides
+    same_build = first.build.id == second.build.id
+    planned = other if other.get("plan") else resumed
+    plans, difference = _plans(begun, planned, same_build=same_build)
     outcome = _outcome(forward, records, events)
-    back = None if backward is None else _outcome(backward, records, events)
-    if backward is None and symmetric and case.first == case.second:
-        back = outcome
+    back = outcome if first == second and case.first == case.second else None
     carried = carried_confs(forward.begun / "kept" / "checkpoint")
-    ignored = overruled(carried, forward.sides[1].confs, "the second side")
+    ignored = overruled(carried, second.confs, "the second side")
     if backward is not None:
+        back = _outcome(backward, records, events)
         own = carried_confs(backward.begun / "kept" / "checkpoint")
-        ignored += overruled(own, backward.sides[1].confs, "going back, the first side")
+        ignored += overruled(own, first.confs, "going back, the first side")
     ignored += [
         f"{name} is not a conf of a query, and was not set"
         for name in sorted({*begun.get("unset", ()), *other.get("unset", ())})
     ]
-    return Compatibility(
-        case=case,
-        plans=plans,
-        difference=difference,
-        forward=outcome,
-        backward=back,
-        confs=carried,
-        ignored=tuple(ignored),
-    )
+    return Compatibility(case, plans, difference, outcome, back, carried, tuple(ignored))
 
 
 def _plans(
@@ -264,25 +251,22 @@ def _plans(
 def _outcome(way: _Way, records: Records, events: Path) -> Restart:
     """Return the outcome of both halves, with the final table compared with the reference."""
     begun, resumed = (records[id_] for id_ in way.ids)
-    if begun["state"] != "done":
-        return replace(not_done(begun, way.work), ending=Ending.NOT_BEGUN)
-    if resumed["state"] != "done":
-        return not_done(resumed, way.work)
-    return compared(way.case.query, way.directory / _TABLE, events)
+    is_begun = begun["state"] == "done"
+    half, table = resumed if is_begun else begun, way.directory / _TABLE
+    found = ended(half, way.case.query, table, events)
+    return found if is_begun else replace(found, ending=Ending.NOT_BEGUN)
 
 
-def not_done(record: Mapping[str, Any], work: Path) -> Restart:
-    """The outcome of a second half that Spark refused, or that did not come to its end.
+def ended(record: Mapping[str, Any], query: str, table: Path, events: Path) -> Restart:
+    """The ending of a half; of one that is done, whether its final table equals the reference.
 
     An error of Spark's has a class. An application that died, or was ended, has none.
     """
-    error_class = record.get("error_class", "")
-    ending = Ending.REFUSED if error_class else Ending.NOT_ENDED
-    return Restart(ending, error_class, record.get("reason", "").replace(f"{work}/", ""))
+    if record["state"] != "done":
+        refused = record.get("error_class", "")
+        reason = record.get("reason", "").replace(f"{events.parent}/", "")
+        return Restart(Ending.REFUSED if refused else Ending.NOT_ENDED, refused, reason)
 
-
-def compared(query: str, table: Path, events: Path) -> Restart:
-    """Whether the final table of a query that went on equals the reference."""
     from nexmark.expectations.contract import ExpectationsError
     from nexmark.expectations.suites import validate
 
@@ -292,10 +276,6 @@ def compared(query: str, table: Path, events: Path) -> Restart:
         return Restart(Ending.WRONG, reason=str(error))
     if found.success:
         return Restart(Ending.RIGHT)
-    numbers = found.statistics
-    return Restart(
-        Ending.WRONG,
-        reason=f"{numbers['unexpected_rows']} of {numbers['rows']} rows are not in the reference"
-        if numbers["unexpected_rows"]
-        else found.failures[0],
-    )
+    wrong, rows = (found.statistics[name] for name in ("unexpected_rows", "rows"))
+    told = f"{wrong} of {rows} rows are not in the reference"
+    return Restart(Ending.WRONG, reason=told if wrong else found.failures[0])

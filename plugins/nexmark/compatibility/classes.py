@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from nexmark.compatibility.plans import PlanDifference, PlanGrade, QueryPlan, in_words
 from nexmark.engines import Build
@@ -13,8 +13,7 @@ from nexmark.terminal import columns
 from nexmark_jobs.feature_release import feature_release
 
 _BATCHES = 4
-_CYCLE = 50
-"""The generator is cheapest where a batch is a multiple of this."""
+_CYCLE = 50  # the generator is cheapest where a batch is a multiple of this
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,8 @@ def cases_of(
 class Input:
     """The generated events, in four batches; the first half are two of them."""
 
+    last_batch_of_first_half: ClassVar[int] = _BATCHES // 2 - 1  # the first build stops after it
+
     events: int = 20_000
     tps: int = 200
     seed: int = 1
@@ -79,11 +80,6 @@ class Input:
         rows = -(-self.events // (_BATCHES * _CYCLE)) * _CYCLE
         return [*self.generator_arguments, "--rows-per-batch", str(rows)]
 
-    @property
-    def last_batch_of_first_half(self) -> int:
-        """The number of the batch after which the first build stops."""
-        return _BATCHES // 2 - 1
-
 
 class Class(StrEnum):
     """The class of an upgrade for a running query."""
@@ -91,10 +87,8 @@ class Class(StrEnum):
     SAME = "same"
     CHANGED = "plan changed, state compatible"
     INCOMPATIBLE = "state incompatible"
-    WRONG = "silently wrong"
-    """Spark goes on without a word, and the final table is wrong."""
-    UNKNOWN = "not known"
-    """A half could not be run."""
+    WRONG = "silently wrong"  # Spark goes on without a word, and the final table is wrong
+    UNKNOWN = "not known"  # a half could not be run
 
 
 RED = frozenset({Class.INCOMPATIBLE, Class.WRONG, Class.UNKNOWN})
@@ -105,10 +99,8 @@ class Ending(StrEnum):
 
     RIGHT = "right"
     WRONG = "wrong"
-    REFUSED = "refused"
-    """Spark did not go on from the checkpoint."""
-    NOT_BEGUN = "not begun"
-    """The side that was to begin it could not."""
+    REFUSED = "refused"  # Spark did not go on from the checkpoint
+    NOT_BEGUN = "not begun"  # the side that was to begin it could not
     NOT_ENDED = "not ended"
     """The application ended without a word of Spark's, or nothing happened for too long."""
 

@@ -1,13 +1,12 @@
 """Runs a build on damaged checkpoints: it refuses, goes on rightly, or answers wrongly."""
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from nexmark.compatibility.application import Application, Half
-from nexmark.compatibility.check import compared, not_done
+from nexmark.compatibility.check import ended
 from nexmark.compatibility.classes import Ending, Input, Restart
 from nexmark.engines import Build
 from nexmark.errors import NexmarkError
@@ -75,7 +74,7 @@ def run_damaged(
         halves = [_half(run.state, query, events, run.directory, run) for run in runs]
         records = Application(build, halves, work / "second", confs=confs).run(say)
         return [
-            replace(run, restart=_outcome(records[run.id], query, run.directory, dumped))
+            replace(run, restart=ended(records[run.id], query, run.directory / "table", dumped))
             for run in runs
         ]
 
@@ -116,9 +115,3 @@ def _half(
     store, changelog = STATES[state]
     confs = state_confs(store, changelog=changelog)
     return Half(run.id if run else f"first half, {state}", arguments, confs)
-
-
-def _outcome(record: Mapping[str, Any], query: str, directory: Path, events: Path) -> Restart:
-    if record["state"] == "done":
-        return compared(query, directory / "table", events)
-    return not_done(record, events.parent)

@@ -18,8 +18,7 @@ class PlanGrade(StrEnum):
     """The kinds of difference between two plans, the worst last."""
 
     SAME = "same"
-    CHANGED = "plan changed"
-    """Other operators; their state is the same."""
+    CHANGED = "plan changed"  # other operators; their state is the same
     FUNCTIONS = "functions changed"
     """State of the same types that means something else: Spark does not notice."""
     STATE = "state changed"

@@ -10,17 +10,12 @@ from nexmark.store.accepting import COUNTS, SUPERSEDED, states
 from nexmark.store.table_rows import AcceptanceRow, NightRow
 from nexmark.verdict.acks import Alarm, Group, group_by_first_bad
 
-NIGHTS = 100
-"""So far back an alarm is followed."""
-BUILD = 19
-"""Characters of a build's name that are shown: enough to tell it by."""
+NIGHTS = 100  # so far back an alarm is followed
+BUILD = 19  # characters of a build's name that are shown: enough to tell it by
 
 
 def alarm_lines(store: Store, night: NightRow) -> list[str]:
-    """Return a line per group: ``since build 4.3.0 sha256:.. (run ..): q5 1.120, q7 1.090``.
-
-    Known and accepted reds are left out.
-    """
+    """Return a line per open group: ``since build 4.3.0 sha256:.. (night ..): q5 1.120``."""
     return [
         f"{since_of(store, group)}: {', '.join(map(_alarm, group.alarms))}"
         for group in alarm_groups(store, night)

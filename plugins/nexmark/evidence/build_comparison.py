@@ -13,13 +13,10 @@ from nexmark.model import CPU, grouped
 from nexmark.store import Store, history
 from nexmark.store.table_rows import BuildRow
 
-NIGHTS = 60
-"""Of a build that are compared: its last ones."""
-SHOWN = 200
-"""Builds that are listed: those that were tested last."""
+NIGHTS = 60  # of a build that are compared: its last ones
+SHOWN = 200  # builds that are listed: those that were tested last
 
-_Interval: TypeAlias = tuple[float, float | None, float | None]
-"""A ratio and its interval."""
+_Interval: TypeAlias = tuple[float, float | None, float | None]  # a ratio and its interval
 
 
 @dataclass(frozen=True)
@@ -90,10 +87,7 @@ def compare(
     new: str,
     old: str,
 ) -> list[Compared]:
-    """Return a line per query.
-
-    ``ours`` and ``theirs`` are verdicts of nights that are alike; the pairs are looked for in all.
-    """
+    """Return a line per query: of nights that are alike, and of pairs, looked for in all nights."""
     direct: defaultdict[str, list[_Interval]] = defaultdict(list)
     figures, before = _medians(ours), _medians(theirs)
     for row in own_pairs:

@@ -12,15 +12,14 @@ from nexmark.attribution.explained import Attribution, CostChange, words
 from nexmark.config.fields import is_reserved
 from nexmark.evidence.pairs import CHANGED, Arms, arms_of
 from nexmark.evidence.rows import Row
-from nexmark.model import ARMS, SUITE, WALL, Arm, Value
+from nexmark.model import ARMS, MIN_PAIRS, SUITE, WALL, Arm, Value
 from nexmark.secrets import shown as hidden
 from nexmark.secrets import without_secrets
 from nexmark.store import Store
-from nexmark.store.gate_input import observed
+from nexmark.store.gate_rows import observed
 from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
 
-EXPLAINED = 3
-"""The most red queries that are explained under the table; the evidence explains all."""
+EXPLAINED = 3  # the most red queries that are explained under the table; the evidence explains all
 WIDTH = 320
 _FEW = 3
 
@@ -193,9 +192,6 @@ def _one_or_few(
     return f"{len(shown)} values, as {shown[0]}"
 
 
-_FEWEST_PAIRS = 3
-
-
 def reproduce(store: Store, night: NightRow, query: str) -> str:
     """Return the line that measures the candidate against what ``query`` was compared with.
 
@@ -210,7 +206,7 @@ def reproduce(store: Store, night: NightRow, query: str) -> str:
         "--cluster": night.cluster,
         "--engine": night.engine,
     }
-    if night.repetitions >= _FEWEST_PAIRS or not options["--against"]:
+    if night.repetitions >= MIN_PAIRS or not options["--against"]:
         options["--repetitions"] = str(night.repetitions)
     words = ["nexmark", "build"]
     for name, value in options.items():

@@ -16,13 +16,10 @@ from nexmark.store.history import Tally
 from nexmark.store.table_rows import CanaryRow, NightRow, SelfTestRow
 from nexmark.verdict.rates import Rates, Test, alarmed, rates
 
-NIGHTS = 60
-"""That the smallest change is the median of."""
-CHARTED = 100
-"""Nights whose verdicts are drawn."""
+NIGHTS = 60  # that the smallest change is the median of
+CHARTED = 100  # nights whose verdicts are drawn
 LISTED = 30
-TESTS = 400
-"""Self-tests that the rates are made of: the last ones of an engine."""
+TESTS = 400  # self-tests that the rates are made of: the last ones of an engine
 
 
 @dataclass(frozen=True)
@@ -63,20 +60,15 @@ class GateHealth:
     engines: tuple[tuple[str, Rates], ...]
     series: tuple[ComparedNights, ...]
     tests: tuple[tuple[SelfTestRow, bool | None], ...]
-    tallies: tuple[tuple[Any, Tally], ...]
-    """The last nights that were judged, the oldest first."""
+    tallies: tuple[tuple[Any, Tally], ...]  # the last nights that were judged, the oldest first
 
 
 def self_tests(
     store: Store, engine: str, version: int | None = None, dags: Collection[str] | None = None
 ) -> SelfTests:
-    """Return the self-tests on an engine by a version of the gate; by the newest if none is given.
-
-    ``dags``: of these DAGs only. Without any such test there are no rows, and no rate.
-    """
+    """Return the self-tests on an engine (of some DAGs) by a gate version; None: the newest one."""
     rows = store.self_tests(engine, TESTS, version=version, dags=dags)
-    if rows:
-        version = rows[0].gate_version
+    version = rows[0].gate_version if rows else version
     results = ((Test(x.kind), alarmed(Value(x.value))) for x in rows)
     return SelfTests(tuple(rows), rates(results, version))
 

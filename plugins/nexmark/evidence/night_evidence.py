@@ -1,7 +1,7 @@
 """All that the verdict on a night rests on: is it green, why, what next; then a line per query."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -20,8 +20,7 @@ from nexmark.store import Store, history
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.table_rows import NightRow, RepetitionRow, SelfTestRow, ValidationRow, VerdictRow
 
-NOTABLE = 0.02
-"""A smaller difference in state is not shown."""
+NOTABLE = 0.02  # a smaller difference in state is not shown
 UNDECIDED = SignOffDecision()
 
 
@@ -30,8 +29,7 @@ class Report:
     """A night with its rows; ``failed``: whether it is red.
 
     ``lines`` are the three that matter, with one on each red query that can be explained, and how
-    far to trust them; ``alarms`` tell since which build it is.
-    ``upgrades``: whether running queries survive the candidate.
+    far to trust them; ``alarms`` tell since which build it is, ``upgrades`` what would not survive.
     """
 
     night: NightRow
@@ -54,10 +52,7 @@ class Report:
 
 @dataclass(frozen=True)
 class BuildRole:
-    """A build of a night: the candidate, or what some of the queries are compared with.
-
-    ``run``: the accepted run that was compared with, where the night has no baseline arm.
-    """
+    """A build of a night; ``run``: the accepted run, where the night has no baseline arm."""
 
     role: str
     id: str
@@ -168,16 +163,13 @@ def make_report(store: Store, run: str) -> Report:
 
 
 def _report(
-    store: Store,
-    night: NightRow,
-    repetitions: Sequence[RepetitionRow],
-    tests: gate_health.SelfTests,
+    store: Store, night: NightRow, runs: Sequence[RepetitionRow], tests: gate_health.SelfTests
 ) -> Report:
-    rows = rows_of(store, night, repetitions)
+    rows = rows_of(store, night, runs)
     suite = next((row for row in store.verdicts(night.id) if row.query == SUITE), None)
     upgrades = Upgrades(tuple(store.compatibility(night.id)))
     what, why, after = summary(night, rows, suite, upgrades.red)
-    explained = attribution_lines(store, night, rows, repetitions)
+    explained = attribution_lines(store, night, rows, runs)
     lines = (what, why, *explained, after, *health(night, rows, tests))
     alarms = tuple(alarm_lines(store, night))
     return Report(night, tuple(rows), lines, failed(rows, suite), alarms, upgrades)
@@ -191,7 +183,7 @@ def night_evidence(
     tests = gate_health.self_tests_of(store, night)
     report = _report(store, night, repetitions, tests)
     verdicts = store.verdicts(night.id)
-    arms = arms_of(repetitions, _accepted_arms(store, verdicts))
+    arms = arms_of(repetitions, accepted_arms(store, verdicts))
     judged = any(row.verdict for row in report.rows)
     canaries = store.canaries(night.id)
     before, after = history.neighbours(store, night)
@@ -220,14 +212,13 @@ def night_evidence(
 
 def lines_of(
     rows: Sequence[Row], verdicts: Iterable[VerdictRow], arms: Mapping[str, Arms]
-) -> list[QueryLine]:
+) -> Iterator[QueryLine]:
     """Return a line per query, in the order of the rows."""
     walls = {row.query: row for row in verdicts if row.metric == WALL}
-    lines = []
     for place, row in enumerate(rows):
         own, wall = arms.get(row.query, Arms()), walls.get(row.query)
         state = own.ratio("state_bytes_max")
-        line = QueryLine(
+        yield QueryLine(
             row=row,
             look=look(row.verdict, known=row.acceptance is not None),
             wall=wall.ratio if wall and wall.ratio else own.ratio(WALL),
@@ -237,8 +228,6 @@ def lines_of(
             state=state if state is not None and abs(state - 1) >= NOTABLE else None,
             place=place,
         )
-        lines.append(line)
-    return lines
 
 
 def builds_of(store: Store, night: NightRow, verdicts: Iterable[VerdictRow]) -> list[BuildRole]:
@@ -261,7 +250,7 @@ def builds_of(store: Store, night: NightRow, verdicts: Iterable[VerdictRow]) -> 
     ]
 
 
-def _accepted_arms(store: Store, verdicts: Iterable[VerdictRow]) -> dict[str, list[RepetitionRow]]:
+def accepted_arms(store: Store, verdicts: Iterable[VerdictRow]) -> dict[str, list[RepetitionRow]]:
     """Return the rows of the accepted runs that queries are compared with by bounds."""
     compared = [row for row in verdicts if row.baseline_run and row.decides and row.query != SUITE]
     rows: list[RepetitionRow] = []

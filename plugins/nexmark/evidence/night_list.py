@@ -31,7 +31,7 @@ class Look:
     meaning: str
 
 
-_LOOKS = {
+_LOOKS: Mapping[str, tuple[str, str, int, str]] = {
     Value.INVALID: ("cross", "bad", 0, "The result is wrong, or the figures cannot be trusted."),
     Value.MISSING: ("hole", "bad", 1, "It did not deliver all its repetitions."),
     Value.REGRESSION: ("up", "bad", 2, "Slower; measured twice in the same night."),
@@ -50,18 +50,16 @@ _LOOKS = {
     Value.OK: ("check", "good", 9, "No change that this night could have told from noise."),
 }
 _UNJUDGED = Look(NOT_JUDGED, "hole", "calm", 4, "No verdict is recorded (yet).")
-_KNOWN = 20
-"""Accepted reds come after open ones."""
+_KNOWN = 20  # accepted reds come after open ones
 
 
 def look(value: str | None, *, known: bool = False) -> Look:
     """Return how a verdict looks; ``known``: somebody has accepted it."""
     if value is None:
         return _UNJUDGED
-    try:
-        shape, tone, rank, meaning = _LOOKS[Value(value)]
-    except ValueError:
+    if value not in _LOOKS:
         return Look(value, "question", "calm", _UNJUDGED.rank, "A value of another gate version.")
+    shape, tone, rank, meaning = _LOOKS[value]
     if known:
         return Look(f"{value} (accepted)", shape, "calm", rank + _KNOWN, meaning)
     return Look(value, shape, tone, rank, meaning)
@@ -108,11 +106,10 @@ def nights_page(store: Store, dags: Collection[str], page: int = 1) -> NightsPag
 def lines_of(store: Store, rows: Collection[Any]) -> list[NightLine]:
     """Return nights with what was said of them."""
     tallies = history.tallies(store, rows)
-    return [line_of(row, tallies.get(row.id)) for row in rows]
+    return [_line(row, tallies.get(row.id)) for row in rows]
 
 
-def line_of(row: Any, tally: Tally | None) -> NightLine:
-    """Return a night with its tally; None where it was not judged."""
+def _line(row: Any, tally: Tally | None) -> NightLine:
     if tally is None:
         return NightLine(row, NOT_JUDGED, (), 0, None)
     counts = [(look(value), number) for value, number in tally.values.items()]
@@ -120,12 +117,9 @@ def line_of(row: Any, tally: Tally | None) -> NightLine:
     return NightLine(row, RED if tally.red else GREEN, tuple(counts), tally.known, tally.suite)
 
 
-NIGHTS = 400
-"""The newest nights that are read."""
-COLUMNS = 60
-"""Nights in the map, shared among the engines."""
-LISTED = 100
-"""Reds in the log."""
+NIGHTS = 400  # the newest nights that are read
+COLUMNS = 60  # nights in the map, shared among the engines
+LISTED = 100  # reds in the log
 OPEN, ACCEPTED, TAKEN_BACK, REAL, NOISE = "open", "accepted", "withdrawn", "real", "noise"
 
 
@@ -189,12 +183,10 @@ def overview(store: Store, dags: Collection[str]) -> Overview:
     accepted = states(store.acceptances(), datetime.now(UTC))
     issues = issues_of(history.judged(store, nights, reds=True), accepted)
     newest = {night.dag_id: night for night in reversed(nights)}
-    tallies = history.tallies(store, newest.values())
     versions = {x.id: x.version for x in store.builds({x.build_id for x in newest.values()})}
-    engines = [
-        _engine(line_of(night, tallies.get(night.id)), versions.get(night.build_id, ""), issues)
-        for night in sorted(newest.values(), key=lambda night: (night.engine, night.dag_id))
-    ]
+    in_order = sorted(newest.values(), key=lambda night: (night.engine, night.dag_id))
+    lines = lines_of(store, in_order)
+    engines = [_engine(x, versions.get(x.night.build_id, ""), issues) for x in lines]
     shown = COLUMNS // max(1, len(engines))
     columns = tuple(_columns(store, engine, nights, shown) for engine in engines)
     # All queries, in the order of the night that has the most.

@@ -25,11 +25,9 @@ from nexmark.store.table_rows import RepetitionRow
 
 Run = TypeVar("Run")
 
-STAGES: Mapping[int, str] = {1: "first pairs", 2: "fresh pairs"}
-"""Those that are judged."""
+STAGES: Mapping[int, str] = {1: "first pairs", 2: "fresh pairs"}  # those that are judged
 SAME, DETAILS, CHANGED, UNKNOWN = "same", "details differ", "changed", "–"
-MOST_POINTS = 240
-"""Of one curve."""
+MOST_POINTS = 240  # of one curve
 _BEFORE_S, _AFTER_S = 10, 5
 OF_BATCH = (
     *("input_rows", "duration_ms", "state_rows", "state_bytes"),
@@ -72,8 +70,7 @@ class Arms:
 class PairOfRuns:
     """Both repetitions of a pair; None for one that is not there (a night of one arm has none).
 
-    The figures are of the metric that decides, on the basis of the verdict, of repetitions that
-    count.
+    The figures are of the metric that decides, on the basis of the verdict, where they count.
     """
 
     stage: int
@@ -151,10 +148,7 @@ def arms_of(
 def pairs_of(
     rows: Iterable[RepetitionRow], basis: str | None = None, metric: str = CPU
 ) -> list[PairOfRuns]:
-    """Return the pairs of one query, by stage and number, with the figures of a metric.
-
-    Without a ``basis``, the figures are on the one that all repetitions have, as the gate's are.
-    """
+    """Return the pairs by stage and number; figures are on ``basis``, else on what all have."""
     own = [row for row in rows if row.arm in ARMS and row.stage in STAGES]
     if basis not in list(Basis):
         basis = one_basis(row.cpu_s_per_mevent_steady for row in own if row.ok)
@@ -232,8 +226,7 @@ def _curves(store: Store, arm: str, row: RepetitionRow) -> Iterator[CpuCurve]:
         return
     for sampled in store.sample_series(row.id):
         series = unpack(sampled.series)
-        points = cores(series, row.start, math.inf if row.end is None else row.end)
-        if points:
+        if points := cores(series, row.start, row.end or math.inf):
             seconds, used = zip(*points, strict=True)
             place = (row.stage, row.number, series.host, series.interval_s)
             yield CpuCurve(arm, *place, seconds, used)

@@ -10,21 +10,11 @@ import nexmark_jobs
 from nexmark.attribution.explained import Attribution
 from nexmark.config import KNOWN_QUERIES
 from nexmark.evidence import explaining
+from nexmark.evidence import pairs as paired
 from nexmark.evidence.alarms import acks_for, alarm_groups, since_of
 from nexmark.evidence.gate_health import canary_of, host_facts
-from nexmark.evidence.night_evidence import CommonEvidence, builds_of
+from nexmark.evidence.night_evidence import CommonEvidence, accepted_arms, builds_of
 from nexmark.evidence.night_list import Look, look
-from nexmark.evidence.pairs import (
-    STAGES,
-    Arms,
-    BatchMedian,
-    CpuCurve,
-    PairOfRuns,
-    arms_of,
-    batch_medians,
-    cpu_curves,
-    pairs_of,
-)
 from nexmark.evidence.rows import ArmLatency, latencies_of
 from nexmark.expectations.checks import reference_sql
 from nexmark.flames.flame_files import Flames, flames_of
@@ -33,8 +23,7 @@ from nexmark.store import Store, history
 from nexmark.store.query_history import LevelChange, RatioPoint, lasting_changes, trail
 from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
 
-NIGHTS = 400
-"""So far back a query is followed."""
+NIGHTS = 400  # so far back a query is followed
 
 
 @dataclass(frozen=True)
@@ -59,14 +48,14 @@ class QueryEvidence(CommonEvidence):
     since: str
     reproduce: str
     runs: tuple[RepetitionRow, ...]
-    pairs: tuple[PairOfRuns, ...]
+    pairs: tuple[paired.PairOfRuns, ...]
     points: tuple[RatioPoint, ...]
     changes: tuple[LevelChange, ...]
     plans: explaining.PlansCompared
     conf_differences: tuple[explaining.ConfOfArms, ...]
     latencies: tuple[ArmLatency, ...]
-    batches: tuple[BatchMedian, ...]
-    cpu: tuple[CpuCurve, ...]
+    batches: tuple[paired.BatchMedian, ...]
+    cpu: tuple[paired.CpuCurve, ...]
     attribution: Attribution | None
     flames: Flames | None
     source: QuerySource | None
@@ -95,24 +84,17 @@ def query_evidence(
     repetitions: Sequence[RepetitionRow] | None = None,
     since: str | None = None,
 ) -> QueryEvidence:
-    """Return all evidence on one query of a night.
-
-    ``repetitions`` are all of the night and ``since`` names the build with which an alarm on the
-    query began; both are looked up where they are not given.
-    """
+    """Return all evidence on a query; what is None (the night's repetitions) is looked up."""
     if repetitions is None:
         repetitions = store.repetitions(night.id, None if query == SUITE else [query])
     runs = [row for row in repetitions if query in (row.query, SUITE)]
-    own = [row for row in runs if row.stage in STAGES]
+    own = [row for row in runs if row.stage in paired.STAGES]
     alone = () if query == SUITE else own
     verdicts = [row for row in store.verdicts(night.id) if row.query == query]
     deciding = next((row for row in verdicts if row.decides), None)
-    others = None
-    if deciding is not None and deciding.baseline_run:
-        others = {query: store.repetitions(deciding.baseline_run, [query])}
-    arms = arms_of(alone, others).get(query, Arms())
+    arms = paired.arms_of(alone, accepted_arms(store, verdicts)).get(query, paired.Arms())
     metric = deciding.metric if deciding else CPU
-    found = pairs_of(alone, deciding.basis if deciding else None, metric)
+    found = paired.pairs_of(alone, deciding.basis if deciding else None, metric)
     points = trail(store, night, query, metric, NIGHTS)
     before, after = history.neighbours(store, night)
     builds = builds_of(store, night, store.verdicts(night.id))
@@ -136,8 +118,8 @@ def query_evidence(
         host_facts=host_facts(night),
         canary=tuple(canary_of(x for x in store.canaries(night.id) if x.group in (query, ""))),
         latencies=tuple(latencies_of(alone)),
-        batches=tuple(batch_medians(alone)),
-        cpu=tuple(cpu_curves(store, found, arms)),
+        batches=tuple(paired.batch_medians(alone)),
+        cpu=tuple(paired.cpu_curves(store, found, arms)),
         attribution=explaining.attribution_of(store, night.id, query),
         flames=flames_of(Path(night.directory), query),
         source=source_of(query),

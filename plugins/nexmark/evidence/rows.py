@@ -77,20 +77,20 @@ def rows_of(store: Store, night: NightRow, repetitions: Iterable[RepetitionRow])
     validations = {x.query: x for x in store.validations(night.id) if x.arm == Arm.CANDIDATE}
     first = [x for x in repetitions if x.arm == Arm.CANDIDATE and x.stage == Stage.FIRST]
     measured = grouped(first, lambda row: row.query)
-    queries = list(dict.fromkeys([*night.queries, *verdicts, *measured]))
-    if SUITE in queries:  # it is no query
-        queries.remove(SUITE)
-    return [_row(query, measured.get(query, ()), verdicts, validations) for query in queries]
+    return [
+        _row(query, measured.get(query, ()), verdicts.get(query), validations.get(query))
+        for query in dict.fromkeys([*night.queries, *verdicts, *measured])
+        if query != SUITE  # it is no query
+    ]
 
 
 def _row(
     query: str,
     repetitions: Sequence[RepetitionRow],
-    verdicts: Mapping[str, VerdictRow],
-    validations: Mapping[str, ValidationRow],
+    verdict: VerdictRow | None,
+    validation: ValidationRow | None,
 ) -> Row:
     right = [row for row in repetitions if row.ok]
-    verdict = verdicts.get(query)
     basis = one_basis(row.cpu_s_per_mevent_steady for row in right) if right else None
     figure = metric_of(CPU).column(basis) if basis else ""
     cpu = median_of([getattr(row, figure) for row in right]) if figure else None
@@ -103,7 +103,7 @@ def _row(
         events=right[0].events if right else None,
         wall_s=median_of(row.wall_s for row in right),
         cpu_s=median_of(row.cpu_s for row in right),
-        result=_result(repetitions, validations.get(query)),
+        result=_result(repetitions, validation),
         cpu_s_per_mevent=verdict.candidate if verdict and judged else cpu,
         basis=verdict.basis if verdict and judged else basis,
         **{own: getattr(verdict, name) for own, name in _OF_VERDICT.items() if verdict},
@@ -158,18 +158,15 @@ def latencies_of(rows: Iterable[RepetitionRow]) -> list[ArmLatency]:
         return []
     from hdrh.histogram import HdrHistogram
 
-    found = []
-    for arm in ARMS:
-        own = [row.latency for row in counting if row.arm == arm]
-        if not own:
-            continue
+    found, by_arm = [], grouped(counting, lambda row: row.arm)
+    for arm in [x for x in ARMS if x in by_arm]:
         total = HdrHistogram(1, _LONGEST_MS, _DIGITS)
-        for encoded in own:
-            total.add(HdrHistogram.decode(encoded))
+        for row in by_arm[arm]:
+            total.add(HdrHistogram.decode(row.latency))
         events = int(total.get_total_count())
         percentiles = tuple(int(total.get_value_at_percentile(at)) for at in PERCENTILES)
         known = [at for at in _CURVE if (100 - at) * events >= 100]
         curve = tuple((at, int(total.get_value_at_percentile(at))) for at in known)
         longest = int(total.get_max_value())
-        found.append(ArmLatency(arm, len(own), events, percentiles, longest, curve))
+        found.append(ArmLatency(arm, len(by_arm[arm]), events, percentiles, longest, curve))
     return found

@@ -15,10 +15,8 @@ from nexmark.store.table_rows import CompatibilityRow, NightRow, VerdictRow
 
 NAMED = 8
 REASONS = 3
-GROSS = 1.1
-"""Told also while the gate is calibrating."""
-COUNTED = frozenset({Value.UNCONFIRMED, Value.OK, Value.CALIBRATING})
-"""Their queries are not named."""
+GROSS = 1.1  # told also while the gate is calibrating
+COUNTED = frozenset({Value.UNCONFIRMED, Value.OK, Value.CALIBRATING})  # their queries are not named
 WIDTH = 120
 SAID = {
     Value.INVALID: "invalid",
@@ -52,10 +50,7 @@ def summary(
     suite: VerdictRow | None = None,
     broken: Collection[str] = (),
 ) -> list[str]:
-    """Return three lines: what happened, why, what to do.
-
-    ``suite`` is the verdict on all; ``broken`` are queries that would not survive the upgrade.
-    """
+    """Return what happened, why, what to do; ``broken`` queries would not survive the upgrade."""
     after = _next(night, rows, suite)
     lost = [row for row in rows if row.query in broken and row.red and row.result != "WRONG"]
     if lost and not any(row.red and row.result == "WRONG" for row in rows):
@@ -81,10 +76,8 @@ def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
     seen = [row.mde for row in rows if row.mde is not None]
     if seen:
         parts.append(f"smallest slowdown that could be seen {median(seen):.1%} (median)")
-    lines = [f"Gate: {'; '.join(parts)}."]
-    if tests.rows:
-        lines.append(f"Gate: {tests.rates.words}.")
-    return lines
+    told = ["; ".join(parts), *([tests.rates.words] if tests.rows else [])]
+    return [f"Gate: {each}." for each in told]
 
 
 def _with(rows: Sequence[Row], value: Value) -> list[Row]:

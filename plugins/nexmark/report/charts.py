@@ -16,18 +16,17 @@ from nexmark.report import vega_lite as vega
 from nexmark.report.rendering import count, moment
 from nexmark.report.vega_lite import Chart
 from nexmark.store.query_history import LevelChange, RatioPoint
+from nexmark.store.table_rows import VerdictRow
 
-_MEGA = 1e6
-_MOST_IN_TABLE = 40
-"""Points of a curve, evenly spread."""
+_MOST_IN_TABLE = 40  # points of a curve, evenly spread
 _STAGE_COLORS = {"first pairs": "candidate", "fresh pairs": "warn"}
 _STAGE_SHAPES = {"first pairs": "circle", "fresh pairs": "diamond"}
 
 
 def night_charts(night: NightEvidence) -> list[Chart]:
     """Return the ratio of every query with its interval, the largest first."""
-    lines = [line.row for line in night.lines if line.row.ratio]
-    lines.sort(key=lambda row: -(row.ratio or 0))
+    found = (line.row for line in night.lines if line.row.ratio)
+    lines = sorted(found, key=lambda row: -(row.ratio or 0))
     if not lines:
         return []
     data = [
@@ -49,11 +48,9 @@ def night_charts(night: NightEvidence) -> list[Chart]:
 
 def query_charts(found: QueryEvidence) -> list[Chart]:
     """Return the pairs of a query and its history, as far as they are there."""
-    verdict = found.verdict
-    interval = (verdict.lo, verdict.hi) if verdict else (None, None)
     charts = []
     if any(pair.ratio for pair in found.pairs):
-        charts.append(pairs_chart(found.pairs, *interval, found.metric))
+        charts.append(pairs_chart(found.pairs, found.metric, found.verdict))
         charts.append(arms_chart(found.pairs, found.metric))
     if found.latencies:
         charts.append(latency_chart(found.latencies))
@@ -94,9 +91,7 @@ def latency_chart(latencies: Sequence[ArmLatency]) -> Chart:
     )
 
 
-def pairs_chart(
-    pairs: Sequence[PairOfRuns], low: float | None, high: float | None, metric: Metric
-) -> Chart:
+def pairs_chart(pairs: Sequence[PairOfRuns], metric: Metric, verdict: VerdictRow | None) -> Chart:
     """Return candidate / baseline of each pair, over the interval of the verdict."""
     known = [(pair, pair.ratio) for pair in pairs if pair.ratio is not None]
     data = [
@@ -111,9 +106,9 @@ def pairs_chart(
         "tooltip": [vega.tip("label", "pair"), vega.tip("ratio", "ratio", ".3f")],
     }
     layers = [vega.one("y"), vega.layer("point", encoding, size=90, filled=True, opacity=1)]
-    if low is not None and high is not None:
+    if verdict is not None and verdict.lo is not None and verdict.hi is not None:
         band = {"y": vega.field("low:Q", scale=vega.LOG), "y2": {"field": "high"}}
-        interval = [{"low": low, "high": high}]
+        interval = [{"low": verdict.lo, "high": verdict.hi}]
         layers.insert(0, vega.layer("rect", band, interval, color="band", opacity=0.5))
     return Chart(
         "Pairs",
@@ -175,10 +170,10 @@ def history_chart(
     ]
     levels = [(x.first.started, f"{x.change.before:.3f} → {x.change.after:.3f}") for x in changes]
     dated = [{"night": _stamp(at), "label": f"{moment(at)[:10]}: {x}"} for at, x in levels]
-    rows_of_acks = [x.row for x in acks if x.row.accepted >= points[0].started]
     known = [
         {"night": _stamp(at := x.accepted), "label": f"{moment(at)[:10]} by {x.who}: {x.reason}"}
-        for x in rows_of_acks
+        for x in (ack.row for ack in acks)
+        if x.accepted >= points[0].started
     ]
     axis = {"format": "%b %-d", "tickCount": {"interval": "day"} if len(data) < 9 else 8}
     time = vega.field("night:T", title=None, scale={"type": "utc"}, axis=axis)
@@ -225,7 +220,7 @@ def batch_charts(batches: Sequence[BatchMedian]) -> list[Chart]:
             **{"arm": x.arm, "batch": x.id, "phase": x.phase, "input": x.input_rows},
             "seconds": None if x.duration_ms is None else round(x.duration_ms / 1000, 4),
             "rows": x.state_rows,
-            "megabytes": None if x.state_bytes is None else round(x.state_bytes / _MEGA, 4),
+            "megabytes": None if x.state_bytes is None else round(x.state_bytes / 1e6, 4),
         }
         for x in batches
     ]
@@ -244,9 +239,8 @@ def batch_charts(batches: Sequence[BatchMedian]) -> list[Chart]:
         ("arm", "batch", "state MB", "state rows"),
         tuple((x["arm"], x["batch"], x["megabytes"], x["rows"]) for x in points),
     )
-    return (
-        [durations, growth] if any(x.state_rows or x.state_bytes for x in batches) else [durations]
-    )
+    stateful = any(x.state_rows or x.state_bytes for x in batches)
+    return [durations, growth] if stateful else [durations]
 
 
 def commit_chart(batches: Sequence[BatchMedian]) -> Chart:

@@ -13,10 +13,9 @@ import io
 import json
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +28,9 @@ from nexmark.evidence.signoffs import EVIDENCE, HTML, SUMS, digest, seal
 from nexmark.home import whole_directory, write_text
 from nexmark.report.charts import night_charts, query_charts, time_charts
 from nexmark.report.evidence_json import night_json, query_json
-from nexmark.report.rendering import environment, standalone
+from nexmark.report.rendering import IDS, environment, plain, standalone
 from nexmark.report.table import render_table, report_text
 from nexmark.store import Store
-from nexmark.store.table_base import Base
 from nexmark.store.table_rows import RepetitionRow
 
 ALARMS = "alarms"
@@ -45,10 +43,7 @@ _REPORT_SCHEMA = 1
 
 @dataclass(frozen=True)
 class Written:
-    """The page of the night (None if it could not be written), and pages of its alarms by query.
-
-    ``problems`` has a line for each page that could not be written.
-    """
+    """The page of the night (None: not written), of its alarms by query; a line per problem."""
 
     page: Path | None
     alarms: Mapping[str, Path]
@@ -64,18 +59,18 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
     report = make_report(store, run)
     night = report.night
     rows = [{**asdict(x), **{name: getattr(x, name) for name in DERIVED}} for x in report.rows]
-    repetitions = [_plain(row) for row in store.repetitions(night.id)]
+    repetitions = store.repetitions(night.id)
     content = {
         "schema_version": _REPORT_SCHEMA,
-        "night": _plain(night),
+        "night": plain(night, keep=IDS),
         "failed": report.failed,
         "summary": list(report.lines),
         "alarms": list(report.alarms),
         "rows": rows,
-        "compatibility": [_plain(row) for row in report.upgrades.rows],
-        "verdicts": [_plain(row) for row in store.verdicts(night.id)],
-        "validations": [_plain(row) for row in store.validations(night.id)],
-        "repetitions": repetitions,
+        "compatibility": plain(report.upgrades.rows, keep=IDS),
+        "verdicts": plain(store.verdicts(night.id), keep=IDS),
+        "validations": plain(store.validations(night.id), keep=IDS),
+        "repetitions": plain(repetitions, keep=IDS),
     }
     directory.mkdir(parents=True, exist_ok=True)
     write_text(directory / "table.txt", report_text(report) + "\n")
@@ -84,8 +79,8 @@ def write_report(directory: Path, store: Store, run: str) -> Report:
     lines = [{**row, **row["figures"]} for row in rows]
     write_text(directory / "results.csv", _csv([*names, *DERIVED, *tabled], lines))
     columns = [x.name for x in RepetitionRow.__table__.columns if x.name not in NOT_IN_CSV]
-    write_text(directory / "repetitions.csv", _csv(columns, repetitions))
-    write_text(directory / "results.json", json.dumps(content, indent=1, default=_json) + "\n")
+    write_text(directory / "repetitions.csv", _csv(columns, map(vars, repetitions)))
+    write_text(directory / "results.json", json.dumps(content, indent=1) + "\n")
     return report
 
 
@@ -149,15 +144,7 @@ def _reason(error: Exception) -> str:
     return said if isinstance(error, OSError) else f"{type(error).__name__}: {said}"
 
 
-def _plain(row: Base) -> dict[str, Any]:
-    return {column.name: getattr(row, column.name) for column in row.__table__.columns}
-
-
-def _json(value: object) -> str:
-    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
-
-
-def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -178,10 +165,7 @@ class Bundle:
 
 
 def write_bundle(directory: Path, copy: Path, evidence: NightEvidence, store: Store) -> Bundle:
-    """Write the bundle and a copy of it; another decision on the run is another bundle.
-
-    A bundle of the same decision that is there already (the task was tried again) is kept.
-    """
+    """Write the bundle and a copy, unless this decision has them; another one is another bundle."""
     content = night_json(evidence)
     made = _place(directory, content)
     if not made.exists():
@@ -195,10 +179,7 @@ def write_bundle(directory: Path, copy: Path, evidence: NightEvidence, store: St
 
 
 def question_text(evidence: NightEvidence, draft: Path, bundle: Path) -> str:
-    """Return what stands before the person who is to sign a build off, as Markdown.
-
-    The colour, the lines that matter, the table, and where the rest is.
-    """
+    """Return what stands before the person who is to sign a build off, as Markdown."""
     content = {"page": evidence, "table": render_table(evidence.report.rows)}
     template = environment().get_template("question.md")
     return template.render(**content, draft=draft, bundle=bundle).strip()

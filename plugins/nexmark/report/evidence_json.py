@@ -8,104 +8,76 @@ from nexmark.evidence.night_evidence import NightEvidence
 from nexmark.evidence.pairs import OF_BATCH, STAGES, PairOfRuns
 from nexmark.evidence.query_evidence import QueryEvidence
 from nexmark.model import ARMS
-from nexmark.report.rendering import plain
+from nexmark.report.rendering import IDS, plain
 from nexmark.report.table import report_text
 from nexmark.secrets import without_any_secret
-from nexmark.store.table_rows import NightRow, RepetitionRow
+from nexmark.store.table_rows import RepetitionRow
 
 SCHEMA_VERSION = 2
 _LISTS = ("confs", "batch_list")
 _OF_PAIR = ("stage", "number", "ratio", "candidate_figure", "baseline_figure")
+_OF_NIGHT = (
+    *("dag_id", "run_id", "started", "engine", "mode", "queries", "repetitions", "seed"),
+    *("jobs", "shape", "directory"),
+)
 _OF_BATCH = ("id", "phase", *OF_BATCH)
 
 
 def night_json(found: NightEvidence) -> dict[str, Any]:
     """Return all that is known of a night, and what was decided on it."""
-    tests = found.self_tests
-    content = {
-        "schema_version": SCHEMA_VERSION,
-        "written": plain(found.written),
-        "run": found.night.id,
-        "red": found.report.failed,
-        "summary": list(found.report.lines),
-        "alarms": list(found.report.alarms),
-        "table": report_text(found.report),
-        "rows": plain(found.report.rows),
-        "decision": plain(found.decision, leave_out=("bundle",)),
-        "night": night_fields(found.night),
-        "builds": plain(found.builds),
-        **_shared(found),
-        "verdicts": plain(found.verdicts),
-        "validations": plain(found.validations),
-        "compatibility": plain(found.report.upgrades.rows),
-        "self_test": {
-            "tonight": plain(found.tonight),
-            "words": tests.rates.words,
-            **plain(tests.rates),
-        },
-        "acceptances": [_ack(ack) for ack in found.acks],
-        "reproduce": dict(found.reproduce),
-        "attribution": {
-            query: shown for query, one in found.attributions.items() if (shown := _why(one))
-        },
-    }
-    return dict(without_any_secret(content))
+    rates = found.self_tests.rates
+    return _evidence(
+        found,
+        red=found.report.failed,
+        summary=list(found.report.lines),
+        alarms=list(found.report.alarms),
+        table=report_text(found.report),
+        rows=plain(found.report.rows),
+        decision=plain(found.decision, leave_out=("bundle",)),
+        compatibility=plain(found.report.upgrades.rows),
+        self_test={"tonight": plain(found.tonight), "words": rates.words, **plain(rates)},
+        reproduce=dict(found.reproduce),
+        attribution={x: why for x, one in found.attributions.items() if (why := _why(one))},
+    )
 
 
 def query_json(found: QueryEvidence) -> dict[str, Any]:
     """Return all evidence on one query of a night."""
     plans = found.plans
-    content: dict[str, Any] = {
+    as_they_are = ("query", "since", "reproduce", "latencies", "conf_differences", "cpu")
+    return _evidence(
+        found,
+        **{name: plain(getattr(found, name)) for name in as_they_are},
+        pairs=[_pair(pair) for pair in found.pairs],
+        history=plain(found.points),
+        changes=[plain(x.change) | {"build": x.first.build} for x in found.changes],
+        plans={**plain(plans.arms), "changed": plans.changed, "diff": "\n".join(plans.diff)},
+        batches=[x for row in found.runs if row.stage in STAGES for x in _batches(row)],
+        attribution=None if found.attribution is None else _why(found.attribution),
+        flames=plain(found.flames, leave_out=("query",)),
+    )
+
+
+def _evidence(found: NightEvidence | QueryEvidence, **own: Any) -> dict[str, Any]:
+    """Return what a night and a query have in common, and what is their own."""
+    night, shared = found.night, ("builds", "verdicts", "validations", "host_facts")
+    content = {
         "schema_version": SCHEMA_VERSION,
         "written": plain(found.written),
-        "run": found.night.id,
-        "query": found.query,
-        "since": found.since,
-        "verdicts": plain(found.verdicts),
-        "night": night_fields(found.night),
-        "builds": plain(found.builds),
-        "reproduce": found.reproduce,
-        "pairs": [_pair(pair) for pair in found.pairs],
-        "latencies": plain(found.latencies),
-        "history": plain(found.points),
-        "changes": [plain(x.change) | {"build": x.first.build} for x in found.changes],
-        "validations": plain(found.validations),
+        "run": night.id,
+        **own,
+        "night": {
+            **{name: plain(getattr(night, name)) for name in _OF_NIGHT},
+            "workload": {"name": night.workload, **night.workload_spec},
+            "cluster": {"name": night.cluster, **night.cluster_spec},
+        },
+        **{name: plain(getattr(found, name)) for name in (*shared, "canary", "confs")},
         "acceptances": [_ack(ack) for ack in found.acks],
-        "plans": {**plain(plans.arms), "changed": plans.changed, "diff": "\n".join(plans.diff)},
-        **_shared(found),
-        "conf_differences": plain(found.conf_differences),
-        "batches": [x for row in found.runs if row.stage in STAGES for x in _batches(row)],
-        "cpu": plain(found.cpu),
-        "attribution": None if found.attribution is None else _why(found.attribution),
-        "flames": plain(found.flames, leave_out=("query",)),
-    }
-    return dict(without_any_secret(content))
-
-
-def night_fields(night: NightRow) -> dict[str, Any]:
-    """Return what was asked for, and where."""
-    names = ("mode", "queries", "repetitions", "seed", "jobs", "shape", "directory")
-    return {
-        "dag_id": night.dag_id,
-        "run_id": night.run_id,
-        "started": plain(night.started),
-        "engine": night.engine,
-        "workload": {"name": night.workload, **night.workload_spec},
-        "cluster": {"name": night.cluster, **night.cluster_spec},
-        **{name: plain(getattr(night, name)) for name in names},
-    }
-
-
-def _shared(found: NightEvidence | QueryEvidence) -> dict[str, Any]:
-    night = found.night
-    return {
         "gate": {"version": found.gate_version, "settings": night.gate_spec},
         "hosts": list(found.host_names),
-        "host_facts": plain(found.host_facts),
         "grade": {"grade": night.grade, "reason": night.grade_reason},
-        "canary": plain(found.canary),
-        "confs": plain(found.confs),
     }
+    return dict(without_any_secret(content))
 
 
 def _pair(pair: PairOfRuns) -> dict[str, Any]:
@@ -121,7 +93,7 @@ def _batches(row: RepetitionRow) -> list[dict[str, Any]]:
 
 
 def _ack(ack: Acknowledged) -> dict[str, Any]:
-    row, withdrawal = plain(ack.row, keep=("id", "night_id")), plain(ack.row.withdrawal)
+    row, withdrawal = plain(ack.row, keep=IDS), plain(ack.row.withdrawal)
     return {**row, "state": ack.state, "withdrawal": withdrawal, "covers": ack.covers}
 
 

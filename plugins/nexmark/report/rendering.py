@@ -28,18 +28,13 @@ from nexmark.secrets import without_any_secret, without_secrets
 from nexmark.store.table_base import Base
 from nexmark.verdict.measured_night import possible
 
-WIDTH, MARGIN = 180, 6
-"""Of the drawing of an interval."""
-LEAST, MOST = math.log(1.1), math.log(2.0)
-"""How far from 1 a scale goes: at least and at most."""
+WIDTH, MARGIN = 180, 6  # of the drawing of an interval
+LEAST, MOST = math.log(1.1), math.log(2.0)  # how far from 1 a scale goes: at least and at most
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A logarithmic scale with 1 in its middle, so that twice as slow and twice as fast look alike.
-
-    ``reach`` is the log of the greatest ratio on it.
-    """
+    """A log scale with 1 in its middle; ``reach`` is the log of the greatest ratio on it."""
 
     reach: float
 
@@ -61,12 +56,10 @@ def scale_of(ratios: Iterable[float | None]) -> Scale:
 
 
 NONE = "–"
-BUILD = 12
-"""Characters of a build's name that are shown where there is little room."""
+BUILD = 12  # characters of a build's name that are shown where there is little room
 _UNITS = ("B", "kB", "MB", "GB", "TB")
-_SHORT = 3
-"""A text of this length is no secret."""
-_NOT_TO_SHOW = frozenset({"id", "night_id"})
+_SHORT = 3  # a text of this length is no secret
+IDS = frozenset({"id", "night_id"})
 
 
 def standalone(template: str, *, draw: bool = True, **content: Any) -> str:
@@ -102,7 +95,7 @@ def plain(value: Any, keep: Iterable[str] = (), leave_out: Iterable[str] = ()) -
     Rows lose their ids (but ``keep``); ``leave_out`` are columns, or fields of the model itself.
     """
     if isinstance(value, Base):
-        left_out = _NOT_TO_SHOW.union(leave_out).difference(keep)
+        left_out = IDS.union(leave_out).difference(keep)
         names = [column.name for column in value.__table__.columns if column.name not in left_out]
         return {name: plain(getattr(value, name)) for name in names}
     if is_dataclass(value) and not isinstance(value, type):
@@ -111,7 +104,7 @@ def plain(value: Any, keep: Iterable[str] = (), leave_out: Iterable[str] = ()) -
     if isinstance(value, Mapping):
         return {key: plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(one, keep) for one in value]
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, datetime):

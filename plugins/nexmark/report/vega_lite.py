@@ -14,10 +14,10 @@ from typing import Any
 from nexmark.model import ARMS
 
 Spec = dict[str, Any]
+Points = Sequence[Mapping[str, Any]]
 
 HEIGHT, _WIDTH = 220, 480
-#: Up to this number of batches, each batch has a tick.
-_TICKS = 12
+_TICKS = 12  # up to this number of batches, each batch has a tick
 #: Contrast of at least 3 with white and with black.
 _PALETTE = {
     **{"candidate": "#1c7ed6", "baseline": "#d9480f", "good": "#2f9e44", "warn": "#e8590c"},
@@ -75,15 +75,13 @@ def field(shorthand: str, **more: Any) -> Spec:
     return {"field": name, "type": _TYPES[kind], **more}
 
 
-def layer(
-    mark: str, encoding: Spec, rows: Sequence[Mapping[str, Any]] | None = None, **style: Any
-) -> Spec:
+def layer(mark: str, encoding: Spec, rows: Points | None = None, **style: Any) -> Spec:
     """Return one kind of marks; without ``rows`` of its own it shows what its chart has."""
     data = {} if rows is None else {"data": {"values": rows}}
     return {**data, "mark": {"type": mark, **style}, "encoding": encoding}
 
 
-def layered(rows: Sequence[Mapping[str, Any]], layers: Sequence[Spec]) -> Spec:
+def layered(rows: Points, layers: Sequence[Spec]) -> Spec:
     """Return a chart of several layers."""
     return {"data": {"values": rows}, "height": HEIGHT, "layer": layers}
 
@@ -116,9 +114,7 @@ def estimate(axis: str, place: Spec, tips: Sequence[Spec]) -> list[Spec]:
     ]
 
 
-def marks(
-    rows: Sequence[Mapping[str, Any]], word: str, color: str, dash: list[int], time: Spec
-) -> list[Spec]:
+def marks(rows: Points, word: str, color: str, dash: list[int], time: Spec) -> list[Spec]:
     """Return the layers of moments: a dashed line at each, with a word."""
     if not rows:
         return []
@@ -132,14 +128,7 @@ def marks(
     ]
 
 
-def lines(
-    points: Sequence[Mapping[str, Any]],
-    x: str,
-    x_title: str,
-    y: str,
-    y_title: str,
-    dots: bool = False,
-) -> Spec:
+def lines(points: Points, x: str, x_title: str, y: str, y_title: str, dots: bool = False) -> Spec:
     """Return a line for each arm, with ``dots`` where there are few points."""
     batches = sorted({point[x] for point in points}) if x == "batch" else []
     axis: Spec = {"values": batches} if 0 < len(batches) <= _TICKS else {}

@@ -36,8 +36,7 @@ def judged(store: Store, stage: RolloutStage, run: str) -> RolloutStage:
     survive = {row.query: row for row in report.upgrades.rows}
     steps = [_step(row, survive.get(row.query)) for row in report.rows]
     red = report.failed or any(step.red for step in steps)
-    key = RunKey.parse(run)
-    page = paths.run_dir(key.dag_id, key.run_id) / "report" / "evidence.html"
+    page = paths.run_dir(*RunKey.parse(run)) / "report" / "evidence.html"
     named = " | ".join(f"{step.query} {step.red}" for step in steps if step.red)
     why = (named or report.lines[0]) if red else ""
     found = {"night": run, "evidence": str(page), "steps": tuple(steps), "why": why}
@@ -48,12 +47,11 @@ def _step(row: Row, survives: CompatibilityRow | None) -> QueryStep:
     red = f"{row.verdict}: {row.reason}" if row.red else ""
     if is_gross(row):
         red = f"{row.verdict}: every pair is slower by more than {GROSS - 1:.0%}"
-    found = {}
+    found = {name: getattr(row, name) for name in ("query", "verdict", "ratio", "lo", "hi")}
     if survives is not None:
-        names = ("outcome", "forward", "backward")
-        found = {name: getattr(survives, name) for name in names} | {"carried": survives.reason}
-    same = {name: getattr(row, name) for name in ("query", "verdict", "ratio", "lo", "hi")}
-    return QueryStep(**same, red=red, **found)
+        found |= {name: getattr(survives, name) for name in ("outcome", "forward", "backward")}
+        found["carried"] = survives.reason
+    return QueryStep(**found, red=red)
 
 
 #: Runs a night of some queries to its end; returns the name of its run.
@@ -76,34 +74,22 @@ def roll(
 
 
 def resumed(rollout: Rollout, store: Store, who: str, reason: str | None) -> Rollout:
-    """The rollout with its red stage accepted, so that it goes on.
-
-    By a `reason`, or because each red query of its night was accepted as a baseline. NexmarkError
-    if nobody has accepted it, or if there is nothing to accept.
-    """
+    """The rollout with its red stage accepted, by a `reason` or as baseline; or NexmarkError."""
     stage = rollout.stopped
     if stage is None:
         if reason is not None:
             raise NexmarkError(f"accept: rollout {rollout.name} is not stopped; leave it out")
         return rollout
-    said = _said(stage, store, who, reason)
-    if not said:
-        raise NexmarkError(f"rollout {rollout.name}: {stopped_by(rollout)}; {remedy(rollout)}")
+    now = datetime.now(UTC)
+    said = f"{now:%Y-%m-%d %H:%M} UTC by {who}: {reason}"
+    if reason is None:
+        rows = [x for x in store.acceptances() if x.night_id == stage.night and not x.over(now)]
+        covered, red = {row.query: row for row in rows}, [step.query for step in stage.red]
+        if not red or not covered.keys() >= set(red):
+            raise NexmarkError(f"rollout {rollout.name}: {stopped_by(rollout)}; {remedy(rollout)}")
+        said = "; ".join(f"{x} by {covered[x].who}: {covered[x].reason}" for x in red)
     changed = stage.model_copy(update={"state": "accepted", "accepted": said})
     return rollout.with_stage(rollout.stages.index(stage), changed)
-
-
-def _said(stage: RolloutStage, store: Store, who: str, reason: str | None) -> str:
-    """Who accepted a red stage, and why; '' for nobody."""
-    now = datetime.now(UTC)
-    if reason is not None:
-        return f"{now:%Y-%m-%d %H:%M} UTC by {who}: {reason}"
-    rows = [x for x in store.acceptances() if x.night_id == stage.night and not x.over(now)]
-    covered = {row.query: row for row in rows}
-    red = [step.query for step in stage.red]
-    if not red or not all(query in covered for query in red):
-        return ""
-    return "; ".join(f"{x} by {covered[x].who}: {covered[x].reason}" for x in red)
 
 
 def stopped_by(rollout: Rollout) -> str:
@@ -159,14 +145,9 @@ def gain(step: QueryStep) -> str:
     """CPU saved, with its 95 % interval: `+12.0 % (+9.1 to +14.8)`; negative is slower."""
     if step.ratio is None:
         return "-"
-    text = f"{_saved(step.ratio)} %"
-    if step.lo is None or step.hi is None:
-        return text
-    return f"{text} ({_saved(step.hi)} to {_saved(step.lo)})"
-
-
-def _saved(ratio: float) -> str:
-    return f"{100 * (1 - ratio):+.1f}"
+    known = [x for x in (step.ratio, step.hi, step.lo) if x is not None]
+    saved, *interval = [f"{100 * (1 - ratio):+.1f}" for ratio in known]
+    return f"{saved} % ({' to '.join(interval)})" if len(interval) == 2 else f"{saved} %"
 
 
 def _ending(rollout: Rollout) -> list[str]:
@@ -189,10 +170,7 @@ def _ending(rollout: Rollout) -> list[str]:
 
 
 def way_back(rollout: Rollout) -> str:
-    """Whether the old arm went on from the checkpoints of the new one with right results.
-
-    Of every query that had the new arm, in the red stage and in the stages before it.
-    """
+    """Whether the old arm went on rightly from checkpoints of the new one, where that had run."""
     steps = [step for stage in rollout.stages for step in stage.steps if step.outcome]
     wrong = [step for step in steps if step.backward != _RIGHT]
     if wrong:

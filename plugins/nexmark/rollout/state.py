@@ -44,10 +44,7 @@ class QueryStep(Model):
 
 
 class RolloutStage(Model):
-    """Queries that are given the new arm together.
-
-    `night` is the run that measured them, `why` what is red of it.
-    """
+    """Queries that are given the new arm together, in the run `night`; `why`: what is red of it."""
 
     queries: tuple[str, ...]
     state: Literal["waiting", "green", "red", "accepted"] = "waiting"
@@ -95,17 +92,9 @@ class Rollout(Model):
     @property
     def params(self) -> Mapping[str, object]:
         """Return the params that all its nights share, without the queries."""
-        return {
-            "engine": self.engine,
-            "build": self.build,
-            "against": self.against,
-            "candidate_conf": dict(self.conf),
-            "workload": self.workload,
-            "cluster": self.cluster,
-            "mode": "paired",
-            "repetitions": self.repetitions,
-            "compatibility": True,
-        }
+        same = {"engine", "workload", "cluster", "build", "against", "repetitions"}
+        own = {"candidate_conf": dict(self.conf), "mode": "paired", "compatibility": True}
+        return self.model_dump(include=same) | own
 
     def with_stage(self, place: int, stage: RolloutStage) -> Rollout:
         """The same with another stage at a place; written."""
@@ -185,10 +174,7 @@ _FIRST = ("build", "against", "candidate_conf", "stages", "name", "repetitions")
 
 
 def rollout_of(asked: RolloutParams, config: Config) -> Rollout:
-    """The rollout that is asked for: a new one, written, or the one to resume.
-
-    NexmarkError for what cannot be.
-    """
+    """The rollout that is asked for, new or to resume; NexmarkError for what cannot be."""
     if asked.resume is None:
         if asked.accept is not None:
             raise NexmarkError("accept: needs resume, the name of a rollout; give both")

@@ -3,7 +3,6 @@
 from nexmark.store.records import (
     Accepted,
     BuildRecord,
-    CompatibilityRecord,
     NightRecord,
     RepetitionRecord,
     ValidationRecord,
@@ -14,7 +13,6 @@ from nexmark.store.store_error import Refused, StoreError, UnknownNight
 __all__ = [
     "Accepted",
     "BuildRecord",
-    "CompatibilityRecord",
     "NightRecord",
     "Refused",
     "RepetitionRecord",

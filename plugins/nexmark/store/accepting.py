@@ -6,6 +6,7 @@ Others read what a person writes, so it has no hidden characters.
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from operator import attrgetter
 
 from nexmark.errors import suggest
 from nexmark.secrets import shown_confs
@@ -15,17 +16,13 @@ from nexmark.store.table_rows import AcceptanceRow, NightRow
 COUNTS, SUPERSEDED, EXPIRED, WITHDRAWN = "counts", "superseded", "expired", "withdrawn"
 
 
-def counting(rows: Iterable[AcceptanceRow], at: datetime) -> dict[str, AcceptanceRow]:
-    """Return by query the newest acceptance that counts ``at`` a moment; oldest first."""
-    return {row.query: row for row in rows if row.accepted <= at and not row.over(at)}
-
-
 def states(rows: Sequence[AcceptanceRow], at: datetime) -> list[tuple[AcceptanceRow, str]]:
     """Return each acceptance with its state, in the given order."""
-    newest = {_place(row): row.id for row in rows if not row.over(at)}
+    place = attrgetter("engine", "workload", "cluster", "query")
+    newest = {place(row): row.id for row in rows if not row.over(at)}
     found = []
     for row in rows:
-        state = COUNTS if newest.get(_place(row)) == row.id else SUPERSEDED
+        state = COUNTS if newest.get(place(row)) == row.id else SUPERSEDED
         state = EXPIRED if row.expired(at) else state
         found.append((row, WITHDRAWN if row.withdrawn(at) else state))
     return found
@@ -80,7 +77,7 @@ def confs_of_candidate(night: NightRow) -> str:
     return f"its candidate alone had {confs}" if confs else ""
 
 
-def check_withdrawal(row: AcceptanceRow | None, number: int, reason: str) -> None:
+def check_withdrawal(row: AcceptanceRow | None, number: int, reason: str) -> AcceptanceRow:
     """Refuse a withdrawal without a reason, of no acceptance, or of one already withdrawn."""
     if row is None:
         raise Refused(f"there is no acceptance {number}; `nexmark acks` lists them with their ids")
@@ -91,10 +88,7 @@ def check_withdrawal(row: AcceptanceRow | None, number: int, reason: str) -> Non
         )
     if not reason.strip():
         raise Refused(f"acceptance {number}: a withdrawal needs a reason; say why: REASON=...")
-
-
-def _place(row: AcceptanceRow) -> tuple[str, str, str, str]:
-    return row.engine, row.workload, row.cluster, row.query
+    return row
 
 
 #: Control characters, and those that turn the direction of what is read.

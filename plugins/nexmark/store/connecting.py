@@ -8,7 +8,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,8 @@ from nexmark.secrets import without_secrets
 from nexmark.store.store_error import StoreError, database_error, no_results, shown
 from nexmark.store.table_rows import NightRow
 
-BUSY_TIMEOUT_S = 30
-"""So long a night's tasks wait for the lock of another process."""
-BRIEF_S = 3
-"""So long those wait behind whom a person sits."""
+BUSY_TIMEOUT_S = 30  # so long a night's tasks wait for the lock of another process
+BRIEF_S = 3  # so long those wait behind whom a person sits
 CONNECT_TIMEOUT_S = 10
 WRITERS, OPENERS = 0x4E58_4D01, 0x4E58_4D02
 """PostgreSQL's advisory locks: of whoever writes, and of whoever migrates."""
@@ -126,8 +124,7 @@ def make_file(engine: Engine) -> None:
         touch_private(path)
 
 
-SCHEMA = "0012"
-"""The newest revision in ``migrations``; a test holds the two together."""
+SCHEMA = "0012"  # the newest revision in ``migrations``; a test holds the two together
 POLL_S = 0.02
 _VERSIONS = (
     "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL,"
@@ -149,9 +146,17 @@ def open_engine(url: str, *, create: bool = True, patience_s: float | None = Non
         elif engine.dialect.name == SQLITE and not Path(engine.url.database or "/").exists():
             raise no_results(engine)
         with _alone(engine, patience_s), engine.connect() as connection:
-            if not create and _revision(connection) is None:
+            current = _revision(connection)
+            connection.rollback()
+            if current is None and not create:
                 raise no_results(engine)
-            if _outdated(connection):
+            if current is not None and current > SCHEMA:
+                raise StoreError(
+                    f"results database {shown(engine)}: its schema {current} is newer than that"
+                    f" of this package ({SCHEMA}); update the package or set NEXMARK_DB to another"
+                    " database"
+                )
+            if current != SCHEMA:
                 _migrate(connection)
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
         raise database_error(engine, error) from error
@@ -167,11 +172,8 @@ def _alone(engine: Engine, patience_s: float | None) -> Iterator[None]:
     directory = os.open(Path(engine.url.database).parent, os.O_RDONLY)
     try:
         _lock(directory, BUSY_TIMEOUT_S if patience_s is None else patience_s)
-        raw = engine.raw_connection()
-        try:
+        with closing(engine.raw_connection()) as raw:
             raw.cursor().execute("PRAGMA journal_mode=WAL")
-        finally:
-            raw.close()
         yield
     finally:
         os.close(directory)
@@ -190,17 +192,6 @@ def _lock(directory: int, patience_s: float) -> None:
         time.sleep(POLL_S)
 
 
-def _outdated(connection: Connection) -> bool:
-    current = _revision(connection)
-    connection.rollback()
-    if current is not None and current > SCHEMA:
-        raise StoreError(
-            f"results database {shown(connection.engine)}: its schema {current} is newer than that"
-            f" of this package ({SCHEMA}); update the package or set NEXMARK_DB to another database"
-        )
-    return current != SCHEMA
-
-
 def _revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table("alembic_version"):
         return None
@@ -209,13 +200,24 @@ def _revision(connection: Connection) -> str | None:
 
 
 def _migrate(connection: Connection) -> None:
-    """Bring the schema up to date in one transaction; others that want to, wait and find it so."""
-    with _tables_may_be_replaced(connection):
-        if connection.dialect.name == POSTGRESQL:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OPENERS})")
+    """Bring the schema up to date in one transaction; others that want to, wait and find it so.
+
+    SQLite changes a table by replacing it: foreign keys are off, or rows that refer to it would go.
+    """
+    raw: Any = connection.connection.driver_connection
+    on_sqlite = connection.dialect.name == SQLITE
+    if on_sqlite:
+        raw.execute("PRAGMA foreign_keys=OFF")
+    elif connection.dialect.name == POSTGRESQL:
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OPENERS})")
+    try:
         if _revision(connection) != SCHEMA:
             upgrade(connection)
         connection.commit()
+    finally:
+        if on_sqlite:
+            connection.rollback()
+            raw.execute("PRAGMA foreign_keys=ON")
 
 
 def upgrade(connection: Connection, revision: str = SCHEMA) -> None:
@@ -229,19 +231,3 @@ def upgrade(connection: Connection, revision: str = SCHEMA) -> None:
         from nexmark.store.migrations import migrate  # alembic is slow to import
 
         migrate(connection, current, revision)
-
-
-@contextmanager
-def _tables_may_be_replaced(connection: Connection) -> Iterator[None]:
-    """Let SQLite replace a table that others refer to: dropping it would delete their rows too."""
-    if connection.dialect.name != SQLITE:
-        yield
-        return
-    raw = connection.connection.driver_connection
-    assert raw is not None
-    raw.execute("PRAGMA foreign_keys=OFF")
-    try:
-        yield
-    finally:
-        connection.rollback()
-        raw.execute("PRAGMA foreign_keys=ON")

@@ -22,7 +22,7 @@ from nexmark.config.paths import safe_name
 from nexmark.home import whole_directory
 from nexmark.measure.cpu_series import unpack
 from nexmark.model import CANARY, COMPARABLE, CPU, Arm, Mode, Stage, grouped
-from nexmark.store.gate_input import read_night
+from nexmark.store.gate_rows import read_night
 from nexmark.store.store_error import StoreError
 from nexmark.store.table_base import Base, Utc
 from nexmark.store.table_rows import CanaryRow, NightRow, RepetitionRow, SeriesRow
@@ -34,11 +34,8 @@ NAME = "nights.csv"
 
 def write_nights(session: Session, directory: Path) -> dict[str, int]:
     """Write a file for each series of comparable paired nights; the newest is ``nights.csv``."""
-    newest_first = (
-        select(NightRow)
-        .where(NightRow.mode == Mode.PAIRED)
-        .order_by(NightRow.started.desc(), NightRow.id)
-    )
+    paired = select(NightRow).where(NightRow.mode == Mode.PAIRED)
+    newest_first = paired.order_by(NightRow.started.desc(), NightRow.id)
     series = grouped(
         session.scalars(newest_first),
         lambda night: tuple(str(getattr(night, x)) for x in COMPARABLE if x != "mode"),
@@ -91,30 +88,17 @@ def _wrong(night: MeasuredNight) -> Iterator[dict[str, Any]]:
 
 
 def _row(one: Measured, stage: int, pair: int, arm: str, value: float) -> dict[str, Any]:
-    return {
-        "query": one.query,
-        "basis": one.basis,
-        "stage": stage,
-        "pair": pair,
-        "arm": arm,
-        "metric": one.metric,
-        "value": repr(float(value)),
-    }
+    own = {"query": one.query, "basis": one.basis, "metric": one.metric}
+    return own | {"stage": stage, "pair": pair, "arm": arm, "value": repr(float(value))}
 
 
 def _canaries(session: Session, run: str) -> Iterator[dict[str, Any]]:
     query = select(CanaryRow).where(CanaryRow.night_id == run)
     readings = session.scalars(query.order_by(CanaryRow.taken, CanaryRow.id))
     for order, reading in enumerate(readings, 1):
-        yield {
-            "query": CANARY,
-            "arm": reading.moment,
-            "order": order,
-            "metric": reading.metric,
-            "value": repr(math.nan if reading.value is None else reading.value),
-            "host": reading.host,
-            "group": reading.group,
-        }
+        value = repr(math.nan if reading.value is None else reading.value)
+        own = {name: getattr(reading, name) for name in ("metric", "host", "group")}
+        yield own | {"query": CANARY, "arm": reading.moment, "order": order, "value": value}
 
 
 _AT_ONCE, _ROW_GROUP = 200, 50_000
@@ -150,10 +134,7 @@ def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
 
 
 def tables(session: Session) -> Iterator[tuple[str, Columns, Rows]]:
-    """Return every table: its name, its columns with Arrow's names of their types, and its rows.
-
-    ``samples`` are cumulative CPU-seconds, as in ``sample_series``.
-    """
+    """Return every table: name, columns with Arrow's types, rows; samples are cumulative CPU-s."""
     for table in Base.metadata.sorted_tables:
         columns = {column.name: _type(column) for column in table.columns}
         if table.name == SeriesRow.__tablename__:

@@ -53,7 +53,7 @@ def _paired_nights(op: Operations) -> None:
         "UPDATE acceptance SET build_id ="
         " (SELECT build_id FROM night WHERE night.id = acceptance.night_id)"
     )
-    _only_add(op, "acceptance")  # the triggers of 0001 went with the table they were on
+    append_only("acceptance", op.get_bind())  # the triggers of 0001 went with the table they were on
     with op.batch_alter_table("verdict") as table:
         table.alter_column("bound", existing_type=sa.Double, nullable=True)
         table.add_column(_mode())
@@ -108,7 +108,7 @@ def _withdrawals(op: Operations) -> None:
         sa.PrimaryKeyConstraint("id", name="pk_withdrawal"),
         sa.UniqueConstraint("acceptance_id", name="uq_withdrawal_acceptance_id"),
     )
-    _only_add(op, "withdrawal")
+    append_only("withdrawal", op.get_bind())
 
 
 def _parts(op: Operations) -> None:
@@ -255,8 +255,3 @@ def _of_night(table: str) -> tuple[sa.schema.SchemaItem, ...]:
         sa.ForeignKeyConstraint(["night_id"], ["night.id"], name=reference),
         sa.PrimaryKeyConstraint("id", name=f"pk_{table}"),
     )
-
-
-def _only_add(op: Operations, table: str) -> None:
-    for statement in append_only(table, op.get_bind().dialect.name):
-        op.execute(statement)

@@ -6,7 +6,7 @@ of pairs do not. They date a change and never decide anything.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +29,7 @@ _SAME = (
     *("value", "ratio", "lo", "hi", "mde", "shift", "noise", "candidate", "reason", "decides"),
     "mode",
 )
-_INTERVAL = 2 * 1.96
-"""The width of a 95 % interval in deviations."""
+_INTERVAL = 2 * 1.96  # the width of a 95 % interval in deviations
 
 
 @dataclass(frozen=True)
@@ -164,13 +163,16 @@ def _rows(
     taught: ColumnElement[bool] | None = None,
 ) -> Select[Any]:
     """Select the verdicts of the newest gate that judged each night, the newest night first."""
-    names = (*_SAME, "acceptance_id", "pairs", "fresh_pairs", "baseline_build", "baseline_run")
-    columns = [getattr(NightRow, x) for x in ("started", *PLACE, "build_id", "baselines", "shape")]
-    columns += [getattr(VerdictRow, name) for name in names]
+    named: dict[str, Any] = {"night": NightRow.id, "build": NightRow.build_id}
+    named["acceptance"] = VerdictRow.acceptance_id
+    named |= {x: func.coalesce(getattr(VerdictRow, x), 0) for x in ("pairs", "fresh_pairs")}
+    columns = [getattr(NightRow, name) for name in ("started", *PLACE, "baselines", "shape")]
+    columns += [getattr(VerdictRow, x) for x in (*_SAME, "baseline_build", "baseline_run")]
+    columns += [column.label(name) for name, column in named.items()]
     of_night = aliased(VerdictRow)
     newest = select(func.max(of_night.gate_version)).where(of_night.night_id == NightRow.id)
     return (
-        select(NightRow.id, *columns, BuildRow.version)
+        select(*columns, BuildRow.version)
         .join(VerdictRow, VerdictRow.night_id == NightRow.id)
         .join(BuildRow, BuildRow.id == NightRow.build_id)
         .where(VerdictRow.query == query, VerdictRow.metric == metric, *where)
@@ -184,18 +186,8 @@ def _point(row: Any, query: str = "") -> RatioPoint:
     baseline = row.baseline_build or row.baseline_run or ""
     if query == SUITE:
         baseline = " ".join(sorted(set((row.baselines or {}).values())))
-    return RatioPoint(
-        night=row.id,
-        started=row.started,
-        build=row.build_id,
-        baseline=baseline,
-        acceptance=row.acceptance_id,
-        version=row.version,
-        pairs=row.pairs or 0,
-        fresh_pairs=row.fresh_pairs or 0,
-        shape=row.shape,
-        **{name: getattr(row, name) for name in _SAME},
-    )
+    own = (field.name for field in fields(RatioPoint) if field.name != "baseline")
+    return RatioPoint(baseline=baseline, **{name: getattr(row, name) for name in own})
 
 
 def _nothing(session: Session, query: str, metric: str, asked: Mapping[str, str]) -> StoreError:

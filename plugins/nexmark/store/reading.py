@@ -12,11 +12,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, defer
 
 from nexmark.model import ARMS, CPU, Arm, Stage, Status, grouped, of_newest_gate
-from nexmark.store import verdict_rows as judged
-from nexmark.store.accepting import counting
+from nexmark.store import gate_rows
 from nexmark.store.connecting import snapshot
 from nexmark.store.export import export
-from nexmark.store.gate_input import read_night
 from nexmark.store.query_history import QueryHistory, read_history
 from nexmark.store.store_error import StoreError, UnknownNight, database_error
 from nexmark.store.table_rows import (
@@ -164,27 +162,28 @@ class Reader:
         self, engine: str, workload: str, cluster: str, at: datetime
     ) -> dict[str, AcceptanceRow]:
         """Return the newest acceptance that counts at a moment (neither expired nor withdrawn)."""
-        return counting(self.acceptances(engine, workload, cluster), at)
+        rows = self.acceptances(engine, workload, cluster)
+        return {row.query: row for row in rows if row.accepted <= at and not row.over(at)}
 
     def paired_night(
         self, run: str, arms: tuple[str, str] = ARMS, queries: Sequence[str] | None = None
     ) -> MeasuredNight:
         """Return a run as the gate takes it, the first of ``arms`` as candidate."""
         with self.reading() as session:
-            return read_night(session, self._known(session, run), arms, queries)
+            return gate_rows.read_night(session, self._known(session, run), arms, queries)
 
     def query_verdicts(self, run: str) -> list[QueryVerdict]:
         """Return the verdicts on a run as the gate gave them, by its newest version."""
         with self.reading() as session:
             night = self._known(session, run)
-            return judged.verdicts_of(session, [run], night.mode)[run]
+            return gate_rows.verdicts_of(session, [run], night.mode)[run]
 
     def earlier(
         self, run: str, limit: int, queries: Collection[str] | None = None
     ) -> list[list[QueryVerdict]]:
         """Return the verdicts of the last comparable nights that were judged, oldest first."""
         with self.reading() as session:
-            return judged.earlier(session, self._known(session, run), limit, queries)
+            return gate_rows.earlier(session, self._known(session, run), limit, queries)
 
     def history(
         self, query: str, metric: str = CPU, place: Mapping[str, str | None] | None = None
@@ -213,7 +212,7 @@ class Reader:
         """Return the candidate build of each run."""
         query = select(NightRow.id, NightRow.build_id).where(NightRow.id.in_(list(runs)))
         with self.reading() as session:
-            return {run: build for run, build in session.execute(query).all()}  # noqa: C416
+            return dict(session.execute(query).all())
 
     def canaries(self, run: str) -> list[CanaryRow]:
         """Return the readings of the canary in a run, in the order they were taken."""

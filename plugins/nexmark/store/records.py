@@ -114,23 +114,6 @@ class ValidationRecord:
 
 
 @dataclass(frozen=True)
-class CompatibilityRecord:
-    """Whether a running query survives the candidate; see ``CompatibilityRow``."""
-
-    query: str
-    baseline_build: str
-    outcome: str
-    red: bool
-    reason: str = ""
-    plans: str = "-"
-    forward: str = "-"
-    backward: str = "-"
-    checkpoint: str = ""
-    baseline_plan: str | None = None
-    candidate_plan: str | None = None
-
-
-@dataclass(frozen=True)
 class Accepted:
     """The result of ``accept``: the queries with a new baseline, and the reasons of the others."""
 

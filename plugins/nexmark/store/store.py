@@ -7,26 +7,19 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, select, tuple_
+from sqlalchemy import ColumnElement, delete, exists, select
 from sqlalchemy.orm import Session
 
 from nexmark.measure.cpu_series import pack
 from nexmark.measure.measurement import Measurement
-from nexmark.model import CPU, Arm, Value
+from nexmark.model import Arm, Value
 from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
 from nexmark.store.connecting import open_engine, writing
-from nexmark.store.gate_input import read_night
+from nexmark.store.gate_rows import columns_of, read_night
 from nexmark.store.reading import Reader
-from nexmark.store.records import (
-    Accepted,
-    CompatibilityRecord,
-    NightRecord,
-    RepetitionRecord,
-    ValidationRecord,
-)
+from nexmark.store.records import Accepted, NightRecord, RepetitionRecord, ValidationRecord
 from nexmark.store.store_error import Refused, StoreError
 from nexmark.store.table_base import Base
 from nexmark.store.table_rows import (
@@ -46,7 +39,6 @@ from nexmark.store.table_rows import (
     VerdictRow,
     WithdrawalRow,
 )
-from nexmark.store.verdict_rows import columns_of
 from nexmark.verdict.measured_night import QueryVerdict
 
 #: How often and how finely something is measured, and how it is reached, does not change it.
@@ -75,8 +67,7 @@ def shape(workload: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-MOST_ROWS = 2**31 - 1
-"""No table has an id beyond that."""
+MOST_ROWS = 2**31 - 1  # no table has an id beyond that
 
 
 def open_store(url: str, *, create: bool = True, patience_s: float | None = None) -> "Store":
@@ -121,10 +112,7 @@ class Store(Reader):
         with self._writing() as session:
             self._known(session, record.run)
             before = session.scalar(select(RepetitionRow).where(*_where(row, _REPETITION)))
-            accepted = (
-                AcceptanceRow.night_id == record.run,
-                AcceptanceRow.query == record.query,
-            )
+            accepted = (AcceptanceRow.night_id == record.run, AcceptanceRow.query == record.query)
             if session.scalar(select(exists().where(*accepted))):
                 figures = ("status", *Measurement.__dataclass_fields__)
                 if before and all(getattr(before, x) == getattr(row, x) for x in figures):
@@ -169,11 +157,10 @@ class Store(Reader):
         """Record readings; each replaces one of the same host, group, moment and metric."""
         with self._writing() as session:
             self._known(session, run)
-            what = tuple_(CanaryRow.host, CanaryRow.group, CanaryRow.moment, CanaryRow.metric)
-            given = {(x.host, x.group, x.moment, x.metric) for x in rows}
-            session.execute(delete(CanaryRow).where(CanaryRow.night_id == run, what.in_(given)))
             for row in rows:
                 row.night_id = run
+                key = ("night_id", "host", "group", "moment", "metric")
+                session.execute(delete(CanaryRow).where(*_where(row, key)))
             session.add_all(rows)
 
     def record_grade(self, run: str, grade: str, reason: str = "") -> None:
@@ -187,15 +174,15 @@ class Store(Reader):
         with self._writing() as session:
             session.add(BrokerBenchRow(cluster=cluster, measured=now(), figures=dict(figures)))
 
-    def record_compatibility(self, run: str, records: Sequence[CompatibilityRecord]) -> None:
+    def record_compatibility(self, run: str, rows: Sequence[CompatibilityRow]) -> None:
         """Record whether running queries survive, in place of all that was recorded before."""
         with self._writing() as session:
             self._known(session, run)
             session.execute(delete(CompatibilityRow).where(CompatibilityRow.night_id == run))
             checked = now()
-            session.add_all(
-                CompatibilityRow(night_id=run, checked=checked, **asdict(x)) for x in records
-            )
+            for row in rows:
+                row.night_id, row.checked = run, checked
+            session.add_all(rows)
 
     def record_experiment(self, run: str, rows: Sequence[ExperimentRow]) -> None:
         """Record a measurement of an experiment, in place of what was recorded of it before."""
@@ -214,11 +201,7 @@ class Store(Reader):
             replace_row(session, row, ("night_id", "kind", "query", "gate_version"))
 
     def record_verdicts(
-        self,
-        run: str,
-        verdicts: Sequence[QueryVerdict],
-        *,
-        covered: Mapping[str, int] = MappingProxyType({}),
+        self, run: str, verdicts: Sequence[QueryVerdict], covered: Mapping[str, int] | None = None
     ) -> None:
         """Record verdicts in place of this gate version's; ``covered``: acceptances by query."""
         with self._writing() as session:
@@ -226,15 +209,12 @@ class Store(Reader):
             paired = not all(verdict.figures for verdict in verdicts)
             measured = read_night(session, night) if paired else None
             versions = {verdict.gate_version for verdict in verdicts}
-            session.execute(
-                delete(VerdictRow).where(
-                    VerdictRow.night_id == run, VerdictRow.gate_version.in_(versions)
-                )
-            )
+            before = delete(VerdictRow).where(VerdictRow.night_id == run)
+            session.execute(before.where(VerdictRow.gate_version.in_(versions)))
             for verdict in verdicts:
                 row = VerdictRow(night_id=run, judged=now(), **columns_of(verdict, measured))
                 if row.decides is not False:
-                    row.acceptance_id = covered.get(verdict.query)
+                    row.acceptance_id = (covered or {}).get(verdict.query)
                 session.add(row)
 
     def accept(
@@ -275,8 +255,7 @@ class Store(Reader):
                     **{name: getattr(night, name) for name in of_night},
                     **{"query": query, "night_id": night.id, "accepted": moment},
                     **{"who": who, "reason": reason, "link": link, "expires": expires},
-                    metric=verdict.metric if verdict else CPU,
-                    size=verdict.ratio if verdict else None,
+                    **({"metric": verdict.metric, "size": verdict.ratio} if verdict else {}),
                 )
                 session.add(row)
         return Accepted(night.id, accepted, left_out)
@@ -286,9 +265,8 @@ class Store(Reader):
         check_words("reason", reason)
         check_words("by", who)
         with self._writing() as session:
-            row = session.get(AcceptanceRow, number) if 0 < number <= MOST_ROWS else None
-            check_withdrawal(row, number, reason)
-            assert row is not None
+            found = session.get(AcceptanceRow, number) if 0 < number <= MOST_ROWS else None
+            row = check_withdrawal(found, number, reason)
             row.withdrawal = WithdrawalRow(who=who, reason=reason, withdrawn=now())
         return row
 

@@ -89,10 +89,9 @@ def _command(pid: int) -> str:
 
 
 def _lines(path: Path) -> list[str]:
-    try:
+    with suppress(OSError):
         return path.read_text(errors="replace").splitlines()
-    except OSError:
-        return []
+    return []
 
 
 _WORTH_HIDING = 4
@@ -146,7 +145,5 @@ def _is_locked(error: Exception) -> bool:
     if isinstance(error, BlockingIOError):  # who opens a database locks its directory meanwhile
         return True
     cause = getattr(error, "orig", None) or error
-    code = getattr(cause, "sqlite_errorcode", None)
-    if code is not None and code & 0xFF in _BUSY:  # the rest says which kind of busy
-        return True
-    return getattr(cause, "sqlstate", None) == _LOCK_NOT_AVAILABLE
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF  # the rest says which kind of busy
+    return code in _BUSY or getattr(cause, "sqlstate", None) == _LOCK_NOT_AVAILABLE

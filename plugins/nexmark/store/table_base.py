@@ -3,24 +3,24 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, MetaData, String, TypeDecorator
+import sqlalchemy as sa
 from sqlalchemy.orm import DeclarativeBase
 
-RUN = String(400)
-NAME = String(100)
+RUN = sa.String(400)
+NAME = sa.String(100)
 
 
-class Utc(TypeDecorator[datetime]):
+class Utc(sa.TypeDecorator[datetime]):
     """A moment; always UTC, also where the database keeps no time zone (SQLite)."""
 
-    impl = DateTime(timezone=True)
+    impl = sa.DateTime(timezone=True)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
         """Store UTC."""
         return value.astimezone(UTC) if value is not None else None
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
         """Return UTC."""
         if value is None:
             return None
@@ -30,7 +30,7 @@ class Utc(TypeDecorator[datetime]):
 class Base(DeclarativeBase):
     """Base of all tables; constraint names are the same on every database."""
 
-    metadata = MetaData(
+    metadata = sa.MetaData(
         naming_convention={
             "ix": "ix_%(table_name)s_%(column_0_N_name)s",
             "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -40,27 +40,29 @@ class Base(DeclarativeBase):
     )
     type_annotation_map = {  # noqa: RUF012 - SQLAlchemy reads it from the class
         datetime: Utc,
-        dict[str, Any]: JSON,
-        list[Any]: JSON,
-        int: BigInteger,
-        str: String(255),
+        dict[str, Any]: sa.JSON,
+        list[Any]: sa.JSON,
+        int: sa.BigInteger,
+        str: sa.String(255),
     }
 
 
-def append_only(table: str, dialect: str) -> list[str]:
-    """Return the statements after which rows of a table can only be added."""
+def append_only(table: str, connection: sa.Connection) -> None:
+    """Let rows of a table only be added from now on."""
     refused = f"{table}s are only ever added"
-    if dialect == "sqlite":
-        return [
+    statements: list[str] = []
+    if connection.dialect.name == "sqlite":
+        statements = [
             f"CREATE TRIGGER {table}_no_{change} BEFORE {change} ON {table}"
             f" BEGIN SELECT RAISE(ABORT, '{refused}'); END"
             for change in ("UPDATE", "DELETE")
         ]
-    if dialect == "postgresql":
-        return [
+    elif connection.dialect.name == "postgresql":
+        statements = [
             f"CREATE FUNCTION {table}_is_append_only() RETURNS trigger LANGUAGE plpgsql"
             f" AS $$ BEGIN RAISE EXCEPTION '{refused}'; END $$",
             f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE ON {table}"
             f" FOR EACH ROW EXECUTE FUNCTION {table}_is_append_only()",
         ]
-    return []
+    for statement in statements:
+        connection.exec_driver_sql(statement)

@@ -3,23 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    event,
-    true,
-)
+import sqlalchemy as sa
 from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
@@ -29,11 +13,11 @@ from nexmark.store.table_base import NAME, RUN, Base, append_only
 
 
 class _Numbered:
-    id: Mapped[int] = mapped_column(Integer, primary_key=True, sort_order=-2)
+    id: Mapped[int] = mapped_column(sa.Integer, primary_key=True, sort_order=-2)
 
 
 class _OfNight(_Numbered):
-    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"), sort_order=-1)
+    night_id: Mapped[str] = mapped_column(sa.ForeignKey("night.id"), sort_order=-1)
 
 
 class BuildRow(Base):
@@ -43,7 +27,7 @@ class BuildRow(Base):
 
     id: Mapped[str] = mapped_column(primary_key=True)
     version: Mapped[str]
-    source: Mapped[str] = mapped_column(Text)
+    source: Mapped[str] = mapped_column(sa.Text)
     first_seen: Mapped[datetime]
 
 
@@ -58,7 +42,7 @@ class NightRow(Base):
     """
 
     __tablename__ = "night"
-    __table_args__ = (Index(None, "dag_id", "started"),)
+    __table_args__ = (sa.Index(None, "dag_id", "started"),)
 
     id: Mapped[str] = mapped_column(RUN, primary_key=True)
     dag_id: Mapped[str]
@@ -66,23 +50,23 @@ class NightRow(Base):
     engine: Mapped[str] = mapped_column(NAME, index=True)
     workload: Mapped[str] = mapped_column(NAME)
     cluster: Mapped[str] = mapped_column(NAME)
-    build_id: Mapped[str] = mapped_column(ForeignKey("build.id"))
+    build_id: Mapped[str] = mapped_column(sa.ForeignKey("build.id"))
     jobs: Mapped[str]
-    shape: Mapped[str] = mapped_column(String(32))
+    shape: Mapped[str] = mapped_column(sa.String(32))
     workload_spec: Mapped[dict[str, Any]]
     cluster_spec: Mapped[dict[str, Any]]
     queries: Mapped[list[Any]]
     repetitions: Mapped[int]
-    directory: Mapped[str] = mapped_column(Text)
+    directory: Mapped[str] = mapped_column(sa.Text)
     started: Mapped[datetime] = mapped_column(index=True)
     mode: Mapped[str] = mapped_column(NAME, default=Mode.BOUNDS, server_default=Mode.BOUNDS)
     baselines: Mapped[dict[str, Any] | None]
     seed: Mapped[int | None]
     gate_spec: Mapped[dict[str, Any] | None]
     grade: Mapped[str | None]
-    grade_reason: Mapped[str | None] = mapped_column(Text)
-    candidate_conf: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    teaches: Mapped[bool] = mapped_column(default=True, server_default=true())
+    grade_reason: Mapped[str | None] = mapped_column(sa.Text)
+    candidate_conf: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    teaches: Mapped[bool] = mapped_column(default=True, server_default=sa.true())
 
     @property
     def same_build(self) -> bool:
@@ -96,10 +80,10 @@ class PlanRow(Base):
 
     __tablename__ = "plan"
 
-    id: Mapped[str] = mapped_column(String(64), primary_key=True)
-    skeleton_hash: Mapped[str] = mapped_column(String(64), index=True)
-    skeleton: Mapped[str] = mapped_column(Text)
-    text: Mapped[str] = mapped_column(Text)
+    id: Mapped[str] = mapped_column(sa.String(64), primary_key=True)
+    skeleton_hash: Mapped[str] = mapped_column(sa.String(64), index=True)
+    skeleton: Mapped[str] = mapped_column(sa.Text)
+    text: Mapped[str] = mapped_column(sa.Text)
 
 
 class RepetitionRow(_OfNight, Base):
@@ -111,7 +95,7 @@ class RepetitionRow(_OfNight, Base):
     """
 
     __tablename__ = "repetition"
-    __table_args__ = (UniqueConstraint("night_id", "query", "arm", "stage", "number"),)
+    __table_args__ = (sa.UniqueConstraint("night_id", "query", "arm", "stage", "number"),)
 
     query: Mapped[str] = mapped_column(NAME)
     arm: Mapped[str] = mapped_column(NAME)
@@ -119,18 +103,17 @@ class RepetitionRow(_OfNight, Base):
     number: Mapped[int]
     position: Mapped[int | None]
     status: Mapped[str] = mapped_column(NAME)
-    reason: Mapped[str | None] = mapped_column(Text)
+    reason: Mapped[str | None] = mapped_column(sa.Text)
     recorded: Mapped[datetime]
-    result_path: Mapped[str | None] = mapped_column(Text)
-    event_log_path: Mapped[str | None] = mapped_column(Text)
+    result_path: Mapped[str | None] = mapped_column(sa.Text)
+    event_log_path: Mapped[str | None] = mapped_column(sa.Text)
     event_log_bytes: Mapped[int | None]
-    plan_id: Mapped[str | None] = mapped_column(ForeignKey("plan.id"))
+    plan_id: Mapped[str | None] = mapped_column(sa.ForeignKey("plan.id"))
     batch_list: Mapped[list[Any] | None]
     confs: Mapped[dict[str, Any] | None]
-    parts_problem: Mapped[str | None] = mapped_column(Text)
-
-    figures: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
-    latency: Mapped[str | None] = mapped_column(Text)
+    parts_problem: Mapped[str | None] = mapped_column(sa.Text)
+    figures: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    latency: Mapped[str | None] = mapped_column(sa.Text)
 
     if TYPE_CHECKING:  # the columns of ``Measurement`` are added below
 
@@ -156,7 +139,8 @@ class RepetitionRow(_OfNight, Base):
         return (self.figures or {}).get(column)
 
 
-_KINDS: dict[Any, Any] = {str: String(255), int: BigInteger, float: Double, tuple[str, ...]: JSON}
+_KINDS: dict[Any, Any] = {str: sa.String(255), int: sa.BigInteger, float: sa.Double}
+_KINDS[tuple[str, ...]] = sa.JSON
 for _name, _hint in get_type_hints(Measurement).items():
     if _name not in RepetitionRow.__table__.columns:
         _kind = next(_KINDS[kind] for kind in (_hint, *get_args(_hint)) if kind in _KINDS)
@@ -169,15 +153,15 @@ class PartRow(Base):
     __tablename__ = "part"
 
     repetition_id: Mapped[int] = mapped_column(
-        Integer, ForeignKey("repetition.id", ondelete="CASCADE"), primary_key=True
+        sa.Integer, sa.ForeignKey("repetition.id", ondelete="CASCADE"), primary_key=True
     )
-    place: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    place: Mapped[int] = mapped_column(sa.Integer, primary_key=True, autoincrement=False)
     kind: Mapped[str] = mapped_column(NAME)
-    name: Mapped[str] = mapped_column(Text)
+    name: Mapped[str] = mapped_column(sa.Text)
     cpu_s: Mapped[float | None]
-    parent: Mapped[int | None] = mapped_column(Integer)
-    depth: Mapped[int] = mapped_column(Integer)
-    stage: Mapped[int | None] = mapped_column(Integer)
+    parent: Mapped[int | None] = mapped_column(sa.Integer)
+    depth: Mapped[int] = mapped_column(sa.Integer)
+    stage: Mapped[int | None] = mapped_column(sa.Integer)
     covers: Mapped[list[Any]]
     metrics: Mapped[dict[str, Any]]
 
@@ -186,21 +170,21 @@ class SeriesRow(_Numbered, Base):
     """The CPU of one repetition on one host; ``series`` is packed (``measure.cpu_series``)."""
 
     __tablename__ = "sample_series"
-    __table_args__ = (UniqueConstraint("repetition_id", "host"),)
+    __table_args__ = (sa.UniqueConstraint("repetition_id", "host"),)
 
-    repetition_id: Mapped[int] = mapped_column(ForeignKey("repetition.id", ondelete="CASCADE"))
+    repetition_id: Mapped[int] = mapped_column(sa.ForeignKey("repetition.id", ondelete="CASCADE"))
     host: Mapped[str]
-    path: Mapped[str] = mapped_column(Text)
+    path: Mapped[str] = mapped_column(sa.Text)
     interval_s: Mapped[float]
     readings: Mapped[int]
-    series: Mapped[bytes] = mapped_column(LargeBinary)
+    series: Mapped[bytes] = mapped_column(sa.LargeBinary)
 
 
 class ValidationRow(_OfNight, Base):
     """The outcome of the expectations on a query's verified result; a line per failure."""
 
     __tablename__ = "validation"
-    __table_args__ = (UniqueConstraint("night_id", "query", "arm"),)
+    __table_args__ = (sa.UniqueConstraint("night_id", "query", "arm"),)
 
     query: Mapped[str] = mapped_column(NAME)
     arm: Mapped[str] = mapped_column(NAME)
@@ -216,17 +200,17 @@ class VerdictRow(_OfNight, Base):
 
     __tablename__ = "verdict"
     __table_args__ = (
-        UniqueConstraint("night_id", "query", "metric", "gate_version"),
-        Index(None, "query", "metric"),
+        sa.UniqueConstraint("night_id", "query", "metric", "gate_version"),
+        sa.Index(None, "query", "metric"),
     )
 
     query: Mapped[str] = mapped_column(NAME)
     metric: Mapped[str] = mapped_column(NAME)
     gate_version: Mapped[int]
     value: Mapped[str] = mapped_column(NAME)
-    reason: Mapped[str] = mapped_column(Text)
+    reason: Mapped[str] = mapped_column(sa.Text)
     mode: Mapped[str] = mapped_column(NAME, default=Mode.BOUNDS, server_default=Mode.BOUNDS)
-    decides: Mapped[bool] = mapped_column(default=True, server_default=true())
+    decides: Mapped[bool] = mapped_column(default=True, server_default=sa.true())
     bound: Mapped[float | None]
     ratio: Mapped[float | None]
     candidate: Mapped[float | None]
@@ -244,8 +228,8 @@ class VerdictRow(_OfNight, Base):
     fresh_pairs: Mapped[int | None]
     drift_slower: Mapped[float] = mapped_column(default=0.0, server_default="0")
     drift_faster: Mapped[float] = mapped_column(default=0.0, server_default="0")
-    baseline_build: Mapped[str | None] = mapped_column(Text)
-    acceptance_id: Mapped[int | None] = mapped_column(Integer, ForeignKey("acceptance.id"))
+    baseline_build: Mapped[str | None] = mapped_column(sa.Text)
+    acceptance_id: Mapped[int | None] = mapped_column(sa.ForeignKey("acceptance.id"))
     judged: Mapped[datetime]
 
     @hybrid_property
@@ -255,7 +239,7 @@ class VerdictRow(_OfNight, Base):
 
     @bad.inplace.expression
     @classmethod
-    def _bad(cls) -> ColumnElement[bool]:
+    def _bad(cls) -> sa.ColumnElement[bool]:
         slower = cls.ratio.is_(None) | (cls.ratio > 1)
         return cls.value.in_(FAILING) | ((cls.value == Value.SUSPECT) & slower)
 
@@ -274,21 +258,21 @@ class AcceptanceRow(_Numbered, Base):
     """
 
     __tablename__ = "acceptance"
-    __table_args__ = (Index(None, "engine", "workload", "cluster", "query"),)
+    __table_args__ = (sa.Index(None, "engine", "workload", "cluster", "query"),)
 
     engine: Mapped[str] = mapped_column(NAME)
     workload: Mapped[str] = mapped_column(NAME)
     cluster: Mapped[str] = mapped_column(NAME)
     query: Mapped[str] = mapped_column(NAME)
-    night_id: Mapped[str] = mapped_column(ForeignKey("night.id"))
+    night_id: Mapped[str] = mapped_column(sa.ForeignKey("night.id"))
     who: Mapped[str]
-    reason: Mapped[str] = mapped_column(Text)
+    reason: Mapped[str] = mapped_column(sa.Text)
     accepted: Mapped[datetime]
     metric: Mapped[str] = mapped_column(NAME, default=CPU, server_default=CPU)
-    build_id: Mapped[str | None] = mapped_column(ForeignKey("build.id"))
+    build_id: Mapped[str | None] = mapped_column(sa.ForeignKey("build.id"))
     size: Mapped[float | None]
     expires: Mapped[datetime | None]
-    link: Mapped[str | None] = mapped_column(Text)
+    link: Mapped[str | None] = mapped_column(sa.Text)
     withdrawal: "Mapped[WithdrawalRow | None]" = relationship(lazy="joined")
 
     def over(self, at: datetime) -> bool:
@@ -309,9 +293,9 @@ class WithdrawalRow(_Numbered, Base):
 
     __tablename__ = "withdrawal"
 
-    acceptance_id: Mapped[int] = mapped_column(Integer, ForeignKey("acceptance.id"), unique=True)
+    acceptance_id: Mapped[int] = mapped_column(sa.ForeignKey("acceptance.id"), unique=True)
     who: Mapped[str]
-    reason: Mapped[str] = mapped_column(Text)
+    reason: Mapped[str] = mapped_column(sa.Text)
     withdrawn: Mapped[datetime]
 
 
@@ -319,7 +303,7 @@ class CanaryRow(_OfNight, Base):
     """A reading of the canary, before or after a group of queries ("": all); NULL: unreadable."""
 
     __tablename__ = "canary"
-    __table_args__ = (Index(None, "night_id"),)
+    __table_args__ = (sa.Index(None, "night_id"),)
 
     host: Mapped[str]
     group: Mapped[str] = mapped_column(NAME)
@@ -337,19 +321,19 @@ class CompatibilityRow(_OfNight, Base):
     """
 
     __tablename__ = "compatibility"
-    __table_args__ = (UniqueConstraint("night_id", "query"),)
+    __table_args__ = (sa.UniqueConstraint("night_id", "query"),)
 
     query: Mapped[str] = mapped_column(NAME)
     baseline_build: Mapped[str]
     outcome: Mapped[str] = mapped_column(NAME)
     red: Mapped[bool]
-    plans: Mapped[str] = mapped_column(NAME)
-    forward: Mapped[str] = mapped_column(Text)
-    backward: Mapped[str] = mapped_column(Text)
-    checkpoint: Mapped[str] = mapped_column(Text)
-    reason: Mapped[str] = mapped_column(Text)
-    baseline_plan: Mapped[str | None] = mapped_column(Text)
-    candidate_plan: Mapped[str | None] = mapped_column(Text)
+    plans: Mapped[str] = mapped_column(NAME, default="-")
+    forward: Mapped[str] = mapped_column(sa.Text, default="-")
+    backward: Mapped[str] = mapped_column(sa.Text, default="-")
+    checkpoint: Mapped[str] = mapped_column(sa.Text, default="")
+    reason: Mapped[str] = mapped_column(sa.Text)
+    baseline_plan: Mapped[str | None] = mapped_column(sa.Text)
+    candidate_plan: Mapped[str | None] = mapped_column(sa.Text)
     checked: Mapped[datetime]
 
 
@@ -366,14 +350,14 @@ class ExperimentRow(_Numbered, Base):
     run: Mapped[str] = mapped_column(RUN, index=True)
     measured: Mapped[datetime]
     name: Mapped[str] = mapped_column(NAME)
-    question: Mapped[str] = mapped_column(Text)
+    question: Mapped[str] = mapped_column(sa.Text)
     spark_version: Mapped[str] = mapped_column(NAME)
     pairs: Mapped[int]
     query: Mapped[str] = mapped_column(NAME)
     size: Mapped[int]
     arm: Mapped[str] = mapped_column(NAME)
     outcome: Mapped[str] = mapped_column(NAME)
-    told: Mapped[str] = mapped_column(Text)
+    told: Mapped[str] = mapped_column(sa.Text)
     cpu_s_per_mevent: Mapped[float | None]
     saves: Mapped[float | None]
     lo: Mapped[float | None]
@@ -382,15 +366,15 @@ class ExperimentRow(_Numbered, Base):
     state_rows: Mapped[int | None]
     exchanges: Mapped[int | None]
     text_gain: Mapped[float | None]
-    text: Mapped[str | None] = mapped_column(Text)
-    attribution: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    text: Mapped[str | None] = mapped_column(sa.Text)
+    attribution: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
 
 
 class SelfTestRow(_OfNight, Base):
     """The gate's verdict on a known change: none (``aa``) or a seeded ``size`` (``slowdown``)."""
 
     __tablename__ = "self_test"
-    __table_args__ = (UniqueConstraint("night_id", "kind", "query", "gate_version"),)
+    __table_args__ = (sa.UniqueConstraint("night_id", "kind", "query", "gate_version"),)
 
     kind: Mapped[str] = mapped_column(NAME)
     query: Mapped[str] = mapped_column(NAME)
@@ -408,15 +392,14 @@ class BrokerBenchRow(_Numbered, Base):
 
     __tablename__ = "broker_bench"
 
-    cluster: Mapped[str] = mapped_column(Text)
+    cluster: Mapped[str] = mapped_column(sa.Text)
     measured: Mapped[datetime]
     figures: Mapped[dict[str, Any]]
 
 
-def _keep_rows(table: Table, connection: Connection, **_: Any) -> None:
-    for statement in append_only(table.name, connection.dialect.name):
-        connection.exec_driver_sql(statement)
+def _keep_rows(table: sa.Table, connection: sa.Connection, **_: Any) -> None:
+    append_only(table.name, connection)
 
 
 for _row in (AcceptanceRow, WithdrawalRow):
-    event.listen(_row.__table__, "after_create", _keep_rows)
+    sa.event.listen(_row.__table__, "after_create", _keep_rows)

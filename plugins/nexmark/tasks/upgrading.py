@@ -15,7 +15,7 @@ from nexmark_jobs.host.leases import write_whole
 if TYPE_CHECKING:
     from nexmark.compatibility.classes import Compatibility
     from nexmark.compatibility.upgrade import Upgrade
-    from nexmark.store import CompatibilityRecord
+    from nexmark.store.table_rows import CompatibilityRow
 
 _UNFINISHED = "the check did not end; clear the task compatibility"
 
@@ -64,13 +64,13 @@ def compatibility() -> None:
         raise AirflowFailException(f"running queries do not survive: {named}")
 
 
-def records_of(baseline: str, found: "Sequence[Compatibility]") -> "list[CompatibilityRecord]":
-    """Return the records of comparisons with a build, for the results database."""
+def records_of(baseline: str, found: "Sequence[Compatibility]") -> "list[CompatibilityRow]":
+    """Return the rows of comparisons with a build, for the results database."""
     from nexmark.compatibility.classes import RED, carried
-    from nexmark.store import CompatibilityRecord
+    from nexmark.store.table_rows import CompatibilityRow
 
     return [
-        CompatibilityRecord(
+        CompatibilityRow(
             query=each.case.query,
             baseline_build=baseline,
             outcome=str(each.class_),
@@ -87,10 +87,13 @@ def records_of(baseline: str, found: "Sequence[Compatibility]") -> "list[Compati
     ]
 
 
-def not_known(one: "Upgrade", reason: str) -> "list[CompatibilityRecord]":
-    """Records of queries that were not checked."""
+def not_known(one: "Upgrade", reason: str) -> "list[CompatibilityRow]":
+    """Rows of queries that were not checked."""
     from nexmark.compatibility.classes import Class
-    from nexmark.store import CompatibilityRecord
+    from nexmark.store.table_rows import CompatibilityRow
 
-    said = (one.baseline.build, Class.UNKNOWN, True, reason)
-    return [CompatibilityRecord(query, *said) for query in one.queries]
+    columns = {"outcome": Class.UNKNOWN, "red": True, "reason": reason}
+    return [
+        CompatibilityRow(query=query, baseline_build=one.baseline.build, **columns)
+        for query in one.queries
+    ]

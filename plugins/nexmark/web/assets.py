@@ -62,17 +62,10 @@ def content(name: str) -> bytes:
 
 def _library() -> bytes:
     kept = paths.home() / "web" / f"vega-{version(LIBRARY)}.js"
-    try:
+    with suppress(OSError):
         return kept.read_bytes()
-    except OSError:
-        pass
-    made = subprocess.run(
-        [sys.executable, "-c", _BUNDLE],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=_TIMEOUT_S,
-        check=False,
-    )
+    command = [sys.executable, "-c", _BUNDLE]
+    made = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=_TIMEOUT_S)
     if made.returncode != 0:
         words = made.stderr.strip().split("\n")[-1]
         raise NexmarkError(f"the chart library could not be put together: {words}; `make env`")

@@ -20,8 +20,7 @@ from starlette.requests import Request
 from nexmark.config import ACCEPT_DAG_ID
 from nexmark.errors import NexmarkError
 
-User = Any
-"""A user as the auth manager of this Airflow has it."""
+User = Any  # a user as the auth manager of this Airflow has it
 
 
 @dataclass(frozen=True)
@@ -37,10 +36,7 @@ class Door:
 
     @property
     def user(self) -> Callable[..., Awaitable[User]]:
-        """Airflow's own dependency that tells a user: by a bearer token, or its UI's cookie.
-
-        It refuses anybody else with 401.
-        """
+        """Airflow's own dependency that tells a user, by token or cookie; 401 for anybody else."""
         from airflow.api_fastapi.core_api.security import get_user
 
         return get_user
@@ -91,10 +87,7 @@ class Door:
     def _allowed(user: User, dags: Collection[str], method: Literal["GET", "POST"]) -> list[str]:
         """Return the DAGs whose runs a user may read (GET) or trigger (POST)."""
         from airflow.api_fastapi.app import get_auth_manager
-        from airflow.api_fastapi.auth.managers.models.resource_details import (
-            DagAccessEntity,
-            DagDetails,
-        )
+        from airflow.api_fastapi.auth.managers.models import resource_details
         from airflow.models.dag import DagModel
 
         manager = get_auth_manager()
@@ -104,16 +97,15 @@ class Door:
             for dag in dags
             if manager.is_authorized_dag(
                 method=method,
-                access_entity=DagAccessEntity.RUN,
-                details=DagDetails(id=dag, team_name=teams.get(dag)),
+                access_entity=resource_details.DagAccessEntity.RUN,
+                details=resource_details.DagDetails(id=dag, team_name=teams.get(dag)),
                 user=user,
             )
         ]
 
 
 SALT = "nexmark-form"
-HOURS = 12
-"""A page that was left open for longer has to be loaded again."""
+HOURS = 12  # a page that was left open for longer has to be loaded again
 _PORTS = {"http": 80, "https": 443}
 _LOOPBACK = frozenset({"127.0.0.1", "[::1]", "localhost"})
 

@@ -31,15 +31,6 @@ class EntryPoint:
         await self._app(scope, receive, send)
 
 
-def base_path() -> str:
-    """The path that Airflow is served below, without a slash at its end: "" where it has none."""
-    from urllib.parse import urlsplit
-
-    from airflow.configuration import conf
-
-    return urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
-
-
 def _make() -> ASGIApp:
     from nexmark.web.auth import Door
     from nexmark.web.web_app import Database, create_app

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, HTTPException
 from starlette.responses import FileResponse, RedirectResponse, Response
 
-from nexmark.config import ACCEPT_DAG_ID, KNOWN_QUERIES
+from nexmark.config import KNOWN_QUERIES
 from nexmark.evidence.alarms import acks_of
 from nexmark.evidence.build_comparison import build_lines, compare_builds
 from nexmark.evidence.gate_health import gate_health
@@ -24,7 +24,6 @@ from nexmark.report.rendering import part
 from nexmark.report.table import report_text
 from nexmark.store import history
 from nexmark.store.accepting import parse_expiry
-from nexmark.store.table_rows import NightRow
 from nexmark.web.visit import Visit, Visiting
 
 ALONE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
@@ -89,7 +88,7 @@ def night(visit: Visiting, dag: str, run: str, sort: str = "") -> Response:
 def of_task(visit: Visiting, dag: str, run: str, task: str) -> Response:
     """Lead from a task of a run to its query."""
     query = query_of(task)
-    _night_of(visit, dag, run, query)
+    visit.night(dag, run, query)
     return _to(visit, _address(dag, run, query))
 
 
@@ -102,7 +101,7 @@ def nights(visit: Visiting, page: int = 1) -> Response:
 @router.get("/night/{dag}/{run}/query/{query}")
 def query(visit: Visiting, dag: str, run: str, query: str, done: str = "") -> Response:
     """Show a query of a night."""
-    night = _night_of(visit, dag, run, query)
+    night = visit.night(dag, run, query)
     page = query_evidence(visit.store, night, query)
     return visit.page(
         "query.html",
@@ -146,20 +145,19 @@ def compare(visit: Visiting, new: str = "", old: str = "") -> Response:
     lines = build_lines(visit.store, visit.dags)
     page = None
     if new and old:
+        known = {build.id: build for build, _ in lines}
         for build in (new, old):
-            if build not in {known.id for known, _ in lines}:
+            if build not in known:
                 what = f"there is no build {build!r} here; the list of builds has all"
                 raise HTTPException(404, what)
-        both = visit.store.build(new), visit.store.build(old)
-        page = compare_builds(visit.store, visit.dags, *both)
+        page = compare_builds(visit.store, visit.dags, known[new], known[old])
     return visit.page("compare.html", "compare", lines=lines, page=page)
 
 
 @router.get("/signoffs")
 def signoffs(visit: Visiting) -> Response:
     """List the sign-offs."""
-    found = signoffs_of(visit.store, visit.dags)
-    return visit.page("signoffs.html", "signoffs", signoffs=found)
+    return visit.page("signoffs.html", "signoffs", signoffs=signoffs_of(visit.store, visit.dags))
 
 
 @router.get("/signoff/{dag}/{run}")
@@ -210,22 +208,13 @@ def query_of(task: str) -> str:
     return group if group in KNOWN_QUERIES else ""
 
 
-def _night_of(visit: Visit, dag: str, run: str, query: str) -> NightRow:
-    """Return a night with a query, if any, that the visitor may see; 404 for any other."""
-    night = visit.night(dag, run)
-    if query and query not in night.queries:
-        raise HTTPException(404, f"{query!r} was not among the queries of {night.id}")
-    return night
-
-
 def _file(path: Path | None, what: str, policy: str = ALONE, kind: str = "text/html") -> Response:
     if path is None:
         raise HTTPException(404, f"there is no {what}")
     return FileResponse(path, media_type=kind, headers={"Content-Security-Policy": policy})
 
 
-MOST = 2000
-"""Characters of a reason."""
+MOST = 2000  # characters of a reason
 LINK = 1000
 Text = Annotated[str, Form(max_length=MOST)]
 
@@ -249,8 +238,8 @@ def accept(
     link: Annotated[str, Form(max_length=LINK)] = "",
 ) -> Response:
     """Accept the figures of a query in a night, in the name of the visitor."""
-    _check(visit, token)
-    night = _night_of(visit, dag, run, query)
+    visit.check(token)
+    night = visit.night(dag, run, query)
     until = parse_expiry(expires, datetime.now(UTC))
     visit.store.accept(night.id, visit.name, reason, [query], expires=until, link=link)
     return _to(visit, f"{_address(dag, run, query)}?done=accepted#acks")
@@ -259,20 +248,11 @@ def accept(
 @router.post("/acks/{number}/withdraw")
 def withdraw(visit: Visiting, number: int, token: Text, reason: Text = "") -> Response:
     """Take an acceptance back, in the name of the visitor."""
-    _check(visit, token)
+    visit.check(token)
     if number not in {ack.row.id for ack in acks_of(visit.store, visit.dags)}:
         raise HTTPException(404, f"there is no acceptance {number}")
     visit.store.withdraw(number, visit.name, reason)
     return _to(visit, "/acks?done=withdrawn")
-
-
-def _check(visit: Visit, token: str) -> None:
-    """Refuse who may not accept, and a form that is not from a page of theirs."""
-    visit.check(token)
-    if not visit.may_accept:
-        raise HTTPException(
-            403, f"to accept takes the permission to trigger the DAG {ACCEPT_DAG_ID}"
-        )
 
 
 def _address(dag: str, run: str, query: str = "") -> str:

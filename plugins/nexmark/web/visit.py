@@ -10,7 +10,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from nexmark.config import EXPERIMENT_DAG_ID
+from nexmark.config import ACCEPT_DAG_ID, EXPERIMENT_DAG_ID
 from nexmark.evidence.experiment_evidence import ExperimentEvidence, experiments_of
 from nexmark.report.rendering import environment, part
 from nexmark.store import Store, UnknownNight, history
@@ -68,17 +68,21 @@ class Visit:
         """Whether the visitor may accept figures."""
         return self.door.may_accept(self.user)
 
-    def night(self, dag: str, run: str) -> NightRow:
-        """Return a night that the visitor may see; 404 for any other."""
-        name = f"{dag}/{run}"
+    def night(self, dag: str, run: str, query: str = "") -> NightRow:
+        """Return a night (with a query) that the visitor may see; 404 for any other."""
+        name, night = f"{dag}/{run}", None
         if dag in self.dags:
             with suppress(UnknownNight):
-                return self.store.night(name)
-        raise HTTPException(
-            404,
-            f"there is no night {name!r}: its preflight has not passed (yet), or it is not for "
-            "you to see; the list of nights has all others",
-        )
+                night = self.store.night(name)
+        if night is None:
+            raise HTTPException(
+                404,
+                f"there is no night {name!r}: its preflight has not passed (yet), or it is not "
+                "for you to see; the list of nights has all others",
+            )
+        if query and query not in night.queries:
+            raise HTTPException(404, f"{query!r} was not among the queries of {night.id}")
+        return night
 
     def experiments(self, run: str | None = None) -> list[ExperimentEvidence]:
         """Return the measured experiments, or the one of ``run``; none for who may not see them."""
@@ -90,8 +94,11 @@ class Visit:
         return form_token(self.door.secret(), self.name)
 
     def check(self, given: str) -> None:
-        """Refuse a form that is not from a page of this visitor."""
+        """Refuse a form that is not from a page of this visitor, and who may not accept."""
         check_form(self.request, given, self.door.secret(), self.name, self.door.origins())
+        if not self.may_accept:
+            why = f"to accept takes the permission to trigger the DAG {ACCEPT_DAG_ID}"
+            raise HTTPException(403, why)
 
     def page(self, template: str, section: str, **content: Any) -> Response:
         """Return a page; ``section`` is the entry of the menu that it belongs to."""
@@ -108,8 +115,7 @@ def _visit(request: Request) -> Visit:
     return Visit(request, user, request.app.state.door)
 
 
-Visiting = Annotated[Visit, Depends(_visit)]
-"""The dependency of a route."""
+Visiting = Annotated[Visit, Depends(_visit)]  # the dependency of a route
 
 
 def render(request: Request, template: str, status: int = 200, **content: Any) -> HTMLResponse:

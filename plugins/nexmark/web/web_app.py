@@ -68,14 +68,7 @@ def create_app(database: Database, door: Door) -> FastAPI:
     async def enter(request: Request, user: Any = Depends(door.user)) -> None:
         request.state.nexmark_user = user
 
-    app = FastAPI(
-        title="Nexmark",
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=None,
-        dependencies=[Depends(enter)],
-        redirect_slashes=False,
-    )
+    app = FastAPI(openapi_url=None, dependencies=[Depends(enter)], redirect_slashes=False)
     app.state.database, app.state.door = database, door
     for room in (pages, assets):
         app.include_router(room.router)

@@ -18,7 +18,7 @@ from nexmark.evidence.night_evidence import make_report
 from nexmark.measure.operator_times import repetition_parts
 from nexmark.model import Arm, Value
 from nexmark.store import RepetitionRecord, Store, ValidationRecord
-from nexmark.store.gate_input import observed
+from nexmark.store.gate_rows import observed
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.report.rendered import collect
 from tests.unit.store.store_builder import by_bounds

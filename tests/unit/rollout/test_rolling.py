@@ -17,7 +17,8 @@ from nexmark.cli.app import main
 from nexmark.errors import NexmarkError
 from nexmark.rollout.rolling import resumed, roll, table, write_page
 from nexmark.rollout.state import Rollout, RolloutStage, file_of
-from nexmark.store import CompatibilityRecord, Store, open_store
+from nexmark.store import Store, open_store
+from nexmark.store.table_rows import CompatibilityRow
 from tests.unit.store.night_builder import judge, paired, record_pair, validate
 
 CONF = {"spark.sql.shuffle.partitions": "16"}
@@ -51,8 +52,11 @@ def rollout(*stages: tuple[str, ...], **changes: Any) -> Rollout:
     return Rollout(**{**values, **changes})
 
 
-def survives(query: str, backward: str = "right") -> CompatibilityRecord:
-    return CompatibilityRecord(query, "sha-429", "same", False, CARRIED, "same", "right", backward)
+def survives(query: str, backward: str = "right") -> CompatibilityRow:
+    words = {"outcome": "same", "reason": CARRIED, "plans": "same", "forward": "right"}
+    return CompatibilityRow(
+        query=query, baseline_build="sha-429", red=False, backward=backward, **words
+    )
 
 
 class Nights:

@@ -11,8 +11,8 @@ from sqlalchemy import insert, select
 from nexmark.config import BUILD_DAG_ID
 from nexmark.model import SUITE, Value
 from nexmark.store import Store, StoreError
+from nexmark.store.gate_rows import columns_of
 from nexmark.store.table_rows import SelfTestRow, VerdictRow
-from nexmark.store.verdict_rows import columns_of
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.night_builder import judge, paired, record_night, record_pair, suspected
 from tests.unit.store.store_builder import STARTED, night, statements

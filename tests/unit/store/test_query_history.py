@@ -19,8 +19,8 @@ from nexmark.cli.app import main
 from nexmark.config import BUILD_DAG_ID
 from nexmark.model import CPU, METRICS, Value
 from nexmark.store import BuildRecord, Store, StoreError
+from nexmark.store.gate_rows import columns_of
 from nexmark.store.table_rows import VerdictRow
-from nexmark.store.verdict_rows import columns_of
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.night_builder import paired
 from tests.unit.store.store_builder import STARTED, record, statements

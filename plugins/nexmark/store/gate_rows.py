@@ -1,5 +1,7 @@
 """A night as the gate takes it, and its repetitions as the attribution does, made of raw rows.
 
+And the gate's verdicts as rows, and rows as verdicts again.
+
 CPU time is taken on one basis for a query: the steady state where every repetition of both arms
 has it, else the whole application. A wrong result in either arm makes the query invalid, and so
 does a candidate that does not go on from the checkpoints of the baseline, or back. A first pair
@@ -7,8 +9,9 @@ that did not run leaves its place empty, with the reason.
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session, defer
@@ -17,6 +20,7 @@ from nexmark.attribution.explained import Observed, Plan
 from nexmark.measure.executed_plan import Part
 from nexmark.model import (
     ARMS,
+    COMPARABLE,
     JUDGED,
     METRICS,
     Arm,
@@ -24,7 +28,9 @@ from nexmark.model import (
     Metric,
     Stage,
     Status,
+    Value,
     grouped,
+    of_newest_gate,
     one_basis,
 )
 from nexmark.store.table_rows import (
@@ -34,8 +40,9 @@ from nexmark.store.table_rows import (
     PartRow,
     RepetitionRow,
     ValidationRow,
+    VerdictRow,
 )
-from nexmark.verdict.measured_night import Measured, MeasuredNight, canaries_of, pairs_of
+from nexmark.verdict import measured_night as gate
 
 if TYPE_CHECKING:
     from nexmark.store.reading import Reader
@@ -49,7 +56,7 @@ def read_night(
     night: NightRow,
     arms: tuple[str, str] = ARMS,
     queries: Sequence[str] | None = None,
-) -> MeasuredNight:
+) -> gate.MeasuredNight:
     """Return a night, or some queries of it; the first arm is the candidate."""
     wanted = list(night.queries) if queries is None else list(queries)
 
@@ -72,12 +79,12 @@ def read_night(
         if (found := _measured(metric, query, own, arms)) is not None
     ]
     readings = select(CanaryRow).where(CanaryRow.night_id == night.id)
-    canary = canaries_of(
+    canary = gate.canaries_of(
         (x.metric, x.host, x.group, x.moment, math.nan if x.value is None else x.value)
         for x in session.scalars(readings.order_by(CanaryRow.taken, CanaryRow.id))
     )
     with_canary = {reading.group for reading in canary}
-    return MeasuredNight(
+    return gate.MeasuredNight(
         night.id,
         tuple(measured),
         canary,
@@ -100,7 +107,7 @@ def read_night(
 
 def _measured(
     metric: Metric, query: str, rows: Sequence[RepetitionRow], arms: tuple[str, str]
-) -> Measured | None:
+) -> gate.Measured | None:
     """Return a metric of a query; None where it was not measured, or is 0 and must not be."""
     used = [row for row in rows if row.ok]
     basis = ""
@@ -114,10 +121,10 @@ def _measured(
     if all(value is None for value in values):
         return None
     first, fresh = (
-        pairs_of(((x.number, x.arm, x.figure(column)) for x in used if x.stage == stage), arms)
+        gate.pairs_of(((x.number, x.arm, x.figure(column)) for x in used if x.stage == stage), arms)
         for stage in JUDGED
     )
-    return Measured(query, metric.name, first, fresh, basis)
+    return gate.Measured(query, metric.name, first, fresh, basis)
 
 
 def _invalid(
@@ -178,3 +185,73 @@ def observed(store: "Reader", run: str, query: str) -> dict[str, list[Observed]]
             )
             found[row.arm].append(one)
     return found
+
+
+_OTHERWISE_NAMED = {"night": "night_id", "baseline": "baseline_build"}
+_NAMES = {
+    field.name: _OTHERWISE_NAMED.get(field.name, field.name)
+    for field in fields(gate.QueryVerdict)
+    if field.name != "figures"
+}
+
+
+def columns_of(verdict: gate.QueryVerdict, night: gate.MeasuredNight | None) -> dict[str, Any]:
+    """Return a verdict's columns without the night's; ``night`` has the pairs of its figures."""
+    columns = {column: getattr(verdict, name) for name, column in _NAMES.items()}
+    del columns["night_id"]
+    columns["value"] = verdict.value.value
+    if verdict.figures:
+        of_pairs = dict.fromkeys(("baseline_build", "pairs", "fresh_pairs"))
+        return {**columns, **of_pairs, **asdict(verdict.figures)}
+    columns["baseline_build"] = verdict.baseline or None
+    columns["repetitions"] = verdict.pairs
+    own = [x for x in night.measured if (x.query, x.metric) == verdict.key] if night else []
+    for one in own:
+        medians = one.medians(verdict.fresh_pairs > 0)
+        columns["candidate"], columns["baseline"] = medians
+        if medians != (None, None):
+            columns["basis"] = one.basis or None
+    return columns
+
+
+def earlier(
+    session: Session, night: NightRow, limit: int, queries: Collection[str] | None = None
+) -> list[list[gate.QueryVerdict]]:
+    """Return the verdicts of the last comparable nights that teach, oldest first, if judged."""
+    judged = select(VerdictRow.id).where(
+        VerdictRow.night_id == NightRow.id, VerdictRow.mode == night.mode
+    )
+    last = (
+        select(NightRow.id)
+        .where(*(getattr(NightRow, name) == getattr(night, name) for name in COMPARABLE))
+        .where(NightRow.teaches, NightRow.started < night.started)
+        .where(judged.exists())
+        .order_by(NightRow.started.desc(), NightRow.id.desc())
+        .limit(limit)
+    )
+    runs = list(session.scalars(last))[::-1]
+    verdicts = verdicts_of(session, runs, night.mode, queries)
+    return [verdicts[run] for run in runs]
+
+
+def verdicts_of(
+    session: Session, runs: Sequence[str], mode: str, queries: Collection[str] | None = None
+) -> dict[str, list[gate.QueryVerdict]]:
+    """Return the verdicts of runs, on all or some queries, by the newest gate that judged each."""
+    columns = [getattr(VerdictRow, name) for name in _NAMES.values()]
+    wanted = select(*columns).where(VerdictRow.night_id.in_(runs), VerdictRow.mode == mode)
+    if queries is not None:
+        wanted = wanted.where(VerdictRow.query.in_(queries))
+    found: dict[str, list[gate.QueryVerdict]] = {run: [] for run in runs}
+    for row in of_newest_gate(session.execute(wanted.order_by(VerdictRow.id))):
+        found[row.night_id].append(_verdict(row))
+    return found
+
+
+def _verdict(row: Any) -> gate.QueryVerdict:
+    values = {name: getattr(row, column) for name, column in _NAMES.items()}
+    values["value"] = Value(values["value"])
+    values["baseline"] = values["baseline"] or ""
+    for name in ("pairs", "fresh_pairs"):
+        values[name] = values[name] or 0
+    return gate.QueryVerdict(**values)
