@@ -53,7 +53,8 @@ def _paired_nights(op: Operations) -> None:
         "UPDATE acceptance SET build_id ="
         " (SELECT build_id FROM night WHERE night.id = acceptance.night_id)"
     )
-    append_only("acceptance", op.get_bind())  # the triggers of 0001 went with the table they were on
+    # The triggers of 0001 went with the table they were on.
+    append_only("acceptance", op.get_bind())
     with op.batch_alter_table("verdict") as table:
         table.alter_column("bound", existing_type=sa.Double, nullable=True)
         table.add_column(_mode())
