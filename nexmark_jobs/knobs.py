@@ -39,7 +39,10 @@ class KnobError(ValueError):
 
 @dataclass(frozen=True)
 class GeneratorConfig:
-    """What an event depends on besides its number; defaults of nexmark-flink; checks the ranges."""
+    """All that an event depends on besides its number; the defaults match nexmark-flink.
+
+    Raises KnobError for a value out of range.
+    """
 
     seed: Annotated[int, -(2**63), 2**63 - 1] = 1  # key of every draw
     tps: Annotated[int, 1, 10**9] = 10_000  # events per second of event time: spaces events only

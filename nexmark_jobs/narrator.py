@@ -33,7 +33,10 @@ class Narrator:
     told: datetime | None = None
 
     def line(self, batch: "Batch") -> str | None:
-        """The line about the next batch, with the mean speed so far; None if it is too soon."""
+        """The line about `batch`, which must be the next one; None if it is too soon for another.
+
+        The speed is the mean since the start.
+        """
         seconds = batch.duration_ms / 1000
         if batch.phase == "data":
             self.done += batch.input_rows

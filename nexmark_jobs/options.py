@@ -156,15 +156,29 @@ def _parser() -> argparse.ArgumentParser:
         help="noop (default), parquet:DIR (the final table), filesystem:DIR (q10), kafka:TOPIC "
         "(rows as JSON, by Spark's own sink)",
     )
-    too = "run the query over the boundary events as well, into DIR by the same kind of sink"
-    add("--boundary", metavar="DIR", help=too)
-    kept = "keep the checkpoint in DIR, and continue the one that is there; of generated events"
-    add("--checkpoint", metavar="DIR", help=kept)
-    part = "leave what follows batch K (the first is 0) to a later run; of the sink parquet:DIR"
-    add("--stop-after-batch", type=_batch_number, metavar="K", help=part)
-    due = "no batch earlier than S seconds after the one before was due"
-    due += "; with --checkpoint, of the sink parquet:DIR"
-    add("--pace", type=_pace, metavar="S", help=due)
+    add(
+        "--boundary",
+        metavar="DIR",
+        help="run the query over the boundary events as well, into DIR by the same kind of sink",
+    )
+    add(
+        "--checkpoint",
+        metavar="DIR",
+        help="keep the checkpoint in DIR, and continue the one that is there; of generated events",
+    )
+    add(
+        "--stop-after-batch",
+        type=_batch_number,
+        metavar="K",
+        help="leave what follows batch K (the first is 0) to a later run; of the sink parquet:DIR",
+    )
+    add(
+        "--pace",
+        type=_pace,
+        metavar="S",
+        help="no batch earlier than S seconds after the one before was due; with --checkpoint, "
+        "of the sink parquet:DIR",
+    )
     add("--result", required=True, metavar="FILE.json")
     add("--digest", choices=("on", "off"), default="on", help="order-free hash of the rows")
     add("--conf-profile", default="default", metavar="NAME", help="kept in the result, no more")

@@ -27,7 +27,10 @@ from nexmark_jobs.queries import Query
 
 
 class Sink:
-    """Takes the rows of a streaming query, in the steps it needs; this is Spark's own noop sink."""
+    """Takes the rows of one streaming query; this one is Spark's own noop sink.
+
+    What another sink does not need to do, it leaves out.
+    """
 
     def rows(self, frame: DataFrame) -> DataFrame:
         """The rows of the query as the sink takes them."""

@@ -174,7 +174,10 @@ def end(processes: Iterable[Process], grace_s: float = 10.0) -> list[Process]:
 
 
 def kill(process: Process, *, again: bool) -> bool:
-    """SIGKILL; `again`: to its group, and it starts again, as by systemd. False: it had ended."""
+    """SIGKILL to a process; `again`: to its group, and its command is started again, as by systemd.
+
+    Returns False if it has ended by itself.
+    """
     if not process.alive:
         return False
     try:

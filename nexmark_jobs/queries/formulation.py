@@ -122,7 +122,10 @@ class Query:
         return "update" if self.key else "append"
 
     def formulation(self, spark_version: str, wanted: str | None = None) -> Formulation:
-        """The formulation called `wanted`, or the first this Spark can run; UsageError: none is."""
+        """The formulation called `wanted`, or the first one that this Spark can run.
+
+        UsageError if there is none, or it needs a newer Spark.
+        """
         version = feature_release(spark_version)
         able = [f for f in self.formulations if f.min_spark <= version]
         names = [f.name for f in able]

@@ -29,9 +29,10 @@ def say(text: str) -> None:
 
 
 def ending(run: Callable[[], int]) -> int:
-    """Run a command, with SIGTERM as Ctrl-C, and return its exit code.
+    """Run a command, with SIGTERM as Ctrl-C.
 
-    1 after one line on stderr for what is wrong; 130 when interrupted.
+    Returns:
+        Its exit code; 1 after one line on stderr for what is wrong; 130 when interrupted.
     """
     try:
         with terminated_as_interrupt():

@@ -47,7 +47,11 @@ class AirflowApi:
     direct: bool = False
 
     def ask(self, path: str, body: Body = None, method: str | None = None) -> dict[str, Any]:
-        """The answer to a GET of `/api/v2/<path>`, to a POST where there is a `body`; ApiError."""
+        """The answer to a GET of `/api/v2/<path>`, or where there is a `body` to a POST.
+
+        Raises:
+            ApiError: There was no answer, or a refusal.
+        """
         return self._send(f"/api/v2/{path}", body, method)
 
     def every(self, path: str, key: str, **query: Any) -> Iterator[dict[str, Any]]:

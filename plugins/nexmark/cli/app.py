@@ -44,10 +44,12 @@ app.command(context_settings=machine.PASSED_ON)(machine.bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a verb and return its exit code; SIGTERM interrupts as Ctrl-C does.
+    """Run a verb.
 
-    0 if all is well; 1 if a night is red, or after one line on stderr that says what is wrong; 2
-    after one line about an argument; 130 if interrupted.
+    Returns:
+        Its exit code: 0 if all is well; 1 if a night is red, or after one line on stderr that says
+        what is wrong; 2 after one line about an argument; 130 if interrupted. SIGTERM interrupts as
+        Ctrl-C does.
     """
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
     return ending(partial(_run, list(sys.argv[1:] if arguments is None else arguments)))

@@ -40,8 +40,11 @@ def run_night(
 ) -> int:
     """Run a DAG on an engine, with `params` and the date `day` (today).
 
-    0 if it is green, 1 if it is red, 130 if interrupted; no build of the date is no failure.
-    NexmarkError where the night cannot be begun.
+    Returns:
+        0 if it is green, 1 if it is red, 130 if interrupted. No build of the date is no failure.
+
+    Raises:
+        NexmarkError: The night cannot be begun.
     """
     moment = _moment(day)
     night = make_night(config, engine, dag_id, "", params)

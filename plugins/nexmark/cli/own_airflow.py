@@ -74,7 +74,11 @@ def serve(port: int) -> int:
 def run_backfill(
     name: str | None, days: tuple[date, date], params: Mapping[str, Any], reprocess: str, port: int
 ) -> int:
-    """Run an engine's (the newest's) nights of ``days[0]`` to ``days[1]``; 0 if all are green."""
+    """Run the nights of the days from ``days[0]`` to ``days[1]`` of an engine (the newest).
+
+    Returns:
+        0 if all nights that have a build are green, else 1.
+    """
     config = load()
     engine = config.engine(name)
     _check(config, engine, days, params)

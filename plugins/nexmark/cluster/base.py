@@ -114,7 +114,10 @@ class SparkCluster(ABC):
         return target
 
     def _secret(self) -> str:
-        """The secret of the night: the first call, of any thread, makes it; a restart keeps it."""
+        """The secret of the night; the first call makes it, a restart keeps it.
+
+        Several threads may call first, because hosts are prepared at the same time.
+        """
         path = self._private / "secret"
         self._private.mkdir(parents=True, exist_ok=True)
         self._private.chmod(0o700)

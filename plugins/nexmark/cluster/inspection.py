@@ -73,7 +73,11 @@ class Inspection:
 def inspect(
     config: SshCluster, hosts: Sequence[Host], mark: str, java: Sequence[int]
 ) -> Inspection:
-    """Look at all `hosts` at once; `mark` begins our processes' marks, `java`: JDKs to accept."""
+    """Look at all `hosts` at once.
+
+    `mark` is the prefix of the mark in the environment of our processes; `java` are the accepted
+    versions of the JDK.
+    """
     token = secrets.token_hex(8)
     shared = Path(config.shared)
     ours = f".nexmark-check-{token}-here"

@@ -31,7 +31,10 @@ _PREFIX = "nexmark-compat-"
 
 @dataclass(frozen=True)
 class _Way:
-    """One direction of a case; cases that begin alike share a first half, and go on in copies."""
+    """One direction of a case: who begins it, who goes on, and where its files are.
+
+    Cases that begin with the same formulation share the first half: each goes on in a copy.
+    """
 
     name: str
     case: Case

@@ -87,7 +87,10 @@ def compare(
     new: str,
     old: str,
 ) -> list[Compared]:
-    """Return a line per query: of nights that are alike, and of pairs, looked for in all nights."""
+    """Return a line per query.
+
+    ``ours`` and ``theirs`` are verdicts of nights that are alike; the pairs are looked for in all.
+    """
     direct: defaultdict[str, list[_Interval]] = defaultdict(list)
     figures, before = _medians(ours), _medians(theirs)
     for row in own_pairs:

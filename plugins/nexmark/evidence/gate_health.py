@@ -66,7 +66,10 @@ class GateHealth:
 def self_tests(
     store: Store, engine: str, version: int | None = None, dags: Collection[str] | None = None
 ) -> SelfTests:
-    """Return the self-tests on an engine (of some DAGs) by a gate version; None: the newest one."""
+    """Return the self-tests on an engine by a version of the gate; by the newest if none is given.
+
+    ``dags``: of these DAGs only. Without any such test there are no rows, and no rate.
+    """
     rows = store.self_tests(engine, TESTS, version=version, dags=dags)
     version = rows[0].gate_version if rows else version
     results = ((Test(x.kind), alarmed(Value(x.value))) for x in rows)

@@ -29,7 +29,8 @@ class Report:
     """A night with its rows; ``failed``: whether it is red.
 
     ``lines`` are the three that matter, with one on each red query that can be explained, and how
-    far to trust them; ``alarms`` tell since which build it is, ``upgrades`` what would not survive.
+    far to trust them; ``alarms`` tell since which build it is.
+    ``upgrades``: whether running queries survive the candidate.
     """
 
     night: NightRow
@@ -52,7 +53,10 @@ class Report:
 
 @dataclass(frozen=True)
 class BuildRole:
-    """A build of a night; ``run``: the accepted run, where the night has no baseline arm."""
+    """A build of a night: the candidate, or what some of the queries are compared with.
+
+    ``run``: the accepted run that was compared with, where the night has no baseline arm.
+    """
 
     role: str
     id: str

@@ -70,7 +70,8 @@ class Arms:
 class PairOfRuns:
     """Both repetitions of a pair; None for one that is not there (a night of one arm has none).
 
-    The figures are of the metric that decides, on the basis of the verdict, where they count.
+    The figures are of the metric that decides, on the basis of the verdict, of repetitions that
+    count.
     """
 
     stage: int
@@ -148,7 +149,10 @@ def arms_of(
 def pairs_of(
     rows: Iterable[RepetitionRow], basis: str | None = None, metric: str = CPU
 ) -> list[PairOfRuns]:
-    """Return the pairs by stage and number; figures are on ``basis``, else on what all have."""
+    """Return the pairs of one query, by stage and number, with the figures of a metric.
+
+    Without a ``basis``, the figures are on the one that all repetitions have, as the gate's are.
+    """
     own = [row for row in rows if row.arm in ARMS and row.stage in STAGES]
     if basis not in list(Basis):
         basis = one_basis(row.cpu_s_per_mevent_steady for row in own if row.ok)

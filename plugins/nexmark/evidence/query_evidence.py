@@ -84,7 +84,11 @@ def query_evidence(
     repetitions: Sequence[RepetitionRow] | None = None,
     since: str | None = None,
 ) -> QueryEvidence:
-    """Return all evidence on a query; what is None (the night's repetitions) is looked up."""
+    """Return all evidence on one query of a night.
+
+    ``repetitions`` are all of the night and ``since`` names the build with which an alarm on the
+    query began; both are looked up where they are not given.
+    """
     if repetitions is None:
         repetitions = store.repetitions(night.id, None if query == SUITE else [query])
     runs = [row for row in repetitions if query in (row.query, SUITE)]

@@ -85,7 +85,10 @@ def alarm_file(night: NightRow, query: str = "") -> Path | None:
 
 
 def verify(directory: Path) -> list[str]:
-    """Return a line for each later change, [] for none; NexmarkError where there is no bundle."""
+    """Return a line for each later change; [] for an unchanged bundle.
+
+    NexmarkError when the directory is no bundle.
+    """
     sums = _sums(directory)
     problems = []
     for name, wanted in sums.items():

@@ -50,7 +50,10 @@ def summary(
     suite: VerdictRow | None = None,
     broken: Collection[str] = (),
 ) -> list[str]:
-    """Return what happened, why, what to do; ``broken`` queries would not survive the upgrade."""
+    """Return three lines: what happened, why, what to do.
+
+    ``suite`` is the verdict on all; ``broken`` are queries that would not survive the upgrade.
+    """
     after = _next(night, rows, suite)
     lost = [row for row in rows if row.query in broken and row.red and row.result != "WRONG"]
     if lost and not any(row.red and row.result == "WRONG" for row in rows):

@@ -51,7 +51,10 @@ class Measuring:
 
     @contextlib.contextmanager
     def topics(self, name: str, partitions: int) -> Iterator[tuple[str, str]]:
-        """New topics for input and output of a query, until the context ends; or KafkaError."""
+        """New topics for the input and the output of a query; the end of the context removes them.
+
+        KafkaError: the brokers refuse.
+        """
         source, sink = f"{name}-in", f"{name}-out"
         with contextlib.ExitStack() as made:
             for topic, count in ((source, partitions), (sink, 1)):
@@ -62,12 +65,18 @@ class Measuring:
     def measure(
         self, pace: Pace, recorded: Path, topics: tuple[str, str], started: Path, alive: Check
     ) -> LatencyFigures:
-        """Send the events in `recorded` to a query, once it runs, and wait for its rows.
+        """Send recorded events to a query, once it runs, and wait for its rows.
 
-        Their times are moved so that the first is due in a moment. The query reads and writes the
-        two `topics`, and makes the file `started` when it runs; `alive` raises if it no longer
-        does. KafkaError: the events did not reach the topic. NexmarkError: the query does not
-        start, or selects none of the events that count.
+        Args:
+            pace: the query.
+            recorded: their directory; their times are moved so that the first is due in a moment.
+            topics: the one that the query reads, and the one that it writes.
+            started: the file that the query makes when it runs.
+            alive: raises if the query no longer runs.
+
+        Raises:
+            KafkaError: The events did not reach the topic.
+            NexmarkError: The query does not start, or selects none of the events that count.
         """
         files = sorted(recorded.glob("*.json"))
         lines = [line for file in files for line in file.read_text().splitlines()]

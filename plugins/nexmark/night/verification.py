@@ -84,10 +84,12 @@ def plan_together(night: Night, deployment: Deployment) -> dict[str, Any]:
 def run_together(
     submission: Mapping[str, Any], run: Callable[[dict[str, Any]], None], failure: type[Exception]
 ) -> None:
-    """Run applications until every query of a submission of `plan_together` has been tried.
+    """Run applications until every query of a submission has been tried.
 
-    `run` runs one to its end, and raises `failure` if it fails. That is raised again where an
-    application fails before it begins a query.
+    Args:
+        submission: As `plan_together` returns it.
+        run: Runs one application to its end; raises `failure` if it fails.
+        failure: raised again where an application fails before it begins a query.
     """
     night = Path(submission["night"])
     queries: Mapping[str, Mapping[str, Any]] = submission["queries"]

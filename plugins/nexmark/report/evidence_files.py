@@ -43,7 +43,10 @@ _REPORT_SCHEMA = 1
 
 @dataclass(frozen=True)
 class Written:
-    """The page of the night (None: not written), of its alarms by query; a line per problem."""
+    """The page of the night (None if it could not be written), and pages of its alarms by query.
+
+    ``problems`` has a line for each page that could not be written.
+    """
 
     page: Path | None
     alarms: Mapping[str, Path]
@@ -165,7 +168,10 @@ class Bundle:
 
 
 def write_bundle(directory: Path, copy: Path, evidence: NightEvidence, store: Store) -> Bundle:
-    """Write the bundle and a copy, unless this decision has them; another one is another bundle."""
+    """Write the bundle and a copy of it; another decision on the run is another bundle.
+
+    A bundle of the same decision that is there already (the task was tried again) is kept.
+    """
     content = night_json(evidence)
     made = _place(directory, content)
     if not made.exists():
@@ -179,7 +185,10 @@ def write_bundle(directory: Path, copy: Path, evidence: NightEvidence, store: St
 
 
 def question_text(evidence: NightEvidence, draft: Path, bundle: Path) -> str:
-    """Return what stands before the person who is to sign a build off, as Markdown."""
+    """Return what stands before the person who is to sign a build off, as Markdown.
+
+    The colour, the lines that matter, the table, and where the rest is.
+    """
     content = {"page": evidence, "table": render_table(evidence.report.rows)}
     template = environment().get_template("question.md")
     return template.render(**content, draft=draft, bundle=bundle).strip()

@@ -34,7 +34,10 @@ LEAST, MOST = math.log(1.1), math.log(2.0)  # how far from 1 a scale goes: at le
 
 @dataclass(frozen=True)
 class Scale:
-    """A log scale with 1 in its middle; ``reach`` is the log of the greatest ratio on it."""
+    """A logarithmic scale with 1 in its middle, so that twice as slow and twice as fast look alike.
+
+    ``reach`` is the log of the greatest ratio on it.
+    """
 
     reach: float
 

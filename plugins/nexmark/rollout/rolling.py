@@ -74,7 +74,11 @@ def roll(
 
 
 def resumed(rollout: Rollout, store: Store, who: str, reason: str | None) -> Rollout:
-    """The rollout with its red stage accepted, by a `reason` or as baseline; or NexmarkError."""
+    """The rollout with its red stage accepted, so that it goes on.
+
+    By a `reason`, or because each red query of its night was accepted as a baseline. NexmarkError
+    if nobody has accepted it, or if there is nothing to accept.
+    """
     stage = rollout.stopped
     if stage is None:
         if reason is not None:
@@ -145,9 +149,14 @@ def gain(step: QueryStep) -> str:
     """CPU saved, with its 95 % interval: `+12.0 % (+9.1 to +14.8)`; negative is slower."""
     if step.ratio is None:
         return "-"
-    known = [x for x in (step.ratio, step.hi, step.lo) if x is not None]
-    saved, *interval = [f"{100 * (1 - ratio):+.1f}" for ratio in known]
-    return f"{saved} % ({' to '.join(interval)})" if len(interval) == 2 else f"{saved} %"
+    text = f"{_saved(step.ratio)} %"
+    if step.lo is None or step.hi is None:
+        return text
+    return f"{text} ({_saved(step.hi)} to {_saved(step.lo)})"
+
+
+def _saved(ratio: float) -> str:
+    return f"{100 * (1 - ratio):+.1f}"
 
 
 def _ending(rollout: Rollout) -> list[str]:
@@ -170,7 +179,10 @@ def _ending(rollout: Rollout) -> list[str]:
 
 
 def way_back(rollout: Rollout) -> str:
-    """Whether the old arm went on rightly from checkpoints of the new one, where that had run."""
+    """Whether the old arm went on from the checkpoints of the new one with right results.
+
+    Of every query that had the new arm, in the red stage and in the stages before it.
+    """
     steps = [step for stage in rollout.stages for step in stage.steps if step.outcome]
     wrong = [step for step in steps if step.backward != _RIGHT]
     if wrong:

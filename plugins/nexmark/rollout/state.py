@@ -44,7 +44,10 @@ class QueryStep(Model):
 
 
 class RolloutStage(Model):
-    """Queries that are given the new arm together, in the run `night`; `why`: what is red of it."""
+    """Queries that are given the new arm together.
+
+    `night` is the run that measured them, `why` what is red of it.
+    """
 
     queries: tuple[str, ...]
     state: Literal["waiting", "green", "red", "accepted"] = "waiting"

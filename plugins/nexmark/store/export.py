@@ -134,7 +134,10 @@ def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
 
 
 def tables(session: Session) -> Iterator[tuple[str, Columns, Rows]]:
-    """Return every table: name, columns with Arrow's types, rows; samples are cumulative CPU-s."""
+    """Return every table: its name, its columns with Arrow's names of their types, and its rows.
+
+    ``samples`` are cumulative CPU-seconds, as in ``sample_series``.
+    """
     for table in Base.metadata.sorted_tables:
         columns = {column.name: _type(column) for column in table.columns}
         if table.name == SeriesRow.__tablename__:
