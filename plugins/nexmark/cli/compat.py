@@ -1,14 +1,16 @@
 """The verb `compat`: will running jobs survive the upgrade?"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nexmark.cli import shared_options as option
 from nexmark.config import paths
-from nexmark.engines import Build, BuildError, java_problem, parse_source, resolve
 from nexmark.errors import suggest
+
+if TYPE_CHECKING:
+    from nexmark.engines import Build
 
 _LEAST_SPARK = (3, 5)
 
@@ -50,6 +52,7 @@ def compat(
     """
     from nexmark.compatibility.check import check, check_plans, write_corpus
     from nexmark.compatibility.classes import Input, Side, as_json, cases_of, is_red, matrix
+    from nexmark.engines import BuildError
     from nexmark_jobs.ending import UsageError
     from nexmark_jobs.generator.generator_options import generator_config
 
@@ -108,8 +111,9 @@ def _queries(
     return [query]
 
 
-def _builds(first: str, second: str) -> tuple[Build, Build]:
+def _builds(first: str, second: str) -> "tuple[Build, Build]":
     """The builds of --from and --to, on this machine; BuildError if one cannot be used."""
+    from nexmark.engines import BuildError, java_problem, parse_source, resolve
     from nexmark_jobs.feature_release import feature_release
 
     sources = {}

@@ -9,7 +9,6 @@ import typer
 
 from nexmark.cli import shared_options as option
 from nexmark.config import load, paths
-from nexmark.engines import resolve
 from nexmark.errors import NexmarkError
 from nexmark.terminal import columns, say
 from nexmark_jobs.host.processes import OWNER_VARIABLE
@@ -101,6 +100,7 @@ def fill(
 @kafka.command()
 def jars(engine: Annotated[str, option.text("Of engines.yaml.")]) -> None:
     """Print the jars with which an engine reads Kafka, as `spark-submit --jars` takes them."""
+    from nexmark.engines import resolve
     from nexmark.kafka.jars import connector
 
     build = load().engine(engine).build

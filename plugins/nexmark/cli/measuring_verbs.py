@@ -14,16 +14,15 @@ import typer
 
 from nexmark.cli import shared_options as option
 from nexmark.config import Experiment, load, load_experiments, paths
-from nexmark.engines import Build, java_problem, resolve
 from nexmark.errors import NexmarkError, suggest
 from nexmark.interrupts import temporary_directory
 from nexmark.model import grouped
 from nexmark.terminal import columns, say
 from nexmark_jobs.host.processes import OWNER_VARIABLE
 from nexmark_jobs.knobs import MAX_EVENTS
-from nexmark_jobs.real_time import refusal
 
 if TYPE_CHECKING:
+    from nexmark.engines import Build
     from nexmark.experiments.experiment_run import ExperimentResult
     from nexmark.latency.matching import LatencyFigures
     from nexmark.store.table_rows import ExperimentRow
@@ -155,8 +154,10 @@ def _chosen(
     return [one.model_copy(update={"sizes": wanted}) for one in found]
 
 
-def _builds(one: Experiment, engine: str | None) -> dict[str, Build]:
+def _builds(one: Experiment, engine: str | None) -> "dict[str, Build]":
     """The build of each arm: its own, or the engine's."""
+    from nexmark.engines import java_problem, resolve
+
     usual = load().engine(engine).build
     sources = {arm: each.build or usual for arm, each in one.arms.items()}
     found = {arm: resolve(each, paths.builds_dir(), say=say) for arm, each in sources.items()}
@@ -265,6 +266,8 @@ def _rates(text: str) -> tuple[list[int], bool]:
 
 def _check_real_time(queries: list[str], triggers: list[str], version: str) -> None:
     """Refuse, before anything is started, what Spark cannot run in Real-Time Mode."""
+    from nexmark_jobs.real_time import refusal
+
     for query in queries if "real-time" in triggers else ():
         if refused := refusal(query, version):
             problem = f"{query} cannot run in Real-Time Mode on Spark {version}: {refused.why}"

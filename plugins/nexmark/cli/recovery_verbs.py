@@ -7,17 +7,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from nexmark.cli import shared_options as option
 from nexmark.config import paths
 from nexmark.errors import suggest
-from nexmark.recovery.remote_storage import Fault, RemoteStorage
 from nexmark.terminal import columns
 from nexmark_jobs.host.processes import OWNER_VARIABLE, owner_mark
 from nexmark_jobs.host.processes import main as processes
+
+if TYPE_CHECKING:
+    from nexmark.recovery.remote_storage import Fault, RemoteStorage
 
 _LATENCY_MS, _MB_PER_S = 20, 20
 _GRACE_S = 5.0
@@ -213,7 +215,9 @@ def _check_query(query: str) -> None:
 
 def _remote(
     checkpoint: str, latency_ms: int | None, mb_per_s: int | None, fault: str | None, seed: int
-) -> RemoteStorage | None:
+) -> "RemoteStorage | None":
+    from nexmark.recovery.remote_storage import Fault
+
     if checkpoint != "remote":
         given = {"--latency-ms": latency_ms, "--mb-per-s": mb_per_s, "--remote-fault": fault}
         for flag, value in given.items():
@@ -228,8 +232,10 @@ def _remote(
 
 
 def _storage(
-    latency_ms: int | None, mb_per_s: int | None, seed: int, fault: Fault | None = None
-) -> RemoteStorage:
+    latency_ms: int | None, mb_per_s: int | None, seed: int, fault: "Fault | None" = None
+) -> "RemoteStorage":
+    from nexmark.recovery.remote_storage import RemoteStorage
+
     latency = _LATENCY_MS if latency_ms is None else latency_ms
     return RemoteStorage(latency, mb_per_s or _MB_PER_S, seed, fault)
 

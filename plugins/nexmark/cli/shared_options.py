@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nexmark.config import load, paths
-from nexmark.engines import Build, resolve
 from nexmark.errors import suggest
 from nexmark.night.params import BUILD as WRITTEN
 from nexmark.night.params import help_of
 from nexmark_jobs.host.leases import write_whole
 
 if TYPE_CHECKING:
+    from nexmark.engines import Build
     from nexmark.store import Store
 
 BUILD = f"as {WRITTEN}"
@@ -91,8 +91,10 @@ def known_query(query: str) -> None:
         raise typer.BadParameter(f"--query: unknown query {query!r}; {suggest(query, QUERIES)}")
 
 
-def build_of(engine: str | None, say: Callable[[str], None]) -> tuple[str, Build]:
+def build_of(engine: str | None, say: Callable[[str], None]) -> "tuple[str, Build]":
     """Return the name and the build of an engine, by default of the newest."""
+    from nexmark.engines import resolve
+
     chosen = load().engine(engine)
     return chosen.name, resolve(chosen.build, paths.builds_dir(), say=say)
 

@@ -16,6 +16,8 @@ When the acceptance expires or is withdrawn, both end. Nothing covers a night th
 follows the baselines of its queries.
 """
 
+from __future__ import annotations
+
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -25,18 +27,23 @@ from nexmark.config import paths
 from nexmark.engines import parse_source
 from nexmark.model import P50, WITHOUT_SIZE, Arm, median_of
 from nexmark.night.plan import Night
-from nexmark.verdict.acks import Ack, acked
-from nexmark.verdict.measured_night import QueryVerdict
-from nexmark.verdict.order import self_test_queries
 from nexmark_jobs.real_time import later_confs
 
 if TYPE_CHECKING:
     from nexmark.store import Store
     from nexmark.store.table_rows import AcceptanceRow, RepetitionRow
+    from nexmark.verdict.acks import Ack
+    from nexmark.verdict.measured_night import QueryVerdict
 
 
-def covered(store: "Store", run: str, verdicts: Sequence[QueryVerdict]) -> dict[str, int]:
+#: No other build is covered up to this size.
+OWN_BUILD_ONLY = 0.0
+
+
+def covered(store: Store, run: str, verdicts: Sequence[QueryVerdict]) -> dict[str, int]:
     """The id of the acceptance that covers each red verdict of a night, by query."""
+    from nexmark.verdict.acks import acked
+
     night = store.night(run)
     if night.candidate_conf:
         return {}
@@ -46,7 +53,7 @@ def covered(store: "Store", run: str, verdicts: Sequence[QueryVerdict]) -> dict[
     return {query: int(ack.id) for (query, _), ack in known.items()}
 
 
-def _acks(store: "Store", run: str, red: Iterable[QueryVerdict]) -> Iterator[Ack]:
+def _acks(store: Store, run: str, red: Iterable[QueryVerdict]) -> Iterator[Ack]:
     """Return the acceptances of the red queries that apply to this night."""
     night, now = store.night(run), datetime.now(UTC)
     rows = store.acceptances(night.engine, night.workload, night.cluster)
@@ -57,8 +64,10 @@ def _acks(store: "Store", run: str, red: Iterable[QueryVerdict]) -> Iterator[Ack
                 yield from _ack(store, row, verdict)
 
 
-def _ack(store: "Store", row: "AcceptanceRow", tonight: QueryVerdict) -> Iterator[Ack]:
+def _ack(store: Store, row: AcceptanceRow, tonight: QueryVerdict) -> Iterator[Ack]:
     """Return the ack that `row` is for tonight's verdict; none if it excuses nothing."""
+    from nexmark.verdict.acks import Ack
+
     verdicts = (x for x in store.verdicts(row.night_id) if x.query == row.query and x.decides)
     accepted = next(verdicts, None)
     if accepted is None or row.build_id is None:
@@ -75,7 +84,7 @@ def _ack(store: "Store", row: "AcceptanceRow", tonight: QueryVerdict) -> Iterato
     elif row.build_id == baseline:
         return
     else:
-        size = 0.0  # no other build is covered
+        size = OWN_BUILD_ONLY
     yield Ack(row.query, row.metric, row.build_id, size, row.expires, str(row.id))
 
 
@@ -112,6 +121,8 @@ def with_baselines(night: Night) -> Night:
 
 def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, str]:
     """Another query tests the gate each night; none does where that is switched off."""
+    from nexmark.verdict.order import self_test_queries
+
     if not queries or not night.gate.self_test:
         return {}
     control, slowed = self_test_queries(queries, before)
@@ -120,5 +131,7 @@ def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, s
     return {Arm.CONTROL: control, Arm.SLOWED: slowed}
 
 
-def _p50(rows: "Iterable[RepetitionRow]") -> float | None:
-    return median_of((x.figures or {}).get(P50) for x in rows if x.ok and x.arm == Arm.CANDIDATE)
+def _p50(rows: Iterable[RepetitionRow]) -> float | None:
+    return median_of(
+        (row.figures or {}).get(P50) for row in rows if row.ok and row.arm == Arm.CANDIDATE
+    )

@@ -5,15 +5,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nexmark.errors import NexmarkError
-from nexmark.flames.flame_files import Flames, flames_directory, write_flames, write_problem
-from nexmark.flames.jfr import read_samples
-from nexmark.flames.tree import Profile, collapse
-from nexmark.measure.cpu_series import CpuSeries
-from nexmark.measure.measurement import MIN_INTERVALS, SteadyWindow, steady_window
-from nexmark.measure.result_file import parse_result
 from nexmark.model import Arm, Basis, Stage, grouped
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
@@ -21,16 +15,25 @@ from nexmark.night.repetitions import measured, result_of
 from nexmark.night.run_directory import CONFIRMATION, Run, read_failure, runs_of
 from nexmark.night.sampled import Samples, clock_offset_s
 
+if TYPE_CHECKING:
+    from nexmark.flames.flame_files import Flames
+    from nexmark.flames.tree import Profile
+    from nexmark.measure.cpu_series import CpuSeries
+    from nexmark.measure.measurement import SteadyWindow
+    from nexmark.measure.result_file import RunResult
+
 _RECORDINGS = "recordings"
 _TOLD = 3
 
 
 def can_record(night: Night, suspects: Mapping[str, Collection[str]]) -> bool:
     """Whether the suspects of the candidate are recorded; says why not where the JDK cannot."""
-    wanted = any(Arm.CANDIDATE in arms for arms in suspects.values()) and night.gate.flame_graphs
-    if night.workload.kind != "bounded" or not wanted:
+    if night.workload.kind != "bounded" or not night.gate.flame_graphs:
         return False
-    if problem := night.spark_cluster.recorder_problem():
+    if not any(Arm.CANDIDATE in arms for arms in suspects.values()):
+        return False
+    problem = night.spark_cluster.recorder_problem()
+    if problem:
         say(f"no flame graphs: {problem}")
     return not problem
 
@@ -45,6 +48,8 @@ def fetch(night: Night, submission: Mapping[str, Any]) -> None:
 
 def draw_flames(night: Night) -> None:
     """Make the flame graphs of every query that was recorded; tell which have changed most."""
+    from nexmark.flames.flame_files import flames_directory, write_problem
+
     runs = [run for run in runs_of(night, CONFIRMATION) if run.stage == Stage.PROFILED]
     directory = flames_directory(night.directory)
     for query, own in grouped(runs, lambda run: run.query).items():
@@ -62,22 +67,30 @@ def draw_flames(night: Night) -> None:
             say(f"{query}:   no method has changed by more than the chance of sampling")
 
 
-def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> Flames:
+class _Recorded(NamedTuple):
+    """The measurement of a recorded repetition; `window` is its steady state, if it has one."""
+
+    run: Run
+    result: "RunResult"
+    series: "Sequence[CpuSeries]"
+    window: "SteadyWindow | None"
+
+
+def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> "Flames":
+    from nexmark.flames.flame_files import write_flames
+
     samples = Samples.read(night, night.query_dir(CONFIRMATION))
-    recorded = [(run, *_recorded(night, run, samples)) for run in runs]
-    steady = all(window for *_, window in recorded)
-    profiles = {
-        run.arm: _profile(night, run, events, series, window if steady else None)
-        for run, events, series, window in recorded
-    }
+    recorded = {run.arm: _recorded(night, run, samples) for run in runs}
+    steady = all(each.window for each in recorded.values())
+    profiles = {arm: _profile(night, each, steady) for arm, each in recorded.items()}
     basis = Basis.STEADY if steady else Basis.APPLICATION
     return write_flames(directory, query, profiles[Arm.BASELINE], profiles[Arm.CANDIDATE], basis)
 
 
-def _recorded(
-    night: Night, run: Run, samples: Samples
-) -> tuple[int, list[CpuSeries], SteadyWindow | None]:
-    """The events of a recorded repetition, its CPU, and its steady state, if it has one."""
+def _recorded(night: Night, run: Run, samples: Samples) -> _Recorded:
+    from nexmark.measure.measurement import MIN_INTERVALS, steady_window
+    from nexmark.measure.result_file import parse_result
+
     content = result_of(night, run)
     if content is None:
         why = read_failure(night.query_dir(run.query) / run.name)
@@ -89,27 +102,33 @@ def _recorded(
     series = [series for series, _ in samples.series(result.application_id, label)]
     measured(night, result, series)  # NexmarkError if it cannot be
     window = steady_window(result, series, night.workload.warmup_batches, MIN_INTERVALS)
-    return result.input_rows, series, window
+    return _Recorded(run, result, series, window)
 
 
-def _profile(
-    night: Night, run: Run, events: int, series: list[CpuSeries], window: SteadyWindow | None
-) -> Profile:
+def _profile(night: Night, recorded: _Recorded, steady: bool) -> "Profile":
     """The stacks of an arm, in the steady state or over the whole life of its executors."""
-    cpu_s = sum(x.executors[-1] for x in series)
+    from nexmark.flames.tree import Profile
+
+    cpu_s = sum(x.executors[-1] for x in recorded.series)
+    events, window = recorded.result.input_rows, recorded.window if steady else None
     if window is not None:
-        cpu_s = sum(x.between(x.executors, window.start, window.end) for x in series)
+        cpu_s = sum(x.between(x.executors, window.start, window.end) for x in recorded.series)
         events = window.events
-    return Profile(_stacks(night, run, window), cpu_s / events * 1e6)
+    return Profile(_stacks(night, recorded.run, window), cpu_s / events * 1e6)
 
 
-def _stacks(night: Night, run: Run, window: SteadyWindow | None) -> Mapping[tuple[str, ...], int]:
+def _stacks(night: Night, run: Run, window: "SteadyWindow | None") -> Mapping[tuple[str, ...], int]:
     """The stacks of all executors of a repetition; the hosts' clocks may differ from ours."""
+    from nexmark.flames.jfr import read_samples
+    from nexmark.flames.tree import collapse
+
     directory = night.query_dir(run.query) / run.name
     recordings = sorted(directory.glob(f"{_RECORDINGS}/*/*.jfr"))
     if len(recordings) != night.cluster.executors:
-        some = f"{len(recordings)} of {night.cluster.executors} recordings of the {run.arm}"
-        raise NexmarkError(f"{some} are there: {read_failure(directory)}")
+        raise NexmarkError(
+            f"{len(recordings)} of {night.cluster.executors} recordings of the {run.arm} are "
+            f"there: {read_failure(directory)}"
+        )
     counts: Counter[tuple[str, ...]] = Counter()
     for recording in recordings:
         ahead, within = 0.0, None

@@ -17,19 +17,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nexmark.cluster import SparkCluster
-from nexmark.engines import Build
 from nexmark.errors import NexmarkError
 from nexmark.model import CATCH_UP, COMMIT, FIRST_COMMIT, INTERRUPTION, RESTORE, median_of
 from nexmark.night.kafka_input import source_arguments
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Night
 from nexmark.night.run_directory import read_json
-from nexmark.recovery.kill_plan import Kill, spread_kills
-from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark_jobs.host.processes import with_word
+
+if TYPE_CHECKING:
+    from nexmark.recovery.kill_plan import Kill
+    from nexmark.recovery.remote_storage import RemoteStorage
 
 Ready = Callable[[Sequence[str], Mapping[str, str]], Callable[[], object]]
 """Prepares an application with arguments and more confs; what it returns runs it to its end."""
@@ -55,6 +56,7 @@ def recovery_arguments(night: Night, query: str, run: str) -> list[str]:
 
 def recovery_confs(night: Night, deployment: Deployment) -> dict[str, str]:
     """The confs of the state store and of the storage."""
+    from nexmark.engines import Build
     from nexmark.recovery.recovery_run import state_confs
 
     asked, home = night.workload.recovered, Path(deployment.spark_home)
@@ -70,16 +72,19 @@ def problems(night: Night) -> list[str]:
     """Return the reasons why the repetitions of a recovery night cannot be killed or compared."""
     from nexmark_jobs.queries import QUERIES
 
-    killed = night.queries if night.workload.recovery else ()
+    if night.workload.recovery is None:
+        return []
     return [
         f"queries: the result of {query} cannot be compared after a kill; leave it out"
-        for query in killed
+        for query in night.queries
         if query == "q10" or not QUERIES[query].deterministic
     ]
 
 
-def kills_of(night: Night) -> list[Kill]:
+def kills_of(night: Night) -> "list[Kill]":
     """The kills of a repetition, the same in each: half-way between two commits."""
+    from nexmark.recovery.kill_plan import spread_kills
+
     asked, workload = night.workload.recovered, night.workload
     return spread_kills(-(-workload.events // workload.rows_per_batch), asked.at, asked.times)
 
@@ -151,10 +156,16 @@ def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None
     asked, storage = night.workload.recovered, _storage(night)
     work = directory / "attempts"
     work.mkdir()
-    submitter = _Submitter(ready, work, night.clusters[submission["arm"]])
-    url = storage.url(checkpoint) if storage else str(checkpoint)
-    given = (submission["application_args"], checkpoint, url, table)
-    supervisor = Supervisor(submitter, *given, asked.kill, None, say)
+    supervisor = Supervisor(
+        _Submitter(ready, work, night.clusters[submission["arm"]]),
+        submission["application_args"],
+        checkpoint,
+        storage.url(checkpoint) if storage else str(checkpoint),
+        table,
+        asked.kill,
+        None,
+        say,
+    )
     plan = kills_of(night)
     story = supervisor.run(plan, night.workload.seed)
     told = splits_of(story, commits(checkpoint / "checkpoint"), asked.pace_s)
@@ -207,7 +218,9 @@ def figures_of(told: Mapping[str, Any]) -> dict[str, float]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _storage(night: Night) -> RemoteStorage | None:
+def _storage(night: Night) -> "RemoteStorage | None":
+    from nexmark.recovery.remote_storage import RemoteStorage
+
     asked = night.workload.recovered
     if asked.checkpoint == "local":
         return None

@@ -23,10 +23,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nexmark.errors import NexmarkError
-from nexmark.measure.cpu_series import CpuSeries
-from nexmark.measure.measurement import MIN_INTERVALS, Measurement, measure_series
-from nexmark.measure.operator_times import repetition_parts
-from nexmark.measure.result_file import RunResult, parse_result
 from nexmark.model import JUDGED, P50, P99, Arm, grouped
 from nexmark.night import paced_night, recovery_night
 from nexmark.night.kafka_input import source_figures
@@ -36,6 +32,9 @@ from nexmark.night.sampled import Samples, trouble
 from nexmark.night.verification import Verification
 
 if TYPE_CHECKING:
+    from nexmark.measure.cpu_series import CpuSeries
+    from nexmark.measure.measurement import Measurement
+    from nexmark.measure.result_file import RunResult
     from nexmark.store import RepetitionRecord, Store
 
 
@@ -80,9 +79,10 @@ def faults(
             return found | dict.fromkeys(whole, f"the repetitions disagree: digests {digests}")
     for key, each in whole.items():
         if (each.digest, each.output_rows) != (expected.digest, expected.output_rows):
-            right = f"{expected.output_rows} rows with digest {expected.digest}"
-            wrong = f"{each.output_rows} rows with digest {each.digest}"
-            found[key] = f"put out {wrong}, but {expected.origin} has {right}"
+            found[key] = (
+                f"put out {each.output_rows} rows with digest {each.digest}, but {expected.origin} "
+                f"has {expected.output_rows} rows with digest {expected.digest}"
+            )
     return found
 
 
@@ -100,8 +100,9 @@ def repetition_records(night: Night, runs: Sequence[Run], store: Store) -> list[
     verification = Verification.read(night.query_dir(query))
     results = {run: found for run in runs if (found := result_of(night, run)) is not None}
     wrong = _wrong(night, query, results, verification, store)
-    groups = {group(run) for run in runs}
-    samples = {name: Samples.read(night, night.query_dir(name)) for name in groups}
+    samples = {
+        name: Samples.read(night, night.query_dir(name)) for name in {group(run) for run in runs}
+    }
     positions = _positions(night, runs)
     return [
         _measured(night, run, positions.get(run), results[run], samples[group(run)], wrong.get(run))
@@ -205,6 +206,7 @@ def _measured(
     samples: Samples,
     wrong: str | None,
 ) -> RepetitionRecord:
+    from nexmark.measure.result_file import parse_result
     from nexmark.store import RepetitionRecord
 
     directory = night.query_dir(run.query) / run.name
@@ -248,6 +250,8 @@ def _measured(
 
 def measured(night: Night, result: RunResult, series: Sequence[CpuSeries]) -> Measurement:
     """The figures of a repetition; NexmarkError where it cannot be measured."""
+    from nexmark.measure.measurement import MIN_INTERVALS, measure_series
+
     return measure_series(
         result,
         series,
@@ -262,6 +266,8 @@ def event_log_parts(
     events: Path, result: Mapping[str, Any], measurement: Measurement
 ) -> dict[str, Any]:
     """Return the parts in the event log; an unreadable log does no harm to a repetition."""
+    from nexmark.measure.operator_times import repetition_parts
+
     try:
         return {"parts": repetition_parts(events, result, measurement)}
     except NexmarkError as error:

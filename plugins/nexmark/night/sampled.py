@@ -13,17 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nexmark.errors import NexmarkError
-from nexmark.measure import shares
-from nexmark.measure.cpu import application_cpu
-from nexmark.measure.cpu_series import CpuSeries
-from nexmark.measure.event_log import EventLogError
-from nexmark.measure.result_file import RunResult, parse_result
-from nexmark.measure.samples import HostSamples, read_samples
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
+
+if TYPE_CHECKING:
+    from nexmark.measure.cpu_series import CpuSeries
+    from nexmark.measure.result_file import RunResult
+    from nexmark.measure.samples import HostSamples
+    from nexmark.measure.shares import HostExecutors
 
 
 def samples_path(directory: Path) -> Path:
@@ -35,14 +35,16 @@ def samples_path(directory: Path) -> Path:
 class Samples:
     """The samples of this machine and of each host, by path, or why there are none."""
 
-    here: HostSamples | None
-    hosts: Mapping[Path, HostSamples]
+    here: "HostSamples | None"
+    hosts: "Mapping[Path, HostSamples]"
     problem: str | None
     path: Path
 
     @classmethod
     def read(cls, night: Night, directory: Path) -> "Samples":
         """The samples in `directory`, which belongs to a query or to the confirmation."""
+        from nexmark.measure.samples import read_samples
+
         path = samples_path(directory)
         try:
             hosts = {
@@ -54,28 +56,34 @@ class Samples:
         except NexmarkError as error:
             return cls(None, {}, str(error), path)
 
-    def series(self, application: str, label: str) -> list[tuple[CpuSeries, Path]]:
+    def series(self, application: str, label: str) -> "list[tuple[CpuSeries, Path]]":
         """The CPU of an application; where hosts are sampled, this machine has the driver only."""
+        from nexmark.measure.cpu import application_cpu
+
         assert self.here is not None
         here = application_cpu(self.here, application, label)
         if not self.hosts:
             return [(here, self.path)]
-        hosts = [(application_cpu(x, application), path) for path, x in self.hosts.items()]
+        hosts = [
+            (application_cpu(samples, application), path) for path, samples in self.hosts.items()
+        ]
         return [(here.without_executors(), self.path), *hosts]
 
-    def executors(self, application: str) -> list[shares.HostExecutors]:
+    def executors(self, application: str) -> "list[HostExecutors]":
         """The executors of an application by host, each with the name that `clusters.yaml` has.
 
         Where hosts are sampled, this machine has none.
         """
+        from nexmark.measure.shares import host_executors
+
         assert self.here is not None
-        here = shares.host_executors(self.here, application)
+        here = host_executors(self.here, application)
         if not self.hosts:
             return [here]
         found = [here.without_executors()]
         for path, samples in self.hosts.items():
             name = path.stem.removeprefix("samples-")
-            found.append(replace(shares.host_executors(samples, application), host=name))
+            found.append(replace(host_executors(samples, application), host=name))
         return found
 
 
@@ -97,17 +105,20 @@ def clock_offset_s(directory: Path, host: str) -> float:
 _PAUSE_S = 15.0
 
 
-def trouble(night: Night, directory: Path, result: RunResult, samples: Samples) -> str | None:
+def trouble(night: Night, directory: Path, result: "RunResult", samples: Samples) -> str | None:
     """Return the problem of the executors or hosts of the run in `directory`, None without one."""
+    from nexmark.measure.event_log import EventLogError
+    from nexmark.measure.shares import read_executor_work, stalled, uneven
+
     hosts = samples.executors(result.application_id)
     names, period = _names(night), (result.start, result.end)
     try:
-        work = shares.read_executor_work(directory / "events", result.application_id)
+        work = read_executor_work(directory / "events", result.application_id)
         size = {"executors": night.cluster.executors, "cores": night.cluster.executor_cores}
-        found = shares.uneven(work, hosts, **size, period=period, names=names)
+        found = uneven(work, hosts, **size, period=period, names=names)
     except EventLogError:
         work, found = [], []
-    return " | ".join([*found, *shares.stalled(work, hosts, period=period, names=names)]) or None
+    return " | ".join([*found, *stalled(work, hosts, period=period, names=names)]) or None
 
 
 def measure_again(night: Night, submission: Mapping[str, Any]) -> bool:
@@ -145,6 +156,9 @@ def _trouble_now(night: Night, directory: Path, group: str) -> str | None:
 
     How far the clocks are apart is not known before they end, and is taken for nothing.
     """
+    from nexmark.measure.result_file import parse_result
+    from nexmark.measure.samples import read_samples
+
     path, here = directory / "result.json", samples_path(night.query_dir(group))
     result = parse_result(json.loads(path.read_text()), str(path))
     with tempfile.TemporaryDirectory() as copies:

@@ -7,6 +7,7 @@ directory keeps the rollout's name, so that any of its tasks can be cleared.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
@@ -16,9 +17,13 @@ from nexmark.errors import NexmarkError
 from nexmark.home import write_text
 from nexmark.night.night_progress import say
 from nexmark.night.params import RolloutParams
-from nexmark.rollout.state import Rollout, rollout_of
 from nexmark.tasks import current_night, failing, results
 from nexmark.tasks.preflight import prepare_night
+
+if TYPE_CHECKING:
+    from nexmark.rollout.state import Rollout
+
+_NAME = "rollout.txt"
 
 
 def rollout_preflight() -> None:
@@ -32,8 +37,10 @@ def rollout_preflight() -> None:
     prepare_night(rollout.engine, {**rollout.params, "queries": queries})
 
 
-def _of_this_run() -> Rollout:
+def _of_this_run() -> "Rollout":
     """The rollout of this run, by its params where its name is not kept yet."""
+    from nexmark.rollout.state import Rollout, rollout_of
+
     kept = _kept()
     if kept.exists():
         return _resumed(Rollout.read(kept.read_text()), None)
@@ -46,7 +53,7 @@ def _of_this_run() -> Rollout:
     return rollout
 
 
-def _resumed(rollout: Rollout, reason: str | None) -> Rollout:
+def _resumed(rollout: "Rollout", reason: str | None) -> "Rollout":
     """The rollout with its red stage accepted; NexmarkError where nobody has."""
     from nexmark.rollout.rolling import resumed
 
@@ -57,12 +64,13 @@ def _resumed(rollout: Rollout, reason: str | None) -> Rollout:
 
 def _kept() -> Path:
     run = get_current_context()["dag_run"]
-    return paths.run_dir(run.dag_id, run.run_id) / "rollout.txt"
+    return paths.run_dir(run.dag_id, run.run_id) / _NAME
 
 
 def judge_stage() -> list[dict[str, str]]:
     """Judge the stage, red if it is; returns the params of the run of the next one, if any."""
     from nexmark.rollout.rolling import judged, remedy, stopped_by, table, way_back, write_page
+    from nexmark.rollout.state import Rollout
 
     night = current_night()
     rollout = Rollout.read(_kept().read_text())
