@@ -1,8 +1,8 @@
 """The Nexmark event generator as Catalyst expressions.
 
 Event ``n`` is a pure function of (seed, configuration, n), so any slice can be generated alone,
-on any engine, and gives the same rows. A function of `EVENTS` turns a frame of event numbers
-(streaming or not) into the events of one kind.
+on any engine, and gives the same rows. :func:`persons`, :func:`auctions` and :func:`bids` turn a
+frame of event numbers (streaming or not) into the events of one kind.
 
 Laws, proportions and skews are the same as in nexmark-flink's generator. The differences:
 
@@ -20,8 +20,10 @@ Laws, proportions and skews are the same as in nexmark-flink's generator. The di
 from nexmark_jobs.generator.auctions import auctions
 from nexmark_jobs.generator.bids import bids
 from nexmark_jobs.generator.persons import persons
-from nexmark_jobs.generator.timeline import SENTINEL_TIME as SENTINEL_TIME
-from nexmark_jobs.knobs import GeneratorConfig as GeneratorConfig
+from nexmark_jobs.generator.timeline import SENTINEL_TIME
+from nexmark_jobs.knobs import GeneratorConfig
+
+__all__ = ["EVENTS", "SENTINEL_TIME", "GeneratorConfig", "auctions", "bids", "persons"]
 
 EVENTS = {"person": persons, "auction": auctions, "bid": bids}
 """What makes the events of each kind, in their order within a cycle."""

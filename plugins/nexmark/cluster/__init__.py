@@ -2,15 +2,23 @@
 
 from pathlib import Path
 
-from nexmark.cluster.base import Release as Release
-from nexmark.cluster.base import SparkCluster as SparkCluster
-from nexmark.cluster.lease import ClusterError as ClusterError
-from nexmark.cluster.lease import Lease as Lease
-from nexmark.cluster.local import LocalCluster as LocalCluster
+from nexmark.cluster.base import Release, SparkCluster
+from nexmark.cluster.lease import ClusterError, Lease
+from nexmark.cluster.local import LocalCluster
 from nexmark.config import AnyCluster, EmbeddedCluster
-from nexmark_jobs.host.processes import OWNER_VARIABLE as OWNER_VARIABLE
-from nexmark_jobs.host.processes import Process as Process
-from nexmark_jobs.host.processes import identify as identify
+from nexmark_jobs.host.processes import OWNER_VARIABLE, Process, identify
+
+__all__ = [
+    "OWNER_VARIABLE",
+    "ClusterError",
+    "Lease",
+    "LocalCluster",
+    "Process",
+    "Release",
+    "SparkCluster",
+    "identify",
+    "open_cluster",
+]
 
 
 def open_cluster(config: AnyCluster, home: Path) -> SparkCluster:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from nexmark.cluster.lease import ClusterError, Lease, LeaseFile
 from nexmark.config import Cluster
-from nexmark.engines.build import own_environment
+from nexmark.engines import own_environment
 from nexmark.engines.prerequisites import java_program
 from nexmark.engines.short_runs import C1, spark_conf_dir
 from nexmark_jobs.host.leases import locked, write_whole

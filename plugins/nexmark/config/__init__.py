@@ -20,3 +20,33 @@ from nexmark.config.models import (
 )
 from nexmark.config.workload_models import Size, Span, Workload
 from nexmark.errors import ConfigError, suggest
+
+__all__ = [
+    "ACCEPT_DAG_ID",
+    "BUILD_DAG_ID",
+    "EXPERIMENT_DAG_ID",
+    "KNOWN_QUERIES",
+    "ROLLOUT_DAG_ID",
+    "SIGNOFF_DAG_ID",
+    "AnyCluster",
+    "BuildSource",
+    "Cluster",
+    "Config",
+    "ConfigError",
+    "EmbeddedCluster",
+    "Engine",
+    "Experiment",
+    "Gate",
+    "Mode",
+    "Size",
+    "Snapshots",
+    "Span",
+    "SparkConf",
+    "SshCluster",
+    "Workload",
+    "load",
+    "load_experiments",
+    "pick",
+    "profile_path",
+    "suggest",
+]

@@ -69,7 +69,10 @@ def signoff_params(config: Config, more_pairs: int) -> dict[str, Param]:
         "timeout_days": field(
             "Days to decide",
             "After them the run fails: nobody decided.",
-            **{"default": SIGNOFF_DAYS, "type": "number", "exclusiveMinimum": 0, "maximum": 365},
+            default=SIGNOFF_DAYS,
+            type="number",
+            exclusiveMinimum=0,
+            maximum=365,
         ),
     }
 
@@ -99,13 +102,17 @@ def experiment_params(config: Config, experiments: Iterable[str]) -> dict[str, P
         "sizes": field(
             "Sizes",
             "Events per micro-batch; empty: the experiment's own.",
-            **{"default": None, "type": ["null", "array"]},
+            default=None,
+            type=["null", "array"],
             items={"type": "integer", "minimum": 100},
         ),
         "pairs": field(
             "Pairs",
             "Runs of each arm at each size.",
-            **{"default": 4, "type": "integer", "minimum": 1, "maximum": 100},
+            default=4,
+            type="integer",
+            minimum=1,
+            maximum=100,
         ),
         "engine": _one_of("engine", config.engines, config.newest.name),
     }
@@ -140,8 +147,11 @@ def accept_params() -> dict[str, Param]:
         "queries": field(
             "Queries",
             "A list, or names separated by commas; empty: all of the run.",
-            **{"default": None, "type": ["null", "string", "array"], "items": {"type": "string"}},
-            **{"maxLength": 2000, "examples": list(KNOWN_QUERIES)},
+            default=None,
+            type=["null", "string", "array"],
+            items={"type": "string"},
+            maxLength=2000,
+            examples=list(KNOWN_QUERIES),
         ),
         "expires": field("Expires", f"Until when it counts: {until}", maxLength=20, **maybe),
         "link": field("Link", "Where it was decided, an issue say.", maxLength=2000, **maybe),

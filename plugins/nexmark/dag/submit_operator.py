@@ -247,12 +247,16 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         """A hook that is connected, with all but the submission of the application done."""
         self.application_args = list(arguments)
         self.conf = {**submission["conf"], **confs}
-        own = ("application_args", "conf", "env_vars", "name", "properties_file")
         self._submitted = WatchedSubmitHook(
             Watch(current_night(), submission["label"]),
+            application_args=self.application_args,
+            conf=self.conf,
+            conn_id=submission["conn_id"],
             deploy_mode="client",
-            **{name: submission[name] for name in ("conn_id", "spark_binary")},
-            **{name: getattr(self, name) for name in own},
+            env_vars=self.env_vars,
+            name=self.name,
+            properties_file=self.properties_file,
+            spark_binary=submission["spark_binary"],
         )
         return partial(self._submitted.submit, self.application)
 

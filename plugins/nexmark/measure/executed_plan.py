@@ -92,8 +92,13 @@ class PlanNode:
         for metric, value in values.items():
             if value:
                 metrics[metric.key] = metrics.get(metric.key, 0.0) + value
-        known = (self.place, OPERATOR, self.name, None, self.parent, self.depth, self.stage)
-        return Part(*known, metrics=dict(sorted(metrics.items())))
+        return Part(
+            *(self.place, OPERATOR, self.name),
+            parent=self.parent,
+            depth=self.depth,
+            stage=self.stage,
+            metrics=dict(sorted(metrics.items())),
+        )
 
 
 def nodes_of(plan: Mapping[str, Any]) -> list[PlanNode]:

@@ -104,10 +104,11 @@ def record_night(night: Night, deployments: Deployments) -> None:
         return BuildRecord(each.build, each.spark_version, each.source)
 
     deployment = deployments.candidate
-    same = ("dag_id", "run_id", "queries", "directory", "mode", "seed", "candidate_conf", "teaches")
     with results() as store:
         store.record_night(
             NightRecord(
+                dag_id=night.dag_id,
+                run_id=night.run_id,
                 engine=night.engine.name,
                 workload=night.workload.name,
                 cluster=night.cluster.name,
@@ -115,12 +116,17 @@ def record_night(night: Night, deployments: Deployments) -> None:
                 jobs=deployment.jobs,
                 workload_spec=night.workload.model_dump(mode="json"),
                 cluster_spec=night.cluster.model_dump(mode="json"),
+                queries=night.queries,
                 repetitions=night.workload.repetitions,
+                directory=night.directory,
                 started=datetime.now(UTC),
+                mode=night.mode,
                 baselines={query: each.build for query, each in deployments.baselines.items()},
+                seed=night.seed,
                 gate_spec=night.gate.model_dump(mode="json"),
+                candidate_conf=night.candidate_conf,
+                teaches=night.teaches,
                 baseline_builds=[recorded(each) for each in deployments.baselines.values()],
-                **{name: getattr(night, name) for name in same},
             )
         )
 

@@ -24,6 +24,10 @@ class BoundsRepetition:
     steady: float | None
     application: float | None
 
+    def on(self, basis: str) -> float | None:
+        """Return the figure on a basis."""
+        return self.steady if basis == Basis.STEADY else self.application
+
 
 @dataclass(frozen=True)
 class BoundsArm:
@@ -56,8 +60,11 @@ def judge(
     verdicts = []
     for query in (*expected_queries, *sorted(others)):
         ours, theirs = candidate.get(query), baseline.get(query)
-        done, run = len(ours.repetitions) if ours else 0, theirs.run if theirs else None
-        figures = BoundsFigures(gate.bound(query, workload), run, done)
+        figures = BoundsFigures(
+            gate.bound(query, workload),
+            baseline_run=theirs.run if theirs else None,
+            repetitions=len(ours.repetitions) if ours else 0,
+        )
         ratio = None
         if query in invalid:
             value, reason = Value.INVALID, invalid[query]
@@ -120,7 +127,7 @@ def _compare(figures: BoundsFigures, candidate: BoundsArm, baseline: BoundsArm) 
 
 def _figures(arm: BoundsArm, basis: str) -> list[float]:
     """Return the figures on a basis, none unless every repetition has one."""
-    figures: list[float | None] = [getattr(each, basis) for each in arm.repetitions]
+    figures = [repetition.on(basis) for repetition in arm.repetitions]
     known = [figure for figure in figures if figure is not None]
     return known if len(known) == len(figures) else []
 
@@ -129,7 +136,7 @@ def _impossible(arm: BoundsArm) -> str | None:
     """Return why the numbers of an arm cannot be CPU times, None when they can."""
     for repetition in arm.repetitions:
         for basis in Basis:
-            figure = getattr(repetition, basis)
+            figure = repetition.on(basis)
             if figure is not None and not possible(figure):
                 place = f"repetition {repetition.number} of {arm.run}"
                 return f"{place}: {figure} CPU-s per million events is not a measurement"
