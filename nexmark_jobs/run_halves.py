@@ -39,10 +39,11 @@ from pyspark.sql import SparkSession
 from nexmark_jobs import dump_events
 from nexmark_jobs.ending import JobError, QueryFailedError, command, end, error_class, one_line
 from nexmark_jobs.options import DatagenOptions, Options, parse
-from nexmark_jobs.plan_fingerprint import fingerprint, stateful_operators
+from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.queries import Streams, add_formulations
 from nexmark_jobs.run_query import run
 from nexmark_jobs.sources.datagen import Datagen
+from nexmark_jobs.stateful_operators import stateful_operators
 from nexmark_jobs.verify_queries import note, plan_parser, read_plan
 
 _FIELDS_SHOWN = "spark.sql.debug.maxToStringFields"

@@ -11,13 +11,13 @@ import pytest
 from nexmark.errors import NexmarkError
 from nexmark.kafka.topics import KafkaCluster
 from nexmark.latency import pacing
+from nexmark.latency.figures import figures
 from nexmark.latency.matching import (
     MATCHINGS,
     Matched,
     OutputRecord,
     PerAuctionAndDay,
     PerRow,
-    figures,
 )
 from nexmark.latency.measuring import Measuring, Pace
 from nexmark.latency.pacing import PacedEvent, paced

@@ -24,7 +24,7 @@ from nexmark_jobs.knobs import MAX_EVENTS
 if TYPE_CHECKING:
     from nexmark.engines import Build
     from nexmark.experiments.experiment_run import ExperimentResult
-    from nexmark.latency.matching import LatencyFigures
+    from nexmark.latency.figures import LatencyFigures
     from nexmark.store.table_rows import ExperimentRow
 
 _TRIGGERS = ("micro-batch", "real-time")

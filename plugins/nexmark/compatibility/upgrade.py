@@ -14,7 +14,7 @@ from nexmark.compatibility.classes import Compatibility, Input, Side, cases_of
 from nexmark.engines import Build
 from nexmark.model import grouped
 from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.secrets import profile_confs, split
+from nexmark.night.private_confs import profile_confs, split
 from nexmark_jobs.redaction import is_secret
 
 _OF_QUERIES = "spark.sql."

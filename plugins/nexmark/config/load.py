@@ -184,9 +184,6 @@ def _check_profile(document: Document, key: Key, profile: str, directory: Path) 
         raise document.error(key, f"unknown conf profile {profile!r}; {suggest(profile, known)}")
 
 
-#: A backslash at the end of a line goes on in the next, without the spaces it begins with.
-_LINE = re.compile(r"^[ \t\f]*(?![#!\s])((?:\\.|[^\\\n])+)", re.MULTILINE | re.DOTALL)
-_GOES_ON = re.compile(r"\\\n[ \t\f]*")
 #: A key ends at the first of these that has no backslash before it.
 _ENTRY = re.compile(r"((?:\\.|[^\\=:\s])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
@@ -216,14 +213,33 @@ def read_profile(path: Path) -> Mapping[str, str]:
 
 def conf_entries(text: str) -> Iterator[tuple[int, str, str]]:
     """Line, key and value of the entries of a properties file, as Java reads it."""
-    for line in _LINE.finditer(text):
-        found = _ENTRY.fullmatch(_GOES_ON.sub("", line[1]))
+    for number, line in _logical_lines(text):
+        found = _ENTRY.fullmatch(line)
         assert found is not None
-        key, value = (_ESCAPE.sub(_character, part) for part in found.groups())
-        yield text.count("\n", 0, line.start()) + 1, key, value
+        yield number, _unescaped(found[1]), _unescaped(found[2])
 
 
-def _character(found: re.Match[str]) -> str:
-    """What an escape stands for."""
-    escape = found[1]
-    return chr(int(escape[1:], 16)) if len(escape) > 1 else _ESCAPED.get(escape, escape)
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The entries with the numbers of their lines; a backslash at the end goes on in the next."""
+    entry, began = "", 0
+    for number, line in enumerate([*text.splitlines(), ""], start=1):
+        line = line.lstrip(" \t\f")
+        if not began and (not line or line[0] in "#!"):
+            continue
+        began = began or number
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            entry += line[:-1]
+            continue
+        yield began, entry + line
+        entry, began = "", 0
+
+
+def _unescaped(text: str) -> str:
+    """`text` without its backslashes."""
+
+    def character(found: re.Match[str]) -> str:
+        escape = found[1]
+        return chr(int(escape[1:], 16)) if len(escape) > 1 else _ESCAPED.get(escape, escape)
+
+    return _ESCAPE.sub(character, text)

@@ -1,16 +1,13 @@
-"""Output records matched to events: an event ends with the first row that has it; the figures.
+"""Output records matched to events: an event ends with the first row that has it.
 
 Never the newest `dateTime` of a row: that would hide the events which waited for a batch.
 """
 
 import re
-import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from hdrh.histogram import HdrHistogram
 
 from nexmark.latency.pacing import PacedEvent
 
@@ -96,114 +93,3 @@ MATCHINGS: dict[str, PerRow | PerAuctionAndDay] = {
     "q22": PerRow(),
 }
 """The queries whose latency can be measured."""
-
-MAX_LAG_MS = 5.0
-"""A run whose producer was later than this, at the 99th percentile, measured the producer."""
-
-PERCENTILES = (50.0, 90.0, 99.0, 99.9)
-_LONGEST_MS = 3_600_000
-_DIGITS = 3
-_GROWTH = 0.1
-_GROWTH_MS = 1_000
-
-
-@dataclass(frozen=True)
-class LatencyFigures:
-    """The figures of a paced run, of the events after the warm-up; times in milliseconds.
-
-    `p50` and `p99` are the percentiles for comparisons: the broker's clock has whole milliseconds,
-    and here the events of one millisecond are spread over it.
-    """
-
-    query: str
-    trigger: str
-    rate: int  # events per second
-    events: int  # how many bids have a latency
-    percentiles: tuple[int, ...]  # at 50, 90, 99 and 99.9 percent
-    p50: float
-    p99: float
-    longest: int
-    lag_p99: float  # how late the producer was
-    keeps_up: bool  # whether the latency does not grow by a tenth of the time that passes, or more
-    invalid: str  # why the figures cannot be believed; empty if they can
-    histogram: str  # all latencies as HdrHistogram encodes them, in base64; they can be added
-    sent: int  # how many events were sent, the warm-up included
-    first_ms: int  # when the first event was due
-    from_ms: int  # the first that counts
-    last_ms: int
-
-
-def figures(
-    query: str,
-    trigger: str,
-    rate: int,
-    matched: Matched,
-    lags: Sequence[float],
-    sent: Sequence[PacedEvent],
-    from_ms: int,
-) -> LatencyFigures:
-    """The figures of events due from `from_ms` on; `lags`: the producer's, `sent`: all events."""
-    found = sorted((due, latency) for due, latency in matched.latencies if due >= from_ms)
-    histogram = HdrHistogram(1, _LONGEST_MS, _DIGITS)
-    for _, latency in found:
-        histogram.record_value(max(0, latency))
-    lag = statistics.quantiles(lags, n=100)[98]
-    return LatencyFigures(
-        query,
-        trigger,
-        rate,
-        events=len(found),
-        percentiles=tuple(histogram.get_value_at_percentile(at) for at in PERCENTILES),
-        p50=_within(found, 0.5),
-        p99=_within(found, 0.99),
-        longest=max((latency for _, latency in found), default=0),
-        lag_p99=lag,
-        keeps_up=_keeps_up(found),
-        invalid=_invalid(matched, found, lag),
-        histogram=histogram.encode().decode(),
-        sent=len(sent),
-        first_ms=sent[0].due_ms,
-        from_ms=from_ms,
-        last_ms=sent[-1].due_ms,
-    )
-
-
-def _within(found: Sequence[tuple[int, int]], part: float) -> float:
-    """The quantile, with the events of one millisecond spread over it."""
-    counts = sorted(Counter(latency for _, latency in found).items())
-    rank, below = part * len(found), 0
-    for latency, count in counts:
-        if below + count >= rank:
-            return latency + (rank - below) / count
-        below += count
-    return 0.0
-
-
-def _invalid(matched: Matched, found: Sequence[tuple[int, int]], lag: float) -> str:
-    earliest = min((latency for _, latency in found), default=0)
-    reasons = []
-    if not found:
-        reasons.append("no event has a latency")
-    if matched.missing:
-        reasons.append(f"{matched.missing:,} events are in no output row")
-    if lag > MAX_LAG_MS:
-        reasons.append(f"the producer was {lag:.1f} ms late (p99), more than {MAX_LAG_MS:.0f} ms")
-    if earliest < 0:
-        reasons.append(f"an output row is {-earliest} ms older than its event: clocks differ")
-    return "; ".join(reasons)
-
-
-def _keeps_up(found: Sequence[tuple[int, int]]) -> bool:
-    """Whether latencies do not grow: a line is fitted to (due, latency), both in milliseconds.
-
-    A query that does only a part of its input per second is later by the rest of each second. What
-    grows by less than a second in all is noise of a short run.
-    """
-    if not found:
-        return False
-    dues, latencies = zip(*found, strict=True)
-    passed = dues[-1] - dues[0]
-    if passed == 0:
-        return True
-    slope = statistics.linear_regression(dues, latencies).slope
-    return bool(slope < max(_GROWTH, _GROWTH_MS / passed))

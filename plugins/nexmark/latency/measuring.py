@@ -13,7 +13,8 @@ from nexmark.engines import Build
 from nexmark.engines.launcher import NONE, Confs, Launcher, dump_events, last_words, log_of
 from nexmark.errors import NexmarkError
 from nexmark.kafka.topics import KafkaCluster
-from nexmark.latency.matching import MATCHINGS, LatencyFigures, OutputRecord, figures
+from nexmark.latency.figures import LatencyFigures, figures
+from nexmark.latency.matching import MATCHINGS, OutputRecord
 from nexmark.latency.pacing import Check, PacedEvent, paced, send
 
 _AHEAD_MS = 1_500

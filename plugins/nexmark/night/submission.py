@@ -28,8 +28,9 @@ from nexmark.kafka.jars import connector_files
 from nexmark.model import Arm, Stage
 from nexmark.night import kafka_input, paced_night, recovery_night
 from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.private_confs import profile_confs, split
 from nexmark.night.run_directory import Run, group
-from nexmark.secrets import key_path, profile_confs, split
+from nexmark.secrets import key_path
 from nexmark_jobs.redaction import KEY_VARIABLE, SPARK_REGEX
 
 #: The run of a query whose rows are compared with the reference.
@@ -179,7 +180,7 @@ def _submission(
     `clear` is the directory that the application fills: it is emptied before every try. A run of a
     query has its name from there. `renames` are pairs of paths, renamed after it has succeeded.
     `secret_confs` has fingerprints: what stands behind them is put into a file below `private` (see
-    `nexmark.secrets`). A repetition that is only for flame graphs has its arm in `recorded`: its
+    `private_confs`). A repetition that is only for flame graphs has its arm in `recorded`: its
     failure is none of the night. Others have the group of their samplers in `sampled_with`.
     """
     name = name or f"{clear.parent.name} {clear.name}"

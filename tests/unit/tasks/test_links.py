@@ -13,13 +13,8 @@ from airflow.serialization.serialized_objects import DagSerialization
 from nexmark.config import ConfigError, load
 from nexmark.config.paths import conf_dir
 from nexmark.dag.graph import build_nightly_dag
-from nexmark.dag.submit_operator import (
-    LINKS,
-    MeasurementLink,
-    NexmarkSubmitOperator,
-    SparkHistoryLink,
-    publish_event_log,
-)
+from nexmark.dag.links import LINKS, MeasurementLink, SparkHistoryLink, publish_event_log
+from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.model import Arm
 from nexmark.store.store import shape
 

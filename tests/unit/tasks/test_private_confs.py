@@ -16,13 +16,8 @@ from nexmark.errors import NexmarkError
 from nexmark.night import submission
 from nexmark.night.plan import Deployment, Night
 from nexmark.night.planning import make_night
-from nexmark.secrets import (
-    fingerprinted,
-    load_key,
-    private_properties,
-    properties,
-    without_secrets,
-)
+from nexmark.night.private_confs import private_properties, properties
+from nexmark.secrets import fingerprinted, load_key, without_secrets
 from nexmark_jobs.redaction import is_fingerprint
 from tests.site import ENGINE
 

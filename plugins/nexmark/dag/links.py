@@ -1,0 +1,88 @@
+"""Links from the SparkSubmit tasks: to the page of the measurement, and to Spark's own page.
+
+Airflow 3 asks the operator for its links when a task has ended and keeps them as XComs of the task
+instance. The UI shows the links that are not empty; a class of links needs no registration. Our
+links are also kept when the application starts, so that they are there while it runs.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+from airflow.sdk import BaseOperatorLink
+
+from nexmark.config import KNOWN_QUERIES, paths
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseOperator
+    from airflow.sdk.types import TaskInstanceKey
+
+_APPLICATION = re.compile(r"(?:eventlog_v2_)?(app-\d+-\d+)")
+
+
+class MeasurementLink(BaseOperatorLink):
+    """The page of the query in this night; for a task without a query, the page of the night."""
+
+    name = "Measurement"
+
+    def get_link(self, operator: "BaseOperator", *, ti_key: "TaskInstanceKey") -> str:
+        """The path of the page, relative to Airflow's base URL."""
+        from airflow.sdk.configuration import conf
+
+        label = str(running(operator).get("label", ""))
+        words = (label.split(" ")[0], str(ti_key.task_id).split(".")[0])
+        query = next((word for word in words if word in KNOWN_QUERIES), "")
+        parts = ["nexmark", "night", ti_key.dag_id, ti_key.run_id]
+        parts += ["query", query] if query else []
+        below = urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
+        return "/".join([below, *(quote(part, safe="") for part in parts)])
+
+
+class SparkHistoryLink(BaseOperatorLink):
+    """The application in Spark's history server, where the cluster has one (`history_server`)."""
+
+    name = "Spark history"
+
+    def get_link(self, operator: "BaseOperator", *, ti_key: "TaskInstanceKey") -> str:
+        """The URL; "" without a history server, or as long as there is no event log."""
+        submission = running(operator)
+        server = submission.get("history_server")
+        log = event_log(submission) if server else None
+        application = _APPLICATION.match(log.name) if log else None
+        return f"{str(server).rstrip('/')}/history/{application[1]}/" if application else ""
+
+
+LINKS: tuple[BaseOperatorLink, ...] = (MeasurementLink(), SparkHistoryLink())
+
+
+def running(operator: Any) -> Mapping[str, Any]:
+    """Return the submission of an operator, {} where it did not get that far."""
+    return getattr(operator, "running", None) or {}
+
+
+def event_log(submission: Mapping[str, Any]) -> Path | None:
+    """The event log that an application has left: a file, or a directory of several."""
+    places = [Path(x) for x in submission.get("directories", ()) if Path(x).name == "events"]
+    logs = (x for place in places for x in place.glob("*app-*") if _APPLICATION.match(x.name))
+    return max(logs, default=None)
+
+
+def publish_event_log(submission: Mapping[str, Any]) -> None:
+    """Let the history server see the event log: its directory has a link to each of them.
+
+    The server reads one directory without its subdirectories: `spark.history.fs.logDirectory` is
+    `<home>/event-logs`.
+    """
+    log = event_log(submission) if submission.get("history_server") else None
+    if log is None:
+        return
+    directory = paths.home() / "event-logs"
+    directory.mkdir(parents=True, exist_ok=True)
+    for old in directory.iterdir():
+        if not old.exists():  # the run was removed
+            old.unlink(missing_ok=True)
+    link = directory / log.name
+    link.unlink(missing_ok=True)
+    link.symlink_to(log)

@@ -1,0 +1,91 @@
+"""How secrets among the Spark confs reach Spark: by a file for the owner only, while it runs.
+
+A plan, an XCom and a command line have their fingerprints. What stands behind these is read from
+`include/conf` again when the application is submitted, and has to be what was planned.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from nexmark.config import load, profile_path
+from nexmark.config.load import conf_entries
+from nexmark.errors import NexmarkError
+from nexmark.home import write_private
+from nexmark.secrets import fingerprinted, remember
+from nexmark_jobs.redaction import is_fingerprint, is_secret
+
+_ESCAPED = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"})
+
+
+def split(confs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the confs that all may see, and the fingerprints of those that nobody may."""
+    secret = {name: value for name, value in confs.items() if is_fingerprint(value)}
+    return {name: value for name, value in confs.items() if name not in secret}, secret
+
+
+@contextlib.contextmanager
+def private_properties(
+    submission: Mapping[str, Any], of_connection: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """The properties file of an application, with its secrets; it is gone when that has ended.
+
+    `of_connection` are confs out of an Airflow connection, all of them taken for secrets.
+    NexmarkError if a secret is no longer the one that the night was planned with.
+    """
+    shared = Path(submission["properties_file"])
+    text = shared.read_text(encoding="utf-8")
+    _hide(properties(text))
+    planned: Mapping[str, str] = submission["secret_confs"]
+    if not planned and not of_connection:
+        yield str(shared)
+        return
+    confs = {**(of_connection or {}), **_secrets(submission["engine"], planned)}
+    _hide(confs)
+    lines = "".join(f"{name}={_value(value)}\n" for name, value in confs.items())
+    private = Path(submission["private"]) / f"{submission['label'].replace(' ', '-')}.conf"
+    try:
+        write_private(private, f"{text}\n{lines}")
+        yield str(private)
+    finally:
+        private.unlink(missing_ok=True)
+
+
+def properties(text: str) -> dict[str, str]:
+    """The confs in the text of a properties file."""
+    return {name: value for _, name, value in conf_entries(text)}
+
+
+def profile_confs(profile: str) -> dict[str, str]:
+    """The Spark confs of a conf profile."""
+    return properties(profile_path(profile).read_text(encoding="utf-8"))
+
+
+def _secrets(engine: str, planned: Mapping[str, str]) -> dict[str, str]:
+    """Return the secrets behind the fingerprints in an engine's confs."""
+    known = load().engines.get(engine)
+    confs = {} if known is None else {name: known.conf.get(name, "") for name in planned}
+    now = fingerprinted(confs)
+    for name, value in planned.items():
+        if now.get(name) != value:
+            raise NexmarkError(
+                f"include/conf/engines.yaml: {name} of {engine} is not what it was when the night "
+                "was planned; start the DAG run again"
+            )
+    return confs
+
+
+def _hide(confs: Mapping[str, str]) -> None:
+    """Let no message and no log of this task show the secrets among `confs`."""
+    from airflow.sdk.log import mask_secret
+
+    values = [value for name, value in confs.items() if is_secret(name, value)]
+    remember(values)
+    for value in values:
+        mask_secret(value)
+
+
+def _value(value: str) -> str:
+    """A value as Java's properties files have it."""
+    return ("\\" if value[:1] == " " else "") + value.translate(_ESCAPED)
