@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, exists, select
+from sqlalchemy import ColumnElement, delete, exists, select, tuple_
 from sqlalchemy.orm import Session
 
 from nexmark.measure.cpu_series import pack
@@ -157,10 +157,11 @@ class Store(Reader):
         """Record readings; each replaces one of the same host, group, moment and metric."""
         with self._writing() as session:
             self._known(session, run)
+            what = tuple_(CanaryRow.host, CanaryRow.group, CanaryRow.moment, CanaryRow.metric)
+            given = {(x.host, x.group, x.moment, x.metric) for x in rows}
+            session.execute(delete(CanaryRow).where(CanaryRow.night_id == run, what.in_(given)))
             for row in rows:
                 row.night_id = run
-                key = ("night_id", "host", "group", "moment", "metric")
-                session.execute(delete(CanaryRow).where(*_where(row, key)))
             session.add_all(rows)
 
     def record_grade(self, run: str, grade: str, reason: str = "") -> None:
