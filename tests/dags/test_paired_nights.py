@@ -115,7 +115,7 @@ def test_a_slower_candidate_turns_the_night_red_with_its_size_and_interval(
     site: Site, slower: subprocess.CompletedProcess[str]
 ) -> None:
     assert slower.returncode == 1, slower.stdout + slower.stderr
-    assert "q5: looks changed (candidate" in slower.stdout
+    assert "q5: looks changed (candidate" in slower.stdout, slower.stdout
     with site.store() as store:
         run = run_name(slower)
         verdict = deciding(store, run)

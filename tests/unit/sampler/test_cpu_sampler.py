@@ -297,6 +297,26 @@ class TestKnownLoad:
         assert used > 2
         assert series.executors[-1] + series.python[-1] == pytest.approx(used, rel=0.02)
 
+    def test_an_executor_of_another_home_does_not_count(self, start: Start) -> None:
+        """Another master on this host can give an application the same id."""
+        command = ["java", "-c", "input()", EXECUTOR_CLASS, "--app-id", "app-1"]
+        owners = [{"NEXMARK_OWNER": "/a|local-baseline"}, {"NEXMARK_OWNER": "/b|local"}, {}]
+        executors = [
+            subprocess.Popen(
+                command,
+                executable=os.path.realpath(sys.executable),
+                env={"PYTHONHOME": sys.base_prefix, **owner},
+                stdin=subprocess.PIPE,
+            )
+            for owner in owners
+        ]
+        sampler = start(env={**os.environ, "NEXMARK_OWNER": "/a|local"}).ready()
+        sampler.stop()
+        for executor in executors:
+            executor.communicate(b"\n")
+        procs = [x["pid"] for x in sampler.lines() if x.get("role") == "executor"]
+        assert sorted(procs) == sorted([executors[0].pid, executors[2].pid])
+
     def test_a_process_given_by_pid_is_followed_with_its_children(self, start: Start) -> None:
         command = [sys.executable, "-c", "import subprocess; subprocess.run(['sleep', '9'])"]
         with subprocess.Popen(command) as tree:
