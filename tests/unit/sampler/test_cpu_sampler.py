@@ -22,6 +22,7 @@ from nexmark.measure.cpu import application_cpu
 from nexmark.measure.samples import read_samples
 from nexmark_jobs import cpu_sampler
 from nexmark_jobs.cpu_sampler import identify
+from nexmark_jobs.host.processes import OWNER_VARIABLE, owner_mark
 
 SAMPLER = Path(cpu_sampler.__file__)
 EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
@@ -300,7 +301,9 @@ class TestKnownLoad:
     def test_an_executor_of_another_home_does_not_count(self, start: Start) -> None:
         """Another master on this host can give an application the same id."""
         command = ["java", "-c", "input()", EXECUTOR_CLASS, "--app-id", "app-1"]
-        owners = [{"NEXMARK_OWNER": "/a|local-baseline"}, {"NEXMARK_OWNER": "/b|local"}, {}]
+        ours, theirs = (owner_mark(Path(home), "local") for home in ("/a", "/b"))
+        baseline = owner_mark(Path("/a"), "local-baseline")
+        owners = [{OWNER_VARIABLE: baseline}, {OWNER_VARIABLE: theirs}, {}]
         executors = [
             subprocess.Popen(
                 command,
@@ -310,7 +313,7 @@ class TestKnownLoad:
             )
             for owner in owners
         ]
-        sampler = start(env={**os.environ, "NEXMARK_OWNER": "/a|local"}).ready()
+        sampler = start(env={**os.environ, OWNER_VARIABLE: ours}).ready()
         sampler.stop()
         for executor in executors:
             executor.communicate(b"\n")
