@@ -91,7 +91,7 @@ def reason(error: BaseException | str | None) -> str:
 
 _RUN = re.compile(r"(?P<stage>fresh-|recorded-)?(?:(?P<arm>[a-z]+)-)?rep-(?P<number>\d+)")
 #: Seconds between two applications of a night that has had none yet.
-_USUAL_GAP_S = 5.0
+_USUAL_GAP_S = 2.0
 #: How many nights before this one are looked at.
 _EARLIER_NIGHTS = 20
 

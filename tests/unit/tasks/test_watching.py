@@ -125,7 +125,7 @@ class TestWatch:
         note_application(night.directory, "q5 fresh-rep-1", 0, 100)
         clock = iter((110.0, 178.0))
         text = Watch(night, "q5 fresh-rep-2", clock=lambda: next(clock)).text(self.LINE)
-        assert text.endswith(f"night about {duration(32 + 100 + 5)}")
+        assert text.endswith(f"night about {duration(32 + 100 + 2)}")
 
 
 #: Seconds of a verification, of a repetition of q0 and of q5, and between two applications.
