@@ -1,6 +1,7 @@
 """Judge stored nights again: ``python -m nexmark.verdict --nights nights.csv [--gate gate.yaml]``.
 
-Prints the verdicts as CSV, the nights in order, each judged with only the earlier ones as history.
+Prints the verdicts as CSV, the nights in the order of the file, each judged with only the earlier
+ones as history; stderr says where dates in their names tell another order.
 """
 
 import argparse
@@ -13,8 +14,14 @@ from typing import NoReturn
 
 from nexmark.config import ConfigError
 from nexmark.config.load import load_gate
+from nexmark.verdict.named_dates import other_order
 from nexmark.verdict.nightly import replay
-from nexmark.verdict.stored_nights import MalformedError, read_nights, write_verdicts
+from nexmark.verdict.stored_nights import MalformedError, quoted, read_nights, write_verdicts
+
+_NOT_SORTED = (
+    "the nights are judged in the order of the file, where {} is before {}; "
+    "sort the rows by time if that is not the order in which they were measured"
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,6 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _refuse(f"{options.nights}: cannot be read: {reason}")
     except ConfigError as error:
         return _refuse(str(error))
+    if turned := other_order([night.name for night in nights]):
+        print(f"{options.nights}: {_NOT_SORTED.format(*map(quoted, turned))}", file=sys.stderr)
     table = csv.writer(sys.stdout, lineterminator="\n")
     try:
         verdicts = (verdict for night in replay(nights, rules) for verdict in night)

@@ -1,11 +1,12 @@
 """Nights as CSV: the replay contract of DESIGN ("Verdict replay"), text in and text out.
 
-Rows may have any order. Rows of the query ``canary`` are readings of the host; their stage, pair,
-order and arm (before|after too) may be empty, and give their order in time. Optional columns: asked
-(the pairs to measure), queries (to run, with spaces between), baseline (the accepted build), basis,
-teaches (0 in every row of a night that teaches nothing, else 1 or empty), host and group of a
-canary. Other columns are ignored. A text that is not such a table is an error with its line; a
-number that cannot be a measurement (NaN, 0, below 0) is a fact, which the gate judges.
+The nights have the order of their first rows; otherwise rows may have any order. Rows of the query
+``canary`` are readings of the host; their stage, pair, order and arm (before|after too) may be
+empty, and give their order in time. Optional columns: asked (the pairs to measure), queries (to
+run, with spaces between), baseline (the accepted build), basis, teaches (0 in every row of a night
+that teaches nothing, else 1 or empty), host and group of a canary. Other columns are ignored. A
+text that is not such a table is an error with its line; a number that cannot be a measurement (NaN,
+0, below 0) is a fact, which the gate judges.
 """
 
 import csv
@@ -34,6 +35,7 @@ Known = TypeVar("Known")
 CANARY_ARMS = ("", "before", "after", *ARMS)
 REMEMBERED = 7
 """A query that ran in at least one of the last nights is expected; this is their number."""
+_QUOTED = 60
 
 
 class MalformedError(ValueError):
@@ -43,6 +45,11 @@ class MalformedError(ValueError):
         """Keep the line apart: the name of the file is the caller's."""
         super().__init__(problem)
         self.line = line
+
+
+def quoted(text: str) -> str:
+    """Return a text from the table for a message: in quotes, on one line, not long."""
+    return repr(text if len(text) <= _QUOTED else f"{text[: _QUOTED - 3]}...")
 
 
 @dataclass(frozen=True)
@@ -73,17 +80,14 @@ class _Row:
 def read_nights(lines: Iterable[str]) -> list[MeasuredNight]:
     """Return the nights of a CSV; MalformedError if the text is not such a table.
 
-    In the order of the numbers in their names (dates, runs) if they differ in these only, else of
-    their first rows.
+    In the order of the file, whatever their names are: of their first rows.
     """
     nights = grouped(_rows(lines), lambda row: row.night)
     if not nights:
         raise MalformedError(1, "there are no rows; nothing can be judged")
-    names, made = list(nights), list[MeasuredNight]()
-    if len({re.sub("[0-9]+", "#", name) for name in names}) == 1:
-        names.sort(key=lambda name: [int(digits) for digits in re.findall("[0-9]+", name)])
-    for name in names:
-        night = _night(name, nights[name])
+    made = list[MeasuredNight]()
+    for name, own in nights.items():
+        night = _night(name, own)
         if not night.expected:
             lately = {one.query for before in made[-REMEMBERED:] for one in before.measured}
             night = replace(night, expected=tuple(sorted(lately, key=_natural)))
@@ -162,7 +166,7 @@ def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
 
 def _one_of(column: str, text: str, line: int, values: Mapping[str, Known], known: str) -> Known:
     if text not in values:
-        raise MalformedError(line, f"{column} {text!r} is not known; it is {known}")
+        raise MalformedError(line, f"{column} {quoted(text)} is not known; it is {known}")
     return values[text]
 
 
@@ -170,7 +174,7 @@ def _whole(column: str, text: str, line: int, may_be_empty: bool) -> int:
     if may_be_empty and not text:
         return 0
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise MalformedError(line, f"{column} {text!r} is not a whole number")
+        raise MalformedError(line, f"{column} {quoted(text)} is not a whole number")
     return int(text)
 
 
@@ -178,7 +182,7 @@ def _value(text: str, line: int) -> float:
     try:
         return float(text) if text else math.nan
     except ValueError:
-        raise MalformedError(line, f"value {text!r} is not a number") from None
+        raise MalformedError(line, f"value {quoted(text)} is not a number") from None
 
 
 def _only_once(row: _Row, seen: dict[tuple[object, ...], int]) -> None:

@@ -9,6 +9,8 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -100,21 +102,68 @@ def test_nights_are_in_order_and_queries_by_number(replay: Replay) -> None:
     assert [row["query"] for row in table[:3]] == ["q0", "q2", "q10"]
 
 
-def test_the_order_of_rows_does_not_matter(replay: Replay) -> None:
-    lines = [*quiet(), *rows(NIGHTS + 1, 1.2, 1.2)]
-    mixed = lines.copy()
-    random.Random(3).shuffle(mixed)
-    assert replay.text(mixed) == replay.text(lines)
+def test_the_order_of_the_rows_of_a_night_does_not_matter(replay: Replay) -> None:
+    nights = [rows(night) for night in range(1, NIGHTS + 1)] + [rows(NIGHTS + 1, 1.2, 1.2)]
+    lines = list(chain(*nights))
+    by_query = sorted(lines, key=lambda row: row.split(",")[1])
+    mixed = list(chain(*(random.Random(3).sample(night, len(night)) for night in nights)))
+    assert replay.text(mixed) == replay.text(by_query) == replay.text(lines)
 
 
-def test_run_numbers_are_numbers_and_other_names_are_as_they_come(replay: Replay) -> None:
+def from_october(form: str) -> list[str]:
+    """20 nights from 20 October 2026 on; in the last four q2 is 20 % slower."""
+    days = [datetime(2026, 10, 20) + timedelta(days=number) for number in range(20)]
+    return [
+        row.replace(f"2026-01-{number:02d}", f"{day:{form}}")
+        for number, day in enumerate(days, 1)
+        for row in (rows(number, 1.2, 1.2) if number > 16 else rows(number))
+    ]
+
+
+FORMS = ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%-d/%-m/%Y", "%y-%m-%d", "%-d.%-m.%y", "%Y%m%d"]
+FORMS += ["scheduled__%Y-%m-%dT03:00:00+00:00", "spark-4.3.0 %d-%m-%Y", "%A %-d %B"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nights_are_in_the_order_of_the_file_however_dates_are_written(
+    replay: Replay, form: str
+) -> None:
+    table = replay.table(from_october(form))
+    verdicts = [row["verdict"] for row in table if row["query"] == "q2"]
+    assert verdicts[-4:] == ["REGRESSION"] * 4
+    assert "REGRESSION" not in verdicts[:-4]
+
+
+@pytest.mark.parametrize("form", FORMS[:-1])
+def test_dates_that_tell_another_order_than_the_file_are_told(
+    replay: Replay, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(lines: list[str]) -> str:
+        replay.path.write_text("\n".join((HEAD, *lines)))
+        assert main(["--nights", str(replay.path)]) == 0
+        return capsys.readouterr().err
+
+    lines = from_october(form)
+    assert said(lines) == ""
+    first = [row for row in lines if row.startswith(lines[0].split(",")[0])]
+    turned = said([*(row for row in lines if row not in first), *first])
+    assert turned.startswith(f"{replay.path}: the nights are judged in the order of the file")
+    assert repr(lines[0].split(",")[0]) in turned
+    assert turned.count("\n") == 1
+
+
+def test_run_numbers_are_in_the_order_of_the_file_too(
+    replay: Replay, capsys: pytest.CaptureFixture[str]
+) -> None:
     def renamed(names: Sequence[str]) -> list[str]:
         return [row.replace("2026-01-01", name) for name in names for row in rows(1)]
 
-    assert [row["night"] for row in replay.table(renamed(["run-10", "run-9"]))[::3]] == [
-        "run-9",
-        "run-10",
-    ]
+    for names, told in ((["run-10", "run-9"], True), (["run-9", "run-10"], False)):
+        replay.path.write_text("\n".join((HEAD, *renamed(names))))
+        assert main(["--nights", str(replay.path)]) == 0
+        out, err = capsys.readouterr()
+        assert [row["night"] for row in csv.DictReader(io.StringIO(out))][::3] == names
+        assert ("'run-10' is before 'run-9'" in err) == told
     assert [row["night"] for row in replay.table(renamed(["monday", "friday"]))[::3]] == [
         "monday",
         "friday",
