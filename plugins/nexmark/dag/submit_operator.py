@@ -13,15 +13,16 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from nexmark.dag.links import LINKS, publish_event_log
 from nexmark.errors import NexmarkError
 from nexmark.night.kafka_input import note_broker
-from nexmark.night.night_progress import Watch, reason, say
+from nexmark.night.night_progress import Watch, say
 from nexmark.night.plan import Night
 from nexmark.night.private_confs import private_properties
 from nexmark.night.profiling import fetch
 from nexmark.night.recovery_night import recovered
-from nexmark.night.run_directory import claim, note_application, prepare, write_failure
+from nexmark.night.run_directory import claim, failure_kept, note_application, prepare
 from nexmark.night.sampled import measure_again
 from nexmark.night.submission import VERIFY
 from nexmark.night.verification import DONE, checked_early, outcomes, run_together
+from nexmark.reason import reason_of
 from nexmark.secrets import without_secrets
 from nexmark.tasks import current_night, failing
 from nexmark.tasks.infrastructure import heal
@@ -107,11 +108,11 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
                 self._run(context, submission)
             return
         try:
-            self._run(context, submission)
-            fetch(current_night(), submission)
+            with failure_kept(Path(submission["directories"][0])):
+                self._run(context, submission)
+                fetch(current_night(), submission)
         except (AirflowException, NexmarkError) as error:
-            why = reason(str(error))
-            write_failure(Path(submission["directories"][0]), why)
+            why = reason_of(error)
             say(f"{submission['label']}: no flame graphs, the verdict is not concerned: {why}")
 
     @staticmethod
@@ -126,17 +127,23 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         return found == DONE
 
     def _run(self, context: "Context", submission: dict[str, Any]) -> None:
+        """Run one application; why it could not be run, or failed, stays in its directory."""
         context["application"] = submission["label"]  # type: ignore[typeddict-unknown-key]
         for field in ("application", "application_args", "name"):
             setattr(self, field, submission[field])
         self.conf = dict(submission["conf"])
+        directories = [Path(directory) for directory in submission["directories"]]
+        with failing(NexmarkError), failure_kept(directories[0]):
+            prepare(directories)
+            if "heal" in submission:
+                heal(current_night(), submission["heal"])  # no task before this one has done so
+            self._run_prepared(submission, directories[0])
+
+    def _run_prepared(self, submission: dict[str, Any], place: Path) -> None:
         ended = Path(submission["night"]) / _EXIT_CODE
         ended.unlink(missing_ok=True)
         self.env_vars = {**submission["env_vars"], VARIABLE: str(ended)}
-        if "heal" in submission:
-            heal(current_night(), submission["heal"])  # no task before this one has done so
-        prepare([Path(directory) for directory in submission["directories"]])
-        night, place = current_night(), Path(submission["directories"][0])
+        night = current_night()
         timed = "sampled_with" in submission
         broker = note_broker(night, place, None) if timed else None
         started = time.time()
@@ -149,7 +156,6 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
                 self._submit(night, submission)
         except AirflowException as error:
             error.args = (without_secrets(str(error)),)
-            write_failure(place, reason(str(error)))
             if exit_code(ended) == UsageError.exit_code:  # no retry will mend it
                 raise AirflowFailException(str(error)) from None
             raise

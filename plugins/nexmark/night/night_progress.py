@@ -22,6 +22,7 @@ from nexmark.home import remedied
 from nexmark.model import Arm
 from nexmark.night import run_directory
 from nexmark.night.plan import Night
+from nexmark.reason import reason_of
 from nexmark.secrets import without_secrets
 from nexmark.terminal import MOMENTARY
 from nexmark_jobs import narrator
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
 
 #: A file that `nexmark run` shows while the night runs; not set under a scheduler.
 PROGRESS_VARIABLE = "NEXMARK_PROGRESS"
-
-_JOBS = ("run_query.py:", "verify_queries.py:", "dump_events.py:")
-
-_FRAME = re.compile(r"at [\w.$/]+\(.*\)|\.\.\. \d+ more")
 
 log = logging.getLogger(__name__)
 
@@ -71,22 +68,10 @@ def tell_retry(context: "Context") -> None:
 
 def _tell(context: "Context", what: str) -> None:
     instance, error = context["ti"], context.get("exception")
-    index, why = instance.map_index, reason(error)
+    index, why = instance.map_index, reason_of(error)
     place = f"[{index}]" if index is not None and index >= 0 else ""
     why = remedied(error, why) if isinstance(error, BaseException) else why
     say(f"{instance.task_id}{place}: {what}: {why}")
-
-
-def reason(error: BaseException | str | None) -> str:
-    """The line of an error that says most: a job's own, else the last; at most 500 characters.
-
-    The frames of a Java stack trace say nothing.
-    """
-    text = without_secrets(str(error or ""))
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    lines = [line for line in lines if not _FRAME.match(line)] or lines
-    told = [line for line in lines if line.startswith(_JOBS)]
-    return (told or lines or ["no reason was given"])[-1][:500]
 
 
 _RUN = re.compile(r"(?P<stage>fresh-|recorded-)?(?:(?P<arm>[a-z]+)-)?rep-(?P<number>\d+)")

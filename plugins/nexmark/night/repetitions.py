@@ -185,9 +185,10 @@ def _absent(
 
     directory = night.query_dir(run.query)
     if (directory / FAILURE).exists():
-        reason = f"not run, because its cluster cannot be made whole: {read_failure(directory)}"
+        reason = f"not run, because it could not be prepared: {read_failure(directory)}"
     elif verification is None and (directory / "verify" / "result.json").exists():
-        reason = "not run, because the result could not be compared with the reference"
+        why = read_failure(directory / "verify", "the task `expectations` was not run, or killed")
+        reason = f"not run, because the result could not be compared with the reference: {why}"
     elif verification is None:
         why = read_failure(directory / "verify")
         reason = f"not run, because the verification run failed: {why}"

@@ -11,7 +11,8 @@ and why one failed.
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from nexmark.config.fields import Model
 from nexmark.home import write_text
 from nexmark.model import Arm, Stage
 from nexmark.night.plan import Night
+from nexmark.reason import reason_of
 from nexmark.verdict.order import arm_order, fresh_pairs, query_order
 
 #: In the directory of an application that failed: why.
@@ -85,18 +87,33 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def write_failure(directory: Path, reason: str) -> None:
+def write_failure(directory: Path, why: str) -> None:
     """Write into `directory` why its application failed, because there is no result."""
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / FAILURE).write_text(reason)
+    (directory / FAILURE).write_text(why)
 
 
-def read_failure(directory: Path) -> str:
-    """Why the application of `directory` failed, in one line."""
+@contextmanager
+def failure_kept(*directories: Path) -> Iterator[None]:
+    """Write into `directories` why the context has failed, whatever the error, and raise it again.
+
+    That a task was stopped, by a person or because its time was over, is a reason, too.
+    """
+    try:
+        yield
+    except BaseException as error:
+        with suppress(OSError):  # the error itself says more
+            for directory in directories:
+                write_failure(directory, reason_of(error))
+        raise
+
+
+def read_failure(directory: Path, unknown: str = "it was not started, or was killed") -> str:
+    """Why the application of `directory` failed, in one line; `unknown` where nothing says it."""
     try:
         return (directory / FAILURE).read_text()
     except FileNotFoundError:
-        return "it was not started, or was killed"
+        return unknown
 
 
 def prepare(directories: Sequence[Path]) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from nexmark.errors import NexmarkError
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
+from nexmark.night.run_directory import read_failure
 
 if TYPE_CHECKING:
     from nexmark.measure.cpu_series import CpuSeries
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 def samples_path(directory: Path) -> Path:
     """The samples of this host, in `directory`."""
     return directory / f"samples-driver-{socket.gethostname()}.jsonl"
+
+
+def fetching(directory: Path) -> Path:
+    """Where it stands why the samples of the hosts could not be fetched to `directory`."""
+    return directory / "fetching"
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,8 @@ class Samples:
             }
             return cls(read_samples(path), hosts, None, path)
         except NexmarkError as error:
-            return cls(None, {}, str(error), path)
+            why = read_failure(fetching(directory), "")
+            return cls(None, {}, f"{error}: {why}" if why else str(error), path)
 
     def series(self, application: str, label: str) -> "list[tuple[CpuSeries, Path]]":
         """The CPU of an application; where hosts are sampled, this machine has the driver only."""

@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from nexmark.config import load, load_experiments, paths
 from nexmark.engines import resolve
 from nexmark.errors import NexmarkError
-from nexmark.night.run_directory import claim, in_sequence, read_failure, write_failure
+from nexmark.night.run_directory import claim, failure_kept, in_sequence, read_failure
 from nexmark.tasks import failing
 from nexmark.terminal import columns, say
 
@@ -41,11 +41,8 @@ def measure(step: dict[str, Any]) -> None:
     trial, arm, pair = _trials()[mine["trial"]], mine["arm"], mine["pair"]
     label = f"{trial.name}: pair {pair}, {arm}"
     context["application"] = label  # type: ignore[typeddict-unknown-key]
-    try:
+    with failing(NexmarkError, AirflowFailException), failure_kept(trial.place_of(arm, pair)):
         say(f"{label}: {trial.run(arm, pair)}")
-    except NexmarkError as error:
-        write_failure(trial.place_of(arm, pair), str(error))
-        raise AirflowFailException(str(error)) from None
 
 
 def table() -> None:

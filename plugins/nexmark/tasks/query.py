@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import exceptions, get_current_context
 
 from nexmark.config import KNOWN_QUERIES
+from nexmark.errors import NexmarkError
 from nexmark.model import Arm, Stage, grouped, metric_of
 from nexmark.night import profiling, run_directory
 from nexmark.night.night_progress import say
@@ -19,9 +20,9 @@ from nexmark.night.plan import Deployments, Night
 from nexmark.night.repetitions import repetition_records
 from nexmark.night.run_directory import CONFIRMATION, Run
 from nexmark.night.sampled import dropped
-from nexmark.night.submission import repetition_submission, verify_submission
+from nexmark.night.submission import VERIFY, repetition_submission, verify_submission
 from nexmark.night.verification import Verification, plan_together, result_line, take, verify
-from nexmark.tasks import current_night, results
+from nexmark.tasks import current_night, failing, results
 from nexmark.tasks.infrastructure import heal
 from nexmark.tasks.sampling import canary_records
 
@@ -57,25 +58,23 @@ def plan(query: str) -> list[dict[str, Any]]:
     """
     night = current_night()
     (night.query_dir(query) / run_directory.FAILURE).unlink(missing_ok=True)
-    try:
+    with failing(NexmarkError), run_directory.failure_kept(night.query_dir(query)):
         heal(night, query)
-    except exceptions.AirflowException as error:
-        run_directory.write_failure(night.query_dir(query), str(error))
-        raise
-    deployments = Deployments.read(night)
-    alone = verify_submission(night, deployments.candidate, query)
-    get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=alone)
-    runs = run_directory.first_runs(night, query)
-    submissions = [repetition_submission(night, deployments, run) for run in runs]
-    return run_directory.in_sequence(night.query_dir(query) / "sequence.json", submissions)
+        deployments = Deployments.read(night)
+        alone = verify_submission(night, deployments.candidate, query)
+        get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=alone)
+        runs = run_directory.first_runs(night, query)
+        submissions = [repetition_submission(night, deployments, run) for run in runs]
+        return run_directory.in_sequence(night.query_dir(query) / "sequence.json", submissions)
 
 
 def expectations(query: str) -> None:
     """Compare the verification run's outputs with the reference; fails if one is wrong."""
     night = current_night()
-    early = take(night, query)
-    verification = early or verify(night, query)
-    verification.write(night.query_dir(query))
+    with failing(NexmarkError), run_directory.failure_kept(night.query_dir(query) / VERIFY):
+        early = take(night, query)
+        verification = early or verify(night, query)
+        verification.write(night.query_dir(query))
     if not verification.success:
         raise exceptions.AirflowFailException(result_line(query, verification))
     if early is None:

@@ -23,8 +23,8 @@ from nexmark.errors import NexmarkError
 from nexmark.night import kafka_input
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
-from nexmark.night.run_directory import runs_of, write_failure
-from nexmark.night.sampled import samples_path
+from nexmark.night.run_directory import failure_kept, prepare, runs_of
+from nexmark.night.sampled import fetching, samples_path
 from nexmark.tasks import current_night, failing
 from nexmark_jobs.host.processes import end, identify, owned, start_detached
 
@@ -81,26 +81,25 @@ _PID = "sampler.pid"
 def start_samplers(query: str) -> None:
     """Start the samplers of all hosts and wait until their first readings are written."""
     night = current_night()
-    _stop_here(night, query)  # an earlier try may have left a sampler
-    run_canary(night, query, "before")
-    directory = night.query_dir(query)
-    for stale in (*directory.glob("samples-*.jsonl"), *directory.glob("clock-*.json")):
-        stale.unlink()
-    _start_here(night, query)
-    jobs = Deployments.read(night).candidate.jobs_release
-    try:
+    waiting = [night.query_dir(run.query) / run.name for run in runs_of(night, query)]
+    with failing(NexmarkError), failure_kept(*waiting):
+        _stop_here(night, query)  # an earlier try may have left a sampler
+        run_canary(night, query, "before")
+        directory = night.query_dir(query)
+        for stale in (*directory.glob("samples-*.jsonl"), *directory.glob("clock-*.json")):
+            stale.unlink()
+        _start_here(night, query)
+        jobs = Deployments.read(night).candidate.jobs_release
         night.spark_cluster.start_samplers(jobs, query, night.workload.sampling_interval_s)
-    except ClusterError as error:
-        for run in runs_of(night, query):
-            write_failure(night.query_dir(run.query) / run.name, str(error))
-        raise AirflowException(str(error)) from None
 
 
 def stop_samplers(query: str) -> None:
     """End the samplers; they write a last reading first. Ending none is no error."""
     night = current_night()
+    fetched = fetching(night.query_dir(query))
+    prepare([fetched])
     _stop_here(night, query)
-    with failing(ClusterError):
+    with failing(ClusterError), failure_kept(fetched):
         night.spark_cluster.stop_samplers(query, night.query_dir(query))
     run_canary(night, query, "after")
 

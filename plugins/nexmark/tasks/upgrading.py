@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from nexmark.config import paths
+from nexmark.errors import NexmarkError
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments
+from nexmark.reason import reason_of
 from nexmark.tasks import current_night, results
 from nexmark_jobs.host.leases import write_whole
 
@@ -25,7 +27,6 @@ def compatibility() -> None:
 
     A check that does not end counts as not known, which is red.
     """
-    from nexmark.compatibility.application import ApplicationError
     from nexmark.compatibility.classes import as_json, matrix
     from nexmark.compatibility.upgrade import upgrades, why_not
 
@@ -46,8 +47,8 @@ def compatibility() -> None:
             checked = one.check(night, say)
             made = records_of(one.baseline.build, checked)
             found += checked
-        except ApplicationError as error:  # Spark does not start
-            made = not_known(one, str(error))
+        except (NexmarkError, OSError) as error:  # Spark does not start, the disk is full
+            made = not_known(one, reason_of(error))
         records = {query: x for query, x in records.items() if query not in one.queries}
         records |= {x.query: x for x in made}
     write_whole(night.directory / paths.COMPATIBILITY, json.dumps(as_json(found), indent=1) + "\n")

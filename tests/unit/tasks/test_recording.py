@@ -189,9 +189,7 @@ def test_a_query_whose_cluster_cannot_be_made_whole_says_so(night: Night, store:
     write_failure(night.query_dir("q0"), "host nexmark03: no answer")
     recording.record("q0")
     reasons = {row.reason for row in store.repetitions(night.name)}
-    assert reasons == {
-        "not run, because its cluster cannot be made whole: host nexmark03: no answer"
-    }
+    assert reasons == {"not run, because it could not be prepared: host nexmark03: no answer"}
 
 
 def test_a_night_that_was_never_judged_is_red(night: Night) -> None:
