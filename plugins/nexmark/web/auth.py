@@ -1,7 +1,8 @@
 """Who may see and do what, and that a form was sent from a page of ours, by the one who had it.
 
-Airflow's own users, sessions and permissions decide. Whoever may read a DAG sees its nights, and
-whoever may trigger the DAG ``nexmark_accept`` may accept here. Airflow's cookie is not sent with a
+Airflow's own users, sessions and permissions decide. Whoever may read a DAG sees its nights,
+whoever may read any DAG of ours sees the figures of brokers, and whoever may trigger the DAG
+``nexmark_accept`` may accept here. Airflow's cookie is not sent with a
 form of another site (SameSite). Beside that, the origin of the request has to be an address that
 this Airflow knows as its own, and the form carries a token that was signed for its user.
 """

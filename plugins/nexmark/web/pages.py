@@ -199,7 +199,7 @@ def gate(visit: Visiting) -> Response:
 @router.get("/kafka")
 def kafka(visit: Visiting) -> Response:
     """Show what the brokers can do."""
-    return visit.page("kafka.html", "kafka", found=visit.store.broker_benches())
+    return visit.page("kafka.html", "kafka", found=visit.broker_benches())
 
 
 def query_of(task: str) -> str:

@@ -10,11 +10,11 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from nexmark.config import ACCEPT_DAG_ID, EXPERIMENT_DAG_ID
+from nexmark.config import ACCEPT_DAG_ID, EXPERIMENT_DAG_ID, OTHER_DAGS
 from nexmark.evidence.experiment_evidence import ExperimentEvidence, experiments_of
 from nexmark.report.rendering import environment, part
 from nexmark.store import Store, UnknownNight, history
-from nexmark.store.table_rows import NightRow
+from nexmark.store.table_rows import BrokerBenchRow, NightRow
 from nexmark.web import assets
 from nexmark.web.auth import Door, User, check_form, form_token
 
@@ -88,6 +88,11 @@ class Visit:
         """Return the measured experiments, or the one of ``run``; none for who may not see them."""
         may_see = self.door.readable(self.user, {EXPERIMENT_DAG_ID})
         return experiments_of(self.store, run) if may_see else []
+
+    def broker_benches(self) -> list[BrokerBenchRow]:
+        """Return the newest figures of each Kafka; none for who may read no DAG of ours."""
+        ours = {*OTHER_DAGS, *history.dag_ids(self.store)}
+        return self.store.broker_benches() if self.door.readable(self.user, ours) else []
 
     def token(self) -> str:
         """Return what a form of this visitor carries."""
