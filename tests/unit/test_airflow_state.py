@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,15 @@ class TestDatabase:
         environment = airflow_environment(load())
         assert environment[CONN] == "postgresql+psycopg://me@db.example/airflow"
         assert environment[f"{CONN}_ASYNC"] == environment[CONN]
+
+    def test_may_be_behind_a_pgbouncer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Airflow reads there what its driver is given: no prepared statement."""
+        monkeypatch.setenv("NEXMARK_AIRFLOW_DB", "postgresql://me@db.example/airflow")
+        environment = airflow_environment(load())
+        arguments = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS"
+        for name in (arguments, f"{arguments}_ASYNC"):
+            module, _, attribute = environment[name].rpartition(".")
+            assert getattr(import_module(module), attribute) == {"prepare_threshold": None}
 
     @pytest.mark.parametrize("url", ["db.example/airflow", "mysql://me:secret@db/airflow"])
     def test_of_another_kind_is_refused(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

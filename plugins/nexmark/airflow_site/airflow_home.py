@@ -131,7 +131,10 @@ def _database_settings() -> dict[str, str]:
     if not is_postgresql:  # not shown: a password may be in it
         remedy = "write it like postgresql://me@db.example/airflow"
         raise NexmarkError(f"NEXMARK_AIRFLOW_DB: is not a URL of PostgreSQL; {remedy}")
-    return {_DATABASE: url, f"{_DATABASE}_ASYNC": url}
+    options = "nexmark.airflow_site.driver_options.UNPREPARED"
+    arguments = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONNECT_ARGS"
+    both = {arguments: options, f"{arguments}_ASYNC": options}
+    return {_DATABASE: url, f"{_DATABASE}_ASYNC": url, **both}
 
 
 def airflow_command(arguments: list[str]) -> list[str]:

@@ -12,13 +12,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from nexmark.config import paths
 from nexmark.home import make_home, touch_private
 from nexmark.secrets import without_secrets
+from nexmark.store import versions
 from nexmark.store.store_error import StoreError, database_error, no_results, shown
 from nexmark.store.table_rows import NightRow
 
@@ -29,6 +30,7 @@ WRITERS, OPENERS = 0x4E58_4D01, 0x4E58_4D02
 """PostgreSQL's advisory locks: of whoever writes, and of whoever migrates."""
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
+ENCODING = "UTF8"
 _WRITES = "nexmark_writes"
 
 
@@ -82,21 +84,29 @@ def _sqlite(url: URL, patience_s: float) -> Engine:
 
 
 def _postgresql(url: URL, patience_s: float) -> Engine:
-    """Look before each use whether the connection is still there: the server may have restarted."""
+    """Leave nothing in a session of the server: PgBouncer gives it to another client.
+
+    So no statement is prepared, and each transaction has its own settings, whatever the database
+    prefers. Before each use it is tried whether the connection is still there: the server may have
+    restarted.
+    """
     wanted = {"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "nexmark"}
     given = {name: value for name, value in wanted.items() if name not in url.query}
-    engine = create_engine(url, connect_args=given, pool_pre_ping=True)
+    given |= {"prepare_threshold": None, "client_encoding": ENCODING}
+    engine = create_engine(
+        url, connect_args=given, pool_pre_ping=True, isolation_level="READ COMMITTED"
+    )
     texts = _texts_without_nul()
-    limit = f"SET lock_timeout = {round(patience_s * 1000)}"
+    own = {"lock_timeout": round(patience_s * 1000), "DateStyle": "ISO, MDY", "TimeZone": "UTC"}
+    settings = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in own.items())
 
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _: object) -> None:
         connection.adapters.register_dumper(str, texts)
-        connection.execute(limit)
-        connection.commit()
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
+        connection.exec_driver_sql(f"SELECT {settings}")
         if connection.get_execution_options().get(_WRITES):
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS})")
 
@@ -126,10 +136,6 @@ def make_file(engine: Engine) -> None:
 
 SCHEMA = "0012"  # the newest revision in ``migrations``; a test holds the two together
 POLL_S = 0.02
-_VERSIONS = (
-    "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL,"
-    " CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
-)
 
 
 def open_engine(url: str, *, create: bool = True, patience_s: float | None = None) -> Engine:
@@ -146,7 +152,8 @@ def open_engine(url: str, *, create: bool = True, patience_s: float | None = Non
         elif engine.dialect.name == SQLITE and not Path(engine.url.database or "/").exists():
             raise no_results(engine)
         with _alone(engine, patience_s), engine.connect() as connection:
-            current = _revision(connection)
+            _check_encoding(connection)
+            current, settled = versions.revision(connection), versions.is_settled(connection)
             connection.rollback()
             if current is None and not create:
                 raise no_results(engine)
@@ -156,7 +163,7 @@ def open_engine(url: str, *, create: bool = True, patience_s: float | None = Non
                     f" of this package ({SCHEMA}); update the package or set NEXMARK_DB to another"
                     " database"
                 )
-            if current != SCHEMA:
+            if current != SCHEMA or not settled:
                 _migrate(connection)
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
         raise database_error(engine, error) from error
@@ -192,11 +199,17 @@ def _lock(directory: int, patience_s: float) -> None:
         time.sleep(POLL_S)
 
 
-def _revision(connection: Connection) -> str | None:
-    if not inspect(connection).has_table("alembic_version"):
-        return None
-    revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    return str(revision) if revision is not None else None
+def _check_encoding(connection: Connection) -> None:
+    """Refuse a database of a server that cannot keep every letter: its error would come later."""
+    if connection.dialect.name != POSTGRESQL:
+        return
+    encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
+    if encoding != ENCODING:
+        raise StoreError(
+            f"results database {shown(connection.engine)}: its encoding is {encoding}, and must be"
+            f" {ENCODING}; set NEXMARK_DB to a database made with CREATE DATABASE ... ENCODING"
+            f" '{ENCODING}' TEMPLATE template0 (pg_dump and psql copy what is here)"
+        )
 
 
 def _migrate(connection: Connection) -> None:
@@ -211,8 +224,7 @@ def _migrate(connection: Connection) -> None:
     elif connection.dialect.name == POSTGRESQL:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OPENERS})")
     try:
-        if _revision(connection) != SCHEMA:
-            upgrade(connection)
+        upgrade(connection)
         connection.commit()
     finally:
         if on_sqlite:
@@ -222,12 +234,15 @@ def _migrate(connection: Connection) -> None:
 
 def upgrade(connection: Connection, revision: str = SCHEMA) -> None:
     """Migrate to a revision, or make the tables, within the transaction of the connection."""
-    current = _revision(connection)
+    current = versions.revision(connection)
     if current is None:
-        NightRow.metadata.create_all(connection)
-        connection.execute(text(_VERSIONS))
-        connection.execute(text(f"INSERT INTO alembic_version VALUES ('{SCHEMA}')"))
-    else:
+        versions.check_free(connection, NightRow.metadata.tables)
+        NightRow.metadata.create_all(connection, checkfirst=False)
+        versions.begin(connection, SCHEMA)
+        return
+    if not versions.is_settled(connection):
+        versions.take_over(connection, current)
+    if current < revision:
         from nexmark.store.migrations import migrate  # alembic is slow to import
 
         migrate(connection, current, revision)

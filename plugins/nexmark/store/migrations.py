@@ -1,7 +1,7 @@
 """The changes of the schema since the first one, in order; a new database is made from the rows.
 
-Each change runs within the transaction of the connection. ``alembic_version`` has the number of the
-last one.
+Each change runs within the transaction of the connection; ``versions`` keeps the number of the last
+one.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from sqlalchemy import Column, Connection
 
 from nexmark.config import BUILD_DAG_ID, SIGNOFF_DAG_ID
 from nexmark.model import CPU, Mode
+from nexmark.store import versions
 from nexmark.store.table_base import NAME, append_only
 
 
@@ -22,7 +23,7 @@ def migrate(connection: Connection, current: str, revision: str) -> None:
     for number, change in CHANGES.items():
         if current < number <= revision:
             change(op)
-    connection.execute(sa.text("UPDATE alembic_version SET version_num = :n"), {"n": revision})
+    versions.write(connection, revision)
 
 
 def _paired_nights(op: Operations) -> None:

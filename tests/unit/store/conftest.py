@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.store import Store, open_store
-from tests.unit.store.postgresql import Postgresql, server
+from tests.unit.store.postgresql import Postgresql, pgbouncer, server
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 
@@ -19,6 +19,15 @@ def postgresql() -> Iterator[Postgresql]:
         if running is None:
             pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
         yield running
+
+
+@pytest.fixture(scope="session")
+def bouncer(postgresql: Postgresql) -> Iterator[str]:
+    """What a URL of the server ends with to pass a PgBouncer in transaction mode."""
+    with pgbouncer(postgresql) as end:
+        if end is None:
+            pytest.skip("PgBouncer is not installed (Debian: apt-get install pgbouncer)")
+        yield end
 
 
 @pytest.fixture(params=[SQLITE, POSTGRESQL])

@@ -21,3 +21,9 @@ def make(connection: Connection, revision: str) -> None:
     connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
     connection.exec_driver_sql("INSERT INTO alembic_version VALUES ('0001')")
     connecting.upgrade(connection, revision)
+    connection.exec_driver_sql("DROP TABLE nexmark_version")
+    key = "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)"
+    connection.exec_driver_sql(
+        f"CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, {key})"
+    )
+    connection.exec_driver_sql(f"INSERT INTO alembic_version VALUES ('{revision}')")

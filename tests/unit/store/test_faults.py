@@ -145,7 +145,7 @@ class TestRefusals:
     def test_a_newer_schema(self, url: str) -> None:
         open_store(url).close()
         with connect(url).begin() as connection:
-            connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0099'")
+            connection.exec_driver_sql("UPDATE nexmark_version SET version_num = '0099'")
         with pytest.raises(StoreError, match=r"its schema 0099 is newer .* update the package"):
             open_store(url)
 

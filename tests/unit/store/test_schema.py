@@ -31,6 +31,7 @@ FIRST_SCHEMA = (
     " '2026-11-02 00:00:00+00')",
 )
 """Rows as the first schema had them."""
+COMPARED = {"render_as_batch": True, "version_table": "nexmark_version"}
 
 
 @pytest.mark.parametrize("revision", earlier_schema.REVISIONS)
@@ -44,14 +45,14 @@ def test_a_database_of_every_earlier_revision_becomes_what_the_rows_say(
         connection.commit()
     open_store(url).close()
     with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"render_as_batch": True})
+        context = MigrationContext.configure(connection, opts=COMPARED)
         assert compare_metadata(context, Base.metadata) == []
     engine.dispose()
 
 
 def test_a_new_database_is_what_the_rows_say(store: Store, database: str) -> None:
     with connect(database).connect() as connection:
-        context = MigrationContext.configure(connection, opts={"render_as_batch": True})
+        context = MigrationContext.configure(connection, opts=COMPARED)
         assert compare_metadata(context, Base.metadata) == []
 
 
