@@ -4,11 +4,12 @@ A historian: it never decides (as a gate it would raise 0.2 false alarms a night
 ratios, research/regression-gates.md section 5.5).
 
 Each night costs its squared distance from the level in noise units, but at most ``BOUND`` squared,
-and each change costs ``PENALTY``. The cheapest explanation is found exactly, on levels ``STEP``
-noise units apart, in time linear in the nights: P. Fearnhead and G. Rigaill, "Changepoint detection
-in the presence of outliers" (2019); B. Jackson et al., "An algorithm for optimal partitioning of
-data on an interval" (2005). So one or two wild nights in a row are no change, however wild: it
-takes more than ``PENALTY / BOUND**2`` of them, and twice that if the level comes back.
+and each change costs ``PENALTY``. The cheapest explanation is found exactly, on the levels that the
+nights have and on others ``STEP`` noise units apart, in one pass over the nights: P. Fearnhead and
+G. Rigaill, "Changepoint detection in the presence of outliers" (2019); B. Jackson et al., "An
+algorithm for optimal partitioning of data on an interval" (2005). So one or two wild nights in a
+row are no change, however wild: it takes more than ``PENALTY / BOUND**2`` of them, and twice that
+if the level comes back.
 
 Where the baseline has moved, the nights in which the new one was a candidate of the old one link
 the ratios of both (``dated_changes``). They are few, so a link is believed only where the nights on
@@ -30,6 +31,14 @@ from nexmark.verdict.noise import NORMAL
 
 BOUND, PENALTY = 2.8, 16.0
 STEP, MOST_LEVELS = 0.1, 2000
+NEARER = 1e-3
+"""So little decides only whether a wild night at a change is in the level before or after it."""
+TINY = 1e-9
+"""Shifts that differ by less are equal; no noise is below it."""
+ROUNDING = 1 / 12
+"""The variance of an even distribution as wide as a step."""
+MOST_CHANGES = 0.2
+"""If more nights than this share differ from the night before, they differ by noise."""
 FEWEST_NIGHTS = 6
 """Fewer do not tell their noise."""
 BEYOND = 2.5
@@ -81,29 +90,45 @@ def _noise(shifts: Array, deviations: Sequence[float | None]) -> Array:
     given[~((given > 0) & np.isfinite(given))] = np.nan
     usual = float(np.nanmedian(given)) if np.any(~np.isnan(given)) else 0.0
     noise = np.where(np.isnan(given), usual, given)
+    least = _least_noise(shifts)
     # Neighbours differ by the noise alone, but where the level changes: the median passes over it.
     if usual > 0:
         scaled = np.diff(shifts) / np.hypot(noise[1:], noise[:-1])
-        return noise * max(1.0, NORMAL * float(np.median(np.abs(scaled))))
+        return np.maximum(noise * max(1.0, NORMAL * float(np.median(np.abs(scaled)))), least)
     apart = NORMAL * float(np.median(np.abs(np.diff(shifts)))) / math.sqrt(2)
-    return np.full(shifts.shape, max(apart, 1e-9))
+    return np.full(shifts.shape, max(apart, least))
+
+
+def _least_noise(shifts: Array) -> float:
+    """Return the least noise of successive nights that are often equal: as where they are rounded.
+
+    The smallest difference is a step of the grid, the error of rounding ``ROUNDING`` of its square.
+    Where more nights differ than levels change, the share of them is noise: that is its variance.
+    """
+    apart = np.abs(np.diff(shifts))
+    moved = apart[apart > TINY]
+    if moved.size == 0:
+        return TINY
+    share = moved.size / apart.size
+    return float(moved.min()) * math.sqrt(share if share > MOST_CHANGES else ROUNDING)
 
 
 def _starts(shifts: Array, noise: Array) -> list[int]:
     """Return the first nights of new levels: the cheapest explanation of all nights."""
     smallest, low, high = noise.min(), shifts.min(), shifts.max()
     count = min(int((high - low) / (STEP * smallest)) + 2, MOST_LEVELS)
-    levels = np.linspace(low, high, count)
-    total = np.zeros(count)
+    levels = np.union1d(np.linspace(low, high, count), shifts)
+    total = np.zeros(len(levels))
     cheapest = np.zeros(len(shifts), dtype=np.intp)
-    begins = np.zeros((len(shifts), count), dtype=np.bool_)
+    begins = np.zeros((len(shifts), len(levels)), dtype=np.bool_)
     for night, (shift, deviation) in enumerate(zip(shifts, noise, strict=True)):
         if night:
             cheapest[night] = np.argmin(total)
             changed = total[cheapest[night]] + PENALTY
             begins[night] = total > changed
             total = np.minimum(total, changed)
-        total = total + np.minimum(((shift - levels) / deviation) ** 2, BOUND**2)
+        away = np.abs(shift - levels) / deviation
+        total = total + np.minimum(away**2, BOUND**2) + NEARER * np.log1p(away)
     level = int(np.argmin(total))
     starts = []
     for night in range(len(cheapest) - 1, 0, -1):
@@ -198,7 +223,8 @@ def _offset(nights: Sequence[Ratio], index: int, series: _Series, links: Sequenc
     times = math.sqrt(1 / len(links) + math.pi / 2 * (1 / len(last) + 1 / len(first)))
     given = [deviation for _, _, deviation in before if deviation is not None and deviation > 0]
     apart = [abs(y - x) for (_, x, _), (_, y, _) in pairwise(before)]
-    noise = max(median(given or [0.0]), NORMAL * median(apart or [0.0]) / math.sqrt(2))
+    usual = max(median(given or [0.0]), NORMAL * median(apart or [0.0]) / math.sqrt(2))
+    noise = max(usual, _least_noise(np.asarray([level for _, level, _ in before])))
     believed = abs(step) > BEYOND * times * noise
     return fmean(links) if believed else fmean(links) - step
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nexmark.verdict.change_points import ChangePoint, change_points
 
 NOISE = 0.02
+DATA = Path(__file__).parents[2] / "data/change_points"
+MANY = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 def series(shifts: np.ndarray, deviation: float | None = NOISE) -> list[ChangePoint]:
@@ -128,6 +135,90 @@ def test_a_series_that_is_too_short_or_never_moves_has_none() -> None:
     assert series(np.zeros(50), None) == []
     assert series(np.full(50, 0.3)) == []
     assert change_points([]) == []
+
+
+def found_in(values: Sequence[float]) -> list[int]:
+    return [point.index for point in series(np.log(np.asarray(values)), None)]
+
+
+@pytest.mark.parametrize(
+    ("values", "starts"),
+    [
+        ([10] * 10 + [20] * 10 + [15] * 10, [10, 20]),
+        ([1000] * 8 + [1100] * 8 + [1210] * 8 + [1331] * 8, [8, 16, 24]),
+        ([1000] * 8 + [5000] + [1000] * 8 + [1100] * 8, [17]),
+        ([10] * 4 + [11] * 4 + [10] * 8, []),  # twice two nights at most, and it came back
+        ([10] * 8 + [11] * 3, [8]),
+        ([10] * 10 + [11] + [20] * 10, [11]),  # a wild night is in the level that is nearer
+        ([10] * 10 + [18] + [20] * 10, [10]),
+    ],
+)
+@pytest.mark.parametrize("noise_of", [0.0, 1e-9, 1e-6])
+def test_levels_are_found_wherever_they_are_among_the_others(
+    values: list[int], starts: list[int], noise_of: float
+) -> None:
+    noisy = np.random.default_rng(1).normal(0, noise_of, len(values))
+    assert [point.index for point in series(np.log(values) + noisy, None)] == starts
+
+
+@st.composite
+def staircases(draw: st.DrawFn) -> tuple[np.ndarray, list[int]]:
+    """Levels of a grid of 2,000, rounded, with an outlier in some; and where they change."""
+    digits = draw(st.integers(1, 4))
+    parts, starts, at = list[np.ndarray](), list[int](), 0
+    for level in draw(st.lists(st.integers(0, 2000), min_size=1, max_size=6)):
+        count = draw(st.integers(16, 30))
+        part = np.full(count, round(level / 1000, digits))
+        if parts and abs(part[0] - np.median(parts[-1])) > 1e-6:
+            starts.append(at)
+        if outlier := draw(st.none() | st.integers(-5, 5)):
+            part[draw(st.integers(4, count - 5))] += round(outlier * 0.37, digits)
+        parts.append(part)
+        at += count
+    return np.concatenate(parts), starts
+
+
+@MANY
+@given(staircases())
+def test_steps_without_noise_are_all_dated_to_the_night(
+    made: tuple[np.ndarray, list[int]],
+) -> None:
+    shifts, starts = made
+    for noisy in (shifts, shifts + np.random.default_rng(1).normal(0, 1e-9, len(shifts))):
+        assert [point.index for point in series(noisy, None)] == starts
+
+
+@MANY
+@given(staircases(), st.floats(0.01, 0.1), st.floats(-3, 3))
+def test_a_level_or_a_scale_for_all_nights_moves_no_date(
+    made: tuple[np.ndarray, list[int]], scale: float, level: float
+) -> None:
+    shifts, starts = made
+    assert [point.index for point in series(shifts * scale + level, None)] == starts
+
+
+@pytest.mark.parametrize("grid", [0.5, 1.0, 2.0, 2.5, 3.0, 4.0, 6.0])
+@pytest.mark.parametrize("deviation", [NOISE, NOISE / 50, None])
+def test_rounded_noise_has_no_more_change_points_than_noise(
+    grid: float, deviation: float | None
+) -> None:
+    """To steps from half a deviation to six: from figures that all differ to hardly any."""
+    step = grid * NOISE
+    found = [
+        bool(series(np.round((noise(100, seed) + seed / 60 * step) / step) * step, deviation))
+        for seed in range(60)
+    ]
+    assert sum(found) <= 1
+
+
+def test_series_of_other_projects_have_the_changes_that_they_had() -> None:
+    def read(name: str) -> list[float]:
+        return list(json.loads((DATA / f"{name}.json").read_text()))
+
+    assert found_in(read("tigerbeetle")) == [15, 61, 71, 95, 117, 131, 192, 212]
+    assert found_in(read("real")) == []
+    once = read("robust")
+    assert [len(found_in(once * times)) for times in (2, 3, 7)] == [9, 14, 34]
 
 
 def test_a_year_of_nights_takes_milliseconds() -> None:
