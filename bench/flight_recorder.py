@@ -35,6 +35,7 @@ from nexmark.errors import NexmarkError
 from nexmark.flames.jfr import RECORDER
 from nexmark.guard import command_variables, guarded
 from nexmark.terminal import ending
+from nexmark_jobs.cause import last_words
 from nexmark_jobs.host.ports import is_free
 
 if TYPE_CHECKING:
@@ -143,8 +144,8 @@ class _Bench:
                 timeout=_APPLICATION_S,
             )
         if done.returncode:
-            last = log.read_text(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
-            raise NexmarkError(f"{self.query}: the application failed: {last[0][:300]}")
+            last = last_words(log.read_text(errors="replace"))
+            raise NexmarkError(f"{self.query}: the application failed: {last[:300]}")
 
     def _measured(self, directory: Path, recorded: bool) -> Measurement:
         import json

@@ -3,18 +3,16 @@
 import contextlib
 import functools
 import os
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from nexmark_jobs.cause import error_classes, innermost, java_errors
+
 #: The environment variable with the file that a job writes its exit code to.
 VARIABLE = "NEXMARK_EXIT_CODE_FILE"
 
-_ERROR_CLASS = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_.]+)\] [^\n]+")
-_WRAPPERS = {"FOREACH_BATCH_USER_FUNCTION_ERROR", "STREAM_FAILED", "TASK_WRITE_FAILED"}
-_JAVA_ERROR = re.compile(r"\b[a-z][\w.]*\.(?P<name>[A-Z]\w+(?:\$\w+)?):")
 _MAX_LENGTH = 400
 
 
@@ -81,20 +79,13 @@ def command(program: str) -> Callable[[Callable[[list[str]], None]], Callable[[l
 def error_class(error: BaseException | str) -> str:
     """Spark's error class of an error; where it has none, the last Java class in its text."""
     text = str(error)
-    found = (m["name"] for m in _ERROR_CLASS.finditer(text) if m["name"] not in _WRAPPERS)
-    java = [m["name"] for m in _JAVA_ERROR.finditer(text)]
-    return next(found, None) or (java[-1] if java else type(error).__name__)
+    found = [each[1:].partition("]")[0] for each in error_classes(text)]
+    return [*found[:1], *list(java_errors(text))[-1:], type(error).__name__][0]
 
 
 def one_line(error: BaseException | str) -> str:
-    """The cause of an error, in one line.
-
-    This is the first of Spark's error classes in its text that does not just wrap another error,
-    else the last Java error, which is the innermost cause, else the first line that is not empty.
-    """
+    """The cause of an error, in one line: the innermost one, else the first line of its text."""
     text = str(error)
-    found = [m[0] for m in _ERROR_CLASS.finditer(text) if m["name"] not in _WRAPPERS]
-    java = [line[m.start() :] for line in text.splitlines() if (m := _JAVA_ERROR.search(line))]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    reason = [*found[:1], *java[-1:], *lines, type(error).__name__][0]
+    reason = innermost(text) or [*lines, type(error).__name__][0]
     return reason if len(reason) <= _MAX_LENGTH else reason[: _MAX_LENGTH - 3] + "..."

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import resource
 import shutil
 import subprocess
 import time
@@ -27,10 +28,10 @@ _JAVA_TIMEOUT_S = 20
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """The facts; bytes, seconds and shares of one core. Unknown values are None.
 
-    Keys: hostname, kernel, python, java {home, version, problem}, cpu_model, cores, governor,
-    free_memory_bytes, directories {path: {free_bytes, problem}}, ports {port: None if free, else
-    {pid, command, ours, problem}}, boot_id, shared {tokens: {name: text or None}, problem} and busy
-    [{pid, command, cores}].
+    Keys: hostname, kernel, python, java {home, version, problem}, cpu_model, cores, open_files (how
+    many a process may have), governor, free_memory_bytes, directories {path: {free_bytes,
+    problem}}, ports {port: None if free, else {pid, command, ours, problem}}, boot_id, shared
+    {tokens: {name: text or None}, problem} and busy [{pid, command, cores}].
     """
     mark = request.get("mark", "")
     ours = marked(mark) if mark else {}
@@ -41,6 +42,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "java": _java(request["java_home"]) if "java_home" in request else None,
         "cpu_model": cpu_model(text_of("/proc/cpuinfo")),
         "cores": len(os.sched_getaffinity(0)),
+        "open_files": _open_files(),
         "governor": text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "free_memory_bytes": free_memory(text_of("/proc/meminfo")),
         "directories": {path: _directory(Path(path)) for path in request.get("directories", [])},
@@ -56,6 +58,11 @@ def brief(facts: dict[str, Any]) -> dict[str, Any]:
     kept = ("kernel", "cpu_model", "cores", "governor", "python", "boot_id")
     java = facts.get("java") or {}
     return {**{name: facts.get(name) for name in kept}, "java": java.get("version")}
+
+
+def _open_files() -> int | None:
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def cpu_model(cpuinfo: str | None) -> str | None:

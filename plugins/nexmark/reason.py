@@ -4,22 +4,22 @@ import re
 
 from nexmark.errors import NexmarkError
 from nexmark.secrets import without_secrets
+from nexmark_jobs.cause import last_words
 
-_JOBS = ("run_query.py:", "verify_queries.py:", "dump_events.py:")
-_FRAME = re.compile(r"at [\w.$/]+\(.*\)|\.\.\. \d+ more")
+_EXIT_CODE = re.compile(r"Error code is: (-?\d+)\.")  # the sentence of Airflow's Spark provider
 
 
 def reason_of(error: BaseException | str | None) -> str:
-    """The line of an error that says most: a job's own, else the last; at most 500 characters.
+    """The line of an error that says most; at most 500 characters.
 
-    The frames of a Java stack trace say nothing. An error that is neither ours nor Airflow's has
-    the name of its class: the text of a KeyError is only the key.
+    A text of several lines is a log. An error that is neither ours nor Airflow's has the name of
+    its class: the text of a KeyError is only the key.
     """
-    text = without_secrets(_told(error))
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    lines = [line for line in lines if not _FRAME.match(line)] or lines
-    told = [line for line in lines if line.startswith(_JOBS)]
-    return (told or lines or ["no reason was given"])[-1][:500]
+    text = without_secrets(_told(error)).strip()
+    if "\n" in text:
+        found = _EXIT_CODE.search(text)
+        text = last_words(text, int(found[1]) if found else None)
+    return (text or "no reason was given")[:500]
 
 
 def _told(error: BaseException | str | None) -> str:

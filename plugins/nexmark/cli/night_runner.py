@@ -30,6 +30,7 @@ from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.night.plan import Night
 from nexmark.night.planning import find_problems, make_night, with_snapshot
 from nexmark.terminal import INTERRUPTED, Terminal, say
+from nexmark_jobs.cause import last_words
 from nexmark_jobs.host.processes import end, owned
 
 _POLL_S = 0.2
@@ -123,7 +124,7 @@ def _run(
     if child.returncode != 0:
         text = log.read_text(errors="replace")
         if "[DAG TEST]" not in text:  # it ended before it could say anything itself
-            print(*[x for x in text.splitlines() if x.strip()][-5:], sep="\n", file=sys.stderr)
+            print(last_words(text, child.returncode), file=sys.stderr)
         if problem := full_disk(paths.home()):
             print(problem, file=sys.stderr)
     say(f"log of the night: {log}")

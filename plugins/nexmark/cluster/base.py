@@ -37,6 +37,9 @@ DAEMON_CONFS = {
     "spark.master.ui.decommission.allow.mode": "DENY",
 }
 
+#: How many of its last lines are read of the log of a daemon that did not start.
+LOG_LINES = 400
+
 #: The JDK versions of the newest Spark.
 JAVA_MAJORS = (17, 21)
 

@@ -17,6 +17,7 @@ from nexmark.cluster.lease import ClusterError
 from nexmark.config import SshCluster
 from nexmark.config.clusters import PORTS
 from nexmark.config.fields import mebibytes
+from nexmark.engines.prerequisites import files_problem
 from nexmark.model import Arm
 from nexmark.terminal import columns
 from nexmark_jobs.host import facts
@@ -207,6 +208,12 @@ def _judge_size(config: SshCluster, report: HostReport, found: Facts) -> None:
     report.note("free memory", f"{free / 1024:.1f} GiB", problem)
 
 
+def _judge_files(config: SshCluster, report: HostReport, found: Facts) -> None:
+    limit = found["open_files"]
+    problem = "" if limit is None else files_problem(limit)
+    report.note("open files", "no limit" if limit is None else str(limit), problem)
+
+
 def _judge_disk(config: SshCluster, report: HostReport, found: Facts) -> None:
     least = {config.root: ROOT_BYTES, config.local_dir: LOCAL_BYTES, config.shared: SHARED_BYTES}
     problems = []
@@ -258,7 +265,10 @@ def _judge_load(config: SshCluster, report: HostReport, found: Facts) -> None:
     report.note("others' load", f"{cores:.1f}", problem)
 
 
-_CHECKS = (_judge_python, _judge_size, _judge_disk, _judge_ports, _judge_clock, _judge_load)
+_CHECKS = (
+    *(_judge_python, _judge_size, _judge_files),
+    *(_judge_disk, _judge_ports, _judge_clock, _judge_load),
+)
 
 
 def judge_shared(

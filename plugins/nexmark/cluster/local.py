@@ -37,6 +37,7 @@ from nexmark.config.fields import mebibytes
 from nexmark.engines.build import spark_version
 from nexmark.engines.prerequisites import java_program
 from nexmark.engines.short_runs import ClassArchive
+from nexmark_jobs import cause
 from nexmark_jobs.host import canary, facts, files, processes
 from nexmark_jobs.host.facts import free_memory
 from nexmark_jobs.host.leases import write_whole
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from nexmark.kafka.broker import LocalBrokers
 
 _POLL_S = 0.2
-_LOG_LINES = 3
+_SILENT = "nothing was logged"
 _CANARY_S = 60
 _END_GRACE_S = 10
 _DAEMONS = "daemons.conf"
@@ -94,8 +95,8 @@ class LocalCluster(SparkCluster):
         try:
             answer = program_result(run.stdout)
         except ValueError:
-            said = " ".join(run.stderr.decode(errors="replace").split())[-200:]
-            raise ClusterError(f"the canary failed: {said}") from None
+            said = cause.last_words(run.stderr.decode(errors="replace"), run.returncode)
+            raise ClusterError(f"the canary failed: {said[:300]}") from None
         return {socket.gethostname(): answer["metrics"]}
 
     def describe(self) -> dict[str, dict[str, Any]]:
@@ -181,8 +182,8 @@ class LocalCluster(SparkCluster):
             time.sleep(_POLL_S)
 
     def _why(self, log: Path) -> str:
-        """The process that has a port of this cluster, else the last lines of `log`."""
+        """The process that has a port of this cluster, else what `log` says."""
         if taken := self._taken_ports():
             return f"{taken[0]}; see {log}"
-        last = " | ".join(files.tail(log, _LOG_LINES)) or "nothing was logged"
-        return f"its last words: {last}; see {log}"
+        said = cause.last_words("\n".join(files.tail(log, base.LOG_LINES)) or _SILENT)
+        return f"its last words: {said}; see {log}"

@@ -35,11 +35,11 @@ from nexmark.cluster.lease import ClusterError, Lease
 from nexmark.config import SshCluster
 from nexmark.config.fields import mebibytes
 from nexmark.config.paths import safe_name
+from nexmark_jobs.cause import last_words
 from nexmark_jobs.host import canary, facts, files, leases, processes
 from nexmark_jobs.host.processes import end, owned
 
 _POLL_S = 0.5
-_LOG_LINES = 3
 _CALL_S = 30
 _END_GRACE_S = 10
 _DESCRIBE_S = 40
@@ -327,8 +327,8 @@ class RemoteCluster(SparkCluster):
     def _last_words(self, hosts: Sequence[Host]) -> str:
         def words(host: Host) -> str:
             log = self._log(host.name)
-            answer = host.call(files, {"tail": {log: _LOG_LINES}}, timeout_s=_CALL_S)
-            return " | ".join(answer["tail"][log]) or "nothing was logged"
+            answer = host.call(files, {"tail": {log: base.LOG_LINES}}, timeout_s=_CALL_S)
+            return last_words("\n".join(answer["tail"][log]) or "nothing was logged")
 
         return "; ".join(f"{name}: {said}" for name, said in on_all(hosts, words).items())
 

@@ -118,7 +118,8 @@ class Application:
                 break
             time.sleep(_POLL_S)
         if running is not None:
-            reason = f"did not end within {_SILENCE_S:.0f} s" if silent else self._last_words()
+            late = f"did not end within {_SILENCE_S:.0f} s"
+            reason = late if silent else self._last_words(process.returncode)
             self.records[running] = {"state": "failed", "plan": {}, "reason": reason}
 
     def _environment(self) -> dict[str, str]:
@@ -139,5 +140,5 @@ class Application:
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
         }
 
-    def _last_words(self) -> str:
-        return f"the application ended: {last_words(self.work / 'output')}"
+    def _last_words(self, code: int | None = None) -> str:
+        return f"the application ended: {last_words(self.work / 'output', code)}"

@@ -42,6 +42,16 @@ class WatchedSubmitHook(SparkSubmitHook):
         self._watch = watch
         super().__init__(**arguments)
 
+    def submit(self, application: str = "", **arguments: Any) -> None:
+        """Run the application to its end; AirflowException with the cause, in one line.
+
+        The provider's message has the last lines of the output; the cause may be in the first.
+        """
+        try:
+            super().submit(application, **arguments)
+        except AirflowException as error:
+            raise AirflowException(reason_of(f"{error}\n{self._watch.output}")) from None
+
     @property
     def log(self) -> "Logger":
         """The logger of the hook, which gets every line of spark-submit's output."""

@@ -9,13 +9,14 @@ from nexmark.engines.build import (
     parse_source,
 )
 from nexmark.engines.fetch import MissingBuild, resolve, snapshot
-from nexmark.engines.prerequisites import disk_problem, java_majors, java_problem
+from nexmark.engines.prerequisites import disk_problem, files_problem, java_majors, java_problem
 
 __all__ = [
     "Build",
     "BuildError",
     "MissingBuild",
     "disk_problem",
+    "files_problem",
     "find_spark_home",
     "java_majors",
     "java_problem",

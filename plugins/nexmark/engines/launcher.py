@@ -18,6 +18,7 @@ from nexmark.engines import Build, local_environment
 from nexmark.engines.short_runs import C1, untimed_options
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import signalled_with_parent
+from nexmark_jobs import cause
 from nexmark_jobs.host.processes import OWNER_VARIABLE, kill_one
 
 JOBS = Path(nexmark_jobs.__file__).parent
@@ -131,7 +132,7 @@ def dump_events(launcher: Launcher, given: Sequence[str], target: Path, kind: st
     with quick.started(arguments, result, job="dump_events.py") as process:
         process.wait(timeout=_DUMP_S)
     if process.returncode != 0:
-        raise NexmarkError(f"no events: {last_words(log_of(result))}")
+        raise NexmarkError(f"no events: {last_words(log_of(result), process.returncode)}")
 
 
 def log_of(result: Path) -> Path:
@@ -139,11 +140,11 @@ def log_of(result: Path) -> Path:
     return result.with_suffix(".log")
 
 
-def last_words(log: Path) -> str:
-    """Why the process ended, in one line."""
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    told = [line.partition(": error: ")[2] for line in lines if ".py: error: " in line]
-    return (told or lines or ["it ended without a word"])[-1][-500:]
+def last_words(log: Path, code: int | None = None) -> str:
+    """Why the process with this log and exit code ended, in one line."""
+    said = cause.last_words(log.read_text(errors="replace"), code)
+    _, told, why = said.partition(".py: error: ")
+    return (why if told else said)[:500]
 
 
 def progress(result: Path) -> list[dict[str, Any]]:

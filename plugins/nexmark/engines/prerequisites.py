@@ -6,6 +6,7 @@ Python before there is an environment.
 
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from pathlib import Path
 
 #: Environment (1.3 GB), one build (0.5 GB), and room to unpack and to run.
 SETUP_BYTES = 4 * 10**9
+#: The usual limit of open files, with which Spark runs.
+LEAST_FILES = 1024
 
 
 def java_majors(spark_version: str = "4") -> tuple[int, ...]:
@@ -71,6 +74,18 @@ def python_problem(version: tuple[int, ...] = sys.version_info[:3]) -> str:
     return f"Python: this is {found}; install Python 3.11 or 3.12 (make PYTHON=/path/to/python3.11)"
 
 
+def files_problem(limit: int | None = None) -> str:
+    """The problem of the number of files that a process may have open, or ''.
+
+    `limit` is the limit of this process if it is not given; whatever it starts inherits it.
+    """
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if limit is None else limit
+    if allowed == resource.RLIM_INFINITY or allowed >= LEAST_FILES:
+        return ""
+    problem = f"a process may have {allowed} open, and Spark opens about 300 jars and more"
+    return f"open files: {problem}; raise the limit: ulimit -n 4096"
+
+
 def disk_problem(directory: Path, needed: int = SETUP_BYTES) -> str:
     """The problem of the free space (bytes) at `directory`, which may not exist yet, or ''."""
     existing = directory.resolve()
@@ -85,7 +100,7 @@ def disk_problem(directory: Path, needed: int = SETUP_BYTES) -> str:
 
 def main() -> int:
     """Prints one line per problem; returns exit code 1 if there is one."""
-    problems = [python_problem(), java_problem(), disk_problem(Path.cwd())]
+    problems = [python_problem(), java_problem(), files_problem(), disk_problem(Path.cwd())]
     for problem in filter(None, problems):
         print(problem, file=sys.stderr)
     return 1 if any(problems) else 0

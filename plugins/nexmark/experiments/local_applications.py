@@ -87,7 +87,7 @@ class LocalApplications:
                 self._start_sampler(place)
             process = self._started(command, local_environment(build.spark_home, scratch), log)
             if process.wait(_RUN_S) != 0:
-                raise ExperimentError(f"{name}: {last_words(log)}")
+                raise ExperimentError(f"{name}: {last_words(log, process.returncode)}")
         except subprocess.TimeoutExpired:
             raise ExperimentError(f"{name}: no end after {_RUN_S:.0f} s") from None
         finally:
@@ -108,7 +108,9 @@ class LocalApplications:
         deadline = time.monotonic() + _SAMPLER_S
         while not ready.exists():
             if process.poll() is not None or time.monotonic() > deadline:
-                raise ExperimentError(f"experiment: no CPU sampler: {last_words(log)}")
+                raise ExperimentError(
+                    f"experiment: no CPU sampler: {last_words(log, process.poll())}"
+                )
             time.sleep(_POLL_S)
 
     def _started(

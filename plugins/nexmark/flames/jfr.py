@@ -24,6 +24,7 @@ from pathlib import Path
 from nexmark.cluster.hosts.samplers import RECORDING
 from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
+from nexmark_jobs.cause import last_words
 
 TRUNCATED = "[deeper than the recorder looks]"
 NATIVE_SUFFIX = " (native)"
@@ -157,7 +158,7 @@ def read_samples(recording: Path) -> Iterator[Sample]:
             process.wait()
         if status:
             errors.seek(0)
-            said = " ".join(errors.read().split())[-200:] or f"exit code {status}"
+            said = last_words(errors.read(), status)[:200]
             raise NexmarkError(f"{recording}: jfr cannot read it: {said}")
 
 

@@ -25,6 +25,7 @@ from nexmark.engines.prerequisites import disk_problem, java_problem, java_progr
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
 from nexmark.kafka.topics import KafkaCluster
+from nexmark_jobs.cause import last_words
 from nexmark_jobs.host import processes
 from nexmark_jobs.host.files import tail
 from nexmark_jobs.host.leases import locked
@@ -50,6 +51,7 @@ COUNTS = (1, 3)
 _NUMBER = "-Dnexmark.broker="
 _HEAP_MB: Mapping[int, int] = {1: 512, 3: 400}
 _READY_S = 90
+_LOG_LINES = 400
 _POLL_S = 0.2
 _GRACE_S = 30.0
 _FORMAT_TIMEOUT_S = 60
@@ -302,15 +304,16 @@ class LocalBrokers:
         command = broker.formatting(files, class_path, common)
         run = subprocess.run(command, capture_output=True, text=True, timeout=_FORMAT_TIMEOUT_S)
         if run.returncode != 0:
-            said = " ".join((run.stderr or run.stdout).split())[-300:]
+            said = last_words(f"{run.stdout}\n{run.stderr}", run.returncode)[:300]
             raise KafkaError(f"kafka: storage of broker {broker.number} cannot be made: {said}")
 
     def _last_words(self, broker: Broker) -> str:
-        """The last lines of a broker's logs, as one."""
+        """What a broker's logs say, in one line."""
         files = self._files(broker)
         for path in (files / "console.log", files / "server.log"):
-            if said := tail(path, 3):
-                return f"its last words: {' | '.join(said)}; see {path}"
+            if said := tail(path, _LOG_LINES):
+                words = last_words("\n".join(said))
+                return f"its last words: {words[:500]}; see {path}"
         return f"nothing was logged in {files}"
 
     def _end(self) -> list[str]:

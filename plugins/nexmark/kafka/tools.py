@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from nexmark.engines.prerequisites import java_program
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
+from nexmark_jobs.cause import last_words
 
 CONFS: Mapping[str, str] = {"buffer.memory": "67108864", "batch.size": "8196"}
 """The producers' confs in every test; the text's."""
@@ -99,7 +100,9 @@ class Tools:
             except subprocess.TimeoutExpired:
                 raise KafkaError(f"kafka: {tool} did not end within {_TIMEOUT_S} s") from None
             if process.returncode != 0:
-                raise KafkaError(f"kafka: {tool} failed: {' '.join(text.split())[-300:]}")
+                raise KafkaError(
+                    f"kafka: {tool} failed: {last_words(text, process.returncode)[:300]}"
+                )
             return text
 
         try:
@@ -145,4 +148,4 @@ def _last(pattern: re.Pattern[str], tool: str, output: str) -> tuple[str, ...]:
 
 
 def _unread(tool: str, output: str) -> KafkaError:
-    return KafkaError(f"kafka: {tool} printed no figures: {' '.join(output.split())[-300:]}")
+    return KafkaError(f"kafka: {tool} printed no figures: {last_words(output)[:300]}")

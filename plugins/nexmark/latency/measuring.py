@@ -188,7 +188,7 @@ class PacedRuns:
 
             def alive() -> None:
                 if process.poll() is not None:
-                    reason = last_words(log_of(result))
+                    reason = last_words(log_of(result), process.returncode)
                     raise NexmarkError(f"latency: {query} {trigger}: {reason}")
 
             yield started, alive

@@ -30,6 +30,7 @@ from nexmark.night.night_progress import say
 from nexmark.night.paced_night import events_of, prefix_of
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.run_directory import read_json
+from nexmark_jobs.cause import last_words
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
@@ -209,5 +210,5 @@ def _dump(night: Night, deployment: Deployment, size: Size, target: Path) -> Non
     except subprocess.TimeoutExpired:
         raise KafkaError(f"kafka: {size.events:,} events took over {_DUMP_TIMEOUT_S} s") from None
     if run.returncode != 0:
-        said = " ".join(run.stderr.strip().splitlines()[-1:])[-300:]
+        said = last_words(run.stderr, run.returncode)[:300]
         raise KafkaError(f"kafka: the events of the topics cannot be generated: {said}")

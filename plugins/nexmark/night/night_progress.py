@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
@@ -79,6 +80,8 @@ _RUN = re.compile(r"(?P<stage>fresh-|recorded-)?(?:(?P<arm>[a-z]+)-)?rep-(?P<num
 _USUAL_GAP_S = 2.0
 #: How many nights before this one are looked at.
 _EARLIER_NIGHTS = 20
+#: How many lines of an application's output are kept, of its first and of its last ones.
+_KEPT_LINES = 1000
 
 
 class Watch:
@@ -98,9 +101,17 @@ class Watch:
         self._plan = [f"{run.query} {run.name}" for run in runs]
         self._earlier = _earlier(night, self._plan)
         self._start = clock()
+        self._first: list[str] = []
+        self._last: deque[str] = deque(maxlen=_KEPT_LINES)
+
+    @property
+    def output(self) -> str:
+        """The first and the last lines of the output, as far as they are kept."""
+        return "\n".join([*self._first, *self._last])
 
     def line(self, line: str) -> str:
         """A line of the output; one that tells of progress says where in the night it is."""
+        (self._first if len(self._first) < _KEPT_LINES else self._last).append(line)
         told = narrator.read(line)
         if narrator.tells_of_query(line):
             say_for_now(f"{self._name}: {without_secrets(line.strip())}")

@@ -191,7 +191,8 @@ def find_problems(night: Night) -> Iterator[str]:
     """
     builds = dict.fromkeys([night.candidate, *night.against.values()])
     found = [*map(_build_problem, builds), *map(engines.java_problem, map(_major, builds))]
-    yield from filter(None, dict.fromkeys([*found, engines.disk_problem(paths.home(), RUN_BYTES)]))
+    found += [engines.files_problem(), engines.disk_problem(paths.home(), RUN_BYTES)]
+    yield from filter(None, dict.fromkeys(found))
     if isinstance(night.cluster, EmbeddedCluster):
         for arm in night.arms:
             yield from night.clusters[arm].problems()

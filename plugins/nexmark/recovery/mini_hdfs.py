@@ -18,6 +18,7 @@ from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
 from nexmark.kafka.jars import jars, pyspark_jars
 from nexmark.recovery.checkpoint_files import HdfsDirectory
+from nexmark_jobs.cause import last_words
 
 JARS = "minihdfs-3.5.0"
 """The set of jars: it has to be of the Hadoop of the installed PySpark."""
@@ -64,8 +65,7 @@ def _up(process: subprocess.Popen[bytes], told: Path, log: Path) -> HdfsDirector
     deadline = time.monotonic() + _START_S
     while not told.exists():
         if process.poll() is not None or time.monotonic() > deadline:
-            lines = log.read_text(errors="replace").split("\n")
-            why = next((x for x in lines if "rror" in x or "xception" in x), "it says nothing")
+            why = last_words(log.read_text(errors="replace"), process.poll())
             raise NexmarkError(f"--checkpoint hdfs: HDFS did not start: {why[:300]}")
         time.sleep(_POLL_S)
     name_node, web = told.read_text().split()

@@ -213,7 +213,9 @@ class _Runs:
         with launcher.started(given, result) as process:
             while not ((told := progress(result)) and is_enough(told)):
                 if process.poll() is not None:
-                    raise NexmarkError(f"recovery: {last_words(log_of(result))}")
+                    raise NexmarkError(
+                        f"recovery: {last_words(log_of(result), process.returncode)}"
+                    )
                 if time.monotonic() > deadline:
                     raise NexmarkError(f"recovery: not enough after {_RUN_S:.0f} s; see --grow-to")
                 time.sleep(_POLL_S)

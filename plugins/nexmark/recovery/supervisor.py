@@ -177,7 +177,7 @@ class Supervisor:
             self.say("the fault of the storage begins")
 
     def _note_end(self, code: int | None, result: Path, story: Story) -> None:
-        reason = last_words(log_of(result))
+        reason = last_words(log_of(result), code)
         expected = self.fault_file is not None or (self.what in _REPLACED and story.killed)
         if code == _WRONG_ARGUMENTS or not expected or len(story.ends) >= _MOST_ENDS:
             raise NexmarkError(f"recovery: {reason}")

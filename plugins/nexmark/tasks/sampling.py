@@ -26,6 +26,7 @@ from nexmark.night.plan import Deployments, Night
 from nexmark.night.run_directory import failure_kept, prepare, runs_of
 from nexmark.night.sampled import fetching, samples_path
 from nexmark.tasks import current_night, failing
+from nexmark_jobs.cause import last_words
 from nexmark_jobs.host.processes import end, identify, owned, start_detached
 
 if TYPE_CHECKING:
@@ -119,8 +120,8 @@ def _start_here(night: Night, query: str) -> None:
     while not pid_file.exists():
         if not process.alive or time.monotonic() > deadline:
             end([process])
-            reason = " ".join(log.read_text(errors="replace").split())[-300:] or "no reason given"
-            raise AirflowException(f"{query}: the sampler did not start: {reason}; see {log}")
+            why = last_words(log.read_text(errors="replace"))
+            raise AirflowException(f"{query}: the sampler did not start: {why[:300]}; see {log}")
         time.sleep(_POLL_S)
 
 

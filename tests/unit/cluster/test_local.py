@@ -338,6 +338,15 @@ def test_a_daemon_that_dies_is_reported_with_its_last_words(
     assert cluster.holder() is None
 
 
+def test_a_master_that_cannot_start_says_the_cause_and_not_its_last_frames(
+    cluster: LocalCluster, lease: Lease, tmp_path: Path
+) -> None:
+    log = Path(__file__).parents[2] / "data" / "deaths" / "worker-property.log"
+    spark = fake_spark(tmp_path / "spark", f"cat {log}; exit 1")
+    with pytest.raises(ClusterError, match=r"Properties file /srv/jobs/none.conf does not exist;"):
+        cluster.start(release(spark), tmp_path / "logs", lease)
+
+
 def test_a_daemon_that_is_never_ready_is_ended(
     cluster: LocalCluster, lease: Lease, tmp_path: Path
 ) -> None:

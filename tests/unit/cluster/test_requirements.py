@@ -33,6 +33,7 @@ def facts(**changes: Any) -> dict[str, Any]:
     return {
         "python": python_version(),
         "cores": 8,
+        "open_files": 1024,
         "free_memory_bytes": 31 * 2**30,
         "directories": dict.fromkeys(("/opt/nexmark", "/data/nexmark", "/mnt/nexmark"), space),
         "ports": {"7078": None, "8081": None},
@@ -71,6 +72,7 @@ def test_a_jdk_that_the_spark_of_the_night_does_not_support(cluster: SshCluster)
         ({"jdk": {"version": "11.0.2", "problem": None}}, "install a JDK 17 or 21 and set"),
         ({"python": "3.9.2"}, "is Python 3.9.2, here it is"),
         ({"cores": 4}, "its worker offers 8 cores, it has 4"),
+        ({"open_files": 256}, "open files: a process may have 256 open, and Spark opens about 300"),
         ({"free_memory_bytes": 8 * 2**30}, "its worker offers 29g, 8192 MiB are free"),
         ({"clock_offset": 60.0}, "its clock is 60.0 s ahead of this machine's; keep both by NTP"),
         ({"clock_offset": -2.0}, "its clock is 2.0 s behind"),

@@ -126,6 +126,22 @@ def test_wrong_arguments_are_not_tried_again_whatever_is_printed(
     assert read_failure(night.query_dir("q5") / "rep-1") == words
 
 
+def test_a_cause_at_the_beginning_of_a_long_output_is_told(night: Night) -> None:
+    """Spark prints its usage behind it, and the provider's message has the last lines only."""
+    log = ROOT / "tests" / "data" / "deaths" / "property-file.log"
+    with pytest.raises(AirflowException) as raised:
+        run(night, f"print(open({str(log)!r}).read(), flush=True)\nsys.exit(1)")
+    told = "Error: Invalid properties file '/srv/jobs/none.conf'."
+    assert str(raised.value) == told
+    assert read_failure(night.query_dir("q5") / "rep-1") == told
+
+
+def test_an_application_that_was_killed_says_so(night: Night) -> None:
+    with pytest.raises(AirflowException):
+        run(night, "print('26/11/27 00:46:07 INFO Job: on', flush=True)\nos.kill(os.getpid(), 9)")
+    assert "killed by SIGKILL" in read_failure(night.query_dir("q5") / "rep-1")
+
+
 def test_an_earlier_exit_code_is_forgotten(night: Night) -> None:
     with pytest.raises(AirflowFailException):
         run(night, _WRITES.format(code=2))

@@ -18,9 +18,11 @@ from nexmark.cluster.base import SAMPLER_MAX_SECONDS
 from nexmark.cluster.hosts.host import Host
 from nexmark.cluster.hosts.ssh import HostError
 from nexmark.cluster.lease import ClusterError
+from nexmark_jobs.cause import last_words
 from nexmark_jobs.host import files, processes
 
 _CALL_S = 30
+_LINES = 50  # the last ones of a small file
 _START_TIMEOUT_S = 30.0
 _POLL_S = 0.3
 _STOP_GRACE_S = 30
@@ -75,7 +77,7 @@ def start_sampler(
     deadline = time.monotonic() + _START_TIMEOUT_S
     while not _tail(host, pid_file):
         if time.monotonic() > deadline:
-            said = " ".join(_tail(host, log)) or "no reason given"
+            said = last_words("\n".join(_tail(host, log)))
             raise HostError(f"host {host.name}: the sampler of {query} did not start: {said}")
         time.sleep(_POLL_S)
     written = {f"{directory}/{query}.clock": json.dumps(_reading(host))}
@@ -108,7 +110,7 @@ def _end(host: Host, pid_file: str, mark: str) -> None:
 
 
 def _tail(host: Host, path: str) -> list[str]:
-    return list(host.call(files, {"tail": {path: 5}}, timeout_s=_CALL_S)["tail"][path])
+    return list(host.call(files, {"tail": {path: _LINES}}, timeout_s=_CALL_S)["tail"][path])
 
 
 def pattern_of(worker: Path | str, application: str) -> str:

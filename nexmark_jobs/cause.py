@@ -1,0 +1,168 @@
+"""Which line of a log says why a program ended: of Spark, spark-submit, a JVM, Python or a shell.
+
+A log is a sequence of records: a line of log4j with its stack trace, a Python traceback with the
+Java one behind it, or a line of a launcher. In a record, what Spark calls an error class comes
+first, then the innermost cause. Of the records, how the program itself ended comes first, then the
+first error in its log: what follows is often what the first one has led to.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_WRAPPERS = {"FOREACH_BATCH_USER_FUNCTION_ERROR", "STREAM_FAILED", "TASK_WRITE_FAILED"}
+_LEVELS = {"DEBUG", "INFO", "WARN", "WARNING", "ERROR", "FATAL"}
+_ERROR_CLASS = re.compile(r"(?=(?P<all>\[(?P<name>[A-Z][A-Z0-9_.]+)\] [^\n]+))")
+_JAVA_ERROR = re.compile(
+    r"\b(?!pyspark|py4j)[a-z][\w.]*\.(?P<name>[A-Z]\w+(?:\$\w+)?)(?::|(?:(?<=Error)|(?<=Exception))\s*$)"
+)
+_PYTHON = re.compile(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: .*)?$")
+
+_JOB = re.compile(r"\w+\.py: error: .+")
+_LOG4J = re.compile(
+    r"\[?[\d/-]{8,10}[ T][\d:.,]{8,15}\]? (?P<level>[A-Z]{4,5}) +(?:[\w.$]+: )?(?P<text>.*)"
+)
+_TRACEBACK = "Traceback (most recent call last):"
+_MAIN = re.compile(r'Exception in thread "[^"]*" (?P<cause>.+)')
+_LAUNCHER = re.compile(
+    r"Error: .+|Error occurred during .+|\S*: line \d+: .+|.+: (?:\[Errno \d+\] )?"
+    r"(?:No such file or directory|Permission denied|Too many open files|command not found)"
+)
+#: What the JVM's launcher says beside the reason.
+_NO_REASON = re.compile(
+    r"Error: (?:A JNI error|Could not create the Java|A fatal exception)|.*bad array subscript"
+)
+_NO_MEMORY = re.compile(
+    r"(?<![\w+])(?:java\.lang\.)?OutOfMemoryError(?:: [\w /()-]+)?"
+    r"|There is insufficient memory for the Java Runtime Environment"
+)
+_FRAME = re.compile(r"at [\w.$/<>]+\(.*\)|\.\.\. \d+ more|\^+$|~+\^")
+#: Errors of a program that something else has ended already.
+_AFTERMATH = re.compile(
+    r"SparkContext was shut down|stopped SparkContext|SparkContext has been shutdown"
+    r"|Shutdown hooks cannot|Could not find CoarseGrainedScheduler|InterruptedException"
+    r"|Heartbeater|Lost executor|ExecutorLostFailure|Cannot invoke .* is null"
+)
+_FILES = re.compile(r"Too many open files|Error loading java\.security file")
+_FILES_REMEDY = "too many files are open; raise the limit: ulimit -n 4096"
+
+
+_KILLED = ", as the kernel does it when the memory is used up; see dmesg"
+_SILENT = "it ended without a word"
+
+
+@dataclass
+class _Record:
+    level: str  # of log4j; PROGRAM for how the program itself ended, "" for anything else
+    lines: list[str]
+
+
+_PROGRAM = "PROGRAM"
+#: Which record says it, in this order; and whether the first one of its level, or the last.
+_ORDER = ((_PROGRAM, -1), ("FATAL", 0), ("ERROR", 0), ("WARN", -1))
+
+
+def cause(log: str) -> str | None:
+    """The line of a log that says why its program ended; None where no line does."""
+    lines = [line.strip("\r") for line in log.splitlines() if line.strip()]
+    told = [line for line in lines if _JOB.match(line.strip())]
+    if told:
+        return told[-1].strip()
+    for pattern, text in ((_NO_MEMORY, ""), (_FILES, f": {_FILES_REMEDY}")):
+        if found := next((m[0] for line in lines if (m := pattern.search(line))), None):
+            return f"{found}{text}"
+    records = list(_records(lines))
+    said = [(each.level, text) for each in records if (text := _said(each))]
+    own = [(level, text) for level, text in said if not _AFTERMATH.search(text)]
+    for level, place in _ORDER:
+        if of_level := [text for found, text in own if found == level]:
+            return of_level[place]
+    return said[-1][1] if said else None
+
+
+def _records(lines: list[str]) -> Iterator[_Record]:
+    """The records of a log that may say why it ended."""
+    record = _Record("", [])
+    for number, line in enumerate(lines):
+        if found := _LOG4J.match(line):
+            yield record
+            record = _Record(found["level"], [found["text"]])
+        elif line.startswith(_TRACEBACK) or _MAIN.match(line):
+            yield record
+            record = _Record(_PROGRAM, [line])
+        elif _LAUNCHER.match(line) and record.level != _PROGRAM:
+            yield record
+            record = _Record("", [])
+            yield from _launcher(lines, number)
+        else:
+            record.lines.append(line)
+    yield record
+
+
+def _launcher(lines: list[str], number: int) -> Iterator[_Record]:
+    """A line of a shell or of the JVM's launcher, which gives the reason before or behind it."""
+    line = lines[number]
+    if line.startswith("Error occurred during"):
+        yield _Record(_PROGRAM, lines[number + 1 : number + 2] or [line])
+    elif line.startswith("Error: Could not create the Java") and number:
+        yield _Record(_PROGRAM, [lines[number - 1]])
+    elif not _NO_REASON.match(line):
+        yield _Record(_PROGRAM, [line])
+
+
+def _said(record: _Record) -> str:
+    """What a record says, or ''."""
+    lines = [line for line in record.lines if not _FRAME.match(line.strip())]
+    if record.level == "" or not lines:
+        return ""
+    if found := innermost("\n".join(lines)):
+        return found
+    if main := _MAIN.match(lines[0]):
+        return main["cause"]
+    python = [line for line in lines if _PYTHON.match(line)]
+    if python or record.level == _PROGRAM:
+        return (python or [line for line in lines if line[0] != " "] or lines)[-1].strip()
+    return lines[0].strip() if record.level in ("ERROR", "FATAL") else ""
+
+
+def error_classes(text: str) -> list[str]:
+    """Spark's error classes in a text that do not just wrap another error, each with its line."""
+    found = _ERROR_CLASS.finditer(text)
+    return [m["all"] for m in found if m["name"] not in _WRAPPERS | _LEVELS]
+
+
+def java_errors(text: str) -> dict[str, str]:
+    """The Java errors in a text by the name of their class; the innermost cause is the last."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        if m := _JAVA_ERROR.search(line):
+            found.pop(m["name"], None)
+            found[m["name"]] = line[m.start() :].strip()
+    return found
+
+
+def innermost(text: str) -> str | None:
+    """The cause of one error, None where its text names none.
+
+    This is the first of Spark's error classes that does not just wrap another error, else the last
+    Java error, which is the innermost cause.
+    """
+    found = error_classes(text) or list(java_errors(text).values())[-1:]
+    return found[0] if found else None
+
+
+def last_words(log: str, code: int | None = None) -> str:
+    """Why a program with this log and exit code ended, in one line; its last line where none says.
+
+    A shell gives the number of a signal as 128 and more, Python as a negative one.
+    """
+    if found := cause(log):
+        return found
+    number = -code if code and code < 0 else (code or 0) - 128
+    if number in {each.value for each in signal.Signals}:
+        name = signal.Signals(number).name
+        return f"it was killed by {name}{_KILLED if name == 'SIGKILL' else ''}"
+    return next((line.strip() for line in reversed(log.splitlines()) if line.strip()), _SILENT)
