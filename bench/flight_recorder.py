@@ -157,9 +157,12 @@ class _Bench:
 
         result = parse_result(json.loads((directory / "result.json").read_text()))
         if recorded:  # whether it did record
-            self.cluster.fetch_recordings(result.application_id, directory / "recordings")
+            executors = [str(number) for number in range(self.cluster.config.executors)]
+            target = directory / "recordings"
+            self.cluster.fetch_recordings(result.application_id, executors, target)
         samples = read_samples(directory / "samples.jsonl")
-        series = application_cpu(samples, result.application_id, str(directory / "result.json"))
+        label = str(directory / "result.json")
+        series = application_cpu(samples, result.application_id, label, period=result.work)
         return measure_series(
             result,
             [series],

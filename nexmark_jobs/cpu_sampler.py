@@ -23,8 +23,10 @@ ticks of 1/``clk_tck`` s, ``starttime`` in ticks since boot; (pid, starttime) id
 even if its pid is used again.
 
     {"kind":"header","format":1,"host":..,"clk_tck":100,"cpus":2,"boot_id":..,"interval_s":1.0,
-     "wall":..,"mono":..,"scope":"host"|"pidns","pid":..}
-        scope: "pidns" inside a pid namespace, where ``host_cpu`` still tells of the whole machine
+     "wall":..,"mono":..,"boot":..,"scope":"host"|"pidns","pid":..}
+        boot: seconds since boot at ``mono``, with the time that the host slept: ``starttime``
+        counts so; scope: "pidns" inside a pid namespace, where ``host_cpu`` still tells of the
+        whole machine
     {"kind":"proc","pid":..,"starttime":..,"ppid":..,"root":..,"role":..,"app_id":..|null,
      "label":..|null,"cmd":"java CoarseGrainedExecutorBackend"}
         before the first tick that has the process, and again when it became another program.
@@ -314,6 +316,12 @@ def now() -> tuple[float, float]:
     return wall, after
 
 
+def slept() -> float:
+    """Return by how many seconds the clock since boot is ahead of the monotonic one."""
+    boot = time.CLOCK_BOOTTIME
+    return max(time.clock_gettime(boot) - time.monotonic() for _ in range(5))
+
+
 def host_cpu() -> list[int]:
     """Return user, nice, system, idle, iowait, irq, softirq and steal ticks of the machine."""
     line = (read_bytes("/proc/stat") or b"").split(b"\n", 1)[0]
@@ -426,7 +434,7 @@ def header(interval: float, wall: float, mono: float) -> dict[str, Any]:
     boot_id = (read_bytes("/proc/sys/kernel/random/boot_id") or b"").strip().decode()
     initial = Path("/proc/self/ns/pid").stat().st_ino == INITIAL_PID_NAMESPACE
     place = {"host": os.uname().nodename, "clk_tck": CLK_TCK, "cpus": os.cpu_count()}
-    times = {"interval_s": interval, "wall": wall, "mono": mono}
+    times = {"interval_s": interval, "wall": wall, "mono": mono, "boot": mono + slept()}
     scope = {"scope": "host" if initial else "pidns", "pid": os.getpid()}
     return {"kind": "header", "format": FORMAT, **place, "boot_id": boot_id, **times, **scope}
 

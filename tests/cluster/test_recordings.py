@@ -24,7 +24,7 @@ def test_recordings_come_from_every_worker(
         write = f"mkdir -p {directory} && echo {worker} > {directory}/recording.jfr"
         testbed.run(worker, "sh", "-c", write)
     try:
-        cluster.fetch_recordings("app-1", tmp_path / "recordings")
+        cluster.fetch_recordings("app-1", "01", tmp_path / "recordings")
         left = [testbed.run(x, "find", cluster.work, "-name", "*.jfr").stdout for x in WORKERS]
     finally:
         for worker in WORKERS:

@@ -215,10 +215,11 @@ class SparkCluster(ABC):
         """Copies the samples so far to `directory/samples-HOST.jsonl`; the samplers continue."""
 
     @abstractmethod
-    def fetch_recordings(self, application: str, directory: Path) -> None:
-        """Move the flight recordings of the executors of `application` to `directory`.
+    def fetch_recordings(self, application: str, executors: Sequence[str], directory: Path) -> None:
+        """Move the flight recordings of these `executors` of `application` to `directory`.
 
-        They are at `HOST/EXECUTOR.jfr` then. ClusterError if one of the executors left none.
+        They are at `HOST/EXECUTOR.jfr` then. ClusterError if one of the executors left none. There
+        may be others: a master replaces an executor that exits before its driver has unregistered.
         """
 
     def recorder_problem(self) -> str:

@@ -77,9 +77,9 @@ class LocalCluster(SparkCluster):
         """Too little memory, and each port that a foreign process has."""
         return [*filter(None, [self._memory_problem()]), *self._taken_ports()]
 
-    def fetch_recordings(self, application: str, directory: Path) -> None:
+    def fetch_recordings(self, application: str, executors: Sequence[str], directory: Path) -> None:
         """Moves the files on this machine."""
-        host, executors = socket.gethostname(), self.config.executors
+        host = socket.gethostname()
         request = {"find": pattern_of(self.scratch / "work", application)}
         found = wait_until_whole(lambda: {host: files.main(request)["found"]}, executors)
         for path in found[host]:

@@ -223,7 +223,7 @@ class RemoteCluster(SparkCluster):
         remote = f"{self.work}/samplers/{query}.jsonl"
         self._on_hosts(lambda host: host.fetch(remote, directory / f"samples-{host.name}.jsonl"))
 
-    def fetch_recordings(self, application: str, directory: Path) -> None:
+    def fetch_recordings(self, application: str, executors: Sequence[str], directory: Path) -> None:
         """Fetches the recordings from the workers' hosts, and removes them there."""
         pattern = samplers.pattern_of(f"{self.work}/worker", application)
         with self._hosts() as hosts:
@@ -231,7 +231,7 @@ class RemoteCluster(SparkCluster):
             def look() -> samplers.Found:
                 return _all_of(on_all(hosts, lambda host: samplers.recordings_on(host, pattern)))
 
-            found = samplers.wait_until_whole(look, self.config.executors)
+            found = samplers.wait_until_whole(look, executors)
             fetch = samplers.fetch_from
             _all_of(on_all(hosts, lambda h: fetch(h, found[h.name], directory / h.name)))
 

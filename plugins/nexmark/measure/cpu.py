@@ -1,4 +1,8 @@
-"""CPU time per Spark application from /proc samples.
+"""CPU time per Spark application from /proc samples, and which of its executors count.
+
+Executors that lived while the query ran count. One that was lost before the first batch does not,
+nor one that started after the end: an executor exits at the end of its application, often before
+the driver has unregistered, and the master then starts another in its place.
 
 A process reports its own CPU time (``utime + stime``) and its waited-for time (``cutime +
 cstime``): of the children it has waited for, with all that these had waited for. The CPU time of a
@@ -13,6 +17,7 @@ whole life of one between two readings. Nothing is lost, and nothing is counted 
 - A process whose parent did not wait for it counts with its last reading.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -28,6 +33,8 @@ from nexmark.measure.samples import (
 from nexmark.model import grouped
 
 TREE_ROLES = frozenset({"executor", "driver", "root"})
+Period = tuple[float, float]
+ALWAYS = (-math.inf, math.inf)
 
 
 @dataclass
@@ -35,20 +42,55 @@ class TreeCpu:
     """Cumulative clock ticks of a tree, by tick: of Python workers and of all the rest."""
 
     program: SampledProgram
+    root: ProcessKey
     first: int
     last: int
     main: list[int]
     python: list[int]
 
 
-def application_cpu(samples: HostSamples, app_id: str, label: str | None = None) -> CpuSeries:
+@dataclass(frozen=True)
+class Executors:
+    """The executors of an application that lived in a period; how many were gone before it."""
+
+    trees: tuple[TreeCpu, ...]
+    starts: tuple[float, ...]
+    ends: tuple[float, ...]
+    gone_before: int
+
+
+def executors_of(
+    samples: HostSamples, trees: Iterable[TreeCpu], app_id: str, period: Period
+) -> Executors:
+    """Return the executors of an application on a host; times as ``HostSamples.times``.
+
+    ``ends``: when one was first found to be gone, for those that were.
+    """
+    times = (*samples.times(), math.inf)
+    own = [x for x in trees if x.program.role == "executor" and x.program.app_id == app_id]
+    begun = [(x, at) for x in own if (at := samples.started(x.root, x.first)) < period[1]]
+    lived = [(x, at) for x, at in begun if times[x.last + 1] > period[0]]
+    ends = (times[x.last + 1] for x, _ in lived)
+    return Executors(
+        trees=tuple(x for x, _ in lived),
+        starts=tuple(at for _, at in lived),
+        ends=tuple(at for at in ends if at < math.inf),
+        gone_before=len(begun) - len(lived),
+    )
+
+
+def application_cpu(
+    samples: HostSamples, app_id: str, label: str | None = None, *, period: Period = ALWAYS
+) -> CpuSeries:
     """Return the CPU of an application on one host: zeros if no executor of it was there.
 
-    Executors are found by ``app_id``, the driver by its ``label`` (its ``--result`` argument); None
-    for a host that is known not to have it.
+    Executors are found by ``app_id``, and only those that lived in the ``period`` count
+    (``RunResult.work``). The driver is found by its ``label`` (its ``--result`` argument); None for
+    a host that is known not to have it.
     """
     trees = tree_cpu(samples)
-    executors = [x for x in trees if x.program.role == "executor" and x.program.app_id == app_id]
+    found = executors_of(samples, trees, app_id, period)
+    executors = found.trees
     drivers = [x for x in trees if label and (x.program.role, x.program.label) == ("driver", label)]
     whole = samples.scope == "host" and all(len(x.host_cpu) >= 8 for x in samples.ticks)
     first = samples.ticks[0].host_cpu
@@ -63,20 +105,21 @@ def application_cpu(samples: HostSamples, app_id: str, label: str | None = None)
             return None
         return seconds([[total(tick.host_cpu) - total(first) for tick in samples.ticks]])
 
-    times = samples.times()
     spent, elapsed = samples.sampler_cpu_s, samples.elapsed_s
     return CpuSeries(
         host=samples.host,
         interval_s=samples.interval_s,
-        times=times,
+        times=samples.times(),
         executors=seconds(x.main for x in executors),
         python=seconds(x.python for x in executors),
         driver=seconds(y for x in drivers for y in (x.main, x.python)) if drivers else None,
         busy=machine(lambda x: x[0] + x[1] + x[2] + x[5] + x[6]),
         steal=machine(lambda x: x[7]),
         executor_count=len(executors),
+        executor_starts=found.starts,
+        executor_ends=found.ends,
+        executors_gone_before=found.gone_before,
         sampler_cores=spent / elapsed if spent is not None and elapsed else None,
-        executor_ends=tuple(times[x.last + 1] for x in executors if x.last + 1 < ticks),
     )
 
 
@@ -161,7 +204,7 @@ class _Ledger:
                 " the file was damaged"
             )
         if program.role in TREE_ROLES:
-            new = TreeCpu(program, number, number, [0] * number, [0] * number)
+            new = TreeCpu(program, key, number, number, [0] * number, [0] * number)
             tree = self.trees.setdefault(key, new)
             self._books[key] = tree, tree.main
         elif program.role == "child":

@@ -19,9 +19,11 @@ class CpuSeries:
     """Cumulative CPU-seconds of one application on one host at ``times`` (epoch seconds).
 
     ``executors`` are the JVMs, ``python`` their Python workers, ``driver`` the driver with all its
-    children (None where it was not on this host), ``executor_count`` how many executors were seen
-    in all. ``executor_ends``: when one was first found to be gone. ``busy`` and ``steal`` cover the
-    whole machine, None where the sampler sees only part of it.
+    children (None where it was not on this host), ``executor_count`` how many executors lived while
+    the query ran; no other counts. ``executor_starts``: when they started (nothing in older
+    series); ``executor_ends``: when one was first found to be gone; ``executors_gone_before``: how
+    many were lost before the first batch. ``busy`` and ``steal`` cover the whole machine, None
+    where the sampler sees only part of it.
     """
 
     host: str
@@ -35,11 +37,21 @@ class CpuSeries:
     executor_count: int
     sampler_cores: float | None
     executor_ends: tuple[float, ...] = ()
+    executor_starts: tuple[float, ...] = ()
+    executors_gone_before: int = 0
 
     def without_executors(self) -> "CpuSeries":
         """Return a copy without executors, if the samplers of other hosts count them."""
         nothing = (0.0,) * len(self.times)
-        return replace(self, executors=nothing, python=nothing, executor_count=0, executor_ends=())
+        return replace(
+            self,
+            executors=nothing,
+            python=nothing,
+            executor_count=0,
+            executor_starts=(),
+            executor_ends=(),
+            executors_gone_before=0,
+        )
 
     def between(self, values: Sequence[float], start: float, end: float) -> float:
         """Return the growth of a cumulative series of this host from start to end."""
@@ -84,7 +96,8 @@ def pack(series: CpuSeries) -> bytes:
 def unpack(data: bytes) -> CpuSeries:
     """Return what was packed."""
     content = json.loads(zlib.decompress(data))
-    content["executor_ends"] = tuple(content.get("executor_ends", ()))
+    for moments in ("executor_starts", "executor_ends"):
+        content[moments] = tuple(content.get(moments, ()))
     for column in _COLUMNS:
         if (steps := content[column]) is not None:
             content[column] = tuple(total / _MILLIS for total in accumulate(steps))

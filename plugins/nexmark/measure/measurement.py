@@ -91,8 +91,8 @@ def measure_series(
 ) -> Measurement:
     """Return the measurements from CPU series that were made (or stored) before.
 
-    MeasurementError if other than as many ``executors`` were seen, or one ended before the run did,
-    unless some were ``killed``.
+    MeasurementError if other than as many ``executors`` lived while the query ran, one ended before
+    the run did, or one took the place of a lost one too late, unless some were ``killed``.
     """
     _check_found(run, series, executors, killed)
     wall_s = run.end - run.start
@@ -199,6 +199,14 @@ def _check_found(
         raise MeasurementError(
             f"{run.query}: {executors} executors were asked for and {seen} were seen ({where});"
             f" one was lost or could not start: {_SEE}"
+        )
+    begin = run.work[0]
+    late = [(x.host, t - begin) for x in series for t in x.executor_starts if t > begin]
+    if late and not killed and any(x.executors_gone_before for x in series):
+        where = ", ".join(f"on {host} {after:.1f} s after its begin" for host, after in late)
+        raise MeasurementError(
+            f"{run.query}: an executor was lost before the first batch, and the one in its place"
+            f" started too late ({where}); {_SEE}"
         )
     lost = [(x.host, run.end - t) for x in series for t in x.executor_ends if t <= run.end]
     if lost and not killed:

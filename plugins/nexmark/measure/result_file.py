@@ -74,6 +74,11 @@ class RunResult(RunFacts):
     plan_text: Annotated[str, _at("plan", "text")]
     events: Annotated[int | None, _at("workload", "events")] = None
 
+    @property
+    def work(self) -> tuple[float, float]:
+        """From when to when the executors have to be there: the first data batch to the end."""
+        return next((batch.start for batch in data_batches(self.batches)), self.start), self.end
+
 
 _UNKNOWN = {"build": None, "digest": None, "digest_kind": None}
 """Facts that a file need not have."""

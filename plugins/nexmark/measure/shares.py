@@ -9,6 +9,7 @@ executors, on 2 cores with three times more to do, the least share was 0.73 of t
 was above 0.9 s, and no executor that had a task was quiet for 0.9 s: far from the bounds.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from nexmark.measure.cpu import tree_cpu
+from nexmark.measure.cpu import ALWAYS, Period, executors_of, tree_cpu
 from nexmark.measure.event_log import read_events
 from nexmark.measure.samples import HostSamples
 
@@ -29,7 +30,6 @@ MIN_SHARE = 1 / 3
 MIN_TASKS = 4
 #: A host has stalled when nothing came from it for these seconds, and these sampling intervals.
 STALL_S, STALL_INTERVALS = 3.0, 5
-Period = tuple[float, float]
 _MS, _NS = 1e3, 1e9
 
 
@@ -70,16 +70,15 @@ class HostExecutors:
         return replace(self, executors=())
 
 
-def host_executors(samples: HostSamples, app_id: str) -> HostExecutors:
-    """Return the executors of an application in the samples of a host; as ``HostSamples.times``."""
+def host_executors(samples: HostSamples, app_id: str, period: Period = ALWAYS) -> HostExecutors:
+    """Return the executors of an application that lived in a period; as ``HostSamples.times``."""
     times = samples.times()
     found = []
-    for tree in tree_cpu(samples):
-        if tree.program.role == "executor" and tree.program.app_id == app_id:
-            seen = slice(tree.first, tree.last + 1)
-            ticks = [a + b for a, b in zip(tree.main[seen], tree.python[seen], strict=True)]
-            used = tuple(x / samples.clk_tck for x in ticks)
-            found.append(ProcessCpu(times[seen], used, 1 / samples.clk_tck))
+    for tree in executors_of(samples, tree_cpu(samples), app_id, period).trees:
+        seen = slice(tree.first, tree.last + 1)
+        ticks = [a + b for a, b in zip(tree.main[seen], tree.python[seen], strict=True)]
+        used = tuple(x / samples.clk_tck for x in ticks)
+        found.append(ProcessCpu(times[seen], used, 1 / samples.clk_tck))
     return HostExecutors(samples.host, samples.interval_s, times, tuple(found))
 
 
@@ -100,15 +99,26 @@ class ExecutorWork:
     executor: str
     host: str
     tasks: list[TaskSpan] = field(default_factory=list)
+    added: float = -math.inf
+    removed: float = math.inf
 
 
-def read_executor_work(directory: Path, application_id: str | None = None) -> list[ExecutorWork]:
-    """Return the executors of a log, in the order they registered; EventLogError if damaged."""
+def read_executor_work(
+    directory: Path, application_id: str | None = None, period: Period = ALWAYS
+) -> list[ExecutorWork]:
+    """Return the executors of a log that were registered in a period, in that order.
+
+    EventLogError for a damaged log.
+    """
     found: dict[str, ExecutorWork] = {}
 
     def added(event: Mapping[str, Any]) -> None:
-        name = str(event["Executor ID"])
-        found[name] = ExecutorWork(name, event["Executor Info"]["Host"])
+        name, when = str(event["Executor ID"]), event["Timestamp"] / _MS
+        found[name] = ExecutorWork(name, event["Executor Info"]["Host"], added=when)
+
+    def removed(event: Mapping[str, Any]) -> None:
+        if (executor := found.get(str(event["Executor ID"]))) is not None:
+            executor.removed = event["Timestamp"] / _MS
 
     def ended(event: Mapping[str, Any]) -> None:
         info, metrics = event["Task Info"], event.get("Task Metrics") or {}
@@ -118,9 +128,13 @@ def read_executor_work(directory: Path, application_id: str | None = None) -> li
             cpu_s = metrics.get("Executor CPU Time", 0) / _NS
             executor.tasks.append(TaskSpan(stage, start, end, cpu_s))
 
-    handlers = {b"SparkListenerExecutorAdded": added, b"SparkListenerTaskEnd": ended}
+    handlers = {
+        b"SparkListenerExecutorAdded": added,
+        b"SparkListenerExecutorRemoved": removed,
+        b"SparkListenerTaskEnd": ended,
+    }
     read_events(directory, application_id, handlers)
-    return list(found.values())
+    return [x for x in found.values() if x.added < period[1] and x.removed > period[0]]
 
 
 class _Done(NamedTuple):

@@ -40,10 +40,16 @@ def can_record(night: Night, suspects: Mapping[str, Collection[str]]) -> bool:
 
 def fetch(night: Night, submission: Mapping[str, Any]) -> None:
     """Bring the recordings of an application that has just ended to its directory."""
+    from nexmark.measure.result_file import parse_result
+    from nexmark.measure.shares import read_executor_work
+
     directory = Path(submission["directories"][0])
-    application = json.loads((directory / "result.json").read_text())["application_id"]
+    path = directory / "result.json"
+    result = parse_result(json.loads(path.read_text()), str(path))
+    work = read_executor_work(directory / "events", result.application_id, result.work)
+    executors = [executor.executor for executor in work]
     cluster = night.clusters[submission["recorded"]]
-    cluster.fetch_recordings(str(application), directory / _RECORDINGS)
+    cluster.fetch_recordings(result.application_id, executors, directory / _RECORDINGS)
 
 
 def draw_flames(night: Night) -> None:
@@ -99,7 +105,7 @@ def _recorded(night: Night, run: Run, samples: Samples) -> _Recorded:
         raise NexmarkError(samples.problem)
     label = str(night.query_dir(run.query) / run.name / "result.json")
     result = parse_result(content, label)
-    series = [series for series, _ in samples.series(result.application_id, label)]
+    series = [series for series, _ in samples.series(result, label)]
     measured(night, result, series)  # NexmarkError if it cannot be
     window = steady_window(result, series, night.workload.warmup_batches, MIN_INTERVALS)
     return _Recorded(run, result, series, window)

@@ -224,7 +224,7 @@ def _measured(
         if samples.problem is not None:
             raise NexmarkError(samples.problem)
         parsed = parse_result(result, str(path))
-        found = samples.series(parsed.application_id, result.get("label", str(path)))
+        found = samples.series(parsed, result.get("label", str(path)))
         measurement = measured(night, parsed, [series for series, _ in found])
         if stalled := trouble(night, directory, parsed, samples):
             raise NexmarkError(stalled)

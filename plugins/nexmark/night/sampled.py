@@ -63,34 +63,36 @@ class Samples:
             why = read_failure(fetching(directory), "")
             return cls(None, {}, f"{error}: {why}" if why else str(error), path)
 
-    def series(self, application: str, label: str) -> "list[tuple[CpuSeries, Path]]":
-        """The CPU of an application; where hosts are sampled, this machine has the driver only."""
+    def series(self, run: "RunResult", label: str) -> "list[tuple[CpuSeries, Path]]":
+        """The CPU of a run; where hosts are sampled, this machine has the driver only."""
         from nexmark.measure.cpu import application_cpu
 
         assert self.here is not None
-        here = application_cpu(self.here, application, label)
+        here = application_cpu(self.here, run.application_id, label, period=run.work)
         if not self.hosts:
             return [(here, self.path)]
         hosts = [
-            (application_cpu(samples, application), path) for path, samples in self.hosts.items()
+            (application_cpu(samples, run.application_id, period=run.work), path)
+            for path, samples in self.hosts.items()
         ]
         return [(here.without_executors(), self.path), *hosts]
 
-    def executors(self, application: str) -> "list[HostExecutors]":
-        """The executors of an application by host, each with the name that `clusters.yaml` has.
+    def executors(self, run: "RunResult") -> "list[HostExecutors]":
+        """The executors that lived while a run did, by host as `clusters.yaml` names it.
 
         Where hosts are sampled, this machine has none.
         """
         from nexmark.measure.shares import host_executors
 
         assert self.here is not None
-        here = host_executors(self.here, application)
+        here = host_executors(self.here, run.application_id, run.work)
         if not self.hosts:
             return [here]
         found = [here.without_executors()]
         for path, samples in self.hosts.items():
             name = path.stem.removeprefix("samples-")
-            found.append(replace(host_executors(samples, application), host=name))
+            executors = host_executors(samples, run.application_id, run.work)
+            found.append(replace(executors, host=name))
         return found
 
 
@@ -117,10 +119,10 @@ def trouble(night: Night, directory: Path, result: "RunResult", samples: Samples
     from nexmark.measure.event_log import EventLogError
     from nexmark.measure.shares import read_executor_work, stalled, uneven
 
-    hosts = samples.executors(result.application_id)
+    hosts = samples.executors(result)
     names, period = _names(night), (result.start, result.end)
     try:
-        work = read_executor_work(directory / "events", result.application_id)
+        work = read_executor_work(directory / "events", result.application_id, result.work)
         size = {"executors": night.cluster.executors, "cores": night.cluster.executor_cores}
         found = uneven(work, hosts, **size, period=period, names=names)
     except EventLogError:

@@ -106,7 +106,13 @@ _MOMENT = "moment"
 _TYPES = ((Utc, _MOMENT), (Boolean, "bool"), (Integer, "int64"), (Float, "double"))
 _PACKED = "series"
 _CUMULATIVE = ("executors", "python", "driver", "busy", "steal")
-_SERIES = {"sampler_cores": "double", "executor_count": "int64", "executor_ends": "string"}
+_SERIES = {
+    "sampler_cores": "double",
+    "executor_count": "int64",
+    "executor_starts": "string",
+    "executor_ends": "string",
+    "executors_gone_before": "int64",
+}
 _SAMPLE = {"repetition_id": "int64", "host": "string"} | dict.fromkeys(
     ("time", *_CUMULATIVE), "double"
 )

@@ -72,7 +72,7 @@ def worker(tmp_path: Path) -> Path:
 def test_the_recordings_of_an_application_are_moved(worker: Path, tmp_path: Path) -> None:
     host, target = ThisHost(), tmp_path / "recordings" / "nexmark02"
     pattern = pattern_of(worker, APPLICATION)
-    found = wait_until_whole(lambda: {host.name: recordings_on(host, pattern)}, 2, poll_s=0.01)
+    found = wait_until_whole(lambda: {host.name: recordings_on(host, pattern)}, "01", poll_s=0.01)
     fetch_from(host, found[host.name], target)
     assert {path.name: path.read_text() for path in target.iterdir()} == {
         "0.jfr": f"{APPLICATION}/0",
@@ -88,16 +88,23 @@ def test_a_host_without_executors_has_none(tmp_path: Path) -> None:
 
 def test_a_recording_is_waited_for_until_it_grows_no_more() -> None:
     sizes = iter([[0, 0], [10, 0], [10, 5], [10, 9], [10, 9], [99, 99]])
+    paths = ["app-1/0/x", "app-1/1/x"]
     found = wait_until_whole(
-        lambda: {"a": dict(zip("xy", next(sizes), strict=True))}, executors=2, poll_s=0.001
+        lambda: {"a": dict(zip(paths, next(sizes), strict=True))}, "01", poll_s=0.001
     )
-    assert found == {"a": {"x": 10, "y": 9}}
+    assert found == {"a": {"app-1/0/x": 10, "app-1/1/x": 9}}
 
 
-@pytest.mark.parametrize(("sizes", "told"), [({}, "0 of 2"), ({"x": 10}, "1 of 2")])
+def test_the_recording_of_an_executor_that_replaced_one_at_the_end_is_left_out() -> None:
+    paths = {"app-1/0/x": 10, "app-1/1/x": 0}
+    found = wait_until_whole(lambda: {"a": paths}, "0", wait_s=0.1, poll_s=0.001)
+    assert found == {"a": {"app-1/0/x": 10}}
+
+
+@pytest.mark.parametrize(("sizes", "told"), [({}, "0 of 2"), ({"app-1/0/x": 10}, "1 of 2")])
 def test_an_executor_that_left_none_is_reported(sizes: dict[str, int], told: str) -> None:
     with pytest.raises(ClusterError, match=f"{told} executors wrote a flight recording"):
-        wait_until_whole(lambda: {"a": sizes}, 2, wait_s=0.01, poll_s=0.001)
+        wait_until_whole(lambda: {"a": sizes}, "01", wait_s=0.01, poll_s=0.001)
 
 
 @pytest.mark.parametrize("application", ["", "../app-1", "app-*", "app 1", "a/b"])

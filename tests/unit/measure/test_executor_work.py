@@ -43,6 +43,24 @@ def test_an_executor_has_the_tasks_it_ran(tmp_path: Path) -> None:
     ]
 
 
+def test_executors_that_were_not_registered_while_the_query_ran_have_no_share(
+    tmp_path: Path,
+) -> None:
+    """One was lost before the first batch, and one took the place of another at the end."""
+
+    def added(name: str, millis: int) -> str:
+        return ADDED.replace('"0"', f'"{name}"').replace("1795402206976", str(millis))
+
+    gone = (
+        '{"Event":"SparkListenerExecutorRemoved","Timestamp":1795402209000,"Executor ID":"0",'
+        '"Removed Reason":"Command exited with code 137"}'
+    )
+    lines = ADDED, gone, added("1", 1795402210000), TASK, added("2", 1795402300500)
+    begin, end = 1795402212.0, 1795402300.0
+    found = read_executor_work(log(tmp_path, *lines), APP, (begin, end))
+    assert [each.executor for each in found] == ["1"]
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

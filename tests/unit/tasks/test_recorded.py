@@ -35,6 +35,8 @@ from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
 from nexmark.tasks import infrastructure
 from nexmark.tasks import query as confirmation
+from tests.unit.measure.sample_builder import result as run_result
+from tests.unit.measure.test_executor_work import ADDED, APP, log
 from tests.unit.tasks.in_task import in_task_of
 
 EXECUTOR, DRIVER = "spark.executor.defaultJavaOptions", "spark.driver.defaultJavaOptions"
@@ -208,9 +210,11 @@ class TestFailing:
     ) -> None:
         run = recorded_runs(night, "q5")[0]
         result = night.query_dir("q5") / run.name / "result.json"
+        (result.parent / "events").mkdir(parents=True, exist_ok=True)
 
         def succeed(*_: object) -> None:
-            result.write_text('{"application_id": "app-1"}')
+            result.write_text(json.dumps(run_result(application_id=APP)))
+            log(result.parent / "events", ADDED)
 
         def lost(*_: object) -> None:
             raise ClusterError("0 of 1 executors wrote a flight recording")

@@ -10,7 +10,7 @@ application and the executor. It writes the recording when it ends, shortly afte
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -126,18 +126,27 @@ def executor_of(path: str) -> str:
 
 
 def wait_until_whole(
-    look: Callable[[], Found], executors: int, wait_s: float = _WAIT_S, poll_s: float = _LOOK_POLL_S
+    look: Callable[[], Found],
+    executors: Sequence[str],
+    wait_s: float = _WAIT_S,
+    poll_s: float = _LOOK_POLL_S,
 ) -> Found:
-    """What `look` finds when all executors have finished; ClusterError if one has not in time."""
+    """What `look` finds of these executors when all have finished.
+
+    ClusterError if one has not in time.
+    """
     deadline = time.monotonic() + wait_s
     before: Found | None = None
     while True:
-        found = look()
+        found = {
+            host: {path: size for path, size in paths.items() if executor_of(path) in executors}
+            for host, paths in look().items()
+        }
         sizes = [size for of_host in found.values() for size in of_host.values()]
-        if len(sizes) == executors and all(sizes) and found == before:
+        if len(sizes) == len(executors) and all(sizes) and found == before:
             return found
         if time.monotonic() > deadline:
-            some = f"{sum(map(bool, sizes))} of {executors} executors wrote a flight recording"
+            some = f"{sum(map(bool, sizes))} of {len(executors)} executors wrote a flight recording"
             remedy = "see what the others logged in the directory of their worker"
             raise ClusterError(f"{some}; {remedy}")
         before = found
