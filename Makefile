@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 # A night is dozens of Python processes: without its cache each compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help env env-dev run ui check test test-long test-cluster lint lock clean
+.PHONY: help env env-dev run ui check test test-long test-cluster mutants lint lock clean
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
@@ -45,6 +45,8 @@ test-long: .venv/.dev ## The tests that take minutes by themselves: before a rel
 	$(PYTEST) -m long --ignore=tests/cluster tests
 test-cluster: .venv/.dev ## The tests on three hosts in namespaces (root); FAULTS=all has every fault
 	@NEXMARK_FAULT_MATRIX=1 NEXMARK_ALL_FAULTS=$(if $(filter all,$(FAULTS)),1) $(PYTEST) $(if $(filter all,$(FAULTS)),,-m "not long") tests/cluster
+mutants: .venv/.dev ## Change one operator or bound at a time: does a test notice? ONLY=a file
+	$(BIN)/python -m tests.changed_code $(ONLY)
 lint: .venv/.dev ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
