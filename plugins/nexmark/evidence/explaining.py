@@ -125,8 +125,13 @@ def plans_of(store: Store, rows: Sequence[RepetitionRow], arms: Arms) -> PlansCo
     """Return by arm the plan that most of its repetitions had, and how the two differ.
 
     ``rows`` are of the night itself; if they have no baseline, the baseline of ``arms`` is used.
+    Only where none of an arm counts, the others show what ran.
     """
-    counts = {arm: Counter(x.plan_id for x in rows if x.arm == arm and x.plan_id) for arm in ARMS}
+    known_plans = {arm: [x for x in rows if x.arm == arm and x.plan_id] for arm in ARMS}
+    counts = {
+        arm: Counter(x.plan_id for x in [x for x in own if x.counts] or own)
+        for arm, own in known_plans.items()
+    }
     if not counts[Arm.BASELINE]:
         counts[Arm.BASELINE] = Counter(x.plan_id for x in arms.baseline if x.plan_id)
     known = store.plans(plan for count in counts.values() for plan in count if plan)

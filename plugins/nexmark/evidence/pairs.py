@@ -167,10 +167,10 @@ def pairs_of(
 
 
 def batch_medians(rows: Iterable[RepetitionRow]) -> list[BatchMedian]:
-    """Return each micro-batch of both arms, the candidate's first."""
+    """Return each micro-batch of both arms, over the repetitions that count; ours first."""
     found: dict[tuple[int, int], list[Mapping[str, float]]] = {}
     for row in rows:
-        if row.arm in ARMS and row.stage in STAGES:
+        if row.arm in ARMS and row.counts:
             for batch in row.batch_list or ():
                 found.setdefault((ARMS.index(row.arm), int(batch["id"])), []).append(batch)
     return [

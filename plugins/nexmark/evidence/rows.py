@@ -153,7 +153,7 @@ class ArmLatency:
 
 def latencies_of(rows: Iterable[RepetitionRow]) -> list[ArmLatency]:
     """Return the latencies of both arms, of the repetitions that count; none if none is paced."""
-    counting = [row for row in rows if row.ok and row.latency]
+    counting = [row for row in rows if row.counts and row.latency]
     if not counting:
         return []
     from hdrh.histogram import HdrHistogram

@@ -133,5 +133,5 @@ def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, s
 
 def _p50(rows: Iterable[RepetitionRow]) -> float | None:
     return median_of(
-        (row.figures or {}).get(P50) for row in rows if row.ok and row.arm == Arm.CANDIDATE
+        (row.figures or {}).get(P50) for row in rows if row.counts and row.arm == Arm.CANDIDATE
     )

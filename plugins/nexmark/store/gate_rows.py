@@ -163,7 +163,7 @@ def _part(row: PartRow) -> Part:
 def observed(store: "Reader", run: str, query: str) -> dict[str, list[Observed]]:
     """Return by arm the repetitions of a query that count, with what a change may be due to."""
     every = store.repetitions(run, [query], leave_out=("batch_list",))
-    rows = [row for row in every if row.ok and row.arm in ARMS]
+    rows = [row for row in every if row.counts and row.arm in ARMS]
     known = store.plans(row.plan_id for row in rows if row.plan_id)
     plans = {key: Plan(x.text, x.skeleton, x.skeleton_hash) for key, x in known.items()}
     where = PartRow.repetition_id.in_([row.id for row in rows])

@@ -8,7 +8,7 @@ from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from nexmark.measure.measurement import Measurement
-from nexmark.model import CPU, FAILING, Mode, Stage, Status, Value, is_red
+from nexmark.model import CPU, FAILING, JUDGED, Mode, Stage, Status, Value, is_red
 from nexmark.store.table_base import NAME, RUN, Base, append_only
 
 
@@ -122,8 +122,13 @@ class RepetitionRow(_OfNight, Base):
 
     @property
     def ok(self) -> bool:
-        """Tell whether the repetition counts."""
+        """Tell whether the repetition is right and was measured."""
         return self.status == Status.OK
+
+    @property
+    def counts(self) -> bool:
+        """Tell whether its figures may be compared: a flight recorder costs CPU time."""
+        return self.ok and self.stage in JUDGED
 
     @property
     def name(self) -> str:

@@ -6,6 +6,7 @@ The logs are from the self-test's seeded slowdown; the conf that differs is made
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from nexmark.attribution.explained import ChangeKind
 from nexmark.evidence.explaining import attribution_of
 from nexmark.evidence.night_evidence import make_report
 from nexmark.measure.operator_times import repetition_parts
-from nexmark.model import Arm, Value
+from nexmark.model import Arm, Stage, Value
 from nexmark.store import RepetitionRecord, Store, ValidationRecord
 from nexmark.store.gate_rows import observed
 from nexmark.verdict.measured_night import QueryVerdict
@@ -108,6 +109,20 @@ def test_what_an_arm_had_more_to_do_is_in_its_operators(recorded: Store) -> None
     assert rows.ratio == pytest.approx(1.2, abs=0.1)
     tasks = next(x for x in found.parts if x.kind == "tasks")
     assert [(x.baseline, x.candidate) for x in tasks.metrics] == [(32, 32)]
+
+
+def test_a_pair_with_a_flight_recorder_explains_nothing(recorded: Store) -> None:
+    """The recorder costs CPU time, more in one arm than in the other."""
+    before = attribution_of(recorded, RUN, "q5")
+    for arm, cpu_s in ((Arm.CANDIDATE, 99.0), (Arm.BASELINE, 50.0)):
+        made = repetition(arm, 1, stage=Stage.PROFILED)
+        assert made.measurement is not None
+        figures = replace(made.measurement, cpu_s_per_mevent=cpu_s / EVENTS * 1e6)
+        recorded.record_repetition(replace(made, measurement=figures))
+    found = attribution_of(recorded, RUN, "q5")
+    assert found is not None
+    assert found.pairs == 3
+    assert found == before
 
 
 def test_a_red_query_is_explained_under_the_table(recorded: Store) -> None:

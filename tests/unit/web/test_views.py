@@ -202,6 +202,13 @@ def test_batches_are_medians_over_the_repetitions() -> None:
     assert (batch.duration_ms, batch.state_bytes) == (2000.0, None)
 
 
+def test_batches_of_a_repetition_that_does_not_count_are_not_in_the_medians() -> None:
+    odd = {"batch_list": [{"id": 0, "duration_ms": 9000}]}
+    rows = [repetition(batch_list=[{"id": 0, "duration_ms": 1000}])]
+    rows += [repetition(number=2, status="invalid", **odd), repetition(stage=3, **odd)]
+    assert [batch.duration_ms for batch in batch_medians(rows)] == [1000.0]
+
+
 # --- history
 
 
