@@ -203,13 +203,15 @@ def issues_of(
     """Return the reds with what became of each, the newest first.
 
     ``judged`` are deciding verdicts, the oldest night first; ``accepted`` has every acceptance with
-    its state. Nights that say nothing of a query are passed over.
+    its state. Nights that say nothing of a query are passed over, and so are nights of another
+    shape or mode: what is green on other input is not mended.
     """
     acks: Mapping[tuple[tuple[str, ...], str], list[tuple[AcceptanceRow, str]]] = grouped(
         accepted, lambda x: ((x[0].engine, x[0].workload, x[0].cluster), x[0].query)
     )
     found = []
-    for (_, place, query), verdicts in grouped(judged, lambda x: (x.dag, x.place, x.query)).items():
+    for verdicts in grouped(judged, lambda one: one.series).values():
+        place, query = verdicts[0].place, verdicts[0].query
         runs = [(bad, list(own)) for bad, own in groupby(verdicts, key=lambda one: one.bad)]
         for number, (bad, own) in enumerate(runs):
             if bad:

@@ -51,6 +51,13 @@ class Judged(NamedTuple):
     ratio: float | None
     bad: bool
     acceptance: int | None
+    shape: str = ""
+    mode: str = ""
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """What the nights have in common that go on from one to the next."""
+        return self.dag, *self.place, self.shape, self.mode, self.query
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -108,12 +115,12 @@ def judged(store: Reader, nights: Iterable[Any], reds: bool = False) -> list[Jud
     """Return the deciding verdicts, oldest first; ``reds``: bad ones, and the first after them."""
     place = [getattr(NightRow, name) for name in PLACE]
     before = func.lag(VerdictRow.bad, type_=Boolean()).over(
-        partition_by=(NightRow.dag_id, *place, VerdictRow.query),
+        partition_by=(NightRow.dag_id, *place, NightRow.shape, NightRow.mode, VerdictRow.query),
         order_by=(NightRow.started, VerdictRow.id),
     )
     of_night = (VerdictRow.night_id, NightRow.dag_id, NightRow.started, *place, NightRow.build_id)
     said = (VerdictRow.query, VerdictRow.value, VerdictRow.ratio, VerdictRow.bad.label("bad"))
-    columns = (*of_night, *said, VerdictRow.acceptance_id)
+    columns = (*of_night, *said, VerdictRow.acceptance_id, NightRow.shape, NightRow.mode)
     found = (
         select(*columns, VerdictRow.id, before.label("before"))
         .join(NightRow, NightRow.id == VerdictRow.night_id)

@@ -71,7 +71,10 @@ class RatioPoint:
 
 @dataclass(frozen=True)
 class LevelChange:
-    """A lasting change from the night ``last`` to ``first``; ``change.ratio`` 1.08: 8 % slower."""
+    """A lasting change from the night ``last`` to ``first``; ``change.ratio`` 1.08: 8 % slower.
+
+    Both nights are of the same series: of the same shape, their baselines linked.
+    """
 
     last: RatioPoint
     first: RatioPoint
@@ -151,7 +154,7 @@ def lasting_changes(points: Sequence[RatioPoint]) -> list[LevelChange]:
         for point in points
     ]
     return [
-        LevelChange(points[max(0, change.index - 1)], points[change.index], change)
+        LevelChange(points[change.last], points[change.index], change)
         for change in dated_changes(ratios)
     ]
 

@@ -51,12 +51,15 @@ _Level: TypeAlias = tuple[str, float, float | None]
 class ChangePoint:
     """A lasting change; ``index`` (into what was given) and ``night``: first of the new level.
 
+    ``last`` is the index of the last night before it that is of the same series.
+
     ``before`` and ``after`` are candidate / baseline on either side, up to the next change: 1.08 is
     8 % slower; ``ratio`` is after / before. ``confidence`` is 1 - the probability that noise alone
     makes such a step at any of these nights (Bonferroni).
     """
 
     index: int
+    last: int
     night: str
     before: float
     after: float
@@ -79,7 +82,7 @@ def change_points(nights: Sequence[tuple[str, float, float | None]]) -> list[Cha
     starts = _starts(shifts, noise)
     edges = [0, *starts, len(known)]
     return [
-        _describe(known[start], nights[known[start]][0], shifts[a:b], start - a, noise[a:b])
+        _describe(known[start], known[start - 1], nights, shifts[a:b], noise[a:b], start - a)
         for a, start, b in zip(edges, starts, edges[2:], strict=False)
     ]
 
@@ -138,7 +141,9 @@ def _starts(shifts: Array, noise: Array) -> list[int]:
     return starts[::-1]
 
 
-def _describe(index: int, night: str, shifts: Array, start: int, noise: Array) -> ChangePoint:
+def _describe(
+    index: int, last: int, nights: Sequence[_Level], shifts: Array, noise: Array, start: int
+) -> ChangePoint:
     """Describe the change at ``start`` within the nights of the levels on both sides."""
     before, after = float(np.median(shifts[:start])), float(np.median(shifts[start:]))
     # A median of n is as uncertain as a mean of 2 n / pi.
@@ -147,7 +152,9 @@ def _describe(index: int, night: str, shifts: Array, start: int, noise: Array) -
     by_chance = math.erfc(abs(after - before) / math.sqrt(2 * variance))
     confidence = max(0.0, 1 - by_chance * (len(shifts) - 1))
     ratio = math.exp(after - before)
-    return ChangePoint(index, night, math.exp(before), math.exp(after), ratio, confidence)
+    return ChangePoint(
+        index, last, nights[index][0], math.exp(before), math.exp(after), ratio, confidence
+    )
 
 
 @dataclass(frozen=True)
@@ -181,7 +188,10 @@ def dated_changes(nights: Sequence[Ratio]) -> list[ChangePoint]:
     for series in _linked(nights):
         indices = list(series.levels)
         rows = [(nights[i].night, level, nights[i].deviation) for i, level in series.levels.items()]
-        changes += [replace(change, index=indices[change.index]) for change in change_points(rows)]
+        changes += [
+            replace(change, index=indices[change.index], last=indices[change.last])
+            for change in change_points(rows)
+        ]
     return sorted(changes, key=lambda change: change.index)
 
 

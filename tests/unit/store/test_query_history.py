@@ -20,6 +20,7 @@ from nexmark.config import BUILD_DAG_ID
 from nexmark.model import CPU, METRICS, Value
 from nexmark.store import BuildRecord, Store, StoreError
 from nexmark.store.gate_rows import columns_of
+from nexmark.store.query_history import lasting_changes, trail
 from nexmark.store.table_rows import VerdictRow
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.night_builder import paired
@@ -68,6 +69,33 @@ class TestReading:
         (change,) = history.changes
         assert (change.last.build, change.first.build) == ("b20", "b21")
         assert change.change.ratio == pytest.approx(math.exp(0.1), abs=0.01)
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"fields": {"workload_spec": {"events": 7, "seed": 1, "repetitions": 1}}},
+            {"baseline": "never compared with b0"},
+            {"ratio": None, "shift": None, "value": Value.MISSING},
+        ],
+        ids=["another shape", "a baseline without a link", "nothing measured"],
+    )
+    def test_the_good_build_of_a_change_is_of_its_series(
+        self, store: Store, other: dict[str, Any]
+    ) -> None:
+        """A bisection begins with it."""
+        season(store)
+        changes = {name: value for name, value in other.items() if name != "fields"}
+        between = STARTED + timedelta(days=20, hours=9)
+        fields = {"started": between, **other.get("fields", {})}
+        made = replace(paired(31, run_id="n31"), build=BuildRecord("b31", "4.3.0", "tarball:31"))
+        store.record_night(replace(made, **fields))
+        store.record_verdicts(made.run, [replace(verdict(made.run, 0.3), **changes)])
+        history = store.history("q5")
+        (change,) = history.changes
+        assert (change.last.build, change.first.build) == ("b20", "b21")
+        night = store.night(history.points[-1].night)
+        (found,) = lasting_changes(trail(store, night, "q5", CPU, 60))
+        assert (found.last.build, found.first.build) == ("b20", "b21")
 
     def test_a_moved_baseline_neither_hides_nor_makes_a_change(self, store: Store) -> None:
         noise = np.random.default_rng(2).normal(0, NOISE, 41)

@@ -78,6 +78,17 @@ def test_reds_of_other_queries_and_dags_are_issues_of_their_own() -> None:
     }
 
 
+def test_a_green_night_on_other_input_ends_no_red(store: Store) -> None:
+    first = web_nights.record(store, 1, RED)
+    other = {"events": 7, "seed": 1, "repetitions": 1}
+    web_nights.record(store, 2, GREEN, workload_spec=other)
+    (issue,) = overview(store, [web_nights.DAG]).issues
+    assert (issue.outcome, issue.last.night) == (OPEN, first)
+    last = web_nights.record(store, 3, RED)
+    (issue,) = overview(store, [web_nights.DAG]).issues
+    assert (issue.outcome, issue.nights, issue.last.night) == (OPEN, 2, last)
+
+
 def test_an_acceptance_is_the_outcome_until_it_is_taken_back(store: Store) -> None:
     run = web_nights.record(store, 1, RED)
     store.accept(run, "ada", "wanted so", ["q5"])
