@@ -115,8 +115,8 @@ class _Bench:
             "spark.executor.cores": config.executor_cores,
             "spark.cores.max": config.executors * config.executor_cores,
             "spark.sql.streaming.checkpointLocation": (
-                self.cluster.checkpoints / directory.name
-            ).as_uri(),
+                f"file://{self.cluster.checkpoints / directory.name}"
+            ),
             "spark.ui.enabled": "false",
             "spark.log.level": "WARN",
             **({"spark.executor.defaultJavaOptions": " ".join(RECORDER)} if recorded else {}),

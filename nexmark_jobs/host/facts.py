@@ -19,10 +19,18 @@ from pathlib import Path
 from typing import Any
 
 from nexmark_jobs.host.ports import is_free, listener
-from nexmark_jobs.host.processes import Process, marked, pids, stat_fields, text_of
+from nexmark_jobs.host.processes import (
+    Process,
+    marked,
+    pids,
+    plain_environment,
+    stat_fields,
+    text_of,
+)
 
 _BUSY_SHARE = 0.2
 _JAVA_TIMEOUT_S = 20
+_TELLING = ("LD_LIBRARY_PATH", "TZ")
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
@@ -31,7 +39,8 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     Keys: hostname, kernel, python, java {home, version, problem}, cpu_model, cores, open_files (how
     many a process may have), governor, free_memory_bytes, directories {path: {free_bytes,
     problem}}, ports {port: None if free, else {pid, command, ours, problem}}, boot_id, shared
-    {tokens: {name: text or None}, problem} and busy [{pid, command, cores}].
+    {tokens: {name: text or None}, problem}, busy [{pid, command, cores}] and variables (those of
+    `INHERITED` that can change how a JVM runs).
     """
     mark = request.get("mark", "")
     ours = marked(mark) if mark else {}
@@ -50,12 +59,13 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "boot_id": text_of("/proc/sys/kernel/random/boot_id"),
         "shared": _shared(request["shared"]) if "shared" in request else None,
         "busy": busy(ours, request.get("busy_window_s", 0.5)),
+        "variables": " ".join(f"{x}={os.environ[x]}" for x in _TELLING if x in os.environ) or None,
     }
 
 
 def brief(facts: dict[str, Any]) -> dict[str, Any]:
     """The facts that identify the machine and its software, without its momentary state."""
-    kept = ("kernel", "cpu_model", "cores", "governor", "python", "boot_id")
+    kept = ("kernel", "cpu_model", "cores", "governor", "python", "boot_id", "variables")
     java = facts.get("java") or {}
     return {**{name: facts.get(name) for name in kept}, "java": java.get("version")}
 
@@ -104,7 +114,13 @@ def _java(home: str) -> dict[str, Any]:
     version, problem = None, None
     try:
         command = [str(java), "-version"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_JAVA_TIMEOUT_S)
+        done = subprocess.run(
+            command,
+            env=plain_environment(),
+            capture_output=True,
+            text=True,
+            timeout=_JAVA_TIMEOUT_S,
+        )
     except subprocess.TimeoutExpired:
         problem = f"{java} -version did not end within {_JAVA_TIMEOUT_S} s"
     except OSError as error:

@@ -35,8 +35,14 @@ _KILL_WAIT_S = 10.0
 _EXEC_POLL_S = 0.001
 _EXEC_WAIT_S = 1.0
 _ROUNDS = 3
-#: The variables that a started process inherits from the session: no foreign settings.
-_INHERITED = ("HOME", "LANG", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER")
+#: The only variables that Spark, Kafka and what they start get from whoever starts them: where to
+#: find programs, libraries, files and tickets. No other one can change a JVM, a Spark or a Python.
+INHERITED = (
+    *("HOME", "JAVA_HOME", "KRB5CCNAME", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "TMPDIR", "TZ"),
+    "USER",
+)
+#: The JVM writes names of files in the letters of its locale; every host has this one.
+LOCALE = {"LC_ALL": "C.UTF-8"}
 
 
 @dataclass(frozen=True, order=True)
@@ -56,6 +62,11 @@ class Process:
         """The start of its command line, for messages."""
         text = b" ".join(_words(self.pid)).decode(errors="replace").strip() or "(ended)"
         return text if len(text) <= 120 else f"{text[:60]} ... {text[-55:]}"
+
+
+def plain_environment() -> dict[str, str]:
+    """What a process of ours gets of this one's environment; see `INHERITED`."""
+    return {name: os.environ[name] for name in INHERITED if name in os.environ} | LOCALE
 
 
 def text_of(path: Path | str) -> str | None:
@@ -206,8 +217,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     """Carry the request out; see the module."""
     do = request["do"]
     if do == "start":
-        kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-        environment = {**kept, **request["environment"]}
+        environment = plain_environment() | request["environment"]
         log = Path(request["log"])
         return asdict(start_detached(request["command"], environment, request["mark"], log))
     if do == "owned":

@@ -1,5 +1,8 @@
 """Two nights by bounds in one home, with a secret in every place for one.
 
+The home has blanks and letters of other alphabets in its path, and the person who starts the nights
+has a locale without them, and variables that change a JVM, a Spark or a Python.
+
 The first is green and is accepted. The second has other secrets, an engine that is slower (q5) and
 a query that cannot run (q13).
 """
@@ -15,6 +18,7 @@ import pytest
 from nexmark.airflow_site.airflow_home import airflow_command, airflow_environment
 from nexmark.config import load
 from nexmark.engines import Build
+from tests.foreign_variables import FOREIGN
 from tests.nights.marked_secrets import MARKER, Processes, confs, watched
 from tests.site import ENGINE, Site, make_site, run_name
 
@@ -26,7 +30,7 @@ def site(
     tmp_path_factory: pytest.TempPathFactory, engine_build: Callable[[str], Build]
 ) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("nights")
-    home = directory / "home"
+    home = directory / "mein Zürich (λ & co)"
     home.mkdir(mode=0o755)
     made = make_site(home, directory / "conf", engine_build(ENGINE))
     made.gate(max_ratio=1.25)  # with few events, the start of the application is most of its cost
@@ -44,6 +48,9 @@ def watching(site: Site) -> Iterator[Processes]:
         patch.setenv("NEXMARK_AIRFLOW_TOKEN", f"{MARKER.decode()}-token")
         patch.setenv("AIRFLOW_CONN_ELSEWHERE", json.dumps(connection))
         patch.setenv("SERVICE_PASSWORD", f"{MARKER.decode()}-environment")
+        patch.setenv("LC_ALL", "C")
+        for name, value in FOREIGN.items():
+            patch.setenv(name, value)
         with watched(site.home) as seen:
             yield seen
 

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.foreign_variables import MARK
+
 MARKER = f"Xk7{secrets.token_hex(4)}".encode()
 SAMPLED_S = 0.05
 RIGHTS = 0o777
@@ -38,6 +40,15 @@ class Processes:
     shown: set[str] = field(default_factory=set)
     handed_over: set[str] = field(default_factory=set)
     files: set[int] = field(default_factory=set)
+    java: set[str] = field(default_factory=set)
+    foreign: set[str] = field(default_factory=set)
+
+    def note_java(self, command: bytes, environment: bytes, home: Path) -> None:
+        """Note the main class of a JVM of the home, and the variables of a stranger in it."""
+        if f"\0NEXMARK_OWNER={home}|".encode() in b"\0" + environment:
+            self.java.update(re.findall(r"org\.apache\.spark\.[\w.]+", command.decode()))
+            foreign = (x.decode() for x in environment.split(b"\0") if MARK.encode() in x)
+            self.foreign.update(foreign)
 
 
 @contextmanager
@@ -52,6 +63,8 @@ def watched(home: Path) -> Iterator[Processes]:
                     command = (process / "cmdline").read_bytes()
                     if MARKER in command:
                         seen.shown.add(command.replace(b"\0", b" ").decode(errors="replace"))
+                    if command.partition(b"\0")[0].endswith(b"java"):
+                        seen.note_java(command, (process / "environ").read_bytes(), home)
                     if b"CoarseGrainedExecutorBackend" in command:
                         environment = (process / "environ").read_bytes()
                         seen.handed_over.update(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.config import paths
+from tests.nights.marked_secrets import Processes
 from tests.site import DAG_ID, ENGINE, TINY, Site
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -81,3 +82,17 @@ def test_a_query_that_fails_is_missing_and_does_not_stop_the_next(red: Night) ->
     assert "q13 MISSING" in verdict
     assert "Cannot broadcast the table" in red.stdout
     assert re.search(r"\| q22 .*right.*CALIBRATING", red.stdout)
+
+
+@pytest.mark.usefixtures("red")
+def test_no_jvm_has_a_variable_of_whoever_started_the_night(watching: Processes) -> None:
+    roles = ("Master", "Worker", "SparkSubmit", "CoarseGrainedExecutorBackend")
+    seen = {name.rpartition(".")[2] for name in watching.java}
+    assert seen >= set(roles)
+    assert watching.foreign == set()
+
+
+@pytest.mark.usefixtures("red")
+def test_everything_that_a_night_writes_is_below_its_home(site: Site) -> None:
+    """Spark takes what is no URI for a path, and a blank in one for `%20`."""
+    assert {path.name for path in site.home.parent.iterdir()} == {"conf", site.home.name}

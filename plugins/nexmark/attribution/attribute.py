@@ -32,7 +32,10 @@ _OF_THE_ARM = re.compile(
     r"|spark\.driver\.(host|port|bindAddress)|spark\.blockManager\.port|spark\.local\.dir"
 )
 """Confs about where an arm runs and writes: always different, and no explanation."""
-_PLACES = re.compile(r"-XX:SharedArchiveFile=\S+|-Djava\.io\.tmpdir=\S+|\S+/remote-fs/\S+")
+_PLACES = re.compile(
+    r'"(?:-XX:SharedArchiveFile|-Djava\.io\.tmpdir)=[^"]*"'  # in quotes: a path with blanks
+    r"|(?:-XX:SharedArchiveFile|-Djava\.io\.tmpdir)=\S+|\S+/remote-fs/\S+"
+)
 """Parts of values that name files of a run or of this machine."""
 _PARTITIONS = re.compile(r"(numPartitions = |partitioning\(.*, )\d+")
 _CONTEXT = 2

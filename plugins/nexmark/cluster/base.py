@@ -15,11 +15,10 @@ from typing import Any, TypeAlias
 
 from nexmark.cluster.lease import ClusterError, Lease, LeaseFile
 from nexmark.config import Cluster
-from nexmark.engines import own_environment
 from nexmark.engines.prerequisites import java_program
 from nexmark.engines.short_runs import C1, spark_conf_dir
 from nexmark_jobs.host.leases import locked, write_whole
-from nexmark_jobs.host.processes import kill_one, owner_mark
+from nexmark_jobs.host.processes import kill_one, owner_mark, plain_environment
 
 #: Far longer than any query's repetitions: a forgotten sampler ends by itself.
 SAMPLER_MAX_SECONDS = 12 * 3600
@@ -139,9 +138,9 @@ class SparkCluster(ABC):
         return run
 
     def driver_environment(self, spark_home: Path) -> dict[str, str]:
-        """The environment of Spark on this machine: the caller's, without its Spark settings."""
+        """The environment of Spark on this machine, with no settings of the caller's."""
         return {
-            **own_environment(),
+            **plain_environment(),
             "SPARK_HOME": str(spark_home),
             "SPARK_CONF_DIR": str(self.conf_dir),
             "SPARK_LOCAL_IP": self.config.driver_address,

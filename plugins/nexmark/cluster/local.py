@@ -155,7 +155,7 @@ class LocalCluster(SparkCluster):
 
     def _start_daemon(self, name: str, arguments: list[str], spark: Release, log: Path) -> Process:
         archive = ClassArchive.of(spark.path, spark_version(spark.path), self.conf_dir)
-        options = [base.DAEMON_JAVA_OPTIONS, *(f'"{option}"' for option in archive.use())]
+        options = [base.DAEMON_JAVA_OPTIONS, *archive.use()]
         environment = {
             **self.driver_environment(spark.path),
             "SPARK_DAEMON_MEMORY": self.config.daemon_memory,

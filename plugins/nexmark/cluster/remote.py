@@ -35,6 +35,7 @@ from nexmark.cluster.lease import ClusterError, Lease
 from nexmark.config import SshCluster
 from nexmark.config.fields import mebibytes
 from nexmark.config.paths import safe_name
+from nexmark.engines.jvm import temporary_files
 from nexmark_jobs.cause import last_words
 from nexmark_jobs.host import canary, facts, files, leases, processes
 from nexmark_jobs.host.processes import end, owned
@@ -305,7 +306,7 @@ class RemoteCluster(SparkCluster):
             "SPARK_DAEMON_MEMORY": self.config.daemon_memory,
             "SPARK_DAEMON_JAVA_OPTS": base.DAEMON_JAVA_OPTIONS,
             # Executors inherit these two, so files of a killed executor are removed with `local`.
-            "JAVA_TOOL_OPTIONS": f'"-Djava.io.tmpdir={self.local}"',
+            "JAVA_TOOL_OPTIONS": temporary_files(Path(self.local)),
             "TMPDIR": self.local,
         }
         program = [f"{spark_home}/bin/spark-class", f"org.apache.spark.deploy.{name}"]

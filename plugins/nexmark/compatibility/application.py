@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.engines import Build, local_environment
+from nexmark.engines.jvm import check_path, temporary_files
 from nexmark.engines.launcher import JOBS, ProcessGroup, last_words, start
 from nexmark.engines.short_runs import untimed_options
 from nexmark.errors import NexmarkError
@@ -58,6 +59,10 @@ class Application:
     formulations: Path | None = None
     confs: Mapping[str, str] = field(default_factory=dict)
     records: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse a directory that Spark cannot work in."""
+        check_path(self.work, "directory")
 
     def run(self, say: Callable[[str], None]) -> Mapping[str, Mapping[str, Any]]:
         """Run the halves; where one ends the application, a second application runs the rest.
@@ -131,7 +136,7 @@ class Application:
         confs = {
             **_CONFS,
             "spark.sql.warehouse.dir": str(self.work / "warehouse"),
-            "spark.driver.extraJavaOptions": f"{options} -Djava.io.tmpdir={temporary}",
+            "spark.driver.extraJavaOptions": f"{options} {temporary_files(temporary)}",
             **self.confs,
         }
         words = [word for name, value in confs.items() for word in ("--conf", f"{name}={value}")]

@@ -28,6 +28,7 @@ from nexmark.tasks import current_night, failing
 from nexmark.tasks.infrastructure import heal
 from nexmark.tasks.sampling import events_beside, kafka_confs
 from nexmark_jobs.ending import VARIABLE, UsageError, exit_code
+from nexmark_jobs.host.processes import plain_environment
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -199,12 +200,13 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             conf=self.conf,
             conn_id=submission["conn_id"],
             deploy_mode="client",
-            env_vars=self.env_vars,
             name=self.name,
             properties_file=self.properties_file,
             spark_binary=submission["spark_binary"],
         )
-        return partial(self._submitted.submit, self.application)
+        # The provider would add `env_vars` to all that this process has.
+        environment = plain_environment() | (self.env_vars or {})
+        return partial(self._submitted.submit, self.application, env=environment)
 
     def on_kill(self) -> None:
         """Kill the application that runs."""

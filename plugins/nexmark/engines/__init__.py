@@ -5,7 +5,6 @@ from nexmark.engines.build import (
     BuildError,
     find_spark_home,
     local_environment,
-    own_environment,
     parse_source,
 )
 from nexmark.engines.fetch import MissingBuild, resolve, snapshot
@@ -21,7 +20,6 @@ __all__ = [
     "java_majors",
     "java_problem",
     "local_environment",
-    "own_environment",
     "parse_source",
     "resolve",
     "snapshot",

@@ -15,6 +15,7 @@ from nexmark.config import BuildSource, paths
 from nexmark.engines.short_runs import spark_conf_dir
 from nexmark.errors import NexmarkError
 from nexmark.home import write_text
+from nexmark_jobs.host.processes import plain_environment
 from nexmark_jobs.redaction import without_secrets
 
 
@@ -163,20 +164,9 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-_FOREIGN = (
-    *("SPARK_", "PYSPARK_", "PYTHONPATH", "PYTHONHOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR"),
-    *("AIRFLOW_", "NEXMARK_DB", "NEXMARK_AIRFLOW_TOKEN"),  # our secrets
-)
-
-
-def own_environment() -> dict[str, str]:
-    """This process's environment without what would change a Spark, and without secrets."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
-
-
 def local_environment(spark_home: Path, scratch: Path) -> dict[str, str]:
     """Of an application in local mode, or with a cluster of its own; it writes to `scratch`."""
-    return own_environment() | {
+    return plain_environment() | {
         "SPARK_HOME": str(spark_home),
         "SPARK_CONF_DIR": str(spark_conf_dir(paths.home())),
         "SPARK_LOCAL_IP": "127.0.0.1",

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from nexmark.config import BuildSource, Snapshots
 from nexmark.engines.build import Build, BuildError, Manifest, find_spark_home, scan, spark_version
+from nexmark.engines.jvm import check_path
 from nexmark.engines.prerequisites import disk_problem
 from nexmark.home import write_text
 from nexmark_jobs.host.leases import locked
@@ -188,6 +189,7 @@ def resolve(
     What is there is checked first: file sizes and times, every byte with `full_check`; one that
     fails is fetched again. Two processes fetch the same source once. Raises BuildError.
     """
+    check_path(cache, "NEXMARK_HOME")
     if source.directory is not None:
         return _in_place(Path(source.directory).expanduser().resolve(), cache, source, full_check)
     key = hashlib.sha256(str(source).encode()).hexdigest()[:24]
@@ -248,6 +250,7 @@ def _in_place(directory: Path, cache: Path, source: BuildSource, full_check: boo
     if not directory.is_dir():
         raise BuildError(f"build {source}: there is no such directory; correct the path")
     home = find_spark_home(directory)
+    check_path(home, f"build {source}")
     key = hashlib.sha256(str(home).encode()).hexdigest()[:24]
     stored = cache / "directories" / f"{key}.json"
     manifest = Manifest.read(stored)

@@ -15,6 +15,7 @@ from typing import Any
 
 import nexmark_jobs
 from nexmark.engines import Build, local_environment
+from nexmark.engines.jvm import check_path, temporary_files
 from nexmark.engines.short_runs import C1, untimed_options
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import signalled_with_parent
@@ -80,6 +81,10 @@ class Launcher:
     local: Path | None = None  # where executors of a standalone cluster have temporary files
     java_options: str = C1  # of its JVMs; without any, they compile as Spark's own do
 
+    def __post_init__(self) -> None:
+        """Refuse a directory that Spark cannot work in."""
+        check_path(self.work, "directory")
+
     @contextlib.contextmanager
     def started(
         self, given: Sequence[str], result: Path, job: str = "run_query.py", confs: Confs = NONE
@@ -91,7 +96,7 @@ class Launcher:
         """
         scratch = result.with_suffix(".tmp")
         scratch.mkdir()
-        options = dict.fromkeys(_OPTIONS, f"{self.java_options} -Djava.io.tmpdir={scratch}")
+        options = dict.fromkeys(_OPTIONS, f"{self.java_options} {temporary_files(scratch)}")
         more = {**self.confs, **confs, "spark.master": self.master}
         home = self._home()
         command = submitted(home, job, given, {**_CONFS, **options, **more})

@@ -17,6 +17,8 @@ from pathlib import Path
 SETUP_BYTES = 4 * 10**9
 #: The usual limit of open files, with which Spark runs.
 LEAST_FILES = 1024
+#: What a program needs to start; options in other variables would be a part of java's answer.
+_OF_PROGRAMS = ("HOME", "JAVA_HOME", "LD_LIBRARY_PATH", "PATH")
 
 
 def java_majors(spark_version: str = "4") -> tuple[int, ...]:
@@ -58,7 +60,11 @@ def _ask_java(environment: Mapping[str, str]) -> tuple[str, str]:
     if home and not os.access(java, os.X_OK):
         return "", f"JAVA_HOME is {home}, but there is no bin/java in it"
     try:
-        run = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)
+        plain = {name: os.environ[name] for name in _OF_PROGRAMS if name in os.environ}
+        plain["LC_ALL"] = "C.UTF-8"
+        run = subprocess.run(
+            [java, "-version"], env=plain, capture_output=True, text=True, timeout=60
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return "", f"{java} does not run: {error}"
     if run.returncode != 0:

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from nexmark.config import paths
+from nexmark.engines.jvm import java_option
 from nexmark.engines.prerequisites import java_version
 from nexmark_jobs.feature_release import feature_release
 
@@ -50,9 +51,13 @@ class ClassArchive:
         """Where it is while `maker` makes it."""
         return self.path.with_suffix(f".{hashlib.sha256(maker.encode()).hexdigest()[:8]}.tmp")
 
+    def make(self, maker: str) -> str:
+        """The option with which `maker` makes it."""
+        return java_option(f"-XX:ArchiveClassesAtExit={self.unfinished(maker)}")
+
     def use(self) -> list[str]:
         """The options to use it, none if it is not there."""
-        return [f"-XX:SharedArchiveFile={self.path}"] if self.path.exists() else []
+        return [java_option(f"-XX:SharedArchiveFile={self.path}")] if self.path.exists() else []
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -13,11 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nexmark.engines import Build, local_environment
+from nexmark.engines.jvm import check_path, temporary_files
 from nexmark.engines.launcher import JOBS, ProcessGroup, last_words, start, submitted
 from nexmark.engines.short_runs import untimed_options
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import undisturbed
-from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
+from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned, plain_environment
 
 SAMPLES, RESULT, EVENT_LOG = "samples.jsonl", "result.json", "events"
 
@@ -49,6 +49,10 @@ class LocalApplications:
     work: Path
     proven: set[tuple[str, str | None]] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        """Refuse a directory that Spark cannot work in."""
+        check_path(self.work, "directory")
+
     @property
     def _mark(self) -> str:
         return f"{self.work}|experiment"
@@ -76,10 +80,11 @@ class LocalApplications:
         scratch.mkdir(exist_ok=True)
         own = {"spark.driver.memory": memory, **_CONFS, **confs}
         quick = "" if sampled else untimed_options(build.spark_home, build.version)
-        options = (f"-Djava.io.tmpdir={scratch}", quick, confs.get(_JAVA_OPTIONS, ""))
+        options = (temporary_files(scratch), quick, confs.get(_JAVA_OPTIONS, ""))
         own[_JAVA_OPTIONS] = " ".join(filter(None, options))
         if sampled:
-            own |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file:{place}/events"}
+            events = (place / EVENT_LOG).as_uri()
+            own |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events}
         command = submitted(build.spark_home, program, arguments, own)
         log = place / "log.txt"
         try:
@@ -104,7 +109,7 @@ class LocalApplications:
             *("--pid-file", str(ready), "--interval", str(_INTERVAL_S)),
             *("--max-seconds", str(_RUN_S)),
         ]
-        process = self._started(command, os.environ, log)
+        process = self._started(command, plain_environment(), log)
         deadline = time.monotonic() + _SAMPLER_S
         while not ready.exists():
             if process.poll() is not None or time.monotonic() > deadline:

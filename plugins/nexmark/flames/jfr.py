@@ -25,6 +25,7 @@ from nexmark.cluster.hosts.samplers import RECORDING
 from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
 from nexmark_jobs.cause import last_words
+from nexmark_jobs.host.processes import plain_environment
 
 TRUNCATED = "[deeper than the recorder looks]"
 NATIVE_SUFFIX = " (native)"
@@ -140,6 +141,7 @@ def read_samples(recording: Path) -> Iterator[Sample]:
         try:
             process = subprocess.Popen(
                 ["timeout", str(TIMEOUT_S), *command],
+                env=plain_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,

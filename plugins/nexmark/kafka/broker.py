@@ -34,6 +34,7 @@ from nexmark_jobs.host.processes import (
     Process,
     owned,
     owner_mark,
+    plain_environment,
     start_detached,
     stat_fields,
     text_of,
@@ -130,8 +131,11 @@ class Broker:
             in_sync=min(2, len(self.addresses)),
         )
         files.mkdir(parents=True, exist_ok=True)
-        (files / "server.properties").write_text(settings)
-        (files / "log4j2.properties").write_text(_LOG4J.format(directory=directory))
+        for name, text in (
+            ("server.properties", settings),
+            ("log4j2.properties", _LOG4J.format(directory=directory)),
+        ):
+            (files / name).write_text(_escaped(text), encoding="ascii")
 
     def formatting(self, directory: Path, class_path: str, common: str) -> list[str]:
         """The command that makes its storage; `common` is the id of the cluster."""
@@ -282,7 +286,7 @@ class LocalBrokers:
                 self._prepare(broker, common, class_path)
                 files = self._files(broker)
                 command, log = broker.command(files, class_path), files / "console.log"
-                started[broker] = start_detached(command, os.environ, self.mark, log)
+                started[broker] = start_detached(command, plain_environment(), self.mark, log)
         deadline = time.monotonic() + _READY_S
         kafka = KafkaCluster(servers(brokers), time_out_s=2)
         while kafka.brokers() != {broker.number for broker in brokers}:
@@ -302,7 +306,13 @@ class LocalBrokers:
         if (files / "data" / "meta.properties").exists():
             return
         command = broker.formatting(files, class_path, common)
-        run = subprocess.run(command, capture_output=True, text=True, timeout=_FORMAT_TIMEOUT_S)
+        run = subprocess.run(
+            command,
+            env=plain_environment(),
+            capture_output=True,
+            text=True,
+            timeout=_FORMAT_TIMEOUT_S,
+        )
         if run.returncode != 0:
             said = last_words(f"{run.stdout}\n{run.stderr}", run.returncode)[:300]
             raise KafkaError(f"kafka: storage of broker {broker.number} cannot be made: {said}")
@@ -344,6 +354,11 @@ def _problem(directory: Path, brokers: list[Broker]) -> str:
 
 def _counted(brokers: list[Broker]) -> str:
     return "1 broker" if len(brokers) == 1 else f"{len(brokers)} brokers"
+
+
+def _escaped(text: str) -> str:
+    """A text as Java's properties files have it, which are read as ISO 8859-1."""
+    return "".join(x if x.isascii() else f"\\u{ord(x):04x}" for x in text)
 
 
 def _log_option(files: Path) -> str:

@@ -19,9 +19,11 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from nexmark.config import paths
+from nexmark.engines.jvm import check_path
 from nexmark.engines.prerequisites import disk_problem, java_problem, java_program
 from nexmark.kafka import KafkaError
 from nexmark_jobs.host.leases import locked, write_whole
+from nexmark_jobs.host.processes import plain_environment
 
 #: The set of jars of the broker and its tools: Apache Kafka and a log4j binding.
 BROKER = "broker-4.3.1"
@@ -95,6 +97,7 @@ def jars(name: str, say: Callable[[str], None]) -> list[Path]:
     """The jars of the set `name`, fetched unless they are there; KafkaError for a wrong byte."""
     wanted = locked_jars(name)
     directory = _directory(name)
+    check_path(directory, "NEXMARK_HOME")
     directory.parent.mkdir(parents=True, exist_ok=True)
     try:
         with locked(directory.with_suffix(".lock"), _LOCK_TIMEOUT_S):
@@ -164,7 +167,13 @@ def _ivy(wanted: Sequence[Jar], target: Path) -> str:
     if settings.is_file():
         command += ["-settings", str(settings)]
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=_FETCH_TIMEOUT_S)
+        run = subprocess.run(
+            command,
+            env=plain_environment(),
+            capture_output=True,
+            text=True,
+            timeout=_FETCH_TIMEOUT_S,
+        )
     except subprocess.TimeoutExpired:
         return f"was not fetched within {_FETCH_TIMEOUT_S} s"
     lines = (run.stdout + run.stderr).replace("\t", " ").splitlines()

@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import os
 import re
 import resource
 import subprocess
@@ -13,6 +12,7 @@ from nexmark.engines.prerequisites import java_program
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
 from nexmark_jobs.cause import last_words
+from nexmark_jobs.host.processes import plain_environment
 
 CONFS: Mapping[str, str] = {"buffer.memory": "67108864", "batch.size": "8196"}
 """The producers' confs in every test; the text's."""
@@ -87,7 +87,7 @@ class Tools:
         command = [str(java_program("java")), _HEAP, "-cp", class_path, f"{_PACKAGE}.{tool}"]
         process = subprocess.Popen(
             [*command, "--bootstrap-server", self.servers, *words],
-            env={**os.environ, **self.environment},
+            env=plain_environment() | dict(self.environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -17,6 +17,7 @@ from nexmark.config.document import place_of, problem_of
 from nexmark.config.fields import HISTORY_MODE, KNOWN_QUERIES, REMEDY, SparkConf, local_path
 from nexmark.config.models import BUILD_DAG_ID, SIGNOFF_DAG_ID
 from nexmark.engines import BuildError
+from nexmark.engines.jvm import path_problem
 from nexmark.errors import NexmarkError, suggest
 from nexmark.model import MIN_PAIRS
 from nexmark.night import kafka_input, paced_night, recovery_night
@@ -190,7 +191,8 @@ def find_problems(night: Night) -> Iterator[str]:
     Preflight checks the hosts that are reached by SSH, because it has the connections.
     """
     builds = dict.fromkeys([night.candidate, *night.against.values()])
-    found = [*map(_build_problem, builds), *map(engines.java_problem, map(_major, builds))]
+    found = [path_problem(paths.home(), "NEXMARK_HOME"), *map(_build_problem, builds)]
+    found += map(engines.java_problem, map(_major, builds))
     found += [engines.files_problem(), engines.disk_problem(paths.home(), RUN_BYTES)]
     yield from filter(None, dict.fromkeys(found))
     if isinstance(night.cluster, EmbeddedCluster):
@@ -212,8 +214,8 @@ def _build_problem(source: BuildSource) -> str:
         return f"build {source}: {path} does not exist; correct the path"
     try:
         if source.directory:
-            engines.find_spark_home(path)
-        elif not tarfile.is_tarfile(path):
+            return path_problem(engines.find_spark_home(path), f"build {source}")
+        if not tarfile.is_tarfile(path):
             return f"build {source}: {path} is not a tarball; give a .tgz of a Spark build"
     except (BuildError, OSError) as error:
         return f"build {source}: {error}"

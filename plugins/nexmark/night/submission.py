@@ -22,6 +22,7 @@ from typing import Any
 
 from nexmark.cluster import OWNER_VARIABLE
 from nexmark.config import Size, profile_path
+from nexmark.engines.jvm import temporary_files
 from nexmark.engines.short_runs import C1, ClassArchive, checkpoint_confs
 from nexmark.flames.jfr import RECORDER
 from nexmark.kafka.jars import connector_files
@@ -60,7 +61,7 @@ def _untimed(
         submission["renames"] = [[str(unfinished), str(archive.path)]]
         if not driver:
             archive.path.parent.mkdir(parents=True, exist_ok=True)
-            driver = [f"-XX:ArchiveClassesAtExit={unfinished}"]
+            driver = [archive.make(night.spark_cluster.mark)]
     submission["conf"] |= {_DRIVER: " ".join([C1, *driver]), _EXECUTOR: " ".join(executor)}
     return submission
 
@@ -212,7 +213,8 @@ def _submission(
             "spark.executor.memory": config.executor_memory,
             "spark.executor.cores": str(config.executor_cores),
             "spark.cores.max": str(config.executors * config.executor_cores),
-            "spark.sql.streaming.checkpointLocation": checkpoints.as_uri(),
+            # No `as_uri`: Spark decodes nothing in it.
+            "spark.sql.streaming.checkpointLocation": f"file://{checkpoints}",
             "spark.ui.enabled": "false",
             "spark.log.level": "WARN",
         }
@@ -231,7 +233,7 @@ def _submission(
         "env_vars": {
             **{key: value for key, value in environment.items() if key.startswith("SPARK_")},
             # a killed driver's files go with the cluster and do not stay in /tmp
-            "SPARK_SUBMIT_OPTS": f'"-Djava.io.tmpdir={environment["SPARK_LOCAL_DIRS"]}"',
+            "SPARK_SUBMIT_OPTS": temporary_files(cluster.scratch / "local"),
             "PYSPARK_PYTHON": cluster.worker_python,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "PYTHONPATH": "",

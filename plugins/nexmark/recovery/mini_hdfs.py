@@ -7,7 +7,6 @@ build writes to it.
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from nexmark.errors import NexmarkError
 from nexmark.kafka.jars import jars, pyspark_jars
 from nexmark.recovery.checkpoint_files import HdfsDirectory
 from nexmark_jobs.cause import last_words
+from nexmark_jobs.host.processes import plain_environment
 
 JARS = "minihdfs-3.5.0"
 """The set of jars: it has to be of the Hadoop of the installed PySpark."""
@@ -46,7 +46,11 @@ def mini_hdfs(
     command += [str(_SOURCE), str(work / "hdfs"), str(told)]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=output, stderr=output, env={**os.environ, **mark}
+            command,
+            env={**plain_environment(), **mark},
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
         )
     started = time.monotonic()
     try:

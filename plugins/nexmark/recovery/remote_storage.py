@@ -18,6 +18,7 @@ from nexmark.engines import Build
 from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
 from nexmark.home import whole_directory
+from nexmark_jobs.host.processes import plain_environment
 
 _SOURCE = Path(nexmark_jobs.__file__).parent / "remote_fs" / "SlowFileSystem.java"
 _CLASS = "SlowFileSystem"
@@ -123,7 +124,13 @@ def _compile(build: Build, classes: Path) -> None:
             "build with its Hadoop"
         )
     command = [str(javac), "-nowarn", "-d", str(classes), "-cp", str(jars[0]), str(_SOURCE)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_COMPILE_S)
+    done = subprocess.run(
+        command,
+        env=plain_environment(),
+        capture_output=True,
+        text=True,
+        timeout=_COMPILE_S,
+    )
     if done.returncode != 0:
         said = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
         raise NexmarkError(f"--checkpoint remote: {_SOURCE.name}: {said[-300:]}")

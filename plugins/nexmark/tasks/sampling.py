@@ -6,7 +6,6 @@ The canary says what the hosts can do: <query>/canary-before.json, canary-after.
 
 import contextlib
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -27,7 +26,7 @@ from nexmark.night.run_directory import failure_kept, prepare, runs_of
 from nexmark.night.sampled import fetching, samples_path
 from nexmark.tasks import current_night, failing
 from nexmark_jobs.cause import last_words
-from nexmark_jobs.host.processes import end, identify, owned, start_detached
+from nexmark_jobs.host.processes import end, identify, owned, plain_environment, start_detached
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
@@ -115,7 +114,7 @@ def _start_here(night: Night, query: str) -> None:
         *("--interval", str(night.workload.sampling_interval_s)),
         *("--max-seconds", str(SAMPLER_MAX_SECONDS)),
     ]
-    process = start_detached(command, dict(os.environ), night.spark_cluster.mark, log)
+    process = start_detached(command, plain_environment(), night.spark_cluster.mark, log)
     deadline = time.monotonic() + _START_TIMEOUT_S
     while not pid_file.exists():
         if not process.alive or time.monotonic() > deadline:

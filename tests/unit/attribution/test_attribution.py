@@ -152,7 +152,7 @@ class TestConfs:
 
     def test_where_an_arm_runs_is_no_difference(self) -> None:
         base = {"spark.driver.defaultJavaOptions": "-XX:SharedArchiveFile=/b.jsa -Da=1"}
-        base |= {"spark.driver.extraJavaOptions": "-Djava.io.tmpdir=/b"}
+        base |= {"spark.driver.extraJavaOptions": '"-Djava.io.tmpdir=/b c"'}
         ours = {
             "spark.driver.defaultJavaOptions": "-XX:SharedArchiveFile=/a.jsa -Da=1",
             "spark.driver.extraJavaOptions": "-Djava.io.tmpdir=/a",

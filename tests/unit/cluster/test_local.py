@@ -409,7 +409,7 @@ def test_daemons_start_from_the_class_archive_of_their_build(
     archive = ClassArchive.of(spark, "4.3.0", cluster.conf_dir).path
     archive.parent.mkdir(parents=True)
     archive.touch()
-    with pytest.raises(ClusterError, match=f'"-XX:SharedArchiveFile={archive}"'):
+    with pytest.raises(ClusterError, match=f" -XX:SharedArchiveFile={archive}; "):
         cluster.start(release(spark), tmp_path / "logs", lease)
 
 

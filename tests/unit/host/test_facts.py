@@ -134,7 +134,16 @@ def test_who_is_busy_and_not_ours(tmp_path: Path) -> None:
 def test_what_a_host_is_leaves_out_how_it_does_now() -> None:
     found = brief(main({"java_home": "/none", "busy_window_s": 0}))
     assert set(found) == {
-        *("kernel", "cpu_model", "cores", "governor", "python", "boot_id", "java")
+        *("kernel", "cpu_model", "cores", "governor", "python", "boot_id", "java", "variables")
     }
     assert found["kernel"]
     assert found["java"] is None
+
+
+def test_variables_that_are_let_in_on_purpose_are_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    monkeypatch.setenv("_JAVA_OPTIONS", "-Xint")
+    assert brief(main(QUICK))["variables"] == "TZ=Asia/Tokyo"
+    monkeypatch.delenv("TZ")
+    assert brief(main(QUICK))["variables"] is None

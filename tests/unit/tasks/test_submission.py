@@ -117,10 +117,25 @@ def test_spark_is_the_engines_own(night: Night, deployment: Deployment) -> None:
     assert made["env_vars"]["SPARK_HOME"] == deployment.spark_home
     assert made["env_vars"]["PYTHONPATH"] == ""
     local = night.spark_cluster.state / "scratch" / "local"
-    assert made["env_vars"]["SPARK_SUBMIT_OPTS"] == f'"-Djava.io.tmpdir={local}"'
+    assert made["env_vars"]["SPARK_SUBMIT_OPTS"] == f"-Djava.io.tmpdir={local}"
     assert made["env_vars"]["NEXMARK_OWNER"] == night.spark_cluster.mark
     assert made["conf"]["spark.nexmark.build"] == "0123456789abcdef"
     assert made["conn_id"] == "nexmark_local"
+
+
+def test_a_home_with_blanks_is_one_path_for_spark(
+    night: Night, deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "my Zürich"
+    monkeypatch.setenv("NEXMARK_HOME", str(home))
+    made = submission.verify_submission(night, deployment, "q0")
+    local = home / "clusters" / "local" / "scratch" / "local"
+    assert made["env_vars"]["SPARK_SUBMIT_OPTS"] == f'"-Djava.io.tmpdir={local}"'
+    options = made["conf"]["spark.driver.defaultJavaOptions"]
+    assert options.endswith(f' "-XX:ArchiveClassesAtExit={made["renames"][0][0]}"')
+    assert f'"-XX:ArchiveClassesAtExit={home}/archives/' in options
+    place = made["conf"]["spark.sql.streaming.checkpointLocation"]
+    assert place.startswith(f"file://{home}/clusters/")  # Spark decodes no %20 in it
 
 
 def test_an_engines_confs_go_on_top_of_the_profile_and_never_over_the_benchmarks(

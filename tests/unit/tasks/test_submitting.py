@@ -25,6 +25,7 @@ from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
 from nexmark.night.run_directory import overhead, read_failure
 from nexmark_jobs.narrator import Narrator
+from tests.foreign_variables import FOREIGN, MARK
 from tests.unit.tasks.in_task import in_task_of
 
 ROOT = Path(__file__).parents[3]
@@ -108,6 +109,24 @@ def test_spark_submit_gets_what_the_night_decided(night: Night) -> None:
     assert "--name nexmark q5 rep-1 " in words
     assert words.endswith(" run_query.py --query q5")
     assert overhead(night.directory) == (0.0, 1)
+
+
+def test_spark_submit_gets_no_variable_of_the_tasks_process(
+    night: Night, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The provider adds the variables of a submission to all that the task's process has."""
+    monkeypatch.setenv("LC_ALL", "C")
+    for name, value in FOREIGN.items():
+        monkeypatch.setenv(name, value)
+    run(
+        night,
+        "import json, pathlib\n"
+        "pathlib.Path(sys.argv[0] + '.json').write_text(json.dumps(dict(os.environ)))",
+    )
+    seen = json.loads((night.directory / "bin" / "spark-submit.json").read_text())
+    assert [name for name, value in seen.items() if MARK in value] == []
+    assert seen["LC_ALL"] == "C.UTF-8"
+    assert seen["SPARK_HOME"] == "/of/the/engine"
 
 
 @pytest.mark.parametrize(
