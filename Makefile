@@ -6,7 +6,8 @@ SHELL := /bin/bash
 # A night is dozens of Python processes: without its cache each compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help env env-dev run ui check test test-long test-cluster mutants lint lock clean
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# The first of these that is installed; python3.11 and python3.12 run the jobs of every Spark.
+PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3.14 python3; do $$name -c '' 2>/dev/null && command -v $$name && break; done)
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 # What is given reaches the command as environment variables, in the very letters (make expands
@@ -51,9 +52,10 @@ lint: .venv/.dev ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-lock: .venv/bin/uv ## Renew the three lock files
-	$(BIN)/uv pip compile --quiet --no-header --generate-hashes --python-version 3.11 --upgrade pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile --quiet --no-header --generate-hashes --python-version 3.11 --group dev -c requirements.lock pyproject.toml -o requirements-dev.lock
-	echo uv | $(BIN)/uv pip compile --quiet --no-header --no-annotate --generate-hashes --python-version 3.11 -c requirements.lock - -o requirements-bootstrap.lock
+lock: PINNED := --generate-hashes --universal --python-version 3.11
+lock: .venv/bin/uv ## Renew the three lock files: one set of pins for every supported Python
+	$(BIN)/uv pip compile --quiet --no-header $(PINNED) --upgrade pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --no-header $(PINNED) --group dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+	echo uv | $(BIN)/uv pip compile --quiet --no-header --no-annotate $(PINNED) -c requirements.lock - -o requirements-bootstrap.lock
 clean: ## Remove the environment, builds, runs and results
 	rm -rf .venv .nexmark

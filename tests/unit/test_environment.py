@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 UV = Path(sys.executable).with_name("uv")
-COMPILE = [UV, "pip", "compile", "--quiet", "--no-header", "--generate-hashes"]
+COMPILE = [UV, "pip", "compile", "--quiet", "--no-header", "--generate-hashes", "--universal"]
 
 
 def test_pyspark_client_stays_out() -> None:

@@ -20,6 +20,7 @@ BENCHES = {
     "generator": "events per CPU-second of the generator",
     "queries": "events per CPU-second of every query, beside nexmark-flink",
     "sampler": "CPU time of the sampler itself",
+    "runtimes": "the JDKs and Pythons that each Spark runs on",
     "canary": "how steady the canary is on this host",
     "flight-recorder": "CPU time of the JDK's flight recorder",
     "gate": "what the gate finds and how often it is wrong",

@@ -4,6 +4,7 @@ Standard library only and importing nothing of ours: `make env` runs this file w
 Python before there is an environment.
 """
 
+import importlib.util
 import os
 import re
 import resource
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 #: Environment (1.3 GB), one build (0.5 GB), and room to unpack and to run.
@@ -21,12 +23,39 @@ LEAST_FILES = 1024
 _OF_PROGRAMS = ("HOME", "JAVA_HOME", "LD_LIBRARY_PATH", "PATH")
 
 
-def java_majors(spark_version: str = "4") -> tuple[int, ...]:
+@dataclass(frozen=True)
+class Runtime:
+    """What a feature release of Spark runs on: JDKs, and the newest Python of its jobs."""
+
+    java: tuple[int, ...]
+    python: tuple[int, int]
+
+
+#: The version of this Python.
+HERE: tuple[int, ...] = sys.version_info[:3]
+#: The Pythons that this package runs on: what Airflow, Great Expectations and PySpark all support.
+PYTHONS = ((3, 11), (3, 12), (3, 13))
+#: Runtimes by feature release; `nexmark bench runtimes` tries each of them.
+RUNTIMES = {
+    "3.5": Runtime((17,), (3, 12)),
+    "4.0": Runtime((17, 21), (3, 13)),
+    "4.1": Runtime((17, 21), (3, 13)),
+    "4.2": Runtime((17, 21, 25), (3, 14)),
+    "4.3": Runtime((17, 21, 25), (3, 14)),
+}
+
+
+def runtime(spark_version: str = "") -> Runtime:
+    """What Spark `spark_version` runs on; a version that is not known counts as the newest one."""
+    return RUNTIMES.get(".".join(spark_version.split(".")[:2]), [*RUNTIMES.values()][-1])
+
+
+def java_majors(spark_version: str = "") -> tuple[int, ...]:
     """The versions of the JDK that Spark `spark_version` supports."""
-    return (17,) if spark_version.split(".")[0] == "3" else (17, 21)
+    return runtime(spark_version).java
 
 
-def java_problem(spark_version: str = "4", environment: Mapping[str, str] = os.environ) -> str:
+def java_problem(spark_version: str = "", environment: Mapping[str, str] = os.environ) -> str:
     """The problem of the JDK for Spark `spark_version`, with the remedy, or ''."""
     wanted = java_majors(spark_version)
     remedy = f"install a JDK {' or '.join(map(str, wanted))} and set JAVA_HOME to it"
@@ -72,12 +101,60 @@ def _ask_java(environment: Mapping[str, str]) -> tuple[str, str]:
     return (run.stderr + run.stdout).strip(), ""
 
 
-def python_problem(version: tuple[int, ...] = sys.version_info[:3]) -> str:
-    """The problem of this Python, or ''."""
-    if (3, 11) <= version < (3, 13):
+def python_problem(version: tuple[int, ...] = HERE) -> str:
+    """The problem of this Python, with the remedy, or ''."""
+    if version[:2] in PYTHONS:
         return ""
-    found = ".".join(map(str, version))
-    return f"Python: this is {found}; install Python 3.11 or 3.12 (make PYTHON=/path/to/python3.11)"
+    known = ", ".join(map(_dotted, PYTHONS[:-1]))
+    remedy = f"install Python {known} or {_dotted(PYTHONS[-1])} (make PYTHON=/path/to/python3.12)"
+    return f"Python: this is {_dotted(version)}; {remedy}"
+
+
+def venv_problem() -> str:
+    """The problem of a Python that cannot create an environment (Debian's without a package)."""
+    if importlib.util.find_spec("ensurepip"):
+        return ""
+    name = _dotted(HERE[:2])
+    return f"Python: ensurepip is missing; install the package python{name}-venv"
+
+
+def job_python(*spark_versions: str) -> str:
+    """The interpreter of drivers and Python workers of these Spark versions here, or ''.
+
+    It is this one if all of them support it, else the newest `python3.x` on the PATH that they do.
+    A night has one interpreter for both arms. A job needs the standard library only.
+    """
+    newest = min(runtime(version).python for version in spark_versions)
+    if HERE[:2] <= newest:
+        return sys.executable
+    wanted = (version for version in reversed(PYTHONS) if version <= newest)
+    return next(filter(None, map(_installed, wanted)), "")
+
+
+def job_python_problem(*spark_versions: str) -> str:
+    """The problem if no Python here runs the jobs of these Spark versions, or ''."""
+    if job_python(*spark_versions):
+        return ""
+    oldest = min(spark_versions, key=lambda version: runtime(version).python)
+    newest, here = _dotted(runtime(oldest).python), _dotted(HERE)
+    problem = f"Spark {oldest} runs jobs up to Python {newest}, and this is {here}"
+    return f"Python: {problem}; install python{newest}, so that it is on the PATH"
+
+
+def _installed(version: tuple[int, ...]) -> str:
+    """The path of this Python, if it is on the PATH and runs, else ''."""
+    found = shutil.which(f"python{_dotted(version)}")
+    if found is None:
+        return ""
+    try:  # pyenv has a program for each version that it knows, and it may refuse to run
+        run = subprocess.run([found, "-c", ""], capture_output=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return found if run.returncode == 0 else ""
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
 
 
 def files_problem(limit: int | None = None) -> str:
@@ -106,7 +183,13 @@ def disk_problem(directory: Path, needed: int = SETUP_BYTES) -> str:
 
 def main() -> int:
     """Prints one line per problem; returns exit code 1 if there is one."""
-    problems = [python_problem(), java_problem(), files_problem(), disk_problem(Path.cwd())]
+    problems = [
+        python_problem(),
+        venv_problem(),
+        java_problem(),
+        files_problem(),
+        disk_problem(Path.cwd()),
+    ]
     for problem in filter(None, problems):
         print(problem, file=sys.stderr)
     return 1 if any(problems) else 0
