@@ -22,7 +22,7 @@ from nexmark.night.recovery_night import figures_of
 from nexmark.recovery.kill_plan import spread_kills
 from nexmark.recovery.recovery_run import RecoveryOptions
 from nexmark.recovery.remote_storage import RemoteStorage
-from nexmark.terminal import columns, say
+from nexmark.terminal import columns, show_line
 
 SETTINGS = {
     "wait-3s": {"spark.locality.wait": "3s"},
@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
             told = right(queries.run(build_of(given.engine), options, plan), len(plan))
             kept.keep(number, arm, stores(told) | figures_of(told))
-            say(f"round {number} {arm}: {kept.found[number, arm]}")
+            show_line(f"round {number} {arm}: {kept.found[number, arm]}")
     rows = [
         row(arm, [run for (_, name), run in kept.found.items() if name == arm])
         for arm in dict.fromkeys(name for _, name in kept.found)

@@ -32,7 +32,7 @@ from nexmark.kafka import broker
 from nexmark.kafka.filling import fill
 from nexmark.kafka.jars import connector
 from nexmark.kafka.topics import KafkaCluster
-from nexmark.terminal import say
+from nexmark.terminal import show_line
 from nexmark_jobs.options import Options, parse
 from nexmark_jobs.queries import QUERIES
 from nexmark_jobs.run_query import run
@@ -124,20 +124,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"--queries: no query {unknown[0]!r}")
     given.cores, given.heap, given.profile = 2, "6g", "default"
     own, found = broker.of_this_machine("latency"), {}
-    jars = ",".join(map(str, connector(pyspark.__version__, say)))
+    jars = ",".join(map(str, connector(pyspark.__version__, show_line)))
     try:
-        servers = own.up(1, broker.LATENCY_PORT, say)
+        servers = own.up(1, broker.LATENCY_PORT, show_line)
         with tempfile.TemporaryDirectory() as directory:
             script = paths.repository() / "nexmark_jobs" / "dump_events.py"
             words = ["--events", str(given.events), "--tps", "10000", "--format", "json"]
             events = Path(directory) / "events"
             subprocess.run([sys.executable, script, *words, "--out", events], check=True)
             filled = fill(KafkaCluster(servers), events, TOPIC, PARTITIONS)
-        say(str(filled))
+        show_line(str(filled))
         for name in given.queries:
             with ProcessPoolExecutor(1, get_context("spawn")) as process:
                 found[name] = process.submit(measured, given, servers, jars, name).result()
-            say(f"{name}: {found[name].kafka:.0f} K events per CPU-second")
+            show_line(f"{name}: {found[name].kafka:.0f} K events per CPU-second")
     finally:
         own.down()
     load = f"load {os.getloadavg()[0]:.1f} at the end"

@@ -26,7 +26,7 @@ from nexmark.engines import Build
 from nexmark.errors import NexmarkError
 from nexmark.kept_runs import KeptRuns
 from nexmark.recovery.recovery_run import RecoveryOptions
-from nexmark.terminal import columns, say
+from nexmark.terminal import columns, show_line
 
 QUERIES = ("q4", "q5", "q9", "q11", "q16", "q18", "q20")
 STATES = ("rocksdb", "rocksdb+changelog", "hdfs")
@@ -139,7 +139,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if (case.seed, case.name) not in kept.found
         ]
         for number, case in enumerate(left[: given.runs], 1):
-            say(f"{number} of {len(left)}: {case.name}, seed {case.seed}")
+            show_line(f"{number} of {len(left)}: {case.name}, seed {case.seed}")
             options = case.options(given.kills, servers)
             kept.keep(case.seed, case.name, ended(queries, build_of(case.engine), options))
     return report(kept.found)

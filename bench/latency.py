@@ -32,7 +32,7 @@ from nexmark.kept_runs import KeptRuns
 from nexmark.latency.matching import MATCHINGS
 from nexmark.latency.measuring import PacedRuns
 from nexmark.model import P50, P99, Arm
-from nexmark.terminal import say
+from nexmark.terminal import show_line
 from nexmark.verdict.order import fresh_pairs
 from nexmark_jobs.host.processes import OWNER_VARIABLE
 from nexmark_jobs.real_time import later_confs
@@ -80,7 +80,7 @@ class PacedRounds:
                 self._run(0, arm, {})
         usual = statistics.mean(kept.found[0, f"first {number}"][P50] for number in (1, 2))
         confs = later_confs(asked.query, asked.trigger, usual, asked.later)
-        say(f"the slowed arm has {confs}")
+        show_line(f"the slowed arm has {confs}")
         for number, arm in self.rounds.missing("latency"):
             self._run(number, arm, confs if arm == Arm.SLOWED else {})
 
@@ -92,11 +92,11 @@ class PacedRounds:
             )
             if not figures.invalid:
                 break
-            say(f"INVALID, once more: {figures.invalid}")
+            show_line(f"INVALID, once more: {figures.invalid}")
             self.again += 1
         else:
             raise NexmarkError(f"{arm} of round {number}: INVALID {_ATTEMPTS} times; see above")
-        say(f"round {number} {arm}: p50 {figures.p50:.2f} ms, p99 {figures.p99:.2f} ms")
+        show_line(f"round {number} {arm}: p50 {figures.p50:.2f} ms, p99 {figures.p99:.2f} ms")
         kept = {P50: figures.p50, P99: figures.p99, "lag_p99": figures.lag_p99}
         self.rounds.runs.keep(number, arm, kept)
 
@@ -104,13 +104,13 @@ class PacedRounds:
 @contextmanager
 def paced_runs(engine: str) -> Iterator[PacedRuns]:
     """Runs of an engine with a broker of their own, which ends with the context."""
-    build = resolve(load().engines[engine].build, paths.builds_dir(), say=say)
+    build = resolve(load().engines[engine].build, paths.builds_dir(), say=show_line)
     brokers = broker.of_this_machine("latency")
     try:
-        kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, say))
+        kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, show_line))
         with tempfile.TemporaryDirectory(prefix="nexmark-latency-") as directory:
-            jars, mark = connector(build.version, say), {OWNER_VARIABLE: brokers.mark}
-            yield PacedRuns(build, jars, kafka, mark, Path(directory), say)
+            jars, mark = connector(build.version, show_line), {OWNER_VARIABLE: brokers.mark}
+            yield PacedRuns(build, jars, kafka, mark, Path(directory), show_line)
     finally:
         brokers.down()
 

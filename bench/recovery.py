@@ -34,7 +34,7 @@ from nexmark.night.recovery_night import figures_of
 from nexmark.recovery.kill_plan import Kill, spread_kills
 from nexmark.recovery.recovery_run import RecoveryOptions, recover
 from nexmark.recovery.remote_storage import RemoteStorage
-from nexmark.terminal import say
+from nexmark.terminal import show_line
 from nexmark.verdict.order import fresh_pairs
 from nexmark_jobs.host.processes import OWNER_VARIABLE, owned
 
@@ -55,7 +55,7 @@ class KilledQueries:
         events, out = self.events(build, options), self.work / "out"
         before = children_cpu_s()
         try:
-            told = recover(build, options, out, self.mark, say, plan, events)
+            told = recover(build, options, out, self.mark, show_line, plan, events)
         finally:
             shutil.rmtree(out, ignore_errors=True)
         return told | {CPU: (children_cpu_s() - before) * 1e6 / options.events}
@@ -94,7 +94,7 @@ def killed_queries(what: str) -> Iterator[KilledQueries]:
 
 def build_of(engine: str) -> Build:
     """The build of an engine."""
-    return resolve(load().engines[engine].build, paths.builds_dir(), say=say)
+    return resolve(load().engines[engine].build, paths.builds_dir(), say=show_line)
 
 
 def right(told: Mapping[str, Any], kills: int) -> Mapping[str, Any]:
@@ -143,7 +143,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             told = queries.run(build_of(given.engine), slow if arm == Arm.SLOWED else options, plan)
             figures = figures_of(right(told, 1)) | {CPU: told[CPU]}
             kept.keep(number, arm, figures)
-            say(f"round {number} {arm}: {', '.join(f'{k} {v:.2f}' for k, v in figures.items())}")
+            show_line(
+                f"round {number} {arm}: {', '.join(f'{k} {v:.2f}' for k, v in figures.items())}"
+            )
     print(f"\n{of}; {given.rounds} rounds")
     slowed = f"latency times {given.slower:g}"
     return rounds.report(gate, gate.recovery_metric, slowed, quiet=[CPU])

@@ -62,7 +62,7 @@ class _Record:
 
 _PROGRAM = "PROGRAM"
 #: Which record says it, in this order; and whether the first one of its level, or the last.
-_ORDER = ((_PROGRAM, -1), ("FATAL", 0), ("ERROR", 0), ("WARN", -1))
+_ORDER = ((_PROGRAM, -1), ("FATAL", 0), ("ERROR", 0), ("WARN", -1), ("", -1))
 
 
 def cause(log: str) -> str | None:
@@ -116,7 +116,7 @@ def _launcher(lines: list[str], number: int) -> Iterator[_Record]:
 def _said(record: _Record) -> str:
     """What a record says, or ''."""
     lines = [line for line in record.lines if not _FRAME.match(line.strip())]
-    if record.level == "" or not lines:
+    if not lines:
         return ""
     if found := innermost("\n".join(lines)):
         return found
@@ -165,4 +165,5 @@ def last_words(log: str, code: int | None = None) -> str:
     if number in {each.value for each in signal.Signals}:
         name = signal.Signals(number).name
         return f"it was killed by {name}{_KILLED if name == 'SIGKILL' else ''}"
-    return next((line.strip() for line in reversed(log.splitlines()) if line.strip()), _SILENT)
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    return next((line for line in reversed(lines) if not _FRAME.match(line)), _SILENT)

@@ -23,7 +23,7 @@ from bench.detection.causes import CAUSES, Cause, choose
 from bench.detection.rows import HEAD, line
 from nexmark.config import load, paths, pick
 from nexmark.errors import NexmarkError
-from nexmark.terminal import INTERRUPTED, ending, say
+from nexmark.terminal import INTERRUPTED, ending, show_line
 
 FEWEST = 3
 SAME = "nothing"
@@ -35,11 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.list:
         for cause in CAUSES:
-            say(f"{cause.name:<13} {cause.query:<15} {cause.what}")
+            show_line(f"{cause.name:<13} {cause.query:<15} {cause.what}")
         return 0
     code = ending(partial(_bench, options))
     if code == INTERRUPTED:
-        say("interrupted: the same command goes on where it was")
+        show_line("interrupted: the same command goes on where it was")
     return code
 
 
@@ -86,14 +86,14 @@ def _bench(options: argparse.Namespace) -> int:
         shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True, exist_ok=True)
     bench = Bench(directory, Settings(options.workload or "", options.pairs, options.nights))
-    say(
+    show_line(
         f"{bench.engine.name}, workload {options.workload or WORKLOAD}, load "
         f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {directory}"
     )
-    say(HEAD)
+    show_line(HEAD)
     wrong = 0
     for text, red, cause in measure(bench, causes, options.silent, options.more):
-        say(text)
+        show_line(text)
         wrong += red and cause == SAME
     if wrong:
         print(f"red nights of a build against itself: {wrong}", file=sys.stderr)

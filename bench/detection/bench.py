@@ -35,7 +35,7 @@ from nexmark.errors import NexmarkError
 from nexmark.interrupts import signalled_with_parent, undisturbed
 from nexmark.model import Value
 from nexmark.store import Store, open_store
-from nexmark.terminal import say
+from nexmark.terminal import show_line
 
 WORKLOAD = "detection"
 #: Seven batches of about a second; five of them count. Only the quick compiler runs, because
@@ -159,7 +159,7 @@ class Bench:
             why = self._invalid(done.run, query)
             if why is None:
                 return self._keep(key, done)
-            say(f"{key}: INVALID, attempt {attempt} of {ATTEMPTS}: {why}")
+            show_line(f"{key}: INVALID, attempt {attempt} of {ATTEMPTS}: {why}")
         return done
 
     def _invalid(self, run: str, query: str) -> str | None:

@@ -140,7 +140,7 @@ def open_kafka(
     brokers = Brokers(spark, given.servers)
     topic = brokers.topic(given.topic)
     if not topic.records:
-        remedy = "nexmark kafka fill writes some"
+        remedy = "`nexmark kafka fill` writes some"
         raise UsageError(f"--source: kafka:{given.topic} holds no records; {remedy}")
     sentinels = Sentinels(work if end_of_input else None)
     numbered = brokers.is_numbered(topic)

@@ -152,7 +152,7 @@ class Brokers:
         name = error.getClass().getSimpleName()
         if name in _UNKNOWN:
             problem = f"the brokers have no topic '{topic}'"
-            return UnknownTopicError(f"--source: {problem}; nexmark kafka fill makes one")
+            return UnknownTopicError(f"--source: {problem}; `nexmark kafka fill` makes one")
         if name in ("TimeoutException", "DisconnectException"):
             return UsageError(
                 f"--bootstrap-servers: no broker answers at {self.servers} within {_TIMEOUT_S} s; "

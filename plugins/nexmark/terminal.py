@@ -11,6 +11,7 @@ from typing import TextIO
 from nexmark.errors import NexmarkError
 from nexmark.home import is_full, remedied
 from nexmark.interrupts import terminated_as_interrupt
+from nexmark.secrets import without_secrets
 
 #: Before a line that is only of the moment: the next one takes its place.
 MOMENTARY = "\x1f"
@@ -23,9 +24,12 @@ INTERRUPTED = 130
 _CLEAR = "\r\x1b[K"
 
 
-def say(text: str) -> None:
-    """Show a line at once, also where the output is a file."""
-    print(text, flush=True)
+def show_line(text: str) -> None:
+    """Print a line of a command at once, also where the output is a file; without secrets.
+
+    What a task of a DAG tells goes through `nexmark.night.night_progress.say`.
+    """
+    print(without_secrets(text), flush=True)
 
 
 def ending(run: Callable[[], int]) -> int:

@@ -167,7 +167,7 @@ def test_batches_and_digests_are_those_of_the_files_and_bad_records_are_named(
     assert "1 without a number n (first: partition 0, offset 1)" in found["numbered"]["error"]
     assert "1 without a value (first: partition 1, offset 4)" in found["null"]["error"]
     assert (
-        "the brokers have no topic 'unknown'; nexmark kafka fill makes one"
+        "the brokers have no topic 'unknown'; `nexmark kafka fill` makes one"
         in found["unknown"]["error"]
     )
 

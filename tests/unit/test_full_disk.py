@@ -17,7 +17,8 @@ from nexmark.cluster import OWNER_VARIABLE, open_cluster
 from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.home import full_disk, is_full
-from nexmark.night.night_progress import PROGRESS_VARIABLE, reason, say, tell_failure
+from nexmark.night.night_progress import PROGRESS_VARIABLE, say, tell_failure
+from nexmark.reason import reason_of
 from nexmark.store import StoreError, open_store
 from tests.unit.store.store_builder import night, record
 
@@ -116,11 +117,11 @@ def test_a_task_says_what_to_do_and_what_it_cannot_show_does_not_make_it_fail(
 def test_the_reason_is_no_frame_of_a_stack_trace() -> None:
     text = (
         "Cannot execute: spark-submit. Error code is: 1. Last lines:\n"
-        "Caused by: java.io.IOException: No space left on device\n"
+        "java.io.IOException: No space left on device\n"
         "\tat java.base/java.io.FileOutputStream.writeBytes(Native Method)\n"
         "\tat java.base/java.lang.Thread.run(Thread.java:840)\n\t... 12 more\n"
     )
-    assert reason(text) == "Caused by: java.io.IOException: No space left on device"
+    assert reason_of(text) == "java.io.IOException: No space left on device"
 
 
 def test_the_results_database_on_a_full_disk(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import os
 from collections.abc import Iterator
 
 import pytest
 
+from nexmark.cli.shared_options import on_stderr
+from nexmark.config import paths
 from nexmark.night.night_progress import MOMENTARY
-from nexmark.terminal import EVERY_S, Terminal
+from nexmark.secrets import remember
+from nexmark.terminal import EVERY_S, Terminal, show_line
 
 
 @pytest.fixture
@@ -45,3 +49,36 @@ def test_in_a_file_it_is_a_line_now_and_then() -> None:
     shown.clear()
     assert stream.getvalue().splitlines() == ["after 0 s", "after 30 s", "done"]
     assert MOMENTARY not in stream.getvalue()
+
+
+def test_what_a_command_prints_has_no_secrets(capsys: pytest.CaptureFixture[str]) -> None:
+    remember(["Xk7hushQ2"])
+    show_line("downloading https://host/spark.tgz?key=Xk7hushQ2")
+    on_stderr("downloading https://host/spark.tgz?key=Xk7hushQ2")
+    printed = capsys.readouterr()
+    assert "Xk7hushQ2" not in printed.out + printed.err
+    assert printed.out.startswith("downloading https://host/spark.tgz")
+    assert printed.err == printed.out
+
+
+def test_there_is_one_say_and_every_task_uses_it() -> None:
+    """A second one printed without redaction, and nobody who waited saw it."""
+    package = paths.repository() / "plugins" / "nexmark"
+    trees = {path: ast.parse(path.read_text()) for path in package.rglob("*.py")}
+    named = [
+        path.name
+        for path, tree in trees.items()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.name == "say"
+    ]
+    assert named == ["night_progress.py"]
+    others = [
+        path.name
+        for path, tree in trees.items()
+        if path.parent.name in ("tasks", "dag", "night")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "nexmark.terminal"
+        for name in node.names
+        if name.name == "show_line"
+    ]
+    assert others == []

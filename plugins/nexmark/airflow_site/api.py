@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from nexmark.config import BUILD_DAG_ID
 from nexmark.errors import NexmarkError
-from nexmark.terminal import say
+from nexmark.terminal import show_line
 
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, BUSY = 401, 403, 404, 409, 503
 #: The states of a DAG run that has ended.
@@ -145,7 +145,7 @@ class RunningAirflow(AirflowApi):
         body = {"logical_date": None, "conf": dict(params)}
         path = f"dags/{BUILD_DAG_ID}/dagRuns"
         name = urllib.parse.quote(str(self.ask(path, body)["dag_run_id"]))
-        say(f"{self.url}/dags/{BUILD_DAG_ID}/runs/{name}")
+        show_line(f"{self.url}/dags/{BUILD_DAG_ID}/runs/{name}")
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             time.sleep(self.poll_s)

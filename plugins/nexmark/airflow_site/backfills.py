@@ -14,7 +14,7 @@ from nexmark.errors import NexmarkError
 from nexmark.interrupts import undisturbed
 from nexmark.model import RunKey
 from nexmark.store import Store, open_store
-from nexmark.terminal import say
+from nexmark.terminal import show_line
 
 #: Whom Airflow names as the user of a run of `airflow dags test`.
 DAG_TEST_USER = "dag_test"
@@ -37,7 +37,7 @@ def close_abandoned(config: Config, api: AirflowApi) -> None:
         try:
             end_run(api, dag_id, run_id)
         except ApiError as error:  # of a DAG that is gone, which no scheduler runs either
-            say(f"{dag_id} run {run_id}: cannot be ended: {error}")
+            show_line(f"{dag_id} run {run_id}: cannot be ended: {error}")
 
 
 def _living(leases: Iterable[Lease | None]) -> Iterator[Lease]:

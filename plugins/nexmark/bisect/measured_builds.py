@@ -8,14 +8,14 @@ from typing import Any
 
 from nexmark.bisect.search import Unmeasurable
 from nexmark.config import BUILD_DAG_ID, Config, paths
-from nexmark.engines import BuildError, java_problem, parse_source, resolve
+from nexmark.engines import BuildError, parse_source, usable
 from nexmark.errors import NexmarkError
 from nexmark.model import MIN_PAIRS
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
 from nexmark.store import Store, open_store
 from nexmark.store.table_rows import NightRow
-from nexmark.terminal import INTERRUPTED, say
+from nexmark.terminal import INTERRUPTED, show_line
 from nexmark.verdict.bisection import Pairs
 
 
@@ -62,13 +62,9 @@ class MeasuredBuilds:
     def fetch(self, build: str) -> str:
         """Bring a build here and return its id; Unmeasurable where that cannot be."""
         try:
-            found = resolve(parse_source(build), paths.builds_dir(), say=say)
+            return usable(parse_source(build), paths.builds_dir(), say=show_line).id
         except BuildError as error:
             raise Unmeasurable(str(error)) from None
-        problem = java_problem(found.version)
-        if problem:
-            raise Unmeasurable(f"{build}: {problem}")
-        return found.id
 
     def _recorded(self, store: Store, builds: Sequence[str]) -> list[tuple[str, NightRow]]:
         wanted = {build: self.plan(build) for build in builds}

@@ -49,7 +49,7 @@ def _until(text: str) -> datetime:
 
 def accept(
     run: Run,
-    reason: Annotated[str, typer.Option(help="Why it is accepted; kept on record.")] = "",
+    reason: Annotated[str, option.text("Why it is accepted; kept on record.")],
     query: Annotated[
         list[str] | None,
         typer.Option("--query", "--queries", callback=_names, metavar="q1,q5", help="Only these."),
@@ -79,7 +79,7 @@ def accept(
 
 def withdraw(
     id: Annotated[int, typer.Option(help="As `nexmark acks` prints it.")],
-    reason: Annotated[str, typer.Option(help="Why it is withdrawn; kept on record.")] = "",
+    reason: Annotated[str, option.text("Why it is withdrawn; kept on record.")],
     by: option.By = None,
     db: option.Database = None,
 ) -> None:

@@ -12,8 +12,6 @@ from nexmark.errors import suggest
 if TYPE_CHECKING:
     from nexmark.engines import Build
 
-_LEAST_SPARK = (3, 5)
-
 
 def compat(
     first: Annotated[
@@ -113,8 +111,7 @@ def _queries(
 
 def _builds(first: str, second: str) -> "tuple[Build, Build]":
     """The builds of --from and --to, on this machine; BuildError if one cannot be used."""
-    from nexmark.engines import BuildError, java_problem, parse_source, resolve
-    from nexmark_jobs.feature_release import feature_release
+    from nexmark.engines import BuildError, UnusableBuild, parse_source, usable
 
     sources = {}
     for flag, text in (("--from", first), ("--to", second)):
@@ -123,10 +120,10 @@ def _builds(first: str, second: str) -> "tuple[Build, Build]":
         except BuildError as error:
             raise BuildError(f"{flag}: {error}") from None
     cache, say = paths.builds_dir(), option.on_stderr
-    found = {flag: resolve(source, cache, say=say) for flag, source in sources.items()}
-    for flag, build in found.items():
-        if feature_release(build.version) < _LEAST_SPARK:
-            raise BuildError(f"{flag}: Spark {build.version} is too old; give 3.5 or newer")
-        if problem := java_problem(build.version):
-            raise BuildError(f"{flag}: Spark {build.version}: {problem}")
+    found = {}
+    for flag, source in sources.items():
+        try:
+            found[flag] = usable(source, cache, say=say)
+        except UnusableBuild as error:
+            raise BuildError(f"{flag}: {error}") from None
     return found["--from"], found["--to"]

@@ -10,7 +10,7 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.config import load, paths
 from nexmark.errors import NexmarkError
-from nexmark.terminal import columns, say
+from nexmark.terminal import columns, show_line
 from nexmark_jobs.host.processes import OWNER_VARIABLE
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def up(brokers: Annotated[int, option.number(1, 3, "1|3")] = 1, port: _PortOptio
     if brokers not in broker.COUNTS:
         raise typer.BadParameter(f"--brokers: {brokers} is not 1 or 3")
     chosen = broker.PORT if port is None else port
-    servers = broker.of_this_machine().up(brokers, chosen, say)
+    servers = broker.of_this_machine().up(brokers, chosen, show_line)
     print(f"Kafka is ready at {servers}; end it with: nexmark kafka down")
 
 
@@ -94,7 +94,9 @@ def fill(
 
     cluster = KafkaCluster(bootstrap_servers or _running())
     args = cluster, events, topic, partitions
-    print(filling.fill(*args, replace=replace, say=lambda written: say(f"{written:,} events")))
+    print(
+        filling.fill(*args, replace=replace, say=lambda written: show_line(f"{written:,} events"))
+    )
 
 
 @kafka.command()
@@ -133,10 +135,10 @@ def bench(
             raise typer.BadParameter(f"--tests: no test {test!r}; known: {', '.join(TESTS)}")
     own = None if bootstrap_servers else broker.of_this_machine("bench")
     try:
-        servers = own.up(3, broker.BENCH_PORT, say) if own else str(bootstrap_servers)
-        tools = Tools(servers, {OWNER_VARIABLE: own.mark} if own else {}, say)
+        servers = own.up(3, broker.BENCH_PORT, show_line) if own else str(bootstrap_servers)
+        tools = Tools(servers, {OWNER_VARIABLE: own.mark} if own else {}, show_line)
         brokers_cpu_s = own.cpu_s if own else lambda: None
-        one = Bench(KafkaCluster(servers), tools, brokers_cpu_s, records, runs, say)
+        one = Bench(KafkaCluster(servers), tools, brokers_cpu_s, records, runs, show_line)
         measured = one.run(wanted)
     finally:
         if own:

@@ -17,7 +17,7 @@ from nexmark.config import Experiment, load, load_experiments, paths
 from nexmark.errors import NexmarkError, suggest
 from nexmark.interrupts import temporary_directory
 from nexmark.model import grouped
-from nexmark.terminal import columns, say
+from nexmark.terminal import columns, show_line
 from nexmark_jobs.host.processes import OWNER_VARIABLE
 from nexmark_jobs.knobs import MAX_EVENTS
 
@@ -62,7 +62,7 @@ def experiment(
         raise typer.BadParameter(f"{new_name!r}: one experiment at a time, or --all")
     if listed:
         rows = [[one.name, ",".join(one.queries), one.question] for one in known.values()]
-        say(columns(("experiment", "queries", "question"), rows))
+        show_line(columns(("experiment", "queries", "question"), rows))
         return 0
     if quick:
         from nexmark.experiments.arm_runs import quick as made_quick
@@ -95,18 +95,20 @@ def _measured(
                 builds = _builds(one, engine)
                 check_arms(one, builds)
                 tick = partial(countdown.tick, one.name)
-                results.append(measure_experiment(one, builds, pairs, applications, say, tick))
+                results.append(
+                    measure_experiment(one, builds, pairs, applications, show_line, tick)
+                )
                 aside = f"sqlite:///{applications.work}/results.db"
                 arms += _kept(results[-1]) if kept else recorded(results[-1], one.name, aside).arms
             except Exception as error:  # whatever it is, the others go on
                 if len(chosen) == 1:
                     raise
                 failed[one.name] = f"{type(error).__name__}: {error}"
-                say(f"{one.name}: failed: {failed[one.name]}")
+                show_line(f"{one.name}: failed: {failed[one.name]}")
             countdown.left[one.name] = 0  # it may have ended too early
             option.write(out, {**as_json(results), "failed": failed})
     lines = [*remarks(arms), *(f"{name}: failed: {why}" for name, why in failed.items())]
-    say("\n" + columns(HEADS, [cells(arm) for arm in arms]) + "\n\n" + "\n".join(lines))
+    show_line("\n" + columns(HEADS, [cells(arm) for arm in arms]) + "\n\n" + "\n".join(lines))
     return 0 if not failed and all(result.is_right for result in results) else 1
 
 
@@ -116,7 +118,7 @@ def _kept(result: "ExperimentResult") -> "Sequence[ExperimentRow]":
 
     run = f"{result.experiment.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
     found, page = keep(result, run, paths.home() / "experiments" / run)
-    say(f"{result.experiment.name}: {page}")
+    show_line(f"{result.experiment.name}: {page}")
     return found.arms
 
 
@@ -156,15 +158,11 @@ def _chosen(
 
 def _builds(one: Experiment, engine: str | None) -> "dict[str, Build]":
     """The build of each arm: its own, or the engine's."""
-    from nexmark.engines import java_problem, resolve
+    from nexmark.engines import usable
 
     usual = load().engine(engine).build
     sources = {arm: each.build or usual for arm, each in one.arms.items()}
-    found = {arm: resolve(each, paths.builds_dir(), say=say) for arm, each in sources.items()}
-    for build in found.values():
-        if problem := java_problem(build.version):
-            raise NexmarkError(f"Spark {build.version}: {problem}")
-    return found
+    return {arm: usable(each, paths.builds_dir(), say=show_line) for arm, each in sources.items()}
 
 
 def _add(name: str | None, known: Mapping[str, Experiment]) -> int:
@@ -183,7 +181,7 @@ def _add(name: str | None, known: Mapping[str, Experiment]) -> int:
     except NexmarkError:
         path.write_text(before, encoding="utf-8")
         raise
-    say(f"added to {path}; edit it, then: nexmark experiment {name}")
+    show_line(f"added to {path}; edit it, then: nexmark experiment {name}")
     return 0
 
 
@@ -215,20 +213,20 @@ def latency(
     queries = _listed("--query", query, tuple(MATCHINGS))
     triggers = _listed("--trigger", trigger, _TRIGGERS)
     rates, until_behind = _rates(rate)
-    _, build = option.build_of(engine, say)
+    _, build = option.build_of(engine, show_line)
     _check_real_time(queries, triggers, build.version)
     brokers = broker.of_this_machine("latency")
     found: list[LatencyFigures] = []
     try:
-        kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, say))
+        kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, show_line))
         with tempfile.TemporaryDirectory(prefix="nexmark-latency-") as directory:
-            jars, mark = connector(build.version, say), {OWNER_VARIABLE: brokers.mark}
-            runs = PacedRuns(build, jars, kafka, mark, Path(directory), say)
+            jars, mark = connector(build.version, show_line), {OWNER_VARIABLE: brokers.mark}
+            runs = PacedRuns(build, jars, kafka, mark, Path(directory), show_line)
             for each, how in product(queries, triggers):
                 for at in rates:
                     found.append(runs.run(each, how, at, seconds, warm_up, option.confs_of(conf)))
                     p50, _, p99, _ = found[-1].percentiles
-                    say(f"{each} {how} at {at:,}/s: p50 {p50:,} ms, p99 {p99:,} ms")
+                    show_line(f"{each} {how} at {at:,}/s: p50 {p50:,} ms, p99 {p99:,} ms")
                     if until_behind and (found[-1].invalid or not found[-1].keeps_up):
                         break
     finally:

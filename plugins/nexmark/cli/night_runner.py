@@ -29,7 +29,7 @@ from nexmark.interrupts import signalled_with_parent, undisturbed
 from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.night.plan import Night
 from nexmark.night.planning import find_problems, make_night, with_snapshot
-from nexmark.terminal import INTERRUPTED, Terminal, say
+from nexmark.terminal import INTERRUPTED, Terminal, show_line
 from nexmark_jobs.cause import last_words
 from nexmark_jobs.host.processes import end, owned
 
@@ -52,9 +52,9 @@ def run_night(
     try:
         night = with_snapshot(night, params, moment)
     except MissingBuild as error:
-        say(f"{error}; there is nothing to run")
+        show_line(f"{error}; there is nothing to run")
         return 0
-    wait_for_guardians(say)
+    wait_for_guardians(show_line)
     problems = list(find_problems(night))
     cluster, lease = night.spark_cluster.config.name, night.spark_cluster.holder()
     if lease and lease.holder and lease.holder.alive:
@@ -72,7 +72,7 @@ def run_night(
     prompt.claim(mine, lambda _: False)  # NexmarkError where another command has it
     try:
         with guarded(environment):
-            say("preparing Airflow")
+            show_line("preparing Airflow")
             prepare(environment)
             return _run(night, environment, params, moment)
     finally:
@@ -114,7 +114,7 @@ def _run(
                     time.sleep(_POLL_S)
             except KeyboardInterrupt:
                 terminal.clear()
-                say("interrupted: ending the night")
+                show_line("interrupted: ending the night")
                 return INTERRUPTED
             finally:
                 with undisturbed():
@@ -127,7 +127,7 @@ def _run(
             print(last_words(text, child.returncode), file=sys.stderr)
         if problem := full_disk(paths.home()):
             print(problem, file=sys.stderr)
-    say(f"log of the night: {log}")
+    show_line(f"log of the night: {log}")
     return 0 if child.returncode == 0 else 1
 
 
@@ -156,9 +156,9 @@ def clear_cluster(cluster: SparkCluster) -> None:
         try:
             cluster.claim(replace(own, holder=me, command=me))
         except OSError as error:  # a full disk keeps no process alive
-            say(f"cluster {cluster.config.name}: stopped without its lease: {error}")
+            show_line(f"cluster {cluster.config.name}: stopped without its lease: {error}")
         cluster.stop()
     except ClusterError as error:
         if remote:
-            say(str(error))
+            show_line(str(error))
         # else another night has the cluster; it is not ours to end

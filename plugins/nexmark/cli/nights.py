@@ -11,7 +11,7 @@ from nexmark.cli.acceptance import user
 from nexmark.config import BUILD_DAG_ID, Config, load, paths
 from nexmark.errors import NexmarkError
 from nexmark.night.params import NightParams, RolloutParams, help_of
-from nexmark.terminal import INTERRUPTED, say
+from nexmark.terminal import INTERRUPTED, show_line
 
 if TYPE_CHECKING:
     from nexmark.rollout.state import Rollout
@@ -145,13 +145,15 @@ def bisect(
         nights.fetch(build)
     search = Search(ends, nights.known(ends), config.gate.noise_floor)
     if search.nights:
-        say(f"{len(search.nights)} nights of an earlier search are used")
+        show_line(f"{len(search.nights)} nights of an earlier search are used")
     try:
-        state = search.run(nights.measure, measurements, lambda *found: say(table(*found)), say)
+        state = search.run(
+            nights.measure, measurements, lambda *found: show_line(table(*found)), show_line
+        )
     except KeyboardInterrupt:
-        say("interrupted: the same command goes on from here")
+        show_line("interrupted: the same command goes on from here")
         raise
-    say(answer(query, search, state))
+    show_line(answer(query, search, state))
     return 0 if state.found else 1
 
 
@@ -190,19 +192,20 @@ def rollout(
         with _opened() as store:
             found = resumed(found, store, by or user(), accept)
     done = _roll(found)
-    say(table(done))
-    say(f"page: {write_page(done)}")
+    show_line(table(done))
+    show_line(f"page: {write_page(done)}")
     return 0 if done.next is None else 1
 
 
 def _roll(found: "Rollout") -> "Rollout":
     from nexmark.rollout.rolling import roll
 
-    say(f"rollout {found.name}: {len(found.stages)} stages; to go on: --resume {found.name}")
+    again = f"nexmark rollout --resume {found.name}"
+    show_line(f"rollout {found.name}: {len(found.stages)} stages; to go on: {again}")
     try:
-        return roll(found, partial(_measure, found), _opened, say)
+        return roll(found, partial(_measure, found), _opened, show_line)
     except KeyboardInterrupt:
-        say(f"interrupted: nexmark rollout --resume {found.name} goes on from here")
+        show_line(f"interrupted; to go on from here: {again}")
         raise
 
 
@@ -220,7 +223,7 @@ def _measure(found: "Rollout", queries: Sequence[str]) -> str:
             if row.id not in before and (row.dag_id, row.queries) == (BUILD_DAG_ID, list(queries)):
                 return str(row.id)
     problem = f"the night of {', '.join(queries)} ended before it was measured, see above"
-    raise NexmarkError(f"{problem}; mend it, then nexmark rollout --resume {found.name}")
+    raise NexmarkError(f"{problem}; mend it, then `nexmark rollout --resume {found.name}`")
 
 
 def _opened() -> "Store":

@@ -32,7 +32,7 @@ from nexmark.guard import guarded
 from nexmark.interrupts import undisturbed
 from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.night.planning import make_night
-from nexmark.terminal import Terminal, columns, say
+from nexmark.terminal import Terminal, columns, show_line
 from nexmark.web.entry import PREFIX
 from nexmark_jobs.host.processes import owned
 
@@ -54,7 +54,7 @@ def serve(port: int) -> int:
         environment = airflow_home.airflow_environment(config, port)
         own = Components(environment, port, paths.home() / "logs")
         with guarded(environment), closing(own) as components:
-            say("preparing Airflow")
+            show_line("preparing Airflow")
             airflow_home.prepare(environment)
             components.bring_up(API_SERVER)
             backfills.close_abandoned(config, airflow_home.own_airflow(port))
@@ -63,7 +63,7 @@ def serve(port: int) -> int:
             for user, password in passwords.items():
                 print(f"Airflow is at http://127.0.0.1:{port} (user {user}, password {password})")
             print(f"the nights: http://127.0.0.1:{port}{PREFIX}/ (or the tab Nexmark there)")
-            say("Ctrl-C ends it")
+            show_line("Ctrl-C ends it")
             while True:
                 components.check_alive()
                 time.sleep(_POLL_S)
@@ -88,7 +88,7 @@ def run_backfill(
     environment = airflow_home.airflow_environment(config, port)
     os.environ.update(environment)
     notifiers()  # ConfigError for one that cannot be had
-    say("preparing Airflow")
+    show_line("preparing Airflow")
     airflow_home.prepare(environment)
     remedy = "correct what it names, and run this again"
     airflow_home.run_airflow(["dags", "reserialize"], environment, remedy)
@@ -101,7 +101,7 @@ def run_backfill(
         found = _run_here(config, environment, port, engine.dag_id, create_it)
     rows = backfills.outcomes(engine.dag_id, found)
     texts = [(row.day.isoformat(), *row[1:4]) for row in rows]
-    say(columns(("date", "build", "state", "verdicts"), texts))
+    show_line(columns(("date", "build", "state", "verdicts"), texts))
     return 1 if any(row.failed for row in rows) else 0
 
 
@@ -129,7 +129,7 @@ def _check(
             snapshot(engine.snapshots, first + timedelta(days=number))
         except MissingBuild as error:
             missing += 1
-            say(str(error))
+            show_line(str(error))
     if missing == count:
         raise NexmarkError(f"engine {engine.name}: no build from {first} to {last}")
 
@@ -142,11 +142,11 @@ def _run_there(api: AirflowApi, dag_id: str, create_it: Creator) -> list[backfil
             "will run too), or end `nexmark ui` and run this again"
         )
     backfill = create_it(api)
-    say("`nexmark ui` is running: its scheduler runs the nights")
+    show_line("`nexmark ui` is running: its scheduler runs the nights")
     try:
         return _follow(api, backfill)
     except KeyboardInterrupt:
-        say("interrupted: the backfill goes on in Airflow, where it can be cancelled")
+        show_line("interrupted: the backfill goes on in Airflow, where it can be cancelled")
         raise
 
 
@@ -173,7 +173,7 @@ def _run_here(
                     components.bring_up()
                     return _follow(api, backfill, components, progress)
             except KeyboardInterrupt:
-                say("interrupted: ending the backfill")
+                show_line("interrupted: ending the backfill")
                 raise
             finally:
                 with undisturbed():

@@ -14,6 +14,7 @@ from nexmark.config import load, paths
 from nexmark.errors import suggest
 from nexmark.night.params import BUILD as WRITTEN
 from nexmark.night.params import help_of
+from nexmark.secrets import without_secrets
 from nexmark_jobs.host.leases import write_whole
 
 if TYPE_CHECKING:
@@ -93,15 +94,15 @@ def known_query(query: str) -> None:
 
 def build_of(engine: str | None, say: Callable[[str], None]) -> "tuple[str, Build]":
     """Return the name and the build of an engine, by default of the newest."""
-    from nexmark.engines import resolve
+    from nexmark.engines import usable
 
     chosen = load().engine(engine)
-    return chosen.name, resolve(chosen.build, paths.builds_dir(), say=say)
+    return chosen.name, usable(chosen.build, paths.builds_dir(), say=say)
 
 
 def on_stderr(text: str) -> None:
     """Print progress at once, apart from the output of a verb."""
-    print(text, file=sys.stderr, flush=True)
+    print(without_secrets(text), file=sys.stderr, flush=True)
 
 
 def opened(url: str | None) -> "Store":

@@ -6,14 +6,22 @@ from nexmark.engines.build import (
     find_spark_home,
     local_environment,
     parse_source,
+    spark_version,
 )
-from nexmark.engines.fetch import MissingBuild, resolve, snapshot
-from nexmark.engines.prerequisites import disk_problem, files_problem, java_majors, java_problem
+from nexmark.engines.fetch import MissingBuild, UnusableBuild, resolve, snapshot, usable
+from nexmark.engines.prerequisites import (
+    disk_problem,
+    files_problem,
+    java_majors,
+    java_problem,
+    spark_problem,
+)
 
 __all__ = [
     "Build",
     "BuildError",
     "MissingBuild",
+    "UnusableBuild",
     "disk_problem",
     "files_problem",
     "find_spark_home",
@@ -23,4 +31,7 @@ __all__ = [
     "parse_source",
     "resolve",
     "snapshot",
+    "spark_problem",
+    "spark_version",
+    "usable",
 ]

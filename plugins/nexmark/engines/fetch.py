@@ -26,7 +26,7 @@ from pathlib import Path
 from nexmark.config import BuildSource, Snapshots
 from nexmark.engines.build import Build, BuildError, Manifest, find_spark_home, scan, spark_version
 from nexmark.engines.jvm import check_path
-from nexmark.engines.prerequisites import disk_problem
+from nexmark.engines.prerequisites import disk_problem, java_problem, spark_problem
 from nexmark.home import write_text
 from nexmark_jobs.host.leases import locked
 
@@ -39,6 +39,10 @@ _INSTALL_TIMEOUT_S = 1800
 _RELEASE_BYTES = 2_500_000_000
 #: Unpacked size / packed size of a Spark tarball, at most.
 _EXPANSION = 2
+
+
+class UnusableBuild(BuildError):
+    """A Spark build that cannot run here, or with these jobs."""
 
 
 def fetch_release(version: str, target: Path, say: Say) -> None:
@@ -197,6 +201,25 @@ def resolve(
     index.parent.mkdir(parents=True, exist_ok=True)
     with _lock(index.with_suffix(".lock"), str(source), say):
         return _cached(index, cache, source, full_check, say) or _fetch(index, cache, source, say)
+
+
+def usable(
+    source: BuildSource, cache: Path, *, full_check: bool = False, say: Say = log.info
+) -> Build:
+    """As `resolve`; UnusableBuild for a Spark that cannot run here, a release before its fetch."""
+    _refuse(source.pypi)
+    build = resolve(source, cache, full_check=full_check, say=say)
+    _refuse(build.version)
+    return build
+
+
+def _refuse(version: str | None) -> None:
+    if version is None:
+        return
+    if problem := spark_problem(version):
+        raise UnusableBuild(problem)
+    if problem := java_problem(version):
+        raise UnusableBuild(f"Spark {version}: {problem}")
 
 
 def _cached(index: Path, cache: Path, source: BuildSource, full: bool, say: Say) -> Build | None:

@@ -50,6 +50,19 @@ def runtime(spark_version: str = "") -> Runtime:
     return RUNTIMES.get(".".join(spark_version.split(".")[:2]), [*RUNTIMES.values()][-1])
 
 
+#: The oldest Spark that the jobs run on.
+LEAST_SPARK = (3, 5)
+
+
+def spark_problem(spark_version: str) -> str:
+    """The reason why the jobs do not run on a version of Spark, or ''."""
+    found = re.match(r"(\d+)\.(\d+)", spark_version)
+    if found is None or (int(found[1]), int(found[2])) >= LEAST_SPARK:
+        return ""
+    least = ".".join(map(str, LEAST_SPARK))
+    return f"Spark {spark_version} is too old; give {least} or newer"
+
+
 def java_majors(spark_version: str = "") -> tuple[int, ...]:
     """The versions of the JDK that Spark `spark_version` supports."""
     return runtime(spark_version).java

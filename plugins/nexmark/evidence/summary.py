@@ -202,7 +202,7 @@ def _accept(night: NightRow) -> str:
     """Return how the night becomes the baseline, or why it cannot."""
     if tried := confs_of_candidate(night):
         return f"put it into include/conf/engines.yaml first; {tried}, so this is no baseline."
-    return f"nexmark accept --run '{night.id}'"
+    return f"nexmark accept --run '{night.id}' --reason 'WHY'"
 
 
 def _first(reasons: Sequence[str]) -> str:

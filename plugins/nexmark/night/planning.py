@@ -5,6 +5,7 @@ Free of Airflow, so that `nexmark run` can report problems before Airflow is eve
 
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
@@ -192,7 +193,7 @@ def find_problems(night: Night) -> Iterator[str]:
     """
     builds = dict.fromkeys([night.candidate, *night.against.values()])
     found = [path_problem(paths.home(), "NEXMARK_HOME"), *map(_build_problem, builds)]
-    found += map(engines.java_problem, map(_major, builds))
+    found += [*map(_spark_problem, builds), *map(engines.java_problem, map(_version, builds))]
     found += [engines.files_problem(), engines.disk_problem(paths.home(), RUN_BYTES)]
     yield from filter(None, dict.fromkeys(found))
     if isinstance(night.cluster, EmbeddedCluster):
@@ -207,7 +208,7 @@ def _build_problem(source: BuildSource) -> str:
     """Return the problem of a build that shows without fetching it, or ''."""
     path = local_path(source.tarball) if source.tarball else None
     if source.directory:
-        path = Path(source.directory).expanduser()
+        path = _directory(source)
     if path is None:
         return ""
     if not path.exists():
@@ -222,12 +223,25 @@ def _build_problem(source: BuildSource) -> str:
     return ""
 
 
+def _directory(source: BuildSource) -> Path:
+    return Path(source.directory or "").expanduser()
+
+
 def java_of(night: Night) -> tuple[int, ...]:
     """The versions of the JDK that every build of the night supports."""
     builds = (night.candidate, *night.against.values())
-    majors = (set(engines.java_majors(_major(build))) for build in builds)
+    majors = (set(engines.java_majors(_version(build))) for build in builds)
     return tuple(sorted(set.intersection(*majors)))
 
 
-def _major(source: BuildSource) -> str:
+def _spark_problem(source: BuildSource) -> str:
+    problem = engines.spark_problem(_version(source))
+    return f"build {source}: {problem}" if problem else ""
+
+
+def _version(source: BuildSource) -> str:
+    """The version of a build; "4" for a tarball, which is not unpacked yet, and a bad directory."""
+    if source.directory:
+        with suppress(BuildError, OSError):  # `_build_problem` says it
+            return engines.spark_version(engines.find_spark_home(_directory(source)))
     return source.pypi or "4"

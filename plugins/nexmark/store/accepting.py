@@ -59,7 +59,7 @@ def check_request(
             " engine's conf in include/conf/engines.yaml if it is to stay, and accept a night after"
         )
     if not reason.strip():
-        raise Refused(f"run {night.id}: an acceptance needs a reason; say why: REASON=...")
+        raise Refused(f"run {night.id}: an acceptance needs a reason; give one: --reason 'WHY'")
     if expires is not None and expires.astimezone() <= now:
         raise Refused(
             f"run {night.id}: an acceptance until {expires:%Y-%m-%d %H:%M} is over already;"
@@ -87,7 +87,7 @@ def check_withdrawal(row: AcceptanceRow | None, number: int, reason: str) -> Acc
             f"{row.withdrawal.who} already; there is nothing to do"
         )
     if not reason.strip():
-        raise Refused(f"acceptance {number}: a withdrawal needs a reason; say why: REASON=...")
+        raise Refused(f"acceptance {number}: a withdrawal needs a reason; give one: --reason 'WHY'")
     return row
 
 

@@ -103,6 +103,7 @@ def _canaries(session: Session, run: str) -> Iterator[dict[str, Any]]:
 
 _AT_ONCE, _ROW_GROUP = 200, 50_000
 _MOMENT = "moment"
+_OTHER = "give another directory: --out DIR"
 _TYPES = ((Utc, _MOMENT), (Boolean, "bool"), (Integer, "int64"), (Float, "double"))
 _PACKED = "series"
 _CUMULATIVE = ("executors", "python", "driver", "busy", "steal")
@@ -125,7 +126,7 @@ def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
     """Write every table and the paired nights into a new directory, whole or not; rows by file."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         what = "is not empty" if directory.is_dir() else "is a file"
-        raise StoreError(f"cannot export to {directory}: it {what}; give another OUT")
+        raise StoreError(f"cannot export to {directory}: it {what}; {_OTHER}")
     try:
         with whole_directory(directory.resolve()) as temporary:
             written = {
@@ -135,7 +136,7 @@ def export(session: Session, directory: Path, form: str) -> Mapping[str, int]:
             return {**written, **write_nights(session, temporary)}
     except OSError as error:
         raise StoreError(
-            f"cannot export to {directory}: {error.strerror or error}; give another OUT"
+            f"cannot export to {directory}: {error.strerror or error}; {_OTHER}"
         ) from error
 
 
@@ -184,7 +185,7 @@ def write_parquet(columns: Columns, rows: Rows, path: Path) -> int:
                 writer.write_table(pa.table(values, schema))
                 count += len(group)
     except pa.ArrowException as error:
-        raise StoreError(f"cannot write {path.name}: {error}; try FORMAT=csv") from error
+        raise StoreError(f"cannot write {path.name}: {error}; try --format csv") from error
     return count
 
 

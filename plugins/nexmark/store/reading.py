@@ -117,7 +117,7 @@ class Reader:
         if not nights:
             raise UnknownNight(f"run {name!r}: no run is recorded yet; `nexmark run` first")
         if not name:
-            raise UnknownNight(f"which run? The newest are: {_names(nights)}; give RUN=...")
+            raise UnknownNight(f"which run? The newest are: {_names(nights)}; give one: --run NAME")
         known = {text: night for night in nights for text in night}
         close = difflib.get_close_matches(name, known, n=2 * LISTED, cutoff=0.3)
         near = list(dict.fromkeys(known[text] for text in close))

@@ -8,11 +8,12 @@ from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowFailException
 
 from nexmark.config import load, load_experiments, paths
-from nexmark.engines import resolve
+from nexmark.engines import usable
 from nexmark.errors import NexmarkError
+from nexmark.night.night_progress import say
 from nexmark.night.run_directory import claim, failure_kept, in_sequence, read_failure
 from nexmark.tasks import failing
-from nexmark.terminal import columns, say
+from nexmark.terminal import columns
 
 if TYPE_CHECKING:
     from nexmark.experiments.arm_runs import ArmRun, Trial
@@ -89,7 +90,7 @@ def _trials() -> "list[Trial]":
         entry = entry.model_copy(update={"sizes": tuple(sorted(set(params["sizes"])))})
     build = load().engines[params["engine"]].build
     sources = {arm: one.build or build for arm, one in entry.arms.items()}
-    builds = {arm: resolve(x, paths.builds_dir(), say=say) for arm, x in sources.items()}
+    builds = {arm: usable(x, paths.builds_dir(), say=say) for arm, x in sources.items()}
     work = _directory() / "applications"
     work.mkdir(parents=True, exist_ok=True)
     return list(trials_of(entry, builds, LocalApplications(work)))

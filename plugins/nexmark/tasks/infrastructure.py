@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from nexmark.cluster import ClusterError, Lease, identify
 from nexmark.config import BuildSource, paths
-from nexmark.engines import Build, BuildError, java_problem, resolve
+from nexmark.engines import Build, BuildError, UnusableBuild, usable
 from nexmark.errors import NexmarkError
 from nexmark.guard import command_of_environment
 from nexmark.model import Arm
@@ -89,11 +89,8 @@ def deploy() -> None:
 
 
 def _build(source: BuildSource) -> Build:
-    with failing(BuildError):
-        build = resolve(source, paths.builds_dir(), full_check=True, say=say)
-    if problem := java_problem(build.version):
-        raise AirflowFailException(problem)
-    return build
+    with failing(BuildError), failing(UnusableBuild, AirflowFailException):
+        return usable(source, paths.builds_dir(), full_check=True, say=say)
 
 
 def record_night(night: Night, deployments: Deployments) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.config import BuildSource
-from nexmark.engines import Build, BuildError, parse_source, resolve
+from nexmark.engines import Build, BuildError, UnusableBuild, parse_source, resolve, usable
 from nexmark.engines.build import Manifest, scan
 
 
@@ -262,3 +262,17 @@ def test_a_manifest_that_cannot_be_read_is_none(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text("{")
     assert Manifest.read(tmp_path / "m.json") is None
     assert Manifest.read(tmp_path / "none.json") is None
+
+
+def test_an_old_spark_is_refused_before_it_is_fetched_or_when_it_is_unpacked(
+    tmp_path: Path, cache: Path
+) -> None:
+    with pytest.raises(UnusableBuild, match=r"Spark 3\.4\.4 is too old; give 3\.5 or newer"):
+        usable(BuildSource(pypi="3.4.4"), cache)
+    assert not cache.exists()
+    path = tmp_path / "old.tgz"
+    with tarfile.open(path, "w:gz") as tar:
+        tar.add(make_spark_home(tmp_path / "old", "3.4.4"), "spark-3.4.4-bin-hadoop3")
+    digest = hashlib.sha512(path.read_bytes()).hexdigest()
+    with pytest.raises(UnusableBuild, match=r"Spark 3\.4\.4 is too old"):
+        usable(BuildSource(tarball=str(path), sha512=digest), cache)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +126,18 @@ class TestLines:
         assert report.lines == (
             "NIGHT OK: 2 not compared.",
             "Why: no accepted baseline.",
-            f"Next: to compare later nights with this one: nexmark accept --run '{RUN}'",
+            "Next: to compare later nights with this one: "
+            f"nexmark accept --run '{RUN}' --reason 'WHY'",
         )
         assert not report.failed
+
+    def test_the_next_step_is_a_command_that_works(
+        self, store: Store, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("NEXMARK_DB", url)
+        command = judged(store).lines[-1].rpartition("nexmark ")[2]
+        assert main(shlex.split(command)) == 0
+        assert {row.reason for row in store.acceptances()} == {"WHY"}
 
     def test_a_setting_that_was_tried_is_reported_and_not_to_be_accepted(
         self, store: Store
@@ -180,7 +190,7 @@ class TestLines:
             "q0: 10 -> 13 CPU-s per million events (steady): 1.300, above the bound of 1.1" in why
         )
         assert after.startswith("Next: compare plan and batches in runs/2/q0;")
-        assert after.endswith(f"nexmark accept --run '{night(2).run}'")
+        assert after.endswith(f"nexmark accept --run '{night(2).run}' --reason 'WHY'")
 
     def test_a_wrong_result_goes_before_all_else(self, store: Store) -> None:
         judged(store)

@@ -56,7 +56,7 @@ def test_an_unknown_run_is_one_line_with_the_nearest(
     store: Store, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     record(store, night())
-    assert main(["accept", "--run", name]) == 1
+    assert main(["accept", "--run", name, "--reason", "x"]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.count("\n") == 1

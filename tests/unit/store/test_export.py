@@ -208,7 +208,9 @@ class TestWhole:
     def test_a_directory_with_something_in_it_is_refused(self, store: Store, out: Path) -> None:
         out.mkdir(parents=True)
         (out / "mine").write_text("")
-        with pytest.raises(StoreError, match=r"is not empty; give another OUT") as caught:
+        with pytest.raises(
+            StoreError, match=r"is not empty; give another directory: --out"
+        ) as caught:
             store.export(out)
         assert "\n" not in str(caught.value)
         assert [x.name for x in out.iterdir()] == ["mine"]
@@ -225,7 +227,9 @@ class TestWhole:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("nexmark.store.export.write_nights", full)
-        with pytest.raises(StoreError, match="No space left on device; give another OUT"):
+        with pytest.raises(
+            StoreError, match="No space left on device; give another directory: --out"
+        ):
             store.export(out, "csv")
         assert list(out.parent.iterdir()) == []
 

@@ -14,6 +14,7 @@ from nexmark.config import KNOWN_QUERIES, Config, Snapshots, load
 from nexmark.errors import NexmarkError
 from nexmark.night.plan import Night
 from nexmark.night.planning import find_problems, make_night, select_queries, with_snapshot
+from tests.unit.engines.test_resolve import make_spark_home
 
 
 @pytest.fixture(autouse=True)
@@ -187,6 +188,7 @@ def test_a_build_to_compare_with_makes_pairs_whatever_the_workload(config: Confi
         ("latest", "build 'latest': not known; write pypi:4.3.0, tarball:"),
         ("tarball:/x.tgz", "build 'tarball:/x.tgz': a tarball needs its #sha512=HEX; add it"),
         ("tarball:/x.tgz#sha512=abc", "tarball is not well-formed; write pypi:4.3.0"),
+        ("pypi:3.4.4", "build pypi:3.4.4: Spark 3.4.4 is too old; give 3.5 or newer"),
         ("directory:/no/such", "build directory:/no/such: /no/such does not exist"),
         (
             f"tarball:file:///etc/passwd#sha512={'a' * 128}",
@@ -204,6 +206,16 @@ def test_a_build_that_cannot_be_is_one_line_before_anything_is_fetched(
         problems = [str(error)]
     (problem,) = [each for each in problems if says in each]
     assert "\n" not in problem
+
+
+@pytest.mark.parametrize("param", ["build", "against"])
+def test_a_directory_of_an_old_spark_is_refused_before_anything_is_measured(
+    config: Config, tmp_path: Path, param: str
+) -> None:
+    home = make_spark_home(tmp_path / "spark", "3.4.4")
+    problems = list(find_problems(on_demand(config, **{param: f"directory:{home}"})))
+    (problem,) = [each for each in problems if "too old" in each]
+    assert problem == f"build directory:{home}: Spark 3.4.4 is too old; give 3.5 or newer"
 
 
 def test_a_night_tests_the_snapshot_of_its_date_unless_a_candidate_is_given(

@@ -15,7 +15,7 @@ def test_one_changed_byte_of_a_build_in_place_is_another_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(infrastructure, "java_problem", lambda _: "")
+    monkeypatch.setattr("nexmark.engines.fetch.java_problem", lambda _: "")
     (tmp_path / "spark" / "bin").mkdir(parents=True)
     (tmp_path / "spark" / "bin" / "spark-submit").write_text("#!/bin/sh\n")
     jar = tmp_path / "spark" / "jars" / "spark-core_2.13-4.3.0.jar"

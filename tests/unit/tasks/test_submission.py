@@ -11,10 +11,10 @@ import pytest
 from nexmark.config import load, profile_path
 from nexmark.model import Arm, Stage
 from nexmark.night import submission
-from nexmark.night.night_progress import reason
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
 from nexmark.night.run_directory import Run, first_runs, fresh_runs, prepare
+from nexmark.reason import reason_of
 
 
 @pytest.fixture
@@ -217,9 +217,9 @@ def test_the_class_archive_is_used_by_both_arms_or_by_none(
 
 def test_the_reason_of_a_failure_is_the_jobs_own_line() -> None:
     text = "Cannot execute: spark-submit ...\nrun_query.py: error: no such table\nINFO stopping\n"
-    assert reason(text) == "run_query.py: error: no such table"
-    assert reason("a\nb\n") == "b"
-    assert reason("") == "no reason was given"
+    assert reason_of(text) == "run_query.py: error: no such table"
+    assert reason_of("a\nb\n") == "b"
+    assert reason_of("") == "no reason was given"
 
 
 def test_each_arm_runs_its_own_build_on_its_own_cluster(pairs: tuple[Night, Deployments]) -> None:
