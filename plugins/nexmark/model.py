@@ -48,6 +48,9 @@ class Stage(IntEnum):
     """Pairs with a flight recorder, for the flame graphs."""
 
 
+CONFIRMATION = "confirmation"
+"""The group in which all suspects are measured again; every other group is one query."""
+
 JUDGED = (Stage.FIRST, Stage.FRESH)
 """The stages that count: a recorder costs CPU time, so recorded runs are never compared."""
 

@@ -36,8 +36,9 @@ from nexmark.config.models import ACCEPT_DAG_ID, BUILD_DAG_ID, EXPERIMENT_DAG_ID
 from nexmark.dag import dag_params
 from nexmark.dag.notifying import notifiers, notify
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
+from nexmark.model import CONFIRMATION
 from nexmark.night.night_progress import tell_failure, tell_retry
-from nexmark.night.run_directory import CONFIRMATION, run_order
+from nexmark.night.run_directory import run_order
 from nexmark.tasks import experiment_steps, judging, query, rollout_steps, sampling, upgrading
 from nexmark.tasks import infrastructure as clusters
 from nexmark.tasks.preflight import preflight

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -10,7 +10,7 @@ from statistics import fmean, median
 from typing import Any
 
 from nexmark.config import paths
-from nexmark.model import CPU, Value, grouped, median_of
+from nexmark.model import CONFIRMATION, CPU, Value, grouped, median_of
 from nexmark.store import Store, history
 from nexmark.store.history import Tally
 from nexmark.store.table_rows import CanaryRow, NightRow, SelfTestRow
@@ -144,13 +144,17 @@ class NightHost:
 
 @dataclass(frozen=True)
 class CanaryMedian:
-    """The median reading of a metric on a host, before or after the queries."""
+    """The median reading of a metric on a host, before or after the queries of a group.
+
+    ``group``: a query, the confirmation, or '' for all of the night.
+    """
 
     host: str
     metric: str
     moment: str
     median: float
     readings: int
+    group: str = ""
 
 
 def _readings(rows: Iterable[CanaryRow]) -> dict[tuple[str, str, str], list[float]]:
@@ -162,10 +166,19 @@ def _readings(rows: Iterable[CanaryRow]) -> dict[tuple[str, str, str], list[floa
     return found
 
 
-def canary_of(rows: Iterable[CanaryRow]) -> list[CanaryMedian]:
+def canary_of(rows: Iterable[CanaryRow], group: str = "") -> list[CanaryMedian]:
     """Return the median reading of each host and metric, before and after the queries."""
     known = sorted(_readings(rows).items())
-    return [CanaryMedian(*place, median(values), len(values)) for place, values in known]
+    return [CanaryMedian(*place, median(values), len(values), group) for place, values in known]
+
+
+def canary_around(
+    rows: Iterable[CanaryRow], query: str, *, confirmed: bool
+) -> Iterator[CanaryMedian]:
+    """Return what was read around a query and, if it was ``confirmed``, around that."""
+    by_group = grouped(rows, lambda row: row.group)
+    for group in ("", query, *((CONFIRMATION,) if confirmed else ())):
+        yield from canary_of(by_group.get(group, ()), group)
 
 
 def host_facts(night: NightRow) -> dict[str, Mapping[str, Any]]:

@@ -12,13 +12,13 @@ from nexmark.config import KNOWN_QUERIES
 from nexmark.evidence import explaining
 from nexmark.evidence import pairs as paired
 from nexmark.evidence.alarms import acks_for, alarm_groups, since_of
-from nexmark.evidence.gate_health import canary_of, host_facts
+from nexmark.evidence.gate_health import canary_around, host_facts
 from nexmark.evidence.night_evidence import CommonEvidence, accepted_arms, builds_of
 from nexmark.evidence.night_list import Look, look
 from nexmark.evidence.rows import ArmLatency, latencies_of
 from nexmark.expectations.checks import reference_sql
 from nexmark.flames.flame_files import Flames, flames_of
-from nexmark.model import ARMS, CPU, SUITE, Metric, metric_of
+from nexmark.model import ARMS, CPU, SUITE, Metric, Stage, metric_of
 from nexmark.store import Store, history
 from nexmark.store.query_history import LevelChange, RatioPoint, lasting_changes, trail
 from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
@@ -120,7 +120,11 @@ def query_evidence(
         conf_differences=tuple(explaining.conf_differences(own)),
         host_names=tuple(sorted({host for row in own for host in row.hosts or ()})),
         host_facts=host_facts(night),
-        canary=tuple(canary_of(x for x in store.canaries(night.id) if x.group in (query, ""))),
+        canary=tuple(
+            canary_around(
+                store.canaries(night.id), query, confirmed=any(x.stage > Stage.FIRST for x in runs)
+            )
+        ),
         latencies=tuple(latencies_of(alone)),
         batches=tuple(paired.batch_medians(alone)),
         cpu=tuple(paired.cpu_curves(store, found, arms)),

@@ -17,6 +17,7 @@ from nexmark.config import KNOWN_QUERIES
 from nexmark.flames.svg import arm_look, difference_look, flame_graph
 from nexmark.flames.tree import MethodChange, Profile, compare, largest_changes, write_stacks
 from nexmark.home import write_text
+from nexmark.model import CONFIRMATION
 
 SCHEMA_VERSION = 1
 _GRAPHS = ("baseline", "candidate", "difference")
@@ -44,7 +45,7 @@ class Flames:
 
 def flames_directory(night_directory: Path) -> Path:
     """The directory of a night's flame graphs."""
-    return night_directory / "confirmation" / "flames"
+    return night_directory / CONFIRMATION / "flames"
 
 
 def flames_of(night_directory: Path, query: str) -> Flames | None:

@@ -20,7 +20,7 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from nexmark.home import remedied
-from nexmark.model import Arm
+from nexmark.model import CONFIRMATION, Arm
 from nexmark.night import run_directory
 from nexmark.night.plan import Night
 from nexmark.reason import reason_of
@@ -97,7 +97,7 @@ class Watch:
             self._name = f"{run_directory.position(night, self._query)} {_words(night, self._run)}"
         queries = [x for x in run_directory.run_order(night.gate) if x in night.queries]
         runs = [run for query in queries for run in run_directory.first_runs(night, query)]
-        runs += run_directory.runs_of(night, run_directory.CONFIRMATION)
+        runs += run_directory.runs_of(night, CONFIRMATION)
         self._plan = [f"{run.query} {run.name}" for run in runs]
         self._earlier = _earlier(night, self._plan)
         self._start = clock()

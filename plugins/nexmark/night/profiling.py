@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nexmark.errors import NexmarkError
-from nexmark.model import Arm, Basis, Stage, grouped
+from nexmark.model import CONFIRMATION, Arm, Basis, Stage, grouped
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.repetitions import measured, result_of
-from nexmark.night.run_directory import CONFIRMATION, Run, read_failure, runs_of
+from nexmark.night.run_directory import Run, read_failure, runs_of
 from nexmark.night.sampled import Samples, clock_offset_s
 
 if TYPE_CHECKING:

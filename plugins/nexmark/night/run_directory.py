@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 from nexmark.config import KNOWN_QUERIES, Gate
 from nexmark.config.fields import Model
 from nexmark.home import write_text
-from nexmark.model import Arm, Stage
+from nexmark.model import CONFIRMATION, Arm, Stage
 from nexmark.night.plan import Night
 from nexmark.reason import reason_of
 from nexmark.verdict.order import arm_order, fresh_pairs, query_order
@@ -123,9 +123,6 @@ def prepare(directories: Sequence[Path]) -> None:
     for directory in directories:
         directory.mkdir(parents=True, exist_ok=True)
 
-
-#: The task group that measures all suspects again; every other group is one query.
-CONFIRMATION = "confirmation"
 
 _PREFIXES: dict[int, str] = {Stage.FIRST: "", Stage.FRESH: "fresh-", Stage.PROFILED: "recorded-"}
 

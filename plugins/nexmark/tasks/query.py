@@ -13,12 +13,12 @@ from airflow.sdk import exceptions, get_current_context
 
 from nexmark.config import KNOWN_QUERIES
 from nexmark.errors import NexmarkError
-from nexmark.model import Arm, Stage, grouped, metric_of
+from nexmark.model import CONFIRMATION, Arm, Stage, grouped, metric_of
 from nexmark.night import profiling, run_directory
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
 from nexmark.night.repetitions import repetition_records
-from nexmark.night.run_directory import CONFIRMATION, Run
+from nexmark.night.run_directory import Run
 from nexmark.night.sampled import dropped
 from nexmark.night.submission import VERIFY, repetition_submission, verify_submission
 from nexmark.night.verification import Verification, plan_together, result_line, take, verify

@@ -175,10 +175,21 @@ def look(
     return noise, calibrated, First(shift, deviation, side)
 
 
-def decide(ratios: Array, history: Learned, fresh: Fresh, rules: Gate, widening: Array) -> Decision:
-    """Judge a night by the first pairs, (..., queries, n), and fresh ones of suspects only."""
+def decide(
+    ratios: Array,
+    history: Learned,
+    fresh: Fresh,
+    rules: Gate,
+    widening: Array,
+    again: Array | None = None,
+) -> Decision:
+    """Judge a night by the first pairs, (..., queries, n), and fresh ones of suspects only.
+
+    ``again`` (..., queries): the deviation, at least ``widening``, that hosts add to fresh pairs.
+    """
     noise, calibrated, first = look(ratios, history, rules, widening)
-    second = _confirm(ratios, first, noise, fresh, rules)
+    more = 0.0 * widening if again is None else np.sqrt(again**2 - widening**2)
+    second = _confirm(ratios, first, noise.widened(more), fresh, rules)
     confirmed = np.zeros_like(first.side)
     confirmed[second.picked] = first.side[second.picked] * second.confirmed
     known = np.where(calibrated, first.shift, np.nan)

@@ -1,7 +1,8 @@
 """Finds out whether a verdict has any ground, and gives figures to queries without a noise.
 
 The canary, a fixed workload that is not Spark, tells how far the host can be trusted tonight
-(research/regression-gates.md section 4, point 4). And a query that waits for its broker says
+(research/regression-gates.md section 4, point 4): its readings around a query, and around the
+confirmation for what the suspects' fresh pairs say. And a query that waits for its broker says
 nothing of its build: it has no verdict unless a consumer that does nothing else reads the same
 topic several times as fast (``source_headroom`` of the gate).
 """
@@ -17,7 +18,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from nexmark.config import Gate
-from nexmark.model import MIN_PAIRS, READ_RATE, SOURCE_RATE, Value, metric_of
+from nexmark.model import CONFIRMATION, MIN_PAIRS, READ_RATE, SOURCE_RATE, Value, metric_of
 from nexmark.verdict.decision import POWER
 from nexmark.verdict.location import EFFICIENCY, hodges_lehmann, interval, spread
 from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, QueryVerdict, possible
@@ -108,7 +109,7 @@ class Grounds:
     def __init__(self, night: MeasuredNight, rules: Gate) -> None:
         """Take the night and the settings."""
         self.night, self.rules = night, rules
-        self._grades: dict[tuple[str, tuple[str, ...]], Grade] = {}
+        self._grades: dict[tuple[tuple[str, ...], tuple[str, ...]], Grade] = {}
         self._source_bound = source_bound(night.measured, rules)
 
     def blank(self, query: str, metric: str, value: Value, reason: str) -> QueryVerdict:
@@ -130,17 +131,23 @@ class Grounds:
         query = measured.query
         if query in self.night.invalid:
             return Value.INVALID, self.night.invalid[query]
-        metric = metric_of(measured.metric)
-        host = self._graded(query, (FLUSH,) if metric.flush_widens else ())
-        unsteady = host.steadiness is Steadiness.UNSTEADY and metric.waits
-        if unsteady or host.steadiness is Steadiness.BROKEN:
-            return Value.INVALID, host.reason
+        if reason := self._host_objection(measured.metric, self._groups(query)):
+            return Value.INVALID, reason
         if query in self.night.missing and _whole(measured) < MIN_PAIRS:
             return Value.MISSING, self.night.missing[query]
         found = self._of_pairs(measured)
         if query in self._source_bound and (found is None or found[0] is Value.CALIBRATING):
             return Value.SOURCE_BOUND, self._source_bound[query]
         return found
+
+    def doubt(self, measured: Measured) -> str:
+        """Return why the fresh pairs of a suspect say nothing, '' if they may confirm or clear it.
+
+        The host they ran on may have broken after the first pairs.
+        """
+        if not measured.fresh:
+            return ""
+        return self._host_objection(measured.metric, (CONFIRMATION,))
 
     def with_gaps(self, verdict: QueryVerdict, measured: Measured | None) -> QueryVerdict:
         """Return the verdict; if pairs are incomplete, its reason names the missing repetitions."""
@@ -158,24 +165,41 @@ class Grounds:
 
     def grade(self, query: str) -> Grade:
         """Return the grade of the host while a query ran, for the metric that decides."""
-        return self._graded(query, () if metric_of(self.rules.metric).waits else WAITING)
+        return self._deciding(self._groups(query))
 
-    def widening(self, query: str) -> float:
+    def grade_again(self, query: str) -> Grade:
+        """Return the grade for the fresh pairs: the worse of `grade` and the confirmation."""
+        return max(self.grade(query), self._deciding((CONFIRMATION,)), key=lambda x: x.apart)
+
+    def widening(self, found: Grade) -> float:
         """Return the deviation (log) that an unsteady host adds to a query's ratio tonight.
 
         A host that is by ``apart`` faster in some runs than in others, at random, moves the
         estimate of five pairs by a third of it.
         """
-        return self.rules.canary_widening * self.grade(query).apart
+        return self.rules.canary_widening * found.apart
 
-    def _graded(self, query: str, passed_over: tuple[str, ...]) -> Grade:
+    def _host_objection(self, metric: str, groups: tuple[str, ...]) -> str:
+        """Return why a host cannot be trusted with a metric while groups ran, '' if it can."""
+        asked = metric_of(metric)
+        host = self._graded(groups, (FLUSH,) if asked.flush_widens else ())
+        unsteady = host.steadiness is Steadiness.UNSTEADY and asked.waits
+        return host.reason if unsteady or host.steadiness is Steadiness.BROKEN else ""
+
+    def _deciding(self, groups: tuple[str, ...]) -> Grade:
+        return self._graded(groups, () if metric_of(self.rules.metric).waits else WAITING)
+
+    def _groups(self, query: str) -> tuple[str, ...]:
+        """Return the groups of canaries around the first pairs of a query; '' is the night."""
+        return "", self.night.groups.get(query, "")
+
+    def _graded(self, groups: tuple[str, ...], passed_over: tuple[str, ...]) -> Grade:
         """Return the grade without the canaries whose names start like one ``passed_over``."""
-        group = self.night.groups.get(query, "")
-        if (group, passed_over) not in self._grades:
-            seen = [canary for canary in self.night.canary if canary.group in ("", group)]
+        if (groups, passed_over) not in self._grades:
+            seen = [canary for canary in self.night.canary if canary.group in groups]
             seen = [canary for canary in seen if not canary.metric.startswith(passed_over)]
-            self._grades[group, passed_over] = grade(seen, self.rules)
-        return self._grades[group, passed_over]
+            self._grades[groups, passed_over] = grade(seen, self.rules)
+        return self._grades[groups, passed_over]
 
     def _of_pairs(self, measured: Measured) -> tuple[Value, str] | None:
         pairs = measured.pairs

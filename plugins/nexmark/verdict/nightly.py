@@ -109,8 +109,11 @@ def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> lis
     rules = grounds.rules
     ratios = log_ratios([one.pairs for one in fit])
     history, widening = _history(fit, grounds, past), _widening(fit, grounds)
+    doubts = [grounds.doubt(one) for one in fit]
+    fresh_of = [() if doubt else one.fresh for one, doubt in zip(fit, doubts, strict=True)]
+    again = np.asarray([grounds.widening(grounds.grade_again(x.query)) for x in fit])
     decision = decide(
-        ratios, history, lambda x: log_ratios([fit[i].fresh for i in x[0]]), rules, widening
+        ratios, history, lambda x: log_ratios([fresh_of[i] for i in x[0]]), rules, widening, again
     )
     sums, drifts = decision.drift, decision.drift_side
     seen = smallest_seen(decision.noise, count_of(ratios), rules)
@@ -126,6 +129,8 @@ def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> lis
             drift = _said_of_drift(verdict, float(drifts[index]))
             if (place := places.get(index)) is None:
                 verdict = _quiet(verdict, drift)
+            elif doubts[index]:
+                verdict = _doubted(one, verdict, doubts[index], grounds)
             else:
                 asked = fresh_pairs(max(verdict.pairs, grounds.night.asked or 0), rules)
                 fresh = _interval(float(second.shift[place]), float(second.noise[place]))
@@ -175,17 +180,31 @@ def _history(fit: Sequence[Measured], grounds: Grounds, past: Past) -> Learned:
 
 
 def _widening(fit: Sequence[Measured], grounds: Grounds) -> Array:
-    return np.asarray([grounds.widening(one.query) for one in fit], dtype=np.float64)
+    found = [grounds.widening(grounds.grade(one.query)) for one in fit]
+    return np.asarray(found, dtype=np.float64)
+
+
+def _doubted(one: Measured, verdict: QueryVerdict, doubt: str, grounds: Grounds) -> QueryVerdict:
+    """Return the verdict on a suspect whose fresh pairs say nothing."""
+    way = "slower" if (verdict.shift or 0) > 0 else "faster"
+    why = f"not confirmed, not cleared: while it was measured again, {doubt}"
+    return grounds.without(one, Value.INVALID, f"{way}? {_size(verdict)}; {why}")
 
 
 def _said_of_host(verdict: QueryVerdict, grounds: Grounds) -> QueryVerdict:
     """Return the verdict with what an unsteady host made of its noise."""
-    widening = grounds.widening(verdict.query)
-    if not widening or verdict.noise is None:
+    if verdict.noise is None:
         return verdict
-    usual = math.sqrt(max(verdict.noise**2 - widening**2, 0.0))
-    why = f"widened to {verdict.noise:.1%}: {grounds.grade(verdict.query).reason}"
-    return replace(verdict, reason=f"{verdict.reason}; noise {usual:.1%} {why}")
+    host = grounds.grade(verdict.query)
+    if widening := grounds.widening(host):
+        usual = math.sqrt(max(verdict.noise**2 - widening**2, 0.0))
+        why = f"noise {usual:.1%} widened to {verdict.noise:.1%}: {host.reason}"
+        verdict = replace(verdict, reason=f"{verdict.reason}; {why}")
+    again = grounds.grade_again(verdict.query)
+    if verdict.fresh_pairs and again.apart > host.apart:
+        why = f"noise of the fresh pairs widened: {again.reason}"
+        verdict = replace(verdict, reason=f"{verdict.reason}; {why}")
+    return verdict
 
 
 def _with_numbers(one: Measured, ratios: Array, grounds: Grounds) -> QueryVerdict:

@@ -36,7 +36,7 @@ def test_what_is_shipped_loads() -> None:
 
 def test_a_gate_file_of_before_pairs_still_loads(conf: Path) -> None:
     """And is the shipped gate in all that it does not say."""
-    (conf / "gate.yaml").write_text("version: 7\nmetric: cpu_s_per_mevent\nmax_ratio: 1.15\n")
+    (conf / "gate.yaml").write_text("version: 8\nmetric: cpu_s_per_mevent\nmax_ratio: 1.15\n")
     old = load(conf).gate
     assert old == load().gate.model_copy(update={"workloads": {}, "modes": {}})
     assert load_gate(conf / "gate.yaml") == old
@@ -432,7 +432,7 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: 0.9", "max_ratio", "greater than 1"),
         ("gate.yaml", "max_ratio: 1.15", "max_ratio: .nan", "max_ratio", "finite"),
         ("gate.yaml", "  smoke: 1.5", "  smok: 1.5", "smok", "did you mean 'smoke'?"),
-        ("gate.yaml", "version: 7", "version: 7\nqueries: {q99: 2.0}", "q99", "unknown query"),
+        ("gate.yaml", "version: 8", "version: 8\nqueries: {q99: 2.0}", "q99", "unknown query"),
         ("gate.yaml", "mode: paired", "mode: both", "mode", "'bounds' or 'paired'"),
         ("gate.yaml", "mode: paired", "mode: history", "mode", "use paired or bounds"),
         ("gate.yaml", "{smoke: bounds,", "{smoke: history,", "modes.smoke", "use paired or bounds"),

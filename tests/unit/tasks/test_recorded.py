@@ -15,13 +15,12 @@ from nexmark.cluster import ClusterError, LocalCluster
 from nexmark.config import load
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.flames.flame_files import flames_of
-from nexmark.model import Stage
+from nexmark.model import CONFIRMATION, Stage
 from nexmark.night import profiling as recorded
 from nexmark.night import submission
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
 from nexmark.night.run_directory import (
-    CONFIRMATION,
     Run,
     fresh_runs,
     group,

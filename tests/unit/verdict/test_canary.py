@@ -205,5 +205,76 @@ def test_a_canary_of_a_group_speaks_for_its_queries_only() -> None:
     assert verdict(broken, "q1").value is Value.OK
 
 
+AGAIN = "confirmation"
+"""The group in which suspects are measured again."""
+
+
+def while_confirmed(some: MeasuredNight, *canaries: Canary) -> MeasuredNight:
+    """The night with a canary around its first pairs, too, which is steady."""
+    groups = {one.query: one.query for one in some.measured}
+    steady = (timing(1.0, group=one.query) for one in some.measured)
+    return replace(some, canary=(*steady, *canaries), groups=groups)
+
+
+@pytest.mark.parametrize("ratio", [1.5, 0.6])
+def test_fresh_pairs_on_a_host_that_broke_confirm_nothing(ratio: float) -> None:
+    suspect = tonight(ratio, ratio)
+    assert verdict(while_confirmed(suspect)).value in (Value.REGRESSION, Value.FASTER)
+    broken = while_confirmed(suspect, timing(1.7, host="nexmark02", group=AGAIN))
+    found = verdict(broken)
+    assert (found.value, found.shift, found.fresh_pairs) == (Value.INVALID, None, 0)
+    assert found.reason.endswith(
+        "not confirmed, not cleared: while it was measured again, canary cpu_s on nexmark02: "
+        "before and after are 70.0% apart, more than 50%"
+    )
+    assert suspects(broken, earlier(), rules()) == ["q5"]
+
+
+def test_fresh_pairs_on_a_host_that_broke_clear_nothing() -> None:
+    suspect = tonight(1.5, 1.0)
+    assert verdict(while_confirmed(suspect)).value is Value.UNCONFIRMED
+    broken = while_confirmed(suspect, timing(1.7, group=AGAIN))
+    assert verdict(broken).value is Value.INVALID
+
+
+def test_a_host_that_broke_in_the_confirmation_leaves_the_other_queries_their_verdicts() -> None:
+    suspect = tonight(1.5, 1.5)
+    usual = judge_night(while_confirmed(suspect), earlier(), rules())
+    broken = while_confirmed(suspect, timing(1.7, group=AGAIN))
+    found = judge_night(broken, earlier(), rules())
+    others = [[x for x in own if x.query not in ("q5", "suite")] for own in (usual, found)]
+    assert others[0] == others[1]
+    quiet = while_confirmed(night(), timing(1.7, group=AGAIN))
+    assert judge_night(quiet, earlier(), rules()) == judge_night(
+        while_confirmed(night()), earlier(), rules()
+    )
+
+
+def test_a_suspect_that_was_not_measured_again_is_one_whatever_the_host_did() -> None:
+    suspect = tonight(1.5)
+    assert verdict(while_confirmed(suspect, timing(1.7, group=AGAIN))).value is Value.SUSPECT
+
+
+def test_a_change_that_an_unsteady_host_could_have_made_in_fresh_pairs_is_no_regression() -> None:
+    suspect = tonight(1.07, 1.07)
+    usual = verdict(while_confirmed(suspect))
+    assert usual.value is Value.REGRESSION
+    found = verdict(while_confirmed(suspect, timing(1.3, group=AGAIN)))
+    assert (found.value, found.shift, found.noise) == (Value.UNCONFIRMED, usual.shift, usual.noise)
+    assert found.reason.endswith(
+        "noise of the fresh pairs widened: canary cpu_s: before and after are 30.0% apart, "
+        "more than 5%"
+    )
+    large = while_confirmed(tonight(1.5, 1.5), timing(1.2, group=AGAIN))
+    assert verdict(large).value is Value.REGRESSION
+
+
+def test_a_disk_that_others_used_in_the_confirmation_leaves_cpu_time_its_verdict() -> None:
+    disk = Canary("fsync_s", (1.0,), (9.0,), group=AGAIN)
+    suspect = tonight(1.5, 1.5)
+    found, usual = (verdict(while_confirmed(suspect, *x)) for x in ((disk,), ()))
+    assert found == usual
+
+
 def test_a_host_that_differs_from_other_nights_but_not_within_this_one_is_steady() -> None:
     assert verdict(replace(night(), canary=(Canary("cpu_s", (9.0,), (9.1,)),))).value is Value.OK

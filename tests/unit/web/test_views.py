@@ -284,6 +284,18 @@ def test_the_page_of_a_night_says_what_why_and_what_next(store: Store) -> None:
     assert page.hosts[0].drift == pytest.approx(1.01)
 
 
+def test_the_page_of_a_confirmed_query_has_the_canary_of_the_confirmation(store: Store) -> None:
+    values = {"q0": Value.OK, "q1": Value.OK, "q5": Value.REGRESSION}
+    run = web_nights.record(store, 1, values)
+    web_nights.record_canary(store, run, ("n02",), group="confirmation")
+    pages = {query: query_evidence(store, store.night(run), query) for query in values}
+    groups = {query: {(x.group, x.host) for x in page.canary} for query, page in pages.items()}
+    own = {("q0", "n02"), ("q0", "n03")}
+    assert groups == {"q0": own, "q1": set(), "q5": {("confirmation", "n02")}}
+    shown = str(environment().get_template("macros.html").module.setting(pages["q5"]))  # type: ignore[attr-defined]
+    assert "<td>confirmation</td><td>n02</td>" in shown
+
+
 def test_the_page_of_a_query_has_what_may_explain_it(store: Store) -> None:
     run = web_nights.record(store, 1, {"q0": Value.OK, "q5": Value.REGRESSION})
     page = query_evidence(store, store.night(run), "q5")

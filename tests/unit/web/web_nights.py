@@ -171,14 +171,16 @@ def verdicts_on(run: str, query: str, value: Value, reason: str = "") -> list[Qu
     return [decided, wall]
 
 
-def record_canary(store: Store, run: str, hosts: Sequence[str] = ("n02", "n03")) -> None:
+def record_canary(
+    store: Store, run: str, hosts: Sequence[str] = ("n02", "n03"), group: str = "q0"
+) -> None:
     moments = (("before", 1.0), ("after", 1.01))
     readings = {"cpu_s": 0.013, "fsync_s": 0.002, "steal_percent": 0.4, "load_1m": 1.7}
     store.record_canary(
         run,
         [
             CanaryRow(
-                **{"host": host, "group": "q0", "moment": moment, "metric": metric},
+                **{"host": host, "group": group, "moment": moment, "metric": metric},
                 **{"value": value * factor, "taken": STARTED},
             )
             for host in hosts
