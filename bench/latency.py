@@ -105,11 +105,11 @@ class PacedRounds:
 def paced_runs(engine: str) -> Iterator[PacedRuns]:
     """Runs of an engine with a broker of their own, which ends with the context."""
     build = resolve(load().engines[engine].build, paths.builds_dir(), say=show_line)
-    brokers = broker.of_this_machine("latency")
+    jars, brokers = connector(build.version, show_line), broker.of_this_machine("latency")
     try:
         kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, show_line))
         with tempfile.TemporaryDirectory(prefix="nexmark-latency-") as directory:
-            jars, mark = connector(build.version, show_line), {OWNER_VARIABLE: brokers.mark}
+            mark = {OWNER_VARIABLE: brokers.mark}
             yield PacedRuns(build, jars, kafka, mark, Path(directory), show_line)
     finally:
         brokers.down()

@@ -12,7 +12,7 @@ from nexmark.kafka import KafkaError, jars
 from tests.kafka.conftest import BrokerOfTests
 
 
-def test_the_connector_is_the_newest_of_the_line_that_is_not_newer() -> None:
+def test_the_connector_is_the_one_of_the_feature_release_or_the_newest_before_it() -> None:
     versions = [str(engine.build.pypi) for engine in load().engines.values()]
     found = {version: jars.connector_of(version) for version in versions}
     assert found == {
@@ -23,8 +23,11 @@ def test_the_connector_is_the_newest_of_the_line_that_is_not_newer() -> None:
         "3.5.9": "3.5.7",
     }
     assert jars.connector_of("4.4.0.dev2") == "4.2.0"
-    with pytest.raises(KafkaError, match=r"no connector is known for Spark 3\.4\.4"):
-        jars.connector_of("3.4.4")
+    first = {version: jars.connector_of(version) for version in ("3.5.0", "4.0.0", "4.1.0")}
+    assert first == {"3.5.0": "3.5.7", "4.0.0": "4.0.0", "4.1.0": "4.1.1"}
+    for version in ("3.4.4", "5.0.0"):
+        with pytest.raises(KafkaError, match=f"no connector for Spark {version}; there is one"):
+            jars.connector_of(version)
 
 
 def test_the_jars_of_an_engine_are_printed_as_spark_submit_takes_them(

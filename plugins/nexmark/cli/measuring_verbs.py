@@ -215,12 +215,12 @@ def latency(
     rates, until_behind = _rates(rate)
     _, build = option.build_of(engine, show_line)
     _check_real_time(queries, triggers, build.version)
-    brokers = broker.of_this_machine("latency")
+    jars, brokers = connector(build.version, show_line), broker.of_this_machine("latency")
     found: list[LatencyFigures] = []
     try:
         kafka = KafkaCluster(brokers.up(1, broker.LATENCY_PORT, show_line))
         with tempfile.TemporaryDirectory(prefix="nexmark-latency-") as directory:
-            jars, mark = connector(build.version, show_line), {OWNER_VARIABLE: brokers.mark}
+            mark = {OWNER_VARIABLE: brokers.mark}
             runs = PacedRuns(build, jars, kafka, mark, Path(directory), show_line)
             for each, how in product(queries, triggers):
                 for at in rates:

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +81,15 @@ def spark_version(spark_home: Path) -> str:
         problem = f"expected one version of spark-core, found {found}"
         raise BuildError(f"{spark_home}/jars: {problem}; give a build that is whole")
     return versions[0]
+
+
+def known_version(source: BuildSource) -> str:
+    """The version of a build, as far as it shows without fetching or unpacking it, or ''."""
+    if source.directory is not None:
+        with suppress(BuildError, OSError):
+            return spark_version(find_spark_home(Path(source.directory).expanduser()))
+    named = re.search(r"spark-([0-9]+\.[0-9]+\.[0-9]+[^/]*?)-bin", source.tarball or "")
+    return source.pypi or (named[1] if named else "")
 
 
 def _core_jars(spark_home: Path) -> list[Path]:

@@ -63,20 +63,33 @@ def connectors() -> tuple[str, ...]:
 
 
 def connector_of(spark_version: str) -> str:
-    """The connector for a version of Spark: the newest that is not newer, and for its Scala.
+    """The connector for a version of Spark: of its feature release, else the newest before that.
 
-    These are the versions that Maven Central has whole; each reads and writes with the newer
-    releases of its line, too. KafkaError: there is none.
+    A feature release is 4.1, whatever the third number: its internal classes stay where they are,
+    so one connector reads and writes with every release of it. For each there is one that Maven
+    Central has whole. KafkaError: there is none.
 
     >>> connector_of("4.3.0")
     '4.2.0'
+    >>> connector_of("4.1.0")
+    '4.1.1'
     """
-    wanted = _numbers(spark_version)
-    fitting = [x for x in connectors() if _numbers(x)[0] == wanted[0] and _numbers(x) <= wanted]
+    wanted = _feature(spark_version)
+    fitting = [x for x in connectors() if _feature(x)[:1] == wanted[:1] and _feature(x) <= wanted]
     if not fitting:
-        known = f"only {', '.join(connectors())} and newer releases of these lines"
-        raise KafkaError(f"kafka: no connector is known for Spark {spark_version}, {known}")
+        lines = ", ".join(".".join(map(str, _feature(x))) for x in connectors())
+        known = f"there is one for Spark {lines} and newer releases of 4; take such a build"
+        raise KafkaError(f"kafka: no connector for Spark {spark_version}; {known}")
     return fitting[-1]
+
+
+def connector_problem(spark_version: str) -> str:
+    """The reason why a version of Spark cannot read Kafka, or ''."""
+    try:
+        connector_of(spark_version)
+    except KafkaError as error:
+        return str(error)
+    return ""
 
 
 def connector(spark_version: str, say: Callable[[str], None]) -> list[Path]:
@@ -87,6 +100,10 @@ def connector(spark_version: str, say: Callable[[str], None]) -> list[Path]:
 def connector_files(spark_version: str) -> list[Path]:
     """Where these jars are once they are fetched."""
     return _files(f"connector-{connector_of(spark_version)}")
+
+
+def _feature(version: str) -> tuple[int, ...]:
+    return _numbers(version)[:2]
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -23,8 +23,9 @@ from nexmark.cluster import OWNER_VARIABLE
 from nexmark.cluster.local import LocalCluster
 from nexmark.config import Size, SshCluster
 from nexmark.config.fields import Model
+from nexmark.engines import known_version
 from nexmark.kafka import KafkaError
-from nexmark.kafka.jars import connector
+from nexmark.kafka.jars import connector, connector_of, connector_problem
 from nexmark.model import BROKER_CPU, READ_RATE, SOURCE_RATE, Arm, grouped
 from nexmark.night.night_progress import say
 from nexmark.night.paced_night import events_of, prefix_of
@@ -105,15 +106,23 @@ def problems(night: Night) -> list[str]:
     """Return the reasons, known on this machine, why the night cannot have its topics."""
     if night.workload.source != "kafka":
         return []
+    versions = map(known_version, (night.candidate, *night.against.values()))
+    found = [*filter(None, map(connector_problem, filter(None, dict.fromkeys(versions))))]
     if isinstance(cluster := night.spark_cluster, LocalCluster):
-        return cluster.brokers.problems(1, cluster.config.kafka_port)
+        return [*found, *cluster.brokers.problems(1, cluster.config.kafka_port)]
     if connection_of(night) is None:
-        return [
+        found += [
             f"kafka: workload {night.workload.name} reads Kafka, and cluster {night.cluster.name} "
             "has no `kafka` connection in include/conf/clusters.yaml; add it, or take the cluster "
             "of this machine"
         ]
-    return []
+    return found
+
+
+def check_build(night: Night, spark_version: str) -> None:
+    """KafkaError where the night reads Kafka, and such a build cannot."""
+    if night.workload.source == "kafka":
+        connector_of(spark_version)
 
 
 def fill_topics(night: Night, deployments: Deployments, kafka: "KafkaCluster | None") -> None:

@@ -107,6 +107,10 @@ def recover(
     run. NexmarkError: the query failed by itself.
     """
     table = out / "result"
+    if options.servers:
+        from nexmark.kafka.jars import connector
+
+        connector(build.version, say)  # a build without one is refused before anything starts
     out.mkdir(parents=True, exist_ok=True)
     repeated = None
     with ExitStack() as stack:

@@ -16,7 +16,7 @@ from nexmark.engines import Build, BuildError, UnusableBuild, usable
 from nexmark.errors import NexmarkError
 from nexmark.guard import command_of_environment
 from nexmark.model import Arm
-from nexmark.night.kafka_input import fill_topics, remove_topics
+from nexmark.night.kafka_input import check_build, fill_topics, remove_topics
 from nexmark.night.night_progress import say
 from nexmark.night.paced_night import events_of
 from nexmark.night.plan import Deployment, Deployments, Night, deploy_jobs
@@ -57,6 +57,8 @@ def deploy() -> None:
 
     def deployed(source: BuildSource) -> Deployment:
         build = _build(source)
+        with failing(NexmarkError, AirflowFailException):
+            check_build(night, build.version)
         return Deployment(
             build=build.id,
             spark_version=build.version,
