@@ -142,7 +142,10 @@ class Night(Model):
 
 
 class Deployment(Model):
-    """A deployed Spark build and the deployed jobs, each named by its content."""
+    """A deployed Spark build and the deployed jobs, each named by its content.
+
+    `program` is the hash of what a timed run imports of the jobs; "" in older nights.
+    """
 
     build: str
     spark_version: str
@@ -150,6 +153,7 @@ class Deployment(Model):
     source: str
     jobs: str
     jobs_home: str
+    program: str = ""
 
     @property
     def spark_release(self) -> Release:

@@ -25,8 +25,9 @@ class BuildRecord:
 class NightRecord:
     """One DAG run; the fields are as in ``NightRow``, specs are the configured objects as JSON.
 
-    ``jobs`` is the content hash of the deployed ``nexmark_jobs``, ``repetitions`` how many of each
-    query (pairs, if the night has both arms). ``baseline_builds``: the builds in ``baselines``.
+    ``jobs`` is the hash of what a timed run imports of ``nexmark_jobs`` (in older nights, of all of
+    it), ``repetitions`` how many of each query (pairs, if the night has both arms).
+    ``baseline_builds``: the builds in ``baselines``.
     """
 
     dag_id: str

@@ -21,6 +21,7 @@ from nexmark.night.night_progress import say
 from nexmark.night.paced_night import events_of
 from nexmark.night.plan import Deployment, Deployments, Night, deploy_jobs
 from nexmark.night.submission import dump_submission
+from nexmark.night.timed_program import timed_program
 from nexmark.night.verification import Verification
 from nexmark.tasks import current_night, failing, results
 from nexmark.tasks.sampling import kafka_of
@@ -54,6 +55,7 @@ def deploy() -> None:
     """Bring the builds and the jobs to where they run from; writes the Deployments."""
     night = current_night()
     jobs, jobs_home = deploy_jobs(paths.home() / "jobs")
+    program = timed_program(jobs_home)
 
     def deployed(source: BuildSource) -> Deployment:
         build = _build(source)
@@ -66,6 +68,7 @@ def deploy() -> None:
             source=build.source,
             jobs=jobs,
             jobs_home=str(jobs_home),
+            program=program,
         )
 
     candidate = deployed(night.candidate)
@@ -112,7 +115,7 @@ def record_night(night: Night, deployments: Deployments) -> None:
                 workload=night.workload.name,
                 cluster=night.cluster.name,
                 build=recorded(deployment),
-                jobs=deployment.jobs,
+                jobs=deployment.program or deployment.jobs,
                 workload_spec=night.workload.model_dump(mode="json"),
                 cluster_spec=night.cluster.model_dump(mode="json"),
                 queries=night.queries,
