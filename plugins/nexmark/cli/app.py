@@ -15,6 +15,7 @@ from nexmark.cli import (
     machine,
     measuring_verbs,
     nights,
+    record_verb,
     recovery_verbs,
     results,
 )
@@ -31,6 +32,7 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     *(nights.run, nights.build, nights.backfill, nights.bisect, nights.rollout),
     *(acceptance.accept, acceptance.withdraw, acceptance.acks, results.history, results.nights),
     *(results.show, results.report, results.verify, results.export, results.validate),
+    record_verb.record,
     *(compat, measuring_verbs.experiment, measuring_verbs.latency),
     *(recovery_verbs.recovery, recovery_verbs.recovery_damage, recovery_verbs.recovery_sizes),
 )

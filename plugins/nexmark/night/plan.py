@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -184,6 +185,11 @@ class Deployments(Model):
         """Write it where `read` finds it."""
         night.directory.mkdir(parents=True, exist_ok=True)
         write_text(night.directory / _DEPLOYMENT, self.model_dump_json(indent=1))
+
+    @staticmethod
+    def written(night: Night) -> datetime:
+        """When they were written: when the night began."""
+        return datetime.fromtimestamp((night.directory / _DEPLOYMENT).stat().st_mtime, UTC)
 
     @classmethod
     def read(cls, night: Night) -> "Deployments":

@@ -96,6 +96,11 @@ class Reader:
         with self.reading() as session:
             return self._known(session, run)
 
+    def recorded(self, run: str) -> bool:
+        """Tell whether a run is recorded, by its exact name."""
+        with self.reading() as session:
+            return session.get(NightRow, run) is not None
+
     def nights(self, limit: int | None = None) -> list[NightRow]:
         """Return the newest runs first."""
         order = (NightRow.started.desc(), NightRow.id)
@@ -264,7 +269,7 @@ class Reader:
         try:
             with Session(engine, expire_on_commit=False) as session, session.begin():
                 yield session
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, UnicodeEncodeError) as error:
             raise database_error(self._engine, error) from error
 
     @staticmethod

@@ -24,6 +24,7 @@ from nexmark.night.submission import dump_submission
 from nexmark.night.timed_program import timed_program
 from nexmark.night.verification import Verification
 from nexmark.tasks import current_night, failing, results
+from nexmark.tasks.recording import night_record
 from nexmark.tasks.sampling import kafka_of
 from nexmark_jobs.host.facts import brief
 
@@ -100,37 +101,8 @@ def _build(source: BuildSource) -> Build:
 
 def record_night(night: Night, deployments: Deployments) -> None:
     """Record that the night has begun, and on which builds."""
-    from nexmark.store import BuildRecord, NightRecord
-
-    def recorded(each: Deployment) -> BuildRecord:
-        return BuildRecord(each.build, each.spark_version, each.source)
-
-    deployment = deployments.candidate
     with results() as store:
-        store.record_night(
-            NightRecord(
-                dag_id=night.dag_id,
-                run_id=night.run_id,
-                engine=night.engine.name,
-                workload=night.workload.name,
-                cluster=night.cluster.name,
-                build=recorded(deployment),
-                jobs=deployment.program or deployment.jobs,
-                workload_spec=night.workload.model_dump(mode="json"),
-                cluster_spec=night.cluster.model_dump(mode="json"),
-                queries=night.queries,
-                repetitions=night.workload.repetitions,
-                directory=night.directory,
-                started=datetime.now(UTC),
-                mode=night.mode,
-                baselines={query: each.build for query, each in deployments.baselines.items()},
-                seed=night.seed,
-                gate_spec=night.gate.model_dump(mode="json"),
-                candidate_conf=night.candidate_conf,
-                teaches=night.teaches,
-                baseline_builds=[recorded(each) for each in deployments.baselines.values()],
-            )
-        )
+        store.record_night(night_record(night, deployments, datetime.now(UTC)))
 
 
 def start_cluster() -> dict[str, Any]:

@@ -35,6 +35,7 @@ from nexmark.night.plan import Night
 from nexmark.night.planning import query_names
 from nexmark.night.run_directory import overhead
 from nexmark.tasks import current_night, failing, results
+from nexmark.tasks.recording import record_lacking, results_of
 
 if TYPE_CHECKING:
     from nexmark.evidence.night_evidence import Report
@@ -86,11 +87,17 @@ def judge() -> None:
     if night.mode == HISTORY_MODE:  # planned by an earlier version
         kept = "the verdicts of this one stay as they are"
         raise AirflowFailException(f"{REMEDY} for a new night; {kept}")
-    with results() as store:
-        if night.mode == "bounds":
-            _record(night, store, _judge_by_bounds(night, store))
-        else:
-            _judge_by_gate(night, store)
+    with results_of(night) as store:
+        record_lacking(night, store, say)
+        judge_night(night, store)
+
+
+def judge_night(night: Night, store: "Store") -> None:
+    """Judge a night that is recorded; its verdicts are recorded last, when all else is."""
+    if night.mode == "bounds":
+        _record(night, store, _judge_by_bounds(night, store))
+    else:
+        _judge_by_gate(night, store)
 
 
 def _record(night: Night, store: "Store", verdicts: "Sequence[QueryVerdict]") -> None:
@@ -109,10 +116,11 @@ def _judge_by_bounds(night: Night, store: "Store") -> "list[QueryVerdict]":
     from nexmark.verdict.eligibility import source_bound
 
     measured = store.paired_night(night.name)
+    place = (night.engine.name, night.workload.name, night.cluster.name)
     return judge_queries(
         night.queries,
         store.arms(night.name),
-        store.baseline(night.engine.name, night.workload.name, night.cluster.name),
+        store.baseline(*place, at=store.night(night.name).started),
         measured.invalid,
         night.gate,
         workload=night.workload.name,
@@ -126,17 +134,16 @@ def _judge_by_gate(night: Night, store: "Store") -> None:
     """Judge the pairs of the night, and the gate itself by the pairs of its self-test."""
     from nexmark.store.table_rows import SelfTestRow
     from nexmark.verdict.eligibility import grade
-    from nexmark.verdict.nightly import judge_night
+    from nexmark.verdict.nightly import judge_night as judge_pairs
 
     gate = night.gate
     earlier = store.earlier(night.name, gate.remembered)
     measured = store.paired_night(night.name)
-    _record(night, store, judge_night(measured, earlier, gate))
     hosts = grade(measured.canary, gate)
     store.record_grade(night.name, hosts.steadiness.name.lower(), hosts.reason)
     for arm, query in night.self_test.items():
         tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
-        judged = judge_night(tested, earlier, gate)
+        judged = judge_pairs(tested, earlier, gate)
         (found,) = (x for x in judged if (x.query, x.metric) == (query, gate.metric))
         slowed = arm == Arm.SLOWED
         made = SelfTestRow(
@@ -148,6 +155,7 @@ def _judge_by_gate(night: Night, store: "Store") -> None:
             gate_version=gate.version,
         )
         store.record_self_test(night.name, made)
+    _record(night, store, judge_pairs(measured, earlier, gate))
 
 
 def report() -> dict[str, Any]:
@@ -162,7 +170,7 @@ def report() -> dict[str, Any]:
 
     night = current_night()
     directory = night.directory / "report"
-    with results() as store:
+    with results_of(night) as store:
         written = write_report(directory, store, night.name)
         evidence = write_evidence(directory, store, night.name)
     say(report_text(written))
@@ -202,7 +210,7 @@ def _overhead(night: Night) -> str:
 def verdict() -> None:
     """Fail on a regression, a wrong result or a missing query, naming each with its reason."""
     night = current_night()
-    with results() as store:
+    with results_of(night) as store:
         rows = store.verdicts(night.name)
     red = [row for row in rows if row.red]
     judged = {row.query for row in rows}

@@ -16,6 +16,7 @@ from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.planning import find_problems, java_of, make_night, with_snapshot
 from nexmark.secrets import load_key, shown_confs
+from nexmark.tasks import results
 from nexmark.tasks.sampling import kafka_problem
 
 
@@ -35,6 +36,7 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
     run = get_current_context()["dag_run"]
     make_home()
     try:
+        results().close()  # StoreError for a database that cannot be opened
         night = make_night(load(), engine, run.dag_id, run.run_id, params)
         night = with_snapshot(night, params, run.logical_date)
         night = with_baselines(night)

@@ -13,21 +13,19 @@ from airflow.sdk import exceptions, get_current_context
 
 from nexmark.config import KNOWN_QUERIES
 from nexmark.errors import NexmarkError
-from nexmark.model import CONFIRMATION, Arm, Stage, grouped, metric_of
+from nexmark.model import CONFIRMATION, Arm
 from nexmark.night import profiling, run_directory
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
-from nexmark.night.repetitions import repetition_records
 from nexmark.night.run_directory import Run
-from nexmark.night.sampled import dropped
 from nexmark.night.submission import VERIFY, repetition_submission, verify_submission
-from nexmark.night.verification import Verification, plan_together, result_line, take, verify
+from nexmark.night.verification import plan_together, result_line, take, verify
 from nexmark.tasks import current_night, failing, results
 from nexmark.tasks.infrastructure import heal
-from nexmark.tasks.sampling import canary_records
+from nexmark.tasks.recording import record_group
 
 if TYPE_CHECKING:
-    from nexmark.store import RepetitionRecord, Store
+    from nexmark.store import Store
 
 
 #: The XCom of `plan` with the verification run; its return value are the repetitions.
@@ -83,42 +81,11 @@ def expectations(query: str) -> None:
 
 def record(query: str) -> None:
     """Measure and record every planned repetition of `query`: right, wrong, or not there."""
-    from nexmark.store import ValidationRecord
-
     night = current_night()
     if query not in night.queries:
         raise exceptions.AirflowSkipException(f"{query} is not among the queries of this night")
-    verification = Verification.read(night.query_dir(query))
     with results() as store:
-        if verification is not None:
-            store.record_validation(ValidationRecord(night.name, query, **dict(verification)))
-        store.record_canary(night.name, canary_records(night, query))
-        for made in repetition_records(night, run_directory.first_runs(night, query), store):
-            store.record_repetition(made)
-            say(f"{run_directory.position(night, query)} {summary(made, night)}")
-
-
-def summary(made: "RepetitionRecord", night: Night) -> str:
-    """One line on a repetition."""
-    arm = "" if made.arm == Arm.CANDIDATE else f" ({made.arm})"
-    stages: dict[int, str] = {Stage.FIRST: f"/{night.workload.repetitions}", Stage.FRESH: ", fresh"}
-    of = stages.get(made.stage, ", recorded")
-    label = f"repetition {made.number}{of}{arm}"
-    run = Run(query=made.query, number=made.number, arm=made.arm, stage=made.stage)
-    was_dropped = dropped(night.query_dir(made.query) / run.name) is not None
-    again = " (measured again)" if was_dropped else ""
-    if problem := made.failed or made.invalid:
-        return f"{label}{again}: {made.status.upper()}: {problem}"
-    figures = made.measurement
-    assert figures is not None
-    metrics = ((metric_of(name), value) for name, value in figures.figures.items())
-    more = "".join(f", {x.heading} {value:,.1f}" for x, value in metrics if x.tabled)
-    lacking = f"; no operators: {made.parts_problem}" if made.parts_problem else ""
-    return (
-        f"{label}{again}: {figures.events:,} events in {figures.wall_s:.1f} s, "
-        f"{figures.cores:.2f} cores, {figures.cpu_s_per_mevent:.1f} CPU-s per million events "
-        f"({figures.basis}){more}{lacking}"
-    )
+        record_group(night, query, store, say)
 
 
 def draw_flames() -> None:
@@ -167,12 +134,5 @@ def suspect_arms(night: Night, store: "Store") -> dict[str, list[str]]:
 
 def record_confirmation() -> None:
     """Record every fresh repetition that was planned."""
-    night = current_night()
-    # Apart: what was recorded has no say in which results are right.
-    runs = run_directory.runs_of(night, CONFIRMATION)
     with results() as store:
-        store.record_canary(night.name, canary_records(night, CONFIRMATION))
-        for own in grouped(runs, lambda run: (run.query, run.stage == Stage.PROFILED)).values():
-            for made in repetition_records(night, own, store):
-                store.record_repetition(made)
-                say(f"{run_directory.position(night, made.query)} {summary(made, night)}")
+        record_group(current_night(), CONFIRMATION, store, say)

@@ -19,6 +19,7 @@ from nexmark.night.night_progress import say
 from nexmark.night.params import RolloutParams
 from nexmark.tasks import current_night, failing, results
 from nexmark.tasks.preflight import prepare_night
+from nexmark.tasks.recording import results_of
 
 if TYPE_CHECKING:
     from nexmark.rollout.state import Rollout
@@ -77,7 +78,7 @@ def judge_stage() -> list[dict[str, str]]:
     nights = [stage.night for stage in rollout.stages]
     place = nights.index(night.name) if night.name in nights else rollout.next
     assert place is not None
-    with results() as store:
+    with results_of(night) as store:
         rollout = rollout.with_stage(place, judged(store, rollout.stages[place], night.name))
     say(table(rollout))
     say(f"page: {write_page(rollout)}")

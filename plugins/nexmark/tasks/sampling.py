@@ -9,7 +9,6 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,7 +29,6 @@ from nexmark_jobs.host.processes import end, identify, owned, plain_environment,
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
-    from nexmark.store.table_rows import CanaryRow
 
 
 def run_canary(night: Night, group: str, moment: Literal["before", "after"]) -> None:
@@ -48,28 +46,6 @@ def run_canary(night: Night, group: str, moment: Literal["before", "after"]) -> 
     directory = night.query_dir(group)
     directory.mkdir(parents=True, exist_ok=True)
     (directory / f"canary-{moment}.json").write_text(json.dumps(found))
-
-
-def canary_records(night: Night, group: str) -> "list[CanaryRow]":
-    """Return the canary's readings around a group, for the results database."""
-    from nexmark.store.table_rows import CanaryRow
-
-    records = []
-    for moment in ("before", "after"):
-        path = night.query_dir(group) / f"canary-{moment}.json"
-        if not path.exists():
-            continue
-        taken = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        records += [
-            CanaryRow(
-                **{"metric": metric, "value": value, "moment": moment, "taken": taken},
-                **{"host": host, "group": group},
-            )
-            for reading in json.loads(path.read_text())
-            for host, metrics in reading.items()
-            for metric, value in metrics.items()
-        ]
-    return records
 
 
 _START_TIMEOUT_S = 30.0

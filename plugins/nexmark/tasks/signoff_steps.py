@@ -24,8 +24,9 @@ from nexmark.errors import NexmarkError
 from nexmark.model import Value
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
-from nexmark.tasks import current_night, failing, results
+from nexmark.tasks import current_night, failing
 from nexmark.tasks.preflight import prepare_night
+from nexmark.tasks.recording import results_of
 
 #: The XCom of the question with the Decision.
 DECISION_KEY = "decision"
@@ -116,7 +117,7 @@ def question() -> str:
 
     night = current_night()
     draft = night.directory / "report" / "evidence.html"
-    with results() as store:
+    with results_of(night) as store:
         found = night_evidence(store, store.night(night.name), UNDECIDED)
     draft.parent.mkdir(parents=True, exist_ok=True)
     draft.write_text(night_html(found), encoding="utf-8")
@@ -141,7 +142,7 @@ def evidence() -> dict[str, Any]:
         problem = "no evidence, for nobody was asked, or the question was ended by hand"
         raise AirflowFailException(f"{problem}; see the first red task")
     decision = Approval.model_validate(found)
-    with results() as store:
+    with results_of(night) as store:
         content = night_evidence(store, store.night(night.name))
         bound = any(row.verdict == Value.SOURCE_BOUND for row in content.report.rows)
         objection = decision.objection(content.report.failed or bound)

@@ -9,9 +9,10 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from nexmark.config import paths
 from nexmark.errors import NexmarkError
 from nexmark.night.night_progress import say
-from nexmark.night.plan import Deployments
+from nexmark.night.plan import Deployments, Night
 from nexmark.reason import reason_of
 from nexmark.tasks import current_night, results
+from nexmark.tasks.recording import compatibility_kept, keep_compatibility
 from nexmark_jobs.host.leases import write_whole
 
 if TYPE_CHECKING:
@@ -38,8 +39,7 @@ def compatibility() -> None:
     planned = list(upgrades(night, deployments))
     records = {x.query: x for one in planned for x in not_known(one, _UNFINISHED)}
     found: list[Compatibility] = []
-    with results() as store:
-        store.record_compatibility(night.name, list(records.values()))
+    _record(night, list(records.values()))
     for one in planned:
         versions = f"{one.baseline.spark_version} to {one.candidate.spark_version}"
         say(f"compatibility: {', '.join(one.queries)} from Spark {versions} and back")
@@ -52,8 +52,7 @@ def compatibility() -> None:
         records = {query: x for query, x in records.items() if query not in one.queries}
         records |= {x.query: x for x in made}
     write_whole(night.directory / paths.COMPATIBILITY, json.dumps(as_json(found), indent=1) + "\n")
-    with results() as store:
-        store.record_compatibility(night.name, list(records.values()))
+    _record(night, list(records.values()))
     if found:
         say(matrix(found))
     if red := [x for x in records.values() if x.red]:
@@ -63,6 +62,21 @@ def compatibility() -> None:
             say("\n".join(told))
         named = " | ".join(f"{x.query} {x.outcome}: {x.reason}" for x in red)
         raise AirflowFailException(f"running queries do not survive: {named}")
+
+
+def _record(night: Night, rows: "list[CompatibilityRow]") -> None:
+    """Keep what is known, and record it; a database that fails does not end a check of minutes.
+
+    `judge` records what is kept.
+    """
+    from nexmark.store import StoreError
+
+    keep_compatibility(night, rows)
+    try:
+        with results() as store:
+            store.record_compatibility(night.name, compatibility_kept(night))
+    except StoreError as error:
+        say(f"compatibility: not recorded yet: {error}")
 
 
 def records_of(baseline: str, found: "Sequence[Compatibility]") -> "list[CompatibilityRow]":

@@ -21,8 +21,7 @@ from nexmark.night.run_directory import Run
 from nexmark.night.submission import repetition_submission
 from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
-from nexmark.tasks import infrastructure
-from nexmark.tasks import query as recording
+from nexmark.tasks import infrastructure, recording
 from nexmark.tasks.sampling import samples_path
 from tests.unit.measure.sample_builder import APP, T0, batch, header, proc, result, tick
 from tests.unit.tasks.in_task import in_task_of

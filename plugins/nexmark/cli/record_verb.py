@@ -1,0 +1,47 @@
+"""The verb that records a night whose results database could not be written."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from nexmark.cli import shared_options as option
+from nexmark.errors import NexmarkError
+
+
+def record(
+    run: Annotated[str, typer.Option(help="The name of a kept run, or a unique part of it.")],
+    db: option.Database = None,
+) -> int:
+    """Record a night from its files, judge and report it; 0 if it is green, 1 if it is red.
+
+    Only what the results database lacks is recorded. A night that is there whole stays as it is.
+    """
+    from nexmark.config import paths
+    from nexmark.night.kept_nights import check_over, kept_night
+    from nexmark.report.evidence_files import write_evidence, write_report
+    from nexmark.report.table import report_text
+    from nexmark.store import open_store
+    from nexmark.store.connecting import BRIEF_S
+    from nexmark.tasks.judging import judge_night
+    from nexmark.tasks.recording import record_lacking
+
+    night = kept_night(run)
+    check_over(night)
+    with open_store(db or paths.database_url(), patience_s=BRIEF_S) as store:
+        found = record_lacking(night, store, option.on_stderr)
+        judged = {row.query for row in store.verdicts(night.name)}
+        if found or not judged.issuperset(night.queries):
+            judge_night(night, store)
+        else:
+            option.on_stderr(f"{night.name}: is recorded and judged already; nothing has changed")
+        directory = night.directory / "report"
+        try:
+            made = write_report(directory, store, night.name)
+            evidence = write_evidence(directory, store, night.name)
+        except OSError as error:
+            raise NexmarkError(f"recorded, but the report cannot be written: {error}") from None
+    for problem in evidence.problems:
+        print(problem, file=sys.stderr)
+    print(report_text(made))
+    return 1 if made.failed else 0

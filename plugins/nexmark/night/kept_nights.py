@@ -1,0 +1,81 @@
+"""The nights whose run directories are still there, by their names, and whether one still runs."""
+
+import difflib
+import json
+from pathlib import Path
+
+from nexmark.config import paths
+from nexmark.errors import NexmarkError
+from nexmark.model import RunKey
+from nexmark.night.plan import Deployments, Night
+
+_LISTED = 5
+
+
+def kept_night(name: str) -> Night:
+    """Return the night of a name, or of what is unique in it; NexmarkError where there is none."""
+    found = _names()
+    if name in found:
+        return _read(name, *found[name])
+    for matches in (
+        [x for x, (_, run) in found.items() if name == run],
+        [x for x in found if name and name in x],
+    ):
+        if len(matches) == 1:
+            return _read(matches[0], *found[matches[0]])
+        if matches:
+            raise NexmarkError(f"run {name!r} may be any of: {_listed(matches)}; give the whole")
+    where = paths.home() / "runs"
+    if not found:
+        raise NexmarkError(f"run {name!r}: no night is kept in {where}; NEXMARK_HOME names another")
+    near = difflib.get_close_matches(name, found, n=_LISTED, cutoff=0.3) or list(found)
+    raise NexmarkError(f"run {name!r} is not kept in {where}; the nearest are: {_listed(near)}")
+
+
+def check_over(night: Night) -> None:
+    """Refuse a night that was not deployed, and one that still has its cluster; NexmarkError."""
+    Deployments.read(night)
+    for cluster in night.clusters.values():
+        lease = cluster.holder()
+        if lease is None or (lease.dag_id, lease.run_id) != (night.dag_id, night.run_id):
+            continue
+        ended = [x for x in (lease.holder, lease.command) if x is not None and not x.alive]
+        if not ended:
+            raise NexmarkError(
+                f"run {night.name}: has cluster {cluster.config.name} still; wait until it has"
+                " ended, or clear its task stop_cluster if it has"
+            )
+
+
+def _names() -> dict[str, tuple[str, str]]:
+    """The DAG and run ids by the name of the night, newest first."""
+    plans = (paths.home() / "runs").glob("*/*/night.json")
+    found: dict[str, tuple[str, str]] = {}
+    for path in sorted(plans, key=lambda x: x.stat().st_mtime, reverse=True):
+        dag, run = _ids(path)
+        found[str(RunKey(dag, run))] = dag, run
+    return found
+
+
+def _ids(path: Path) -> tuple[str, str]:
+    """The ids in a plan; of a damaged one what its directories are named."""
+    try:
+        plan = json.loads(path.read_text(encoding="utf-8"))
+        return str(plan["dag_id"]), str(plan["run_id"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return path.parent.parent.name, path.parent.name
+
+
+def _read(name: str, dag: str, run: str) -> Night:
+    try:
+        return Night.read(dag, run)
+    except (ValueError, AttributeError, OSError) as error:  # pydantic's is a ValueError
+        path = paths.run_dir(dag, run) / "night.json"
+        why = f"{error}".splitlines()[0]
+        raise NexmarkError(
+            f"run {name}: {path} cannot be read ({why}); it is damaged, or of another version"
+        ) from None
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")

@@ -1,0 +1,398 @@
+"""A night whose database fails at its end is kept, and recorded later, whatever the fault was."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from nexmark.cli.app import main
+from nexmark.cluster import Lease, identify
+from nexmark.config import load
+from nexmark.model import CONFIRMATION, Stage
+from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.planning import make_night
+from nexmark.night.run_directory import (
+    Run,
+    first_runs,
+    plan_confirmation,
+    write_failure,
+)
+from nexmark.night.verification import Verification
+from nexmark.store import Store, StoreError, connecting, open_store
+from nexmark.store.connecting import connect, writing
+from nexmark.store.table_base import Base
+from nexmark.tasks import infrastructure, judging, recording, upgrading
+from nexmark.tasks import query as tasks
+from nexmark.tasks.sampling import samples_path
+from tests.unit.measure.sample_builder import batch, header, proc, result, tick
+from tests.unit.store.postgresql import Postgresql
+
+QUERIES = ("q0", "q5")
+NAME = "nexmark_spark_4_3_0/run 1"
+RECORD = ["record", "--run", "run 1"]
+#: What a database numbers, or notes the moment of, by itself.
+OWN = {"id", "repetition_id", "recorded", "judged", "first_seen", "started", "checked", "taken"}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("NEXMARK_PROGRESS", str(tmp_path / "said"))
+    monkeypatch.setattr(connecting, "BUSY_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(connecting, "BRIEF_S", 0.3)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def begin(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Night]:
+    """begin(url): a night with this results database has run all of its applications."""
+
+    def begun(url: str) -> Night:
+        monkeypatch.setenv("NEXMARK_DB", url)
+        params = {"workload": "smoke", "cluster": "local", "queries": "q0,q5", "repetitions": 3}
+        night = make_night(load(), "spark-4.3.0", "nexmark_spark_4_3_0", "run 1", params)
+        deployment = Deployment(
+            **{"build": "0123", "spark_version": "4.3.0", "spark_home": "/opt/spark"},
+            **{"source": "pypi:4.3.0", "jobs": "fedc", "jobs_home": "/opt/jobs"},
+        )
+        deployments = Deployments(candidate=deployment)
+        night.write()
+        deployments.write(night)
+        infrastructure.record_night(night, deployments)
+        run = SimpleNamespace(dag_id=night.dag_id, run_id=night.run_id)
+        monkeypatch.setattr("nexmark.tasks.get_current_context", lambda: {"dag_run": run})
+        for query in QUERIES:
+            ran(night, query)
+        return night
+
+    return begun
+
+
+def ran(night: Night, query: str) -> None:
+    """Leave what a query leaves: verified, measured, but for its last repetition."""
+    directory = night.query_dir(query)
+    Verification(success=True, evaluated=5, statistics={"rows": 7}).write(directory)
+    busy = [tick(s, (3, 2, 90 * s, 0)) for s in range(71)]
+    lines(samples_path(directory), header(host="here"), proc(3, "executor", ppid=2), *busy)
+    reading = [{"here": {"memory": 1.5, "integer": 2.5}}]
+    (directory / "canary-before.json").write_text(json.dumps(reading))
+    batches = [batch(n, 2 + 5 * n, 7 + 5 * n, 100_000) for n in range(12)]
+    content = result(*batches, workload={"events": night.workload.events})
+    content |= {"input_rows": night.workload.events, "output_mode": "update"}
+    *measured, last = first_runs(night, query)
+    for run in measured:
+        place = directory / run.name
+        place.mkdir(parents=True)
+        (place / "result.json").write_text(json.dumps(content))
+    write_failure(directory / last.name, "java.lang.OutOfMemoryError: Zündung → 雪")
+
+
+def lines(path: Path, *records: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records))
+
+
+def end(night: Night) -> list[str]:
+    """Run the tasks at the end as Airflow does, each whatever the others did; what each said."""
+    told = []
+    for task in (*(lambda x=x: tasks.record(x) for x in night.queries), judging.judge):
+        try:
+            task()
+        except StoreError as error:
+            told.append(str(error))
+    return told
+
+
+def rows(url: str) -> dict[str, list[dict[str, Any]]]:
+    """Everything that a database holds, but for what is its own."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    engine = connect(url)
+    with engine.begin() as connection:
+        for table in Base.metadata.sorted_tables:
+            columns = [x for x in table.columns if x.name not in OWN]
+            made = connection.execute(table.select()).mappings()
+            own = [{x.name: row[x.name] for x in columns} for row in made]
+            found[table.name] = sorted(own, key=repr)
+    engine.dispose()
+    return found
+
+
+def numbers(url: str) -> list[Any]:
+    """What tells a row that was replaced by one like it."""
+    with open_store(url) as store:
+        verdicts = [(x.id, x.judged) for x in store.verdicts(NAME)]
+        return [verdicts, [(x.id, x.recorded) for x in store.repetitions(NAME)]]
+
+
+Fault = Callable[[], AbstractContextManager[None]]
+
+
+@pytest.fixture
+def undisturbed(begin: Callable[[str], Night], tmp_path: Path) -> dict[str, Any]:
+    """What a database has of such a night that nothing befell."""
+    url = f"sqlite:///{tmp_path / 'undisturbed.db'}"
+    assert end(begin(url)) == []
+    found = rows(url)
+    assert [len(found[x]) for x in ("repetition", "validation", "canary", "verdict")] == [
+        6,
+        2,
+        4,
+        2,
+    ]
+    assert [x["status"] for x in found["repetition"]].count("ok") == 4
+    (tmp_path / "home").rename(tmp_path / "home of another")
+    return found
+
+
+def check(night: Night, url: str, fault: Fault, undisturbed: dict[str, Any]) -> None:
+    """The tasks fail in one line, the night is kept, and one command records it, once."""
+    said = Path(os.environ["NEXMARK_PROGRESS"])
+    with fault():
+        told = end(night)
+        assert len(told) == len(QUERIES) + 1
+        assert all("\n" not in line for line in told)
+        assert f"nexmark record --run '{NAME}'" in said.read_text()
+        assert f"they are kept in {night.directory}" in said.read_text()
+        assert main(RECORD) == 1
+    assert main(RECORD) == 1  # red: a repetition of each query is missing
+    assert rows(url) == undisturbed
+    before = numbers(url)
+    assert main(RECORD) == 1
+    assert numbers(url) == before
+
+
+class TestPostgresql:
+    @pytest.fixture
+    def night_on(
+        self, postgresql: Postgresql, undisturbed: object, begin: Callable[[str], Night]
+    ) -> Iterator[tuple[Night, str]]:
+        with postgresql.database() as url:
+            yield begin(url), url
+
+    def test_that_is_stopped(
+        self, postgresql: Postgresql, night_on: tuple[Night, str], undisturbed: dict[str, Any]
+    ) -> None:
+        @contextmanager
+        def stopped() -> Iterator[None]:
+            postgresql.stop("fast")
+            try:
+                yield
+            finally:
+                postgresql.start()
+
+        check(*night_on, stopped, undisturbed)
+
+    @pytest.mark.parametrize(
+        ("setting", "normal"),
+        [
+            ("default_transaction_read_only = on", "default_transaction_read_only = off"),
+            ("search_path = 'nowhere'", "search_path = 'public'"),
+        ],
+    )
+    def test_that_may_not_be_written(
+        self,
+        postgresql: Postgresql,
+        night_on: tuple[Night, str],
+        undisturbed: dict[str, Any],
+        setting: str,
+        normal: str,
+    ) -> None:
+        name = night_on[1].partition("@/")[2].partition("?")[0]
+
+        @contextmanager
+        def set_so() -> Iterator[None]:
+            postgresql.execute(f"ALTER DATABASE {name} SET {setting}")
+            yield
+            postgresql.execute(f"ALTER DATABASE {name} SET {normal}")
+
+        check(*night_on, set_so, undisturbed)
+
+    def test_that_cannot_keep_every_letter(
+        self,
+        postgresql: Postgresql,
+        night_on: tuple[Night, str],
+        undisturbed: dict[str, Any],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        night, url = night_on
+
+        @contextmanager
+        def another() -> Iterator[None]:
+            with postgresql.database(encoding="LATIN1") as latin:
+                monkeypatch.setenv("NEXMARK_DB", latin)
+                yield
+            monkeypatch.setenv("NEXMARK_DB", url)
+
+        check(night, url, another, undisturbed)
+
+
+class TestSqlite:
+    def test_that_another_process_keeps(
+        self, tmp_path: Path, begin: Callable[[str], Night], undisturbed: dict[str, Any]
+    ) -> None:
+        url = f"sqlite:///{tmp_path / 'results.db'}"
+
+        @contextmanager
+        def locked() -> Iterator[None]:
+            engine = connect(url)
+            with writing(engine).begin():
+                yield
+            engine.dispose()
+
+        check(begin(url), url, locked, undisturbed)
+
+    def test_on_a_full_disk(
+        self, tmp_path: Path, begin: Callable[[str], Night], undisturbed: dict[str, Any]
+    ) -> None:
+        if os.getuid() != 0:
+            pytest.skip("only root can mount a disk")
+        disk = tmp_path / "disk"
+        disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], check=True)
+        url = f"sqlite:///{disk / 'results.db'}"
+
+        @contextmanager
+        def full() -> Iterator[None]:
+            with (disk / "fill").open("ab", buffering=0) as file, suppress(OSError):
+                while True:
+                    file.write(bytes(4096))
+            yield
+            (disk / "fill").unlink()
+
+        try:
+            check(begin(url), url, full, undisturbed)
+        finally:
+            subprocess.run(["umount", "--lazy", disk], check=True)
+
+    def test_that_is_lost(
+        self, tmp_path: Path, begin: Callable[[str], Night], undisturbed: dict[str, Any]
+    ) -> None:
+        """The night itself is recorded again, as it began."""
+        url = f"sqlite:///{tmp_path / 'results.db'}"
+        night = begin(url)
+        with open_store(url) as store:
+            started = store.night(NAME).started
+        assert end(night) == []
+        for file in tmp_path.glob("results.db*"):
+            file.unlink()
+        assert main(RECORD) == 1
+        assert rows(url) == undisturbed
+        with open_store(url) as store:
+            assert abs((store.night(NAME).started - started).total_seconds()) < 5
+
+
+class TestItself:
+    @pytest.fixture
+    def url(self, tmp_path: Path) -> str:
+        return f"sqlite:///{tmp_path / 'results.db'}"
+
+    @pytest.fixture
+    def night(self, url: str, begin: Callable[[str], Night]) -> Night:
+        return begin(url)
+
+    @pytest.fixture
+    def opened(self, night: Night, url: str) -> Iterator[Store]:
+        with open_store(url) as store:
+            yield store
+
+    def test_what_a_database_missed_in_the_middle_is_recorded_at_the_end(
+        self, night: Night, opened: Store
+    ) -> None:
+        """Nobody has to do anything where it came back in time."""
+        tasks.record("q5")
+        judging.judge()
+        assert {x.query for x in opened.repetitions(NAME)} == {"q0", "q5"}
+        assert {x.query for x in opened.validations(NAME)} == {"q0", "q5"}
+        said = Path(os.environ["NEXMARK_PROGRESS"]).read_text()
+        assert "q0: was not recorded; is recorded now" in said
+        assert "q5: was not recorded" not in said
+
+    def test_the_confirmation_too(self, night: Night, opened: Store) -> None:
+        fresh = [Run(query="q5", number=n, stage=Stage.FRESH) for n in (1, 2)]
+        plan_confirmation(night, fresh)
+        for query in QUERIES:
+            tasks.record(query)
+        assert recording.lacking(night, opened) == [CONFIRMATION]
+        judging.judge()
+        assert recording.lacking(night, opened) == []
+
+    def test_whether_queries_survive_is_kept_too(
+        self, night: Night, url: str, opened: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from nexmark.store.table_rows import CompatibilityRow
+
+        columns = {"outcome": "NOT KNOWN", "red": True, "reason": "Zündung"}
+        row = CompatibilityRow(query="q5", baseline_build="0123", **columns)
+        engine = connect(url)
+        with writing(engine).begin():
+            upgrading._record(night, [row])
+        engine.dispose()
+        assert opened.compatibility(NAME) == []
+        said = Path(os.environ["NEXMARK_PROGRESS"]).read_text()
+        assert "compatibility: not recorded yet: " in said
+        judging.judge()
+        (found,) = opened.compatibility(NAME)
+        assert (found.query, found.outcome, found.red, found.reason) == (
+            *("q5", "NOT KNOWN", True, "Zündung"),
+        )
+        assert recording.record_lacking(night, opened, print) == 0
+
+    def test_a_night_that_still_runs_is_refused(
+        self, night: Night, opened: Store, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        me = identify(os.getpid())
+        night.spark_cluster.claim(Lease(night.dag_id, night.run_id, me, me))
+        assert main(RECORD) == 1
+        error = capsys.readouterr().err
+        assert error.startswith(f"run {NAME}: has cluster local still; wait until it has ended")
+        assert error.count("\n") == 1
+        assert opened.repetitions(NAME) == []
+
+    def test_a_night_of_a_process_that_is_gone_is_not(self, night: Night, opened: Store) -> None:
+        with subprocess.Popen(["sleep", "60"]) as gone:
+            held = identify(gone.pid)
+            gone.kill()
+        night.spark_cluster.claim(Lease(night.dag_id, night.run_id, held, held))
+        assert main(RECORD) == 1
+        assert len(opened.repetitions(NAME)) == 6
+
+    @pytest.mark.parametrize(
+        ("name", "told"),
+        [
+            ("run 7", f"run 'run 7' is not kept in .*; the nearest are: {NAME}"),
+            ("", "run '' is not kept in .*; the nearest are: "),
+            ("../../x", "is not kept in "),
+        ],
+    )
+    def test_another_name_is_one_line(
+        self, night: Night, name: str, told: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["record", "--run", name]) == 1
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert told.replace(".*", str(night.directory.parents[1])) in error
+
+    @pytest.mark.parametrize("text", ["", "{}", "[]", '{"dag_id": 1', "\0"])
+    def test_a_damaged_plan_is_one_line(
+        self, night: Night, text: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (night.directory / "night.json").write_text(text)
+        assert main(["record", "--run", "run_1"]) == 1
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert "night.json cannot be read (" in error
+
+    def test_without_any_night_it_makes_nothing(
+        self, home: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(RECORD) == 1
+        assert "no night is kept in" in capsys.readouterr().err
+        assert not home.exists()
