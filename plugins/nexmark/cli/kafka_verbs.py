@@ -133,6 +133,7 @@ def bench(
     for test in wanted:
         if test not in TESTS:
             raise typer.BadParameter(f"--tests: no test {test!r}; known: {', '.join(TESTS)}")
+    open_store(paths.database_url()).close()  # before minutes are spent
     own = None if bootstrap_servers else broker.of_this_machine("bench")
     try:
         servers = own.up(3, broker.BENCH_PORT, show_line) if own else str(bootstrap_servers)
@@ -146,9 +147,9 @@ def bench(
     print(f"\n{table(measured, is_shared=own is not None)}")
     figures = as_json(measured, is_shared=own is not None)
     figures |= {"records": records, "runs": runs}
+    option.write(out, figures)
     with open_store(paths.database_url()) as store:
         store.record_broker_bench("three brokers of this machine" if own else servers, figures)
-    option.write(out, figures)
 
 
 def as_json(rows: "Sequence[BenchRow]", *, is_shared: bool) -> dict[str, Any]:

@@ -98,6 +98,7 @@ def _measured(
                 results.append(
                     measure_experiment(one, builds, pairs, applications, show_line, tick)
                 )
+                option.write(out, {**as_json(results), "failed": failed})
                 aside = f"sqlite:///{applications.work}/results.db"
                 arms += _kept(results[-1]) if kept else recorded(results[-1], one.name, aside).arms
             except Exception as error:  # whatever it is, the others go on

@@ -32,7 +32,7 @@ def record(
         found = record_lacking(night, store, option.on_stderr)
         judged = {row.query for row in store.verdicts(night.name)}
         if found or not judged.issuperset(night.queries):
-            judge_night(night, store)
+            judge_night(night, store, at=store.night(night.name).started)
         else:
             option.on_stderr(f"{night.name}: is recorded and judged already; nothing has changed")
         directory = night.directory / "report"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from nexmark.attribution.explained import words
@@ -15,7 +16,7 @@ from nexmark.experiments.gains import ArmResult, Crossing, TrialResult
 from nexmark.home import write_text
 from nexmark.model import MIN_PAIRS
 from nexmark.report import rendering
-from nexmark.store import open_store
+from nexmark.store import StoreError, open_store
 from nexmark.store.table_rows import ExperimentRow
 
 
@@ -25,12 +26,23 @@ def records_of(result: ExperimentResult) -> list[ExperimentRow]:
 
 
 def keep(result: ExperimentResult, run: str, directory: Path) -> tuple[ExperimentEvidence, Path]:
-    """Record a result, write its page and its evidence; returns the page's view model, the page."""
-    found = recorded(result, run, paths.database_url())
+    """Record a result, write its page and its evidence; returns the page's view model, the page.
+
+    Where the results database fails, they are written all the same; then StoreError says where.
+    """
     directory.mkdir(parents=True, exist_ok=True)
+    failed: StoreError | None = None
+    try:
+        found = recorded(result, run, paths.database_url())
+    except StoreError as error:
+        failed = error
+        with TemporaryDirectory() as aside:
+            found = recorded(result, run, f"sqlite:///{aside}/results.db")
     write_text(directory / "experiment.json", rendering.as_json(found) + "\n")
     page = directory / "experiment.html"
     write_text(page, rendering.standalone(page.name, page=found))
+    if failed is not None:
+        raise StoreError(f"{failed}; what was measured is kept: {page}")
     return found, page
 
 

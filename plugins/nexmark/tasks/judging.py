@@ -92,10 +92,13 @@ def judge() -> None:
         judge_night(night, store)
 
 
-def judge_night(night: Night, store: "Store") -> None:
-    """Judge a night that is recorded; its verdicts are recorded last, when all else is."""
+def judge_night(night: Night, store: "Store", at: datetime | None = None) -> None:
+    """Judge a night that is recorded; its verdicts are recorded last, when all else is.
+
+    `at` is the moment whose accepted baselines count in a night by bounds: now, if it is None.
+    """
     if night.mode == "bounds":
-        _record(night, store, _judge_by_bounds(night, store))
+        _record(night, store, _judge_by_bounds(night, store, at))
     else:
         _judge_by_gate(night, store)
 
@@ -111,7 +114,7 @@ def _record(night: Night, store: "Store", verdicts: "Sequence[QueryVerdict]") ->
         say(f"{query}: known, accepted by {row.who}{until} (acceptance {number}): {row.reason}")
 
 
-def _judge_by_bounds(night: Night, store: "Store") -> "list[QueryVerdict]":
+def _judge_by_bounds(night: Night, store: "Store", at: datetime | None) -> "list[QueryVerdict]":
     from nexmark.verdict.bounds import judge as judge_queries
     from nexmark.verdict.eligibility import source_bound
 
@@ -120,7 +123,7 @@ def _judge_by_bounds(night: Night, store: "Store") -> "list[QueryVerdict]":
     return judge_queries(
         night.queries,
         store.arms(night.name),
-        store.baseline(*place, at=store.night(night.name).started),
+        store.baseline(*place, at=at),
         measured.invalid,
         night.gate,
         workload=night.workload.name,

@@ -183,3 +183,12 @@ class TestRefusals:
             pytest.raises(IntegrityError, match=r"(?i)foreign key"),
         ):
             connection.exec_driver_sql(insert)
+
+
+def test_a_letter_that_no_database_can_keep_is_one_line(store: Store) -> None:
+    """Half of a pair of UTF-16, as JSON may have it: no traceback, and nothing half written."""
+    store.record_night(night())
+    with pytest.raises(StoreError, match=r"can't encode|surrogates not allowed") as caught:
+        store.record_repetition(repetition(RUN, "q5", failed="\udce4"))
+    assert "\n" not in str(caught.value)
+    assert store.repetitions(RUN) == []
