@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.engines import Build, local_environment
-from nexmark.engines.jvm import check_path, temporary_files
-from nexmark.engines.launcher import JOBS, ProcessGroup, last_words, start
+from nexmark.engines.jvm import temporary_files
+from nexmark.engines.launcher import JOBS, ProcessGroup, check_places, last_words, start
 from nexmark.engines.short_runs import untimed_options
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import undisturbed
@@ -62,7 +62,7 @@ class Application:
 
     def __post_init__(self) -> None:
         """Refuse a directory that Spark cannot work in."""
-        check_path(self.work, "directory")
+        check_places(self.work)
 
     def run(self, say: Callable[[str], None]) -> Mapping[str, Mapping[str, Any]]:
         """Run the halves; where one ends the application, a second application runs the rest.

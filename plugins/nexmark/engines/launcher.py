@@ -69,6 +69,12 @@ def submitted(home: Path, program: str, arguments: Sequence[str], confs: Confs) 
     return [str(home / "bin" / "spark-submit"), *words, str(JOBS / program), *arguments]
 
 
+def check_places(work: Path) -> None:
+    """PathError where Spark cannot work: from this installation, or in `work`."""
+    check_path(JOBS, "installation")
+    check_path(work, "directory")
+
+
 @dataclass(frozen=True)
 class Launcher:
     """How processes of a query are started."""
@@ -83,7 +89,7 @@ class Launcher:
 
     def __post_init__(self) -> None:
         """Refuse a directory that Spark cannot work in."""
-        check_path(self.work, "directory")
+        check_places(self.work)
 
     @contextlib.contextmanager
     def started(

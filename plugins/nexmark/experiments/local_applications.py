@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nexmark.engines import Build, local_environment
-from nexmark.engines.jvm import check_path, temporary_files
-from nexmark.engines.launcher import JOBS, ProcessGroup, last_words, start, submitted
+from nexmark.engines.jvm import temporary_files
+from nexmark.engines.launcher import JOBS, ProcessGroup, check_places, last_words, start, submitted
 from nexmark.engines.short_runs import untimed_options
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import undisturbed
@@ -51,7 +51,7 @@ class LocalApplications:
 
     def __post_init__(self) -> None:
         """Refuse a directory that Spark cannot work in."""
-        check_path(self.work, "directory")
+        check_places(self.work)
 
     @property
     def _mark(self) -> str:

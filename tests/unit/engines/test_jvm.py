@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from nexmark.compatibility.application import Application
 from nexmark.config import load
-from nexmark.engines import Build, BuildError, parse_source, resolve
+from nexmark.engines import Build, BuildError, launcher, parse_source, resolve
 from nexmark.engines.jvm import PathError, check_path, java_option, path_problem, temporary_files
 from nexmark.engines.launcher import Launcher
 from nexmark.engines.prerequisites import java_program
+from nexmark.experiments.local_applications import LocalApplications
 from nexmark.kafka.broker import brokers_at
 from nexmark.kafka.jars import BROKER, jars
 from nexmark.night.planning import find_problems, make_night
@@ -114,3 +116,16 @@ def test_kafka_finds_its_files_in_a_home_with_letters_of_all_alphabets(tmp_path:
         ("log4j2.properties", b"fileName=/Z\\u00fcrich \\u03bb/server.log"),
     ):
         assert line in (tmp_path / name).read_bytes()
+
+
+def test_an_installation_in_such_a_path_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "JOBS", tmp_path / "a%20b" / "nexmark_jobs")
+    for start in (
+        lambda: Launcher(Build("0", "4.3.0", tmp_path, "pypi:4.3.0"), {}, tmp_path, {}),
+        lambda: Application(Build("0", "4.3.0", tmp_path, "pypi:4.3.0"), [], tmp_path),
+        lambda: LocalApplications(tmp_path),
+    ):
+        with pytest.raises(PathError, match=r"installation .* with '%' in it"):
+            start()
