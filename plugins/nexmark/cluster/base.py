@@ -5,7 +5,6 @@ import json
 import random
 import secrets
 import shutil
-import sys
 import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Any, TypeAlias
 
 from nexmark.cluster.lease import ClusterError, Lease, LeaseFile
 from nexmark.config import Cluster
-from nexmark.engines.prerequisites import java_program
+from nexmark.engines.prerequisites import HERE, java_majors, java_program
 from nexmark.engines.short_runs import C1, spark_conf_dir
 from nexmark_jobs.host.leases import locked, write_whole
 from nexmark_jobs.host.processes import kill_one, owner_mark, plain_environment
@@ -39,9 +38,8 @@ DAEMON_CONFS = {
 #: How many of its last lines are read of the log of a daemon that did not start.
 LOG_LINES = 400
 
-#: The JDK versions of the newest Spark.
-JAVA_MAJORS = (17, 21)
-
+#: The JDK versions of the newest Spark, and the version of this Python.
+JAVA_MAJORS, PYTHON = java_majors(), HERE[:2]
 
 Say: TypeAlias = Callable[[str], None]
 
@@ -103,10 +101,9 @@ class SparkCluster(ABC):
         """Where streaming queries keep their checkpoints: the same path for every process."""
         return self.scratch / "checkpoints"
 
-    @property
-    def worker_python(self) -> str:
-        """The interpreter of Python workers."""
-        return sys.executable
+    def worker_python(self, driver: str) -> str:
+        """The interpreter of Python workers: the driver's, where they run on its machine."""
+        return driver
 
     def properties_file(self, profile: Path) -> Path:
         """A private file with the confs of `profile` and the secret of this night."""
@@ -156,10 +153,16 @@ class SparkCluster(ABC):
             raise ClusterError(f"{self.conf_dir}: must be empty, and has {some}; {remedy}")
 
     @abstractmethod
-    def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
+    def problems(
+        self,
+        say: Say = silent,
+        java: Sequence[int] = JAVA_MAJORS,
+        python: Sequence[int] = PYTHON,
+    ) -> list[str]:
         """Returns the problems that keep a night from running here, one line each; changes nothing.
 
-        `java` are the versions of the JDK that the builds of the night can use.
+        `java` are the versions of the JDK that the builds of the night can use, `python` is the
+        minor version of the Python that its drivers run on.
         """
 
     def deploy(self, releases: list[Release], say: Say) -> None:  # noqa: B027

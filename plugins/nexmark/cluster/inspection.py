@@ -7,7 +7,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from platform import python_version
 from typing import Any
 
 from nexmark.cluster.hosts.host import Host, on_all
@@ -72,12 +71,16 @@ class Inspection:
 
 
 def inspect(
-    config: SshCluster, hosts: Sequence[Host], mark: str, java: Sequence[int]
+    config: SshCluster,
+    hosts: Sequence[Host],
+    mark: str,
+    java: Sequence[int],
+    python: Sequence[int],
 ) -> Inspection:
     """Look at all `hosts` at once.
 
     `mark` is the prefix of the mark in the environment of our processes; `java` are the accepted
-    versions of the JDK.
+    versions of the JDK, `python` is the minor version of the drivers' Python.
     """
     token = secrets.token_hex(8)
     shared = Path(config.shared)
@@ -96,7 +99,7 @@ def inspect(
     reports = tuple(HostReport(host.name) for host in hosts)
     for report in reports:
         if report.host in judged:
-            judge(config, report, judged[report.host], java)
+            judge(config, report, judged[report.host], java, python)
             judge_shared(config, report, seen[report.host], expected, here)
         else:
             report.note("connection", "no")
@@ -168,10 +171,17 @@ def ports_of(config: SshCluster, host: str) -> dict[str, str]:
     return {str(getattr(config, name)): machine.address for name in names}
 
 
-def judge(config: SshCluster, report: HostReport, found: Facts, java: Sequence[int]) -> None:
+def judge(
+    config: SshCluster,
+    report: HostReport,
+    found: Facts,
+    java: Sequence[int],
+    python: Sequence[int],
+) -> None:
     """Compares the facts of a host with the needs of the cluster and its builds."""
     report.note("connection", "ok")
     _judge_java(report, found["java"], java)
+    _judge_python(config, report, found["python"], python)
     for check in _CHECKS:
         check(config, report, found)
 
@@ -186,11 +196,13 @@ def _judge_java(report: HostReport, java: Facts, majors: Sequence[int]) -> None:
     report.note("JDK", java["version"] or "none", problem)
 
 
-def _judge_python(config: SshCluster, report: HostReport, found: Facts) -> None:
-    here, there = python_version(), found["python"]
-    same = here.split(".")[:2] == there.split(".")[:2]
+def _judge_python(
+    config: SshCluster, report: HostReport, there: str, python: Sequence[int]
+) -> None:
+    driver = ".".join(map(str, python))
+    same = driver == ".".join(there.split(".")[:2])
     remedy = "Python workers must be of the same minor version; set python to one that is"
-    differs = f"{config.python} is Python {there}, here it is {here}, and {remedy}"
+    differs = f"{config.python} is Python {there}, drivers run on {driver} here, and {remedy}"
     report.note("Python", there, "" if same else differs)
 
 
@@ -266,8 +278,8 @@ def _judge_load(config: SshCluster, report: HostReport, found: Facts) -> None:
 
 
 _CHECKS = (
-    *(_judge_python, _judge_size, _judge_files),
-    *(_judge_disk, _judge_ports, _judge_clock, _judge_load),
+    *(_judge_size, _judge_files, _judge_disk),
+    *(_judge_ports, _judge_clock, _judge_load),
 )
 
 

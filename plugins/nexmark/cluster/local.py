@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexmark.cluster import base
-from nexmark.cluster.base import JAVA_MAJORS, Release, Say, SparkCluster, silent
+from nexmark.cluster.base import JAVA_MAJORS, PYTHON, Release, Say, SparkCluster, silent
 from nexmark.cluster.hosts.host import program_command, program_input, program_result
 from nexmark.cluster.hosts.samplers import executor_of, pattern_of, wait_until_whole
 from nexmark.cluster.lease import ClusterError
@@ -73,7 +73,12 @@ class LocalCluster(SparkCluster):
         """Ends the brokers, and removes their storage."""
         return self.brokers.down() if (self.state / "kafka").exists() else []
 
-    def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
+    def problems(
+        self,
+        say: Say = silent,
+        java: Sequence[int] = JAVA_MAJORS,
+        python: Sequence[int] = PYTHON,
+    ) -> list[str]:
         """Too little memory, and each port that a foreign process has."""
         return [*filter(None, [self._memory_problem()]), *self._taken_ports()]
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.cluster import base
-from nexmark.cluster.base import JAVA_MAJORS, Release, Say, SparkCluster, silent
+from nexmark.cluster.base import JAVA_MAJORS, PYTHON, Release, Say, SparkCluster, silent
 from nexmark.cluster.hosts import samplers
 from nexmark.cluster.hosts.deploy import deploy_release
 from nexmark.cluster.hosts.host import Host, Outcome, on_all
@@ -89,9 +89,8 @@ class RemoteCluster(SparkCluster):
         """Where streaming queries keep their checkpoints."""
         return self.shared / "checkpoints"
 
-    @property
-    def worker_python(self) -> str:
-        """The interpreter on the hosts."""
+    def worker_python(self, driver: str) -> str:
+        """The interpreter on the hosts, of the driver's minor version (`inspection`)."""
         return self.config.python
 
     @property
@@ -103,10 +102,15 @@ class RemoteCluster(SparkCluster):
         """In the shared directory, since executors of every host write there."""
         return self.shared / "runs" / safe_name(f"{run.parent.name}-{run.name}")
 
-    def problems(self, say: Say = silent, java: Sequence[int] = JAVA_MAJORS) -> list[str]:
+    def problems(
+        self,
+        say: Say = silent,
+        java: Sequence[int] = JAVA_MAJORS,
+        python: Sequence[int] = PYTHON,
+    ) -> list[str]:
         """Returns the problems of all hosts, one line each; prints their table with `say`."""
         with self._hosts() as hosts:
-            found = inspect(self.config, hosts, self.mark, java)
+            found = inspect(self.config, hosts, self.mark, java, python)
         say(f"cluster {self.config.name}\n{found}")
         for warning in found.warnings:
             say(f"warning: {warning}")

@@ -4,14 +4,13 @@ import json
 import os
 import shlex
 import signal
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nexmark.engines import Build, local_environment
+from nexmark.engines import Build, job_python, local_environment
 from nexmark.engines.jvm import temporary_files
 from nexmark.engines.launcher import JOBS, ProcessGroup, check_places, last_words, start
 from nexmark.engines.short_runs import untimed_options
@@ -88,7 +87,7 @@ class Application:
         more = str(self.formulations) if self.formulations else None
         written = [self._as_json(half) for half in halves]
         plan.write_text(json.dumps({"dump": self.dump, "formulations": more, "halves": written}))
-        job = [sys.executable, str(JOBS / "run_halves.py")]
+        job = [job_python(self.build.version), str(JOBS / "run_halves.py")]
         command = [*job, "--plan", str(plan), "--log", str(log)]
         environment = self._environment() | {OWNER_VARIABLE: f"{self.work}|compat"}
         output = self.work / "output"

@@ -15,6 +15,9 @@ from nexmark.engines.prerequisites import (
     files_problem,
     java_majors,
     java_problem,
+    job_python,
+    job_python_problem,
+    job_version,
     spark_problem,
 )
 
@@ -28,6 +31,9 @@ __all__ = [
     "find_spark_home",
     "java_majors",
     "java_problem",
+    "job_python",
+    "job_python_problem",
+    "job_version",
     "known_version",
     "local_environment",
     "parse_source",

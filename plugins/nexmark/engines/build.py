@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from nexmark.config import BuildSource, paths
+from nexmark.engines.prerequisites import job_python
 from nexmark.engines.short_runs import spark_conf_dir
 from nexmark.errors import NexmarkError
 from nexmark.home import write_text
@@ -182,5 +182,5 @@ def local_environment(spark_home: Path, scratch: Path) -> dict[str, str]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(scratch),
         "TMPDIR": str(scratch),
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": job_python(spark_version(spark_home)),
     }

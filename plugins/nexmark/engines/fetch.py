@@ -26,7 +26,12 @@ from pathlib import Path
 from nexmark.config import BuildSource, Snapshots
 from nexmark.engines.build import Build, BuildError, Manifest, find_spark_home, scan, spark_version
 from nexmark.engines.jvm import check_path
-from nexmark.engines.prerequisites import disk_problem, java_problem, spark_problem
+from nexmark.engines.prerequisites import (
+    disk_problem,
+    java_problem,
+    job_python_problem,
+    spark_problem,
+)
 from nexmark.home import write_text
 from nexmark_jobs.host.leases import locked
 
@@ -218,7 +223,7 @@ def _refuse(version: str | None) -> None:
         return
     if problem := spark_problem(version):
         raise UnusableBuild(problem)
-    if problem := java_problem(version):
+    if problem := java_problem(version) or job_python_problem(version):
         raise UnusableBuild(f"Spark {version}: {problem}")
 
 

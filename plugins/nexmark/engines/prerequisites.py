@@ -131,17 +131,23 @@ def venv_problem() -> str:
     return f"Python: ensurepip is missing; install the package python{name}-venv"
 
 
-def job_python(*spark_versions: str) -> str:
-    """The interpreter of drivers and Python workers of these Spark versions here, or ''.
+def job_version(*spark_versions: str) -> tuple[int, ...]:
+    """The minor version of the Python that runs the jobs of these Spark versions here, or ().
 
-    It is this one if all of them support it, else the newest `python3.x` on the PATH that they do.
-    A night has one interpreter for both arms. A job needs the standard library only.
+    It is this Python's if all of them support it, else that of the newest `python3.x` on the PATH
+    that they do. A night has one for both arms.
     """
     newest = min(runtime(version).python for version in spark_versions)
     if HERE[:2] <= newest:
-        return sys.executable
+        return HERE[:2]
     wanted = (version for version in reversed(PYTHONS) if version <= newest)
-    return next(filter(None, map(_installed, wanted)), "")
+    return next(filter(_installed, wanted), ())
+
+
+def job_python(*spark_versions: str) -> str:
+    """The interpreter of that version, or ''. A job needs its standard library only."""
+    version = job_version(*spark_versions)
+    return sys.executable if version == HERE[:2] else _installed(version)
 
 
 def job_python_problem(*spark_versions: str) -> str:
@@ -156,7 +162,7 @@ def job_python_problem(*spark_versions: str) -> str:
 
 def _installed(version: tuple[int, ...]) -> str:
     """The path of this Python, if it is on the PATH and runs, else ''."""
-    found = shutil.which(f"python{_dotted(version)}")
+    found = shutil.which(f"python{_dotted(version)}") if version else None
     if found is None:
         return ""
     try:  # pyenv has a program for each version that it knows, and it may refuse to run

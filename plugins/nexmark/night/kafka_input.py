@@ -12,7 +12,6 @@ import hashlib
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -208,7 +207,7 @@ def _dump(night: Night, deployment: Deployment, size: Size, target: Path) -> Non
     ]
     environment = {
         **night.spark_cluster.driver_environment(home),
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": deployment.python,
         "PYTHONPATH": "",
         OWNER_VARIABLE: night.spark_cluster.mark,
     }

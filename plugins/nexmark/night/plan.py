@@ -7,6 +7,7 @@
 import json
 import os
 import shutil
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cached_property
@@ -146,6 +147,7 @@ class Deployment(Model):
     """A deployed Spark build and the deployed jobs, each named by its content.
 
     `program` is the hash of what a timed run imports of the jobs; "" in older nights.
+    `python` is the interpreter of drivers on this machine, the same for all arms of a night.
     """
 
     build: str
@@ -155,6 +157,7 @@ class Deployment(Model):
     jobs: str
     jobs_home: str
     program: str = ""
+    python: str = sys.executable
 
     @property
     def spark_release(self) -> Release:

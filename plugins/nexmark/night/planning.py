@@ -194,6 +194,7 @@ def find_problems(night: Night) -> Iterator[str]:
     builds = dict.fromkeys([night.candidate, *night.against.values()])
     found = [path_problem(paths.home(), "NEXMARK_HOME"), *map(_build_problem, builds)]
     found += [*map(_spark_problem, builds), *map(engines.java_problem, map(_version, builds))]
+    found.append(engines.job_python_problem(*map(_version, builds)))
     found += [engines.files_problem(), engines.disk_problem(paths.home(), RUN_BYTES)]
     yield from filter(None, dict.fromkeys(found))
     if isinstance(night.cluster, EmbeddedCluster):
@@ -232,6 +233,11 @@ def java_of(night: Night) -> tuple[int, ...]:
     builds = (night.candidate, *night.against.values())
     majors = (set(engines.java_majors(_version(build))) for build in builds)
     return tuple(sorted(set.intersection(*majors)))
+
+
+def python_of(night: Night) -> tuple[int, ...]:
+    """The minor version of the Python that drivers of this night run on; () if none is here."""
+    return engines.job_version(*map(_version, (night.candidate, *night.against.values())))
 
 
 def _spark_problem(source: BuildSource) -> str:

@@ -15,7 +15,6 @@ mostly the start of the JVM. The options are Spark's `defaultJavaOptions`, to wh
 `extraJavaOptions` of a profile or an engine are added.
 """
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -234,8 +233,8 @@ def _submission(
             **{key: value for key, value in environment.items() if key.startswith("SPARK_")},
             # a killed driver's files go with the cluster and do not stay in /tmp
             "SPARK_SUBMIT_OPTS": temporary_files(cluster.scratch / "local"),
-            "PYSPARK_PYTHON": cluster.worker_python,
-            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "PYSPARK_PYTHON": cluster.worker_python(deployment.python),
+            "PYSPARK_DRIVER_PYTHON": deployment.python,
             "PYTHONPATH": "",
             OWNER_VARIABLE: cluster.mark,
             KEY_VARIABLE: str(key_path()),

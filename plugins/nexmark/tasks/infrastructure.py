@@ -12,7 +12,14 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from nexmark.cluster import ClusterError, Lease, identify
 from nexmark.config import BuildSource, paths
-from nexmark.engines import Build, BuildError, UnusableBuild, usable
+from nexmark.engines import (
+    Build,
+    BuildError,
+    UnusableBuild,
+    job_python,
+    job_python_problem,
+    usable,
+)
 from nexmark.errors import NexmarkError
 from nexmark.guard import command_of_environment
 from nexmark.model import Arm
@@ -58,8 +65,15 @@ def deploy() -> None:
     jobs, jobs_home = deploy_jobs(paths.home() / "jobs")
     program = timed_program(jobs_home)
 
+    sources = dict.fromkeys([night.candidate, *night.against.values()])
+    builds = {source: _build(source) for source in sources}
+    versions = [build.version for build in builds.values()]
+    if problem := job_python_problem(*versions):  # of a tarball, whose version was not known yet
+        raise AirflowFailException(problem)
+    python = job_python(*versions)
+
     def deployed(source: BuildSource) -> Deployment:
-        build = _build(source)
+        build = builds[source]
         with failing(NexmarkError, AirflowFailException):
             check_build(night, build.version)
         return Deployment(
@@ -70,6 +84,7 @@ def deploy() -> None:
             jobs=jobs,
             jobs_home=str(jobs_home),
             program=program,
+            python=python,
         )
 
     candidate = deployed(night.candidate)

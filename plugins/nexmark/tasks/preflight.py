@@ -14,7 +14,7 @@ from nexmark.model import grouped
 from nexmark.night.accepted import with_baselines
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
-from nexmark.night.planning import find_problems, java_of, make_night, with_snapshot
+from nexmark.night.planning import find_problems, java_of, make_night, python_of, with_snapshot
 from nexmark.secrets import load_key, shown_confs
 from nexmark.tasks import results
 from nexmark.tasks.sampling import kafka_problem
@@ -43,7 +43,7 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
         clusters = [night.cluster.of_arm(arm) for arm in night.arms]
         problems = [*filter(None, map(connection_problem, clusters)), *find_problems(night)]
         if isinstance(night.cluster, SshCluster):
-            problems += night.spark_cluster.problems(say, java_of(night))
+            problems += night.spark_cluster.problems(say, java_of(night), python_of(night))
             problems += filter(None, [kafka_problem(night)])
     except MissingBuild as error:
         say(f"{error}; the night is skipped")

@@ -15,6 +15,7 @@ from nexmark.cluster.inspection import (
     judge_shared,
 )
 from nexmark.config import SshCluster, load
+from nexmark.engines.prerequisites import HERE
 
 GB = 10**9
 JDK = {"home": "/jdk", "version": "17.0.15", "problem": None}
@@ -49,7 +50,7 @@ def facts(**changes: Any) -> dict[str, Any]:
 
 def problems(cluster: SshCluster, java: tuple[int, ...] = (17, 21), **changes: Any) -> list[str]:
     report = HostReport("nexmark02")
-    judge(cluster, report, facts(java=changes.pop("jdk", JDK), **changes), java)
+    judge(cluster, report, facts(java=changes.pop("jdk", JDK), **changes), java, HERE[:2])
     return report.problems
 
 
@@ -70,7 +71,7 @@ def test_a_jdk_that_the_spark_of_the_night_does_not_support(cluster: SshCluster)
     [
         ({"jdk": {"version": None, "problem": "/jdk/bin/java: No such file"}}, "set java_home"),
         ({"jdk": {"version": "11.0.2", "problem": None}}, "install a JDK 17 or 21 and set"),
-        ({"python": "3.9.2"}, "is Python 3.9.2, here it is"),
+        ({"python": "3.9.2"}, "is Python 3.9.2, drivers run on 3."),
         ({"cores": 4}, "its worker offers 8 cores, it has 4"),
         ({"open_files": 256}, "open files: a process may have 256 open, and Spark opens about 300"),
         ({"free_memory_bytes": 8 * 2**30}, "its worker offers 29g, 8192 MiB are free"),

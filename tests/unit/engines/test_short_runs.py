@@ -17,6 +17,8 @@ def test_an_untimed_application_uses_the_archive_that_a_night_has_made(
 ) -> None:
     home, spark = tmp_path / "home", tmp_path / "spark"
     monkeypatch.setenv("NEXMARK_HOME", str(home))
+    (spark / "jars").mkdir(parents=True)
+    (spark / "jars" / "spark-core_2.13-4.3.0.jar").touch()
     conf_dir = Path(local_environment(spark, tmp_path)["SPARK_CONF_DIR"])
     archive = ClassArchive.of(spark, "4.3.0", conf_dir).path
     assert untimed_options(spark, "4.3.0") == C1

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from nexmark.config import load, profile_path
+from nexmark.config import BuildSource, load, profile_path
+from nexmark.engines import prerequisites
 from nexmark.model import Arm, Stage
 from nexmark.night import submission
 from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.night.planning import make_night
+from nexmark.night.planning import find_problems, make_night
 from nexmark.night.run_directory import Run, first_runs, fresh_runs, prepare
 from nexmark.reason import reason_of
 
@@ -121,6 +122,26 @@ def test_spark_is_the_engines_own(night: Night, deployment: Deployment) -> None:
     assert made["env_vars"]["NEXMARK_OWNER"] == night.spark_cluster.mark
     assert made["conf"]["spark.nexmark.build"] == "0123456789abcdef"
     assert made["conn_id"] == "nexmark_local"
+
+
+def test_drivers_and_workers_run_on_the_python_that_every_build_supports(
+    night: Night, deployment: Deployment
+) -> None:
+    older = deployment.model_copy(update={"python": "/usr/bin/python3.12"})
+    environment = repetition(night, older, "q0", 1)["env_vars"]
+    assert environment["PYSPARK_DRIVER_PYTHON"] == "/usr/bin/python3.12"
+    assert environment["PYSPARK_PYTHON"] == "/usr/bin/python3.12"
+
+
+def test_preflight_says_which_python_is_missing(
+    night: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prerequisites, "HERE", (3, 13, 5))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    oldest = night.model_copy(update={"candidate": BuildSource(pypi="3.5.9")})
+    problems = list(find_problems(oldest))
+    assert any("Spark 3.5.9 runs jobs up to Python 3.12" in problem for problem in problems)
+    assert not any("runs jobs" in problem for problem in find_problems(night))
 
 
 def test_a_home_with_blanks_is_one_path_for_spark(
