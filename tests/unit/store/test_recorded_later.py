@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
 
 from nexmark.cli.app import main
 from nexmark.cluster import Lease, identify
@@ -29,7 +30,7 @@ from nexmark.night.verification import Verification
 from nexmark.store import Store, StoreError, connecting, open_store
 from nexmark.store.connecting import connect, writing
 from nexmark.store.table_base import Base
-from nexmark.tasks import infrastructure, judging, recording, upgrading
+from nexmark.tasks import infrastructure, judging, preflight, recording, upgrading
 from nexmark.tasks import query as tasks
 from nexmark.tasks.sampling import samples_path
 from tests.unit.measure.sample_builder import batch, header, proc, result, tick
@@ -389,6 +390,18 @@ class TestItself:
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         assert "night.json cannot be read (" in error
+
+    def test_a_database_that_cannot_be_opened_is_found_before_anything_costs_time(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """In every mode, also where the plan needs nothing that is recorded."""
+        monkeypatch.setenv("NEXMARK_DB", "postgresql://ada@127.0.0.1:9/results")
+        run = SimpleNamespace(dag_id="d", run_id="r", logical_date=None)
+        monkeypatch.setattr(preflight, "get_current_context", lambda: {"dag_run": run})
+        with pytest.raises(AirflowFailException, match="check NEXMARK_DB") as caught:
+            preflight.prepare_night("spark-4.3.0", {"workload": "smoke", "queries": "q0"})
+        assert "\n" not in str(caught.value)
+        assert not list(home.glob("runs/*"))
 
     def test_without_any_night_it_makes_nothing(
         self, home: Path, capsys: pytest.CaptureFixture[str]

@@ -13,7 +13,7 @@ from nexmark.evidence.experiment_evidence import experiments_of
 from nexmark.experiments.experiment_rows import keep, records_of
 from nexmark.experiments.experiment_run import ExperimentResult
 from nexmark.experiments.gains import crossings
-from nexmark.store import Store
+from nexmark.store import Store, StoreError
 from tests.unit.experiments.test_gains import gain_of, of_gain
 from tests.unit.web.conftest import TestDoor
 from tests.unit.web.pages import shown
@@ -61,3 +61,14 @@ def test_a_result_is_kept_once_with_a_page_that_says_what_is_wrong(
     assert "WRONG: a row is missing" in text
     assert "<script" not in text
     assert [len(one.arms) for one in experiments_of(store)] == [2]
+
+
+def test_a_result_that_cannot_be_recorded_has_its_page_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEXMARK_DB", "postgresql://ada@127.0.0.1:9/results")
+    with pytest.raises(StoreError, match=r"refused.*; what was measured is kept: .*html") as caught:
+        keep(RESULT, "one", tmp_path / "kept")
+    assert "\n" not in str(caught.value)
+    assert ENTRY.question in (tmp_path / "kept" / "experiment.html").read_text()
+    assert "saves" in (tmp_path / "kept" / "experiment.json").read_text()
