@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.config import paths
+from nexmark.people import process_user
 from tests.nights.marked_secrets import Processes
 from tests.site import DAG_ID, ENGINE, TINY, Site
 
@@ -64,8 +65,8 @@ def test_a_person_accepts_a_run_by_the_dag(site: Site, accepted: Night, run: str
     with site.store() as store:
         rows = store.acceptances(ENGINE, "tiny", "local")
         assert {(row.query, row.night_id, row.who, row.reason) for row in rows} == {
-            ("q0", run, "ada", "the first night"),
-            ("q5", run, "ada", "the first night"),
+            ("q0", run, f"{process_user()} (for ada)", "the first night"),
+            ("q5", run, f"{process_user()} (for ada)", "the first night"),
         }
 
 

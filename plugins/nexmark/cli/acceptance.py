@@ -1,7 +1,5 @@
 """The verbs about acceptances: accept, withdraw, acks. RUN is as in `nexmark.cli.results`."""
 
-import getpass
-import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,6 +9,7 @@ import typer
 
 from nexmark.cli import shared_options as option
 from nexmark.errors import NexmarkError
+from nexmark.people import process_user, signed
 from nexmark.terminal import columns
 
 if TYPE_CHECKING:
@@ -68,7 +67,8 @@ def accept(
 ) -> int:
     """Make a run the baseline of its queries; 1 where some of them are refused."""
     with option.opened(db) as store:
-        done = store.accept(run, by or user(), reason, query, expires=expires, link=link)
+        who = signed(process_user(), by)
+        done = store.accept(run, who, reason, query, expires=expires, link=link)
         night = store.night(done.run)
     until = f" until {expires:{TIME}}" if expires else ""
     print(f"{done.run} is now the baseline of {place(night)} for {queries(done.queries)}{until}.")
@@ -85,7 +85,7 @@ def withdraw(
 ) -> None:
     """Take an acceptance back; it stays on record."""
     with option.opened(db) as store:
-        row = store.withdraw(id, by or user(), reason)
+        row = store.withdraw(id, signed(process_user(), by), reason)
         accepted = store.accepted(row.engine, row.workload, row.cluster, datetime.now(UTC))
     before = accepted.get(row.query)
     now = f"the baseline is {before.night_id} again" if before else "it has no baseline now"
@@ -112,14 +112,6 @@ def _ack(row: "AcceptanceRow", state: str) -> tuple[str, ...]:
         *(f"{row.engine}, {row.workload}, {row.cluster}", row.metric, size),
         *((row.build_id or "-")[:19], row.night_id, row.who, until, row.reason, row.link or "-"),
     )
-
-
-def user() -> str:
-    """Return the name of the user of this process."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user without a name
-        return f"uid {os.getuid()}"
 
 
 def place(night: "NightRow") -> str:

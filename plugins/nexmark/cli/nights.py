@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nexmark.cli import shared_options as option
-from nexmark.cli.acceptance import user
 from nexmark.config import BUILD_DAG_ID, Config, load, paths
 from nexmark.errors import NexmarkError
 from nexmark.night.params import NightParams, RolloutParams, help_of
+from nexmark.people import process_user, signed
 from nexmark.terminal import INTERRUPTED, show_line
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def rollout(
         return 2
     if resume is not None:
         with _opened() as store:
-            found = resumed(found, store, by or user(), accept)
+            found = resumed(found, store, signed(process_user(), by), accept)
     done = _roll(found)
     show_line(table(done))
     show_line(f"page: {write_page(done)}")

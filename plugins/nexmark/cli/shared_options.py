@@ -146,7 +146,7 @@ Port = Annotated[int, number(1, 65535, help="Of Airflow.")]
 Database = Annotated[
     str | None, typer.Option("--db", help="Database URL (default: $NEXMARK_DB, else in .nexmark).")
 ]
-By = Annotated[str | None, text("Who does it (default: the user of this process).")]
+By = Annotated[str | None, text("For whom; on record the user of this process stands before it.")]
 Optional = Annotated[str | None, text()]
 Seed = Annotated[int, number(0, 2**31 - 1, "S")]
 Out = Annotated[

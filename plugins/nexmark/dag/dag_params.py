@@ -142,7 +142,7 @@ def accept_params() -> dict[str, Param]:
         "run": field("Run", "The night's run id, or a unique part of it.", **given, maxLength=500),
         "reason": field("Reason", "Why it is accepted; kept on record.", **given, maxLength=2000),
         "by": field(
-            "By", "Who accepts it; empty: who triggers the run.", default="", maxLength=200
+            "By", "For whom; who triggered the run stands before it.", default="", maxLength=200
         ),
         "queries": field(
             "Queries",

@@ -10,11 +10,11 @@ from nexmark.attribution.explained import Attribution
 from nexmark.evidence import gate_health
 from nexmark.evidence.alarms import Acknowledged, acks_for, alarm_lines
 from nexmark.evidence.explaining import attribution_lines, attributions, confs_by_arm, reproduce
-from nexmark.evidence.night_list import GREEN, NOT_JUDGED, RED, Look, look
+from nexmark.evidence.night_list import GREEN, NOT_COMPARED, NOT_JUDGED, RED, Look, look
 from nexmark.evidence.pairs import STAGES, Arms, arms_of
 from nexmark.evidence.rows import Row, rows_of
 from nexmark.evidence.signoffs import SignOffDecision
-from nexmark.evidence.summary import Upgrades, failed, health, summary
+from nexmark.evidence.summary import Upgrades, failed, health, nothing_compared, summary
 from nexmark.model import CPU, METRICS, SUITE, WALL, Metric, grouped, metric_of
 from nexmark.store import Store, history
 from nexmark.store.accepting import confs_of_candidate
@@ -108,7 +108,9 @@ class CommonEvidence:
 
 @dataclass(frozen=True, kw_only=True)
 class NightEvidence(CommonEvidence):
-    """A night. ``colour`` is GREEN, RED or NOT JUDGED; ``decision`` is of a sign-off only.
+    """A night; ``decision`` is of a sign-off only.
+
+    ``colour`` is GREEN, RED, NOT COMPARED or NOT JUDGED.
 
     ``reproduce`` has the command that measures each red query again, ``attributions`` why each
     query changed (only where they were asked for).
@@ -179,6 +181,14 @@ def _report(
     return Report(night, tuple(rows), lines, failed(rows, suite), alarms, upgrades)
 
 
+def _colour(report: Report) -> str:
+    if not any(row.verdict for row in report.rows):
+        return NOT_JUDGED
+    if report.failed:
+        return RED
+    return NOT_COMPARED if nothing_compared(report.rows) else GREEN
+
+
 def night_evidence(
     store: Store, night: NightRow, decision: SignOffDecision | None = None, deep: bool = True
 ) -> NightEvidence:
@@ -188,14 +198,13 @@ def night_evidence(
     report = _report(store, night, repetitions, tests)
     verdicts = store.verdicts(night.id)
     arms = arms_of(repetitions, accepted_arms(store, verdicts))
-    judged = any(row.verdict for row in report.rows)
     canaries = store.canaries(night.id)
     before, after = history.neighbours(store, night)
     return NightEvidence(
         night=night,
         report=report,
         decision=decision,
-        colour=(RED if report.failed else GREEN) if judged else NOT_JUDGED,
+        colour=_colour(report),
         lines=tuple(lines_of(report.rows, verdicts, arms)),
         builds=tuple(builds_of(store, night, verdicts)),
         verdicts=tuple(verdicts),

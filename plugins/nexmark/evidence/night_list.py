@@ -18,6 +18,8 @@ from nexmark.store.history import Judged, Tally
 from nexmark.store.table_rows import AcceptanceRow
 
 GREEN, RED, NOT_JUDGED = "GREEN", "RED", "NOT JUDGED"
+#: The colour of a night that is not red, and says nothing of a change: there was no baseline.
+NOT_COMPARED = "NOT COMPARED"
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,10 @@ def _line(row: Any, tally: Tally | None) -> NightLine:
         return NightLine(row, NOT_JUDGED, (), 0, None)
     counts = [(look(value), number) for value, number in tally.values.items()]
     counts.sort(key=lambda one: one[0].rank)
-    return NightLine(row, RED if tally.red else GREEN, tuple(counts), tally.known, tally.suite)
+    colour = RED if tally.red else GREEN
+    if colour == GREEN and not tally.compared and set(tally.values) == {Value.CALIBRATING}:
+        colour = NOT_COMPARED
+    return NightLine(row, colour, tuple(counts), tally.known, tally.suite)
 
 
 NIGHTS = 400  # the newest nights that are read

@@ -39,6 +39,16 @@ def failed(rows: Sequence[Row], suite: VerdictRow | None = None) -> bool:
     return not any(row.verdict for row in rows) or any(row.red for row in rows)
 
 
+def nothing_compared(rows: Sequence[Row], suite: VerdictRow | None = None) -> str:
+    """The reason why a night that is not red has compared no query; '' for any other night."""
+    if failed(rows, suite) or any(row.ratio for row in rows):
+        return ""
+    if any(row.verdict not in (None, Value.CALIBRATING) for row in rows):
+        return ""
+    reasons = list(dict.fromkeys(row.reason for row in rows if row.verdict and row.reason))
+    return " | ".join(reasons[:REASONS]) or "there is no baseline"
+
+
 def is_gross(row: Row) -> bool:
     """Tell whether every pair is much slower, though the gate does not know the noise yet."""
     return row.verdict == Value.CALIBRATING and row.lo is not None and row.lo > GROSS
@@ -100,6 +110,9 @@ def _on_fewer_pairs(night: NightRow, rows: Sequence[Row]) -> list[Row]:
 def _what(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str:
     if not any(row.verdict for row in rows):
         return "NIGHT NOT JUDGED: no verdict is recorded."
+    if why := nothing_compared(rows, suite):
+        right = sum(row.result == "right" for row in rows)
+        return f"NOTHING COMPARED: {why}; {right} of {len(rows)} results are right."
     parts = []
     if known := [row for row in rows if row.acceptance is not None]:
         parts.append(f"{len(known)} known and accepted ({_names(known)})")

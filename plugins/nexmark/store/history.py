@@ -28,12 +28,16 @@ _NIGHT = tuple(
 
 @dataclass(frozen=True)
 class Tally:
-    """The deciding verdicts of a night by value; ``red`` and ``known`` (accepted) of them."""
+    """The deciding verdicts of a night by value; ``red`` and ``known`` (accepted) of them.
+
+    ``compared``: whether one of them rests on a ratio.
+    """
 
     values: Mapping[str, int]
     red: int
     known: int
     suite: float | None
+    compared: bool = True
 
 
 class Judged(NamedTuple):
@@ -106,6 +110,7 @@ def tallies(store: Reader, nights: Iterable[Any]) -> dict[str, Tally]:
             sum(one.bad and one.acceptance is None for one in own),
             sum(one.acceptance is not None for one in own),
             next((one.ratio for one in own if one.query == SUITE), None),
+            any(one.ratio is not None for one in own),
         )
         for night, own in grouped(judged(store, nights), lambda one: one.night).items()
     }

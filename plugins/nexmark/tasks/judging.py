@@ -34,16 +34,20 @@ from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.planning import query_names
 from nexmark.night.run_directory import overhead
+from nexmark.people import process_user, signed
 from nexmark.tasks import current_night, failing, results
 from nexmark.tasks.recording import record_lacking, results_of
 
 if TYPE_CHECKING:
     from nexmark.evidence.night_evidence import Report
     from nexmark.store import Store
+    from nexmark.store.table_rows import VerdictRow
     from nexmark.verdict.measured_night import QueryVerdict
 
 
 PREFIX = "nexmark"
+#: The user that `DAG.test()` names, as `airflow dags test` runs a DAG: nobody's name.
+_DAG_TEST_USER = "dag_test"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 GRADES: Mapping[str, int] = {"steady": 0, "unsteady": 1, "broken": 2}
 
@@ -226,8 +230,26 @@ def verdict() -> None:
         say(f"known and accepted: {', '.join(known)}")
     if bound := [row.query for row in rows if row.decides and row.value == Value.SOURCE_BOUND]:
         say(f"no proof of anything, the figures may be the source's: {', '.join(bound)}")
-    count = len(night.queries)
-    say(f"the night is green: no regression, no wrong result, all {count} queries there")
+    say(_ending(rows))
+
+
+def _ending(rows: "Sequence[VerdictRow]") -> str:
+    """The last words of a night that is not red: what it has shown, and no more."""
+    count = len({row.query for row in rows})
+    if not any(row.ratio for row in rows) and {row.value for row in rows} == {Value.CALIBRATING}:
+        reasons = " | ".join(dict.fromkeys(row.reason for row in rows))
+        return f"nothing was compared: {reasons[:300]}; all {count} results are right"
+    return f"the night is green: no regression, no wrong result, all {count} queries there"
+
+
+def accepting_user(triggered_by: str | None, given: str | None) -> str:
+    """Who accepts: Airflow's user who triggered the run, beside the name that a person has given.
+
+    The name that is given proves nothing. Without a scheduler (`airflow dags test`) there is no
+    Airflow user: then the user of the process stands for it.
+    """
+    real = process_user() if triggered_by in (None, "", _DAG_TEST_USER) else triggered_by
+    return signed(str(real), given)
 
 
 def accept() -> None:
@@ -236,7 +258,7 @@ def accept() -> None:
 
     context = get_current_context()
     params = context["params"]
-    who = params["by"] or context["dag_run"].triggering_user_name or ""
+    who = accepting_user(context["dag_run"].triggering_user_name, params["by"])
     with failing(NexmarkError, AirflowFailException), results() as store:
         expires = parse_expiry(params["expires"] or "", datetime.now(UTC))
         queries, link = query_names(params["queries"]), params["link"]

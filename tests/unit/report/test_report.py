@@ -124,7 +124,7 @@ class TestLines:
     def test_a_first_night_says_how_to_get_a_baseline(self, store: Store) -> None:
         report = judged(store)
         assert report.lines == (
-            "NIGHT OK: 2 not compared.",
+            "NOTHING COMPARED: no accepted baseline; 2 of 2 results are right.",
             "Why: no accepted baseline.",
             "Next: to compare later nights with this one: "
             f"nexmark accept --run '{RUN}' --reason 'WHY'",

@@ -9,6 +9,7 @@ import pytest
 
 from nexmark.cli.app import main
 from nexmark.model import Value
+from nexmark.people import process_user
 from nexmark.store import Store
 from tests.unit.store.store_builder import by_bounds, night, record
 
@@ -29,7 +30,7 @@ def test_accept_fails_where_some_of_the_queries_are_refused_and_tells_which(
     assert f"{RUN} is now the baseline of spark-4.3.0 on smoke, cluster local for q5." in out
     assert err == "not accepted: q0: rows missing\n"
     (row,) = store.acceptances()
-    assert (row.who, row.reason, row.night_id) == ("ada", "new JDK", RUN)
+    assert (row.who, row.reason, row.night_id) == (f"{process_user()} (for ada)", "new JDK", RUN)
 
 
 def test_accept_tells_what_is_baseline_now(
@@ -42,13 +43,14 @@ def test_accept_tells_what_is_baseline_now(
     assert err == ""
 
 
-def test_without_a_name_the_user_of_the_process_accepts(
+def test_without_a_name_the_user_of_the_process_accepts_whatever_its_environment_says(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOGNAME", "grace")
+    monkeypatch.setenv("USER", "grace")
     record(store, night())
     assert main(["accept", "--run", RUN, "--query", "q5", "--reason", "right"]) == 0
-    assert [(x.query, x.who) for x in store.acceptances()] == [("q5", "grace")]
+    assert [(x.query, x.who) for x in store.acceptances()] == [("q5", process_user())]
 
 
 @pytest.mark.parametrize("name", ["manual__2025-11-21", ""])

@@ -34,12 +34,14 @@ from nexmark.evidence.pairs import (
 from nexmark.evidence.query_evidence import query_evidence, source_of
 from nexmark.model import Value
 from nexmark.report import charts
+from nexmark.report.evidence_files import question_text
 from nexmark.report.rendering import MOST, WIDTH, diff_lines, environment, scale_of
 from nexmark.store import Store
 from nexmark.store.history import tallies
 from nexmark.store.query_history import RatioPoint, lasting_changes, trail
 from nexmark.store.table_rows import RepetitionRow, SelfTestRow
 from nexmark.web.pages import query_of
+from tests.unit.store.store_builder import by_bounds, night, record
 from tests.unit.web import web_nights
 
 STARTED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -260,6 +262,17 @@ def test_a_night_has_the_colour_of_its_verdicts(
     assert page.colour == colour
     (line,) = nights_page(store, [web_nights.DAG]).lines[:1]
     assert line.colour == colour
+
+
+def test_a_night_that_compared_nothing_is_not_green_for_the_eye(store: Store) -> None:
+    first = by_bounds("q5", Value.CALIBRATING, "no accepted baseline")
+    run = record(store, night(1))
+    store.record_verdicts(run, [first])
+    page = night_evidence(store, store.night(run))
+    (line,) = nights_page(store, [store.night(run).dag_id]).lines
+    assert page.colour == line.colour == "NOT COMPARED"
+    assert page.report.lines[0].startswith("NOTHING COMPARED: no accepted baseline; ")
+    assert "Nothing was compared" in question_text(page, Path("x.html"), Path("kept"))
 
 
 def test_a_night_without_verdicts_is_neither_green_nor_red(store: Store) -> None:
