@@ -6,6 +6,7 @@ ones as history; stderr says where dates in their names tell another order.
 
 import argparse
 import csv
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -48,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _refuse(str(error))
     if turned := other_order([night.name for night in nights]):
         print(f"{options.nights}: {_NOT_SORTED.format(*map(quoted, turned))}", file=sys.stderr)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name may have letters that it cannot show
+        sys.stdout.reconfigure(errors="backslashreplace")
     table = csv.writer(sys.stdout, lineterminator="\n")
     try:
         verdicts = (verdict for night in replay(nights, rules) for verdict in night)

@@ -26,7 +26,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nexmark.verdict.location import Array
+from nexmark.verdict.location import Array, ratio_of
 from nexmark.verdict.noise import NORMAL
 
 BOUND, PENALTY = 2.8, 16.0
@@ -151,9 +151,9 @@ def _describe(
     variance = math.fsum(float(np.mean(side**2)) * math.pi / 2 / len(side) for side in sides)
     by_chance = math.erfc(abs(after - before) / math.sqrt(2 * variance))
     confidence = max(0.0, 1 - by_chance * (len(shifts) - 1))
-    ratio = math.exp(after - before)
+    ratio = ratio_of(after - before)
     return ChangePoint(
-        index, last, nights[index][0], math.exp(before), math.exp(after), ratio, confidence
+        index, last, nights[index][0], ratio_of(before), ratio_of(after), ratio, confidence
     )
 
 

@@ -80,7 +80,8 @@ def smallest_seen(noise: Noise, pairs: Array, rules: Gate) -> Array:
         )
         seen = power >= POWER
         low, high = np.where(seen, low, middle), np.where(seen, middle, high)
-    return np.expm1(high)
+    with np.errstate(over="ignore"):  # beyond what a float has is infinite
+        return np.expm1(high)
 
 
 def advance(drift: Drift, shift: Array, noise: Array, rules: Gate) -> Drift:

@@ -20,7 +20,14 @@ from scipy.special import stdtrit
 from nexmark.config import Gate
 from nexmark.model import CONFIRMATION, MIN_PAIRS, READ_RATE, SOURCE_RATE, Value, metric_of
 from nexmark.verdict.decision import POWER
-from nexmark.verdict.location import EFFICIENCY, hodges_lehmann, interval, spread
+from nexmark.verdict.location import (
+    EFFICIENCY,
+    change_of,
+    hodges_lehmann,
+    interval,
+    ratio_of,
+    spread,
+)
 from nexmark.verdict.measured_night import Canary, Measured, MeasuredNight, QueryVerdict, possible
 
 LEVELS = ("steal", "psi", "load", "throttl", "mhz", "freq")
@@ -79,8 +86,8 @@ def _grade(canary: Canary, rules: Gate) -> Grade:
             return Grade(Steadiness.BROKEN, f"{name}: {value} is not a measurement")
     if not canary.before or not canary.after:
         return Grade(Steadiness.STEADY)
-    ratio = abs(math.log(median(canary.after) / median(canary.before)))
-    said = f"{name}: before and after are {math.expm1(ratio):.1%} apart"
+    ratio = abs(math.log(median(canary.after)) - math.log(median(canary.before)))
+    said = f"{name}: before and after are {change_of(ratio):.1%} apart"
     memory = canary.metric.startswith(MEMORY)
     usual = rules.canary_memory_unsteady if memory else rules.canary_unsteady
     bound = rules.canary_memory_bound if memory else rules.canary_bound
@@ -238,8 +245,8 @@ def one_night_numbers(measured: Measured) -> dict[str, Any]:
     lo, hi = interval(ratios)
     freedom = ratios.size - 1
     deviations = float(stdtrit(freedom, CERTAIN) + stdtrit(freedom, POWER))
-    mde = math.expm1(deviations * wide * math.sqrt(EFFICIENCY / ratios.size))
-    change = {"ratio": math.exp(shift), "lo": math.exp(lo), "hi": math.exp(hi)}
+    mde = change_of(deviations * wide * math.sqrt(EFFICIENCY / ratios.size))
+    change = {"ratio": ratio_of(shift), "lo": ratio_of(lo), "hi": ratio_of(hi)}
     return change | {"mde": mde, "shift": shift, "spread": wide}
 
 

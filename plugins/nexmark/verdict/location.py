@@ -7,6 +7,7 @@ difference rediscovered" (1968), for the spread.
 """
 
 import math
+import sys
 from functools import cache
 from typing import TypeAlias
 
@@ -17,6 +18,18 @@ Array: TypeAlias = NDArray[np.float64]
 
 EFFICIENCY = 1.08
 """n * variance of the Hodges-Lehmann estimate of n normal values (1.06 to 1.09 for n >= 4)."""
+
+LARGEST = math.log(sys.float_info.max)
+
+
+def ratio_of(log: float) -> float:
+    """Return e to the power of a log ratio; infinite where that is more than a float can hold."""
+    return math.inf if log > LARGEST else math.exp(log)
+
+
+def change_of(log: float) -> float:
+    """Return the change of a log ratio, 0.07 for 7 %; infinite as ``ratio_of`` is."""
+    return math.inf if log > LARGEST else math.expm1(log)
 
 
 def nan_median(values: Array) -> Array:

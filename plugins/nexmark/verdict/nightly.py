@@ -17,7 +17,7 @@ from nexmark.config import Gate
 from nexmark.model import SUITE, Value, metric_of
 from nexmark.verdict.decision import SEEN, Decision, First, decide, look, mean_shift, smallest_seen
 from nexmark.verdict.eligibility import Grounds, one_night_numbers
-from nexmark.verdict.location import Array, count_of
+from nexmark.verdict.location import Array, change_of, count_of, ratio_of
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair, QueryVerdict
 from nexmark.verdict.noise import Earlier, Learned, Noise, Past
 from nexmark.verdict.order import MIN_FRESH_PAIRS, clearing_pairs, fresh_pairs
@@ -157,7 +157,7 @@ def judge_informing(
     for index, one in enumerate(fit):
         verdict = _with_numbers(one, ratios[index], grounds)
         if calibrated[index]:
-            mde = math.expm1(float(needed[index]) + SEEN * float(first.noise[index]))
+            mde = change_of(float(needed[index]) + SEEN * float(first.noise[index]))
             verdict = _around(verdict, first, index, mde)
             beyond = abs(float(first.shift[index])) > float(needed[index])
             verdict = _informed(verdict, beyond, values.get(one.query))
@@ -227,7 +227,7 @@ def _around(verdict: QueryVerdict, first: First, index: int, mde: float) -> Quer
 def _interval(shift: float, noise: float) -> dict[str, Any]:
     """Return ratio, lo and hi of a log shift with its 95 % interval."""
     low, high = shift - WIDTH * noise, shift + WIDTH * noise
-    return {"ratio": math.exp(shift), "lo": math.exp(low), "hi": math.exp(high)}
+    return {"ratio": ratio_of(shift), "lo": ratio_of(low), "hi": ratio_of(high)}
 
 
 def _size(verdict: QueryVerdict) -> str:
@@ -297,7 +297,7 @@ def _judge_suite(decision: Decision, grounds: Grounds) -> list[QueryVerdict]:
     shift, noise = float(decision.suite_shift), float(decision.suite_noise)
     known = np.where(decision.calibrated, decision.first.shift, np.nan)
     ratio = float(mean_shift(known, decision.confirmed != 0))
-    numbers = _interval(ratio, noise) | {"mde": math.expm1((rules.suite_z + SEEN) * noise)}
+    numbers = _interval(ratio, noise) | {"mde": change_of((rules.suite_z + SEEN) * noise)}
     verdict = grounds.blank(SUITE, rules.metric, Value.OK, "")
     verdict = replace(verdict, **numbers, shift=shift, noise=noise, pairs=count)
     if float(decision.suite_side) == 0:

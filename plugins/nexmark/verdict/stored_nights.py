@@ -190,16 +190,19 @@ def _only_once(row: _Row, seen: dict[tuple[object, ...], int]) -> None:
     first = seen.setdefault(key, row.line)
     if first != row.line:
         problem = (
-            f"{row.metric} of {row.query}, stage {row.stage}, pair {row.pair}, {row.arm} is there "
-            f"twice in night {row.night} (first on line {first}); remove one"
+            f"{quoted(row.metric)} of {quoted(row.query)}, stage {row.stage}, pair {row.pair}, "
+            f"{row.arm} is there twice in night {quoted(row.night)} (first on line {first}); "
+            "remove one"
         )
         raise MalformedError(row.line, problem)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Sort q2 before q10."""
-    parts = re.split("([0-9]+)", name)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+    """Sort q2 before q10, however many digits there are: the longer number is larger."""
+    texts = re.split("([0-9]+)", name)
+    digits = [part.lstrip("0") for part in texts[1::2]]
+    numbers = ((len(part), part) for part in digits)
+    return [part for text in texts[::2] for part in ((-1, text), next(numbers, (-1, "")))]
 
 
 def _night(name: str, rows: Sequence[_Row]) -> MeasuredNight:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 import random
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from nexmark.verdict.__main__ import main
 from tests.unit.verdict.gate_builder import CPU, rules
@@ -293,7 +296,7 @@ GOOD = "n1,q0,1,1,candidate,1,cpu_s_per_mevent,1.5"
         (f"{HEAD}\n{GOOD.replace('candidate', 'before')}\n", 2, "arm 'before' is not known"),
         (f"{HEAD}\n{GOOD.replace('1.5', 'fast')}\n", 2, "value 'fast' is not a number"),
         (f"{HEAD}\n{GOOD.replace('1,1,', '1,x,')}\n", 2, "pair 'x' is not a whole number"),
-        (f"{HEAD}\n{GOOD}\n\n{GOOD}\n", 4, "is there twice in night n1 (first on line 2)"),
+        (f"{HEAD}\n{GOOD}\n\n{GOOD}\n", 4, "is there twice in night 'n1' (first on line 2)"),
         (f"{HEAD}\nn1,q0\n", 2, "2 cells"),
         (f"{HEAD}\n{GOOD.replace('q0', 'suite')}\n", 2, "the name is the gate's own"),
         (f'{HEAD}\n"{GOOD}\n', 2, "not CSV"),
@@ -305,6 +308,102 @@ def test_what_is_no_table_of_nights_is_one_line_with_its_place(
     error = replay.error(content)
     assert error.startswith(f":{line}: ")
     assert says in error
+
+
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize("name", ["q5²", "q٣", f"q{LONG}"])
+def test_a_name_with_digits_of_any_kind_is_a_name(replay: Replay, name: str) -> None:
+    table = replay.table([row.replace(",q2,", f",{name},") for row in quiet()])
+    assert [row["verdict"] for row in table if row["query"] == name][-1] == "OK"
+    assert {row["query"] for row in table} == {"q0", name, "q10"}
+
+
+def test_a_night_whose_name_is_a_long_number_is_a_night(replay: Replay) -> None:
+    lines = [row.replace("2026-01-", LONG) for row in quiet()]
+    assert {len(row["night"]) for row in replay.table(lines)} == {5002}
+
+
+def test_a_long_name_leaves_a_message_short(replay: Replay) -> None:
+    row = GOOD.replace("n1", LONG)
+    assert len(replay.error(f"{HEAD}\n{row}\n{row}\n")) < 300
+    assert len(replay.error(f"{HEAD}\n{GOOD.replace('1.5', 'x' * 5000)}\n")) < 300
+
+
+@pytest.mark.parametrize("largest", ["1e308", "1.7976931348623157e308"])
+@pytest.mark.parametrize("smallest", ["1e-308", "5e-324"])
+def test_figures_that_are_as_far_apart_as_they_can_be_are_judged(
+    replay: Replay, largest: str, smallest: str
+) -> None:
+    ends = [
+        f"{row.rpartition(',')[0]},{largest if ',candidate,' in row else smallest}"
+        if ",q2," in row
+        else row
+        for row in rows(NIGHTS + 1)
+    ]
+    for lines in ([*quiet(), *ends], ends):
+        found = replay.last(lines)
+        assert (found["ratio"], found["hi"]) == ("inf", "inf")
+        assert found["verdict"] == ("CALIBRATING" if lines is ends else "REGRESSION")
+
+
+@pytest.mark.parametrize("ends", [("1e308", "1e-308"), ("5e-324", "1e308")])
+def test_a_canary_that_is_as_far_apart_as_it_can_be_makes_the_night_invalid(
+    replay: Replay, ends: tuple[str, str]
+) -> None:
+    canary = TestCanary.readings(*map(float, ends))
+    assert replay.last([*quiet(), *rows(NIGHTS + 1), *canary])["verdict"] == "INVALID"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_name_that_the_terminal_cannot_show_is_no_error(replay: Replay, encoding: str) -> None:
+    replay.path.write_text("\n".join((HEAD, GOOD.replace("q0", "q€"))))
+    done = subprocess.run(
+        [sys.executable, "-m", "nexmark.verdict", "--nights", str(replay.path)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "q\\u20ac" in done.stdout
+
+
+CELLS = ["n1", "q5", "q5²", "1", "2", "3", "", "1e308", "1e-308", "5e-324", "nan", "inf", "-1"]
+CELLS += ["candidate", "baseline", "before", "after", CPU, "wall_s", "canary", "suite", LONG]
+CELLS += ['"', '"a\nb"', "a\rb", "\0", "\u2028", "9", "1_0", "1e400", "0x10", "²"]
+CELL = st.sampled_from(CELLS) | st.text(max_size=3)
+ROW = st.lists(CELL, min_size=8, max_size=15).map(",".join)
+PLAUSIBLE = st.builds(
+    "n{},q{},{},{},{},{},{},{}".format,
+    *(st.integers(1, 9), st.sampled_from(["0", "5²", LONG]), st.integers(1, 2), st.integers(1, 6)),
+    *(st.sampled_from(["candidate", "baseline"]), st.integers(0, 9), st.sampled_from([CPU, "x"])),
+    st.floats(0, allow_infinity=False) | CELL,
+)
+FILES = st.lists(ROW, max_size=9).map("\n".join) | st.lists(ROW | PLAUSIBLE, max_size=30).map(
+    lambda lines: "\n".join((f"{HEAD},asked,queries,baseline,basis,teaches,host,group", *lines))
+)
+FILES |= st.lists(PLAUSIBLE, unique_by=lambda x: x.rsplit(",", 1)[0], max_size=99).map(
+    lambda lines: "\n".join((HEAD, *lines))
+)
+
+
+@pytest.mark.filterwarnings("error")
+@settings(
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(FILES.map(lambda text: text.encode("utf-8", "replace")) | st.binary(max_size=40))
+def test_every_file_gives_verdicts_or_one_line(replay: Replay, content: bytes) -> None:
+    replay.path.write_bytes(content)
+    code = main(["--nights", str(replay.path)])
+    out, err = replay._capsys.readouterr()
+    assert code in (0, 2)
+    assert len(err.splitlines()) == 1 if code else len(err.splitlines()) <= 1
+    assert len(err) < 500
+    assert out.startswith(OUT) if code == 0 else out == ""
 
 
 def test_further_columns_spaces_and_a_byte_order_mark_are_left_alone(replay: Replay) -> None:
