@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import copy
 import math
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -248,7 +249,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _whole(text: str) -> int:
-    if not text.isdigit():
+    if not re.fullmatch("[0-9]{1,9}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
     return int(text)
 

@@ -46,6 +46,11 @@ CASES: list[tuple[str, list[str], str]] = [
     (RUN, ["--queries", "$(x)"], "queries: unknown query '$(x)'; known: q0"),
     (RUN, ["--queries", "q1;q2"], "queries: unknown query 'q1;q2'; did you mean "),
     (RUN, ["--repetitions", ""], "'' is not a whole number from 1 to 100; correct it"),
+    *(
+        (command, [option, text], f"'{text}' is not a whole number from 1 to")
+        for command, option in ((RUN, "--repetitions"), ("withdraw", "--id"))
+        for text in ("1_0", "٣", "1e1", "1.0", "0x1")
+    ),
     (RUN, ["--repetitions", "-1"], "'-1' is not a whole number from 1 to 100; correct it"),
     (RUN, ["--repetitions", HUGE], f"'{HUGE}' is not a whole number from 1 to 100"),
     (RUN, ["--mode", "both"], "Invalid value for '--mode': Value error, 'both' is not one of"),
@@ -115,6 +120,7 @@ CASES: list[tuple[str, list[str], str]] = [
     (UI, ["--port", "0"], "'0' is not a whole number from 1 to 65535; correct it"),
     (UI, ["--port", "http"], "'http' is not a whole number from 1 to 65535; correct it"),
     (SIMULATION, ["--nights", ""], "argument --nights: '' is not a whole number"),
+    (SIMULATION, ["--seed", "²"], "argument --seed: '²' is not a whole number"),
     (SIMULATION, ["--seed", "-1"], "argument --seed: '-1' is not a whole number"),
     (SCREENSHOTS, ["--out", ""], f"argument --out: {EMPTY}"),
     (OVERHEAD, ["--pairs", "0"], "'0' is not a whole number from 1 to 1000; correct it"),

@@ -78,7 +78,7 @@ def accept(
 
 
 def withdraw(
-    id: Annotated[int, typer.Option(help="As `nexmark acks` prints it.")],
+    id: Annotated[int, option.number(1, 10**9, help="As `nexmark acks` prints it.")],
     reason: Annotated[str, option.text("Why it is withdrawn; kept on record.")],
     by: option.By = None,
     db: option.Database = None,

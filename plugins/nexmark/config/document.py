@@ -1,6 +1,8 @@
 """A YAML file read together with the line of every key, so that an error can say where it is."""
 
+import math
 import os
+import re
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -98,6 +100,33 @@ def read(path: Path) -> Document:
     return Document(path, data, reader.lines)
 
 
+_DIGITS = "0|[1-9][0-9]*|[1-9][0-9]{0,2}(?:_[0-9]{3})+"
+_NUMBER = "write a plain number"
+#: What YAML 1.1 takes for more than a person does, as 010 for 8, 1:30 for 90 and `yes` for true:
+#: the spellings that are read as they look, and what to do about another one.
+_PLAIN = {
+    "tag:yaml.org,2002:int": (f"[-+]?(?:{_DIGITS})", _NUMBER),
+    "tag:yaml.org,2002:float": (
+        rf"[-+]?(?:(?:{_DIGITS})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?",
+        _NUMBER,
+    ),
+    "tag:yaml.org,2002:bool": ("true|True|TRUE|false|False|FALSE", "write true or false"),
+    "tag:yaml.org,2002:null": ("null|Null|NULL|", "leave the key out"),
+}
+_SPARK = "spark."
+"""A Spark conf is a text: its digits stay as they are written, as in 0.60."""
+_SHOWN = 60
+_QUOTES = "or put a text in quotes"
+
+
+def _misread(written: str, value: object) -> str:
+    """What is wrong with a spelling that YAML reads as `value`."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{written!r} is no finite number"
+    words = {"None": "nothing", "True": "true", "False": "false"}
+    return f"{written!r} would be read as {words.get(str(value), value)}"
+
+
 class _Reader:
     """Turns YAML nodes into plain values and remembers where each one stood."""
 
@@ -122,10 +151,16 @@ class _Reader:
             self._open.pop()
 
     def _scalar(self, node: yaml.ScalarNode, key: Key) -> Data:
+        written = node.value if len(node.value) <= _SHOWN else f"{node.value[:_SHOWN]}..."
         try:
             value = self._scalars.construct_object(node)
         except (yaml.YAMLError, ValueError):
-            raise self._error(node, key, f"cannot read {node.value!r}; put it in quotes") from None
+            raise self._error(node, key, f"cannot read {written!r}; put it in quotes") from None
+        pattern, plainly = _PLAIN.get(node.tag, ("", ""))
+        if plainly and not re.fullmatch(pattern, node.value):
+            raise self._error(node, key, f"{_misread(written, value)}; {plainly}, {_QUOTES}")
+        if isinstance(value, float) and str(key[-1]).startswith(_SPARK):
+            return str(node.value).replace("_", "")
         if value is None or isinstance(value, (str, int, float, bool)):
             return value
         return str(node.value)

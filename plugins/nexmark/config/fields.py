@@ -1,5 +1,6 @@
 """The kinds of values in the files of `include/conf`: confs, amounts, addresses, queries."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -88,10 +89,14 @@ def _problem(key: str, value: str) -> str:
 
 
 def _plain(value: object) -> object:
-    """A number or a boolean as the text that Spark reads."""
+    """A number or a boolean as the text that Spark reads; a whole number without a point."""
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value) if isinstance(value, (int, float)) else value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{value} is no number that a conf can have; write one")
+        return str(int(value)) if value.is_integer() else str(value)
+    return str(value) if isinstance(value, int) else value
 
 
 def _checked(confs: Mapping[str, str]) -> Mapping[str, str]:

@@ -24,7 +24,7 @@ class NightParams(BaseModel):
     (`nexmark.cli.shared_options`) have title, description and limits from here.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     engine: str | None = Field(
         None, description="The version line, with its confs: include/conf/engines.yaml."

@@ -29,7 +29,7 @@ def steps() -> list[dict[str, Any]]:
     order = [
         {"trial": number, "pair": pair, "arm": arm}
         for number, trial in enumerate(trials)
-        for pair, arm in trial_order(trial, _params()["pairs"])
+        for pair, arm in trial_order(trial, _pairs())
     ]
     say(f"{trials[0].experiment.name}: {len(order)} applications")
     return [{"step": each["submission"]} for each in in_sequence(directory / "steps.json", order)]
@@ -51,7 +51,7 @@ def table() -> None:
     from nexmark.experiments.experiment_rows import keep
     from nexmark.experiments.experiment_run import judge, result_of
 
-    trials, pairs = _trials(), _params()["pairs"]
+    trials, pairs = _trials(), _pairs()
     results = [judge(trial, *_runs(trial, pairs), say) for trial in trials]
     result = result_of(trials[0].experiment, trials[0].builds, pairs, results)
     directory = _directory()
@@ -87,13 +87,18 @@ def _trials() -> "list[Trial]":
     params = _params()
     entry = load_experiments()[params["name"]]
     if params["sizes"]:
-        entry = entry.model_copy(update={"sizes": tuple(sorted(set(params["sizes"])))})
+        entry = entry.model_copy(update={"sizes": tuple(sorted(map(int, set(params["sizes"]))))})
     build = load().engines[params["engine"]].build
     sources = {arm: one.build or build for arm, one in entry.arms.items()}
     builds = {arm: usable(x, paths.builds_dir(), say=say) for arm, x in sources.items()}
     work = _directory() / "applications"
     work.mkdir(parents=True, exist_ok=True)
     return list(trials_of(entry, builds, LocalApplications(work)))
+
+
+def _pairs() -> int:
+    """The pairs of each arm; 4.0 is a whole number in JSON."""
+    return int(_params()["pairs"])
 
 
 def _directory() -> Path:

@@ -47,6 +47,102 @@ def test_configuration_cannot_be_changed_after_loading() -> None:
         load().workloads["smoke"].events = 1  # type: ignore[misc]
 
 
+WRITTEN_OTHERWISE = [
+    # Numbers that YAML 1.1 reads in another way than a person.
+    ("clusters.yaml", "master_port: 17077", "master_port: 017677", "master_port", "read as 8127"),
+    ("gate.yaml", "calibration_nights: 10", "calibration_nights: 010", "calibration_nights", "8"),
+    ("gate.yaml", "calibration_nights: 10", "calibration_nights: 1_0", "calibration_nights", "10"),
+    ("gate.yaml", "calibration_nights: 10", "calibration_nights: 0x10", "calibration_nights", "16"),
+    ("gate.yaml", "calibration_nights: 10", "calibration_nights: 0b11", "calibration_nights", "3"),
+    ("gate.yaml", "calibration_nights: 10", "calibration_nights: 1:30", "calibration_nights", "90"),
+    ("gate.yaml", "calibration_nights: 10", "calibration_nights: 1e3", "calibration_nights", "1e3"),
+    ("gate.yaml", "calibration_nights: 10", "calibration_nights: 1.0", "calibration_nights", "1.0"),
+    ("gate.yaml", "calibration_nights: 10", "calibration_nights: ~", "calibration_nights", "noth"),
+    ("gate.yaml", "calibration_nights: 10", "calibration_nights: on", "calibration_nights", "true"),
+    ("gate.yaml", "calibration_nights: 10", "calibration_nights: ٣", "calibration_nights", "'٣'"),
+    ("gate.yaml", "max_ratio: 1.15", "max_ratio: 1_1.5", "max_ratio", "read as 11.5"),
+    ("gate.yaml", "max_ratio: 1.15", "max_ratio: 1:1.5", "max_ratio", "read as 61.5"),
+    ("gate.yaml", "max_ratio: 1.15", "max_ratio: 1,15", "max_ratio", "expected a number"),
+    ("gate.yaml", "max_ratio: 1.15", "max_ratio: 2026-01-15", "max_ratio", "expected a number"),
+    ("gate.yaml", "flame_graphs: true", "flame_graphs: yes", "flame_graphs", "write true or false"),
+    ("workloads.yaml", "events: 100_000", "events: 1000_00", "events", "read as 100000"),
+    ("workloads.yaml", "events: 100_000", "events: 10_00_00", "events", "read as 100000"),
+    ("workloads.yaml", "queries: [q5, q20]", "queries: [q5, no]", "queries.1", "read as false"),
+    ("engines.yaml", "cluster: workstation", "cluster: yes", "cluster", "read as true"),
+    ("engines.yaml", "cluster: workstation", "cluster: ~", "cluster", "leave the key out"),
+    ("engines.yaml", "pypi: 4.3.0", "pypi: 4.30", "build.pypi", "in quotes"),
+    ("engines.yaml", "pypi: 4.3.0", "pypi: 010", "build.pypi", "read as 8"),
+    (
+        "experiments.yaml",
+        "{formulation: union}",
+        "{formulation: off}",
+        "union.formulation",
+        "false",
+    ),
+    ("experiments.yaml", "sizes: [20_000", "sizes: [020_000", "sizes.0", "read as 8192"),
+    (
+        *("experiments.yaml", "{spark.sql.json.useUnsafeRow: true}"),
+        *("{spark.sql.json.useUnsafeRow: on}", "useUnsafeRow", "read as true"),
+    ),
+    (
+        *("experiments.yaml", "{spark.sql.json.useUnsafeRow: true}"),
+        *("{spark.sql.json.useUnsafeRow: 0777}", "useUnsafeRow", "read as 511"),
+    ),
+    ("notifications.yaml", "notifications: []", "notifications: off", "notifications", "false"),
+    (
+        *("notifications.yaml", "notifications: []"),
+        *("notifications: [{notifier: a.B, kwargs: {port: 0025}}]", "kwargs.port", "read as 21"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "key", "says"), WRITTEN_OTHERWISE)
+def test_what_yaml_reads_in_another_way_than_a_person_is_refused(
+    conf: Path, file: str, old: str, new: str, key: str, says: str
+) -> None:
+    edit(conf, file, old, new)
+    with pytest.raises(ConfigError) as refused:
+        load(conf)
+    place, _, problem = str(refused.value).partition(f"{key}: ")
+    assert re.search(rf"/{file}:[0-9]+: ", place)
+    assert says in problem
+
+
+def test_what_a_person_can_only_read_in_one_way_is_taken(conf: Path) -> None:
+    edit(conf, "gate.yaml", "suspect_change: 0.02", "suspect_change: .5")
+    edit(conf, "gate.yaml", "confirm_z: 2.0", "confirm_z: 2")
+    edit(conf, "gate.yaml", "suspect_z: 1.4", "suspect_z: 14.0e-1")
+    edit(conf, "gate.yaml", "canary_memory_bound: 3.0", "canary_memory_bound: 3.")
+    edit(conf, "gate.yaml", "flame_graphs: true", "flame_graphs: FALSE")
+    edit(conf, "workloads.yaml", "events: 2_000_000", "events: 2000000")
+    edit(conf, "engines.yaml", "    schedule:", "    conf_profile: null\n    schedule:")
+    read = load(conf)
+    gate = read.gate
+    assert (gate.suspect_change, gate.confirm_z, gate.suspect_z) == (0.5, 2.0, 1.4)
+    assert (gate.canary_memory_bound, gate.flame_graphs) == (3.0, False)
+    assert read.workloads["small"].events == 2_000_000
+    assert read.workloads["smoke"].events == 100_000
+
+
+def test_the_names_yes_and_010_are_names_in_quotes_and_as_keys(conf: Path) -> None:
+    edit(conf, "engines.yaml", "cluster: workstation", 'cluster: "010"')
+    edit(conf, "clusters.yaml", "  local:", "  010:")
+    edit(conf, "workloads.yaml", "  smoke:", "  yes:")
+    edit(conf, "gate.yaml", "  smoke: 1.5", "  yes: 1.5")
+    read = load(conf)
+    assert read.engines["spark-4.3.0"].cluster == "010"
+    assert "yes" in read.workloads
+
+
+def test_a_spark_conf_has_the_digits_that_are_written(conf: Path) -> None:
+    confs = "{spark.memory.fraction: 0.60, spark.a: 1_000, spark.b: 1e3, spark.c: '010'}"
+    build = "    build: {pypi: 4.3.0}\n"
+    edit(conf, "engines.yaml", build, f"{build}    conf: {confs}\n")
+    assert load(conf).engines["spark-4.3.0"].conf == {
+        **{"spark.memory.fraction": "0.60", "spark.a": "1000", "spark.b": "1e3", "spark.c": "010"}
+    }
+
+
 def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
     edit(
         conf,
