@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nexmark.config import paths
+from nexmark.errors import NexmarkError
 from nexmark_jobs.host.leases import write_whole
 
 DIRECTORY, FILE = 0o700, 0o600
@@ -22,9 +23,24 @@ _OTHERS = 0o077
 def make_home() -> Path:
     """Makes the home if it is missing, and closes it to others, unless another user owns it."""
     home = paths.home()
+    if problem := home_problem():
+        raise NexmarkError(problem)
     home.mkdir(mode=DIRECTORY, parents=True, exist_ok=True)
     _close(home, DIRECTORY)
     return home
+
+
+def home_problem() -> str:
+    """The reason why the home cannot be a directory of ours, in one line, or ''."""
+    home = paths.home()
+    try:
+        there = next(each for each in (home, *home.parents) if os.path.lexists(each))
+        problem = "" if there.is_dir() else f"{there} is no directory"
+        if not problem and not os.access(there, os.W_OK | os.X_OK):
+            problem = f"{there} cannot be written"
+    except OSError as error:  # a name that is too long, a loop of links
+        problem = f"{error.strerror}"
+    return f"NEXMARK_HOME: {home}: {problem}; name a directory of yours" if problem else ""
 
 
 def write_private(path: Path, text: str) -> None:

@@ -6,10 +6,11 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from io import TextIOWrapper
 from typing import TextIO
 
 from nexmark.errors import NexmarkError
-from nexmark.home import is_full, remedied
+from nexmark.home import home_problem, is_full, remedied
 from nexmark.interrupts import terminated_as_interrupt
 from nexmark.secrets import without_secrets
 
@@ -38,7 +39,12 @@ def ending(run: Callable[[], int]) -> int:
     Returns:
         Its exit code; 1 after one line on stderr for what is wrong; 130 when interrupted.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a letter that the terminal lacks becomes `?`
+            stream.reconfigure(errors="replace")
     try:
+        if problem := home_problem():
+            raise NexmarkError(problem)
         with terminated_as_interrupt():
             return run()
     except NexmarkError as error:

@@ -95,7 +95,7 @@ def _run(
     log.parent.mkdir(parents=True, exist_ok=True)
     arguments = ["dags", "test", night.dag_id, moment.isoformat(), "-c", json.dumps(conf)]
     terminal = Terminal(sys.stdout)
-    with tempfile.NamedTemporaryFile("r", prefix="nexmark-") as progress:
+    with tempfile.NamedTemporaryFile("r", prefix="nexmark-", encoding="utf-8") as progress:
         environment = {**environment, PROGRESS_VARIABLE: progress.name}
         with log.open("wb") as output:
             child = subprocess.Popen(

@@ -156,7 +156,7 @@ def open_engine(url: str, *, create: bool = True, patience_s: float | None = Non
             current, settled = versions.revision(connection), versions.is_settled(connection)
             connection.rollback()
             if current is None and not create:
-                raise no_results(engine)
+                raise no_results(engine, "it has no tables of ours")
             if current is not None and current > SCHEMA:
                 raise StoreError(
                     f"results database {shown(engine)}: its schema {current} is newer than that"

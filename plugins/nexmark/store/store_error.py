@@ -96,6 +96,7 @@ def _lines(path: Path) -> list[str]:
 
 _WORTH_HIDING = 4
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_DAMAGED = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
 _LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL's
 
 
@@ -123,6 +124,12 @@ def database_error(engine: Engine, error: Exception) -> StoreError:
             f"results database {shown(engine)}: database is locked by {holders(engine)};"
             " wait for that to end, or end it, and try again"
         )
+    if _is_damaged(error):
+        return StoreError(
+            f"results database {shown(engine)}: it is damaged"
+            f" ({getattr(error, 'orig', None) or error}); put a copy of it back, or move it away"
+            " and begin with an empty one; the run directories keep all files of the nights"
+        )
     cause = without_secrets(str(getattr(error, "orig", None) or error))
     password = str(engine.url.password or "")
     if len(password) >= _WORTH_HIDING:
@@ -133,12 +140,17 @@ def database_error(engine: Engine, error: Exception) -> StoreError:
     )
 
 
-def no_results(engine: Engine) -> StoreError:
-    """Return the one-line error for a database that is not there yet."""
+def no_results(engine: Engine, problem: str = "there is none") -> StoreError:
+    """Return the one-line error for a database that is not there yet, or is empty."""
     return StoreError(
-        f"results database {shown(engine)}: there is none, so there are no results yet; start a"
+        f"results database {shown(engine)}: {problem}, so there are no results yet; start a"
         " night with `nexmark run`, or set NEXMARK_DB to the database that has them"
     )
+
+
+def _is_damaged(error: Exception) -> bool:
+    code = getattr(getattr(error, "orig", None) or error, "sqlite_errorcode", 0) & 0xFF
+    return code in _DAMAGED
 
 
 def _is_locked(error: Exception) -> bool:

@@ -23,8 +23,8 @@ READING = (
     ["export", "--out", "out"],
     ["nights"],
     ["show", "--run", "x"],
-    ["accept", "--run", "x"],
-    ["withdraw", "--id", "1"],
+    ["accept", "--run", "x", "--reason", "y"],
+    ["withdraw", "--id", "1", "--reason", "y"],
 )
 
 KEEPS = {
