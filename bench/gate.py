@@ -2,10 +2,12 @@
 
 Runs the code that judges a night over simulated ones (``simulated_nights`` has the model) and
 prints, per world: red verdicts per night of 23 queries where nothing has changed (REGRESSION of a
-query, of the suite, INVALID for the host), false FASTER, nights that begin a WATCH, machine time
-relative to one arm, alarms in the night in which the host becomes 8 % slower, first nights with a
-red suite when all queries are 2.5 % slower, and detection of a change in two queries in the first
-night and within seven. Then the bars; exit code 1 when one is missed.
+query, of the suite, INVALID for the host), false FASTER, nights that begin a WATCH for drift,
+machine time relative to one arm, alarms in the night in which the host becomes 8 % slower, first
+nights with a red suite when all queries are 2.5 % slower, and detection of a change in two queries
+in the first night and within seven. Then worlds in which builds are accepted: nights that begin a
+false WATCH for what they come to, nights that have one, and how often a real creep is seen at its
+end. Then the bars; exit code 1 when one is missed.
 """
 
 from __future__ import annotations
@@ -60,6 +62,16 @@ HAPPENING = (
     World("CV 5 %, unsteady host, 1 night in 6", 0.05, unsteady=1 / 6),
 )
 """Worlds in which more happens than noise: their false alarms have a bar, too."""
+ACCEPTING = (
+    World("CV 2 %, a build accepted every night", 0.02, accepts=1),
+    World("CV 5 %, a build accepted every night", 0.05, accepts=1),
+    World("CV 5 %, accepted every night, queries go", 0.05, accepts=1, absent=0.02),
+    World("CV 5 %, a build accepted every week", 0.05, accepts=7),
+)
+"""Worlds in which every accepted build is a link of a chain: a false creep has a bar."""
+CREEPS = ((0.015, 24), (0.01, 40))
+"""Slower by this much per build, that number of builds."""
+CREEP_NIGHTS = 240
 
 
 @dataclass(frozen=True)
@@ -144,6 +156,51 @@ def _detection(suites: PairedSuites, effect: float) -> tuple[float, float, float
 
 
 @dataclass(frozen=True)
+class CreepTally:
+    """Rates of a world in which builds are accepted.
+
+    ``begun``: nights per suite and night that begin a false creep; ``shown``: nights with one.
+    ``found``: the share of queries whose creep is WATCH at its end, by ``CREEPS``.
+    """
+
+    world: str
+    nights: int
+    begun: float
+    shown: float
+    found: tuple[float, ...]
+
+    def __str__(self) -> str:
+        """The rates as a line."""
+        shares = "".join(f"{100 * share:>15.0f}%" for share in self.found)
+        return f"{self.world:<41}{self.begun:>9.4f}{self.shown:>9.4f}{shares}"
+
+
+def simulate_creeps(world: World, rules: Gate, nights: int, seed: int) -> CreepTally:
+    """Return the false creeps of a world, and how often real ones are seen."""
+    count = max(math.ceil(nights / CREEP_NIGHTS), 1)
+    suites = PairedSuites(world, rules, count, np.random.default_rng(seed))
+    quiet, begun, shown = np.zeros(QUERIES), 0, 0
+    seen = np.zeros((count, QUERIES), dtype=np.bool_)
+    steady = copy.copy(suites)
+    for _ in range(CREEP_NIGHTS):
+        outcome = steady.live(quiet)
+        begun += int((outcome.creep & ~seen).sum())
+        shown += int(outcome.creep.any(axis=-1).sum())
+        seen = outcome.creep
+    lived = count * CREEP_NIGHTS
+    found = tuple(_creep_found(copy.copy(suites), *creep) for creep in CREEPS)
+    return CreepTally(world.name, lived, begun / lived, shown / lived, found)
+
+
+def _creep_found(suites: PairedSuites, size: float, builds: int) -> float:
+    slower = np.zeros(QUERIES)
+    slower[:: QUERIES // SLOWED + 1] = math.log1p(size)
+    for _ in range(builds * suites.world.accepts):
+        outcome = suites.live(slower)
+    return float(outcome.creep[:, slower > 0].mean())
+
+
+@dataclass(frozen=True)
 class GateBar:
     """One bar of the gate and what was measured for it."""
 
@@ -176,6 +233,11 @@ def bars(tally: WorldTally) -> list[GateBar]:
     ]
 
 
+def bar_of_creeps(tally: CreepTally) -> GateBar:
+    """Return the bar of a world in which builds are accepted."""
+    return GateBar(f"{tally.world}: nights that begin a false creep", tally.begun, 0.02)
+
+
 def bar_of_world(tally: WorldTally) -> list[GateBar]:
     """Return the bars of a world in which more happens than noise."""
     found = [GateBar(f"{tally.world}: false alarms per night", tally.false_alarms, 0.02)]
@@ -204,6 +266,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             reached += bars(tally)
         if tally.world in {world.name for world in HAPPENING}:
             reached += bar_of_world(tally)
+    print(f"\n{'accepted builds':<41}{'creep':>9}{'nights':>9}" + "".join(map(_of_creep, CREEPS)))
+    for number, world in enumerate(ACCEPTING):
+        found = simulate_creeps(world, rules, options.nights, options.seed + 1000 * number)
+        print(found, flush=True)
+        reached.append(bar_of_creeps(found))
     print("\ndetection: first night / within 7 nights / with WATCH, in %")
     print(f"\nbars, at {BAR_WORLD}")
     print("\n".join(map(str, reached)))
@@ -232,6 +299,10 @@ def _line(tally: WorldTally) -> str:
     for found in tally.detected:
         text += f"{' / '.join(f'{100 * share:.0f}' for share in found):>16}"
     return text
+
+
+def _of_creep(creep: tuple[float, int]) -> str:
+    return f"{f'{creep[0]:.1%} x {creep[1]}':>16}"
 
 
 class _Parser(argparse.ArgumentParser):

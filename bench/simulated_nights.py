@@ -3,7 +3,8 @@
 The log time of a run is: the host's effect of the night (the same in both arms: it cancels) + a
 start-up effect of its JVM (0.3 CV) + a slow wander shared by the two runs of a pair (0.71 CV) +
 independent noise (0.71 CV) + in 2 % of the runs a spike (exponential, mean 30 %). In some worlds
-more happens: the baseline moves, queries come and go, the host is unsteady while a query runs.
+more happens: the baseline moves, every night or at times, queries come and go, the host is unsteady
+while a query runs.
 Arrays have the shape (suites, queries, ...): many suites at once.
 """
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nexmark.config import Gate
+from nexmark.verdict.baseline_chain import creeps, wild
 from nexmark.verdict.decision import Decision, Picked, decide, drift_side
 from nexmark.verdict.location import Array, hodges_lehmann, spread
 from nexmark.verdict.noise import Drift, Learned, about_own_level, suite_shifts
@@ -49,6 +51,7 @@ class World:
     from Student's t with the same spread. ``past`` are the stretches before the nights that count:
     a new one is an acceptance. ``absent`` is the share of the queries that a night lacks,
     ``unsteady`` the share of the nights in which the host is unsteady while one query runs.
+    ``accepts``: the candidate of every night that this number divides is accepted; 0: of none.
     """
 
     name: str
@@ -61,6 +64,7 @@ class World:
     past: tuple[Stretch, ...] = ()
     absent: float = 0.0
     unsteady: float = 0.0
+    accepts: int = 0
 
     def scale(self) -> Array:
         """Return the CV of each query."""
@@ -91,7 +95,8 @@ class SimulatedOutcome:
     """What the gate said of a night; ``suite`` and ``broken`` (suites,), else (suites, queries).
 
     ``red``: REGRESSION; ``faster``: FASTER; ``suspect``: measured again; ``watch``: drifts slower;
-    ``measured``: was there; ``broken``: a query is INVALID because the host is.
+    ``creep``: the accepted builds together are slower; ``measured``: was there; ``broken``: a query
+    is INVALID because the host is.
     """
 
     red: NDArray[np.bool_]
@@ -101,11 +106,36 @@ class SimulatedOutcome:
     measured: NDArray[np.bool_]
     suite: NDArray[np.bool_]
     broken: NDArray[np.bool_]
+    creep: NDArray[np.bool_]
 
     @property
     def alarms(self) -> int:
         """How many red verdicts there are, whatever their reason."""
         return int(self.red.sum() + self.suite.sum() + self.broken.sum())
+
+
+@dataclass(frozen=True)
+class AcceptedLinks:
+    """The links of the builds that were accepted: log ratios and variances (..., links)."""
+
+    shift: Array
+    variance: Array
+
+    def with_link(self, shift: Array, deviation: Array, most: int) -> AcceptedLinks:
+        """Add the link of a build that was accepted; keep the last ``most``."""
+        added = ((self.shift, shift), (self.variance, deviation**2))
+        return AcceptedLinks(
+            *(np.concatenate([x, y[..., None]], axis=-1)[..., -most:] for x, y in added)
+        )
+
+    def creeps(self, shift: Array, deviation: Array, rules: Gate) -> NDArray[np.bool_]:
+        """Tell which queries are slower by all links since the last that was not measured."""
+        lost = np.cumsum(np.isnan(self.shift)[..., ::-1], axis=-1)[..., ::-1] > 0
+        shifts = np.where(lost, 0.0, self.shift).sum(axis=-1) + shift
+        variance = np.where(lost, 0.0, self.variance).sum(axis=-1) + deviation**2
+        accepted = ~lost.all(axis=-1)
+        result: NDArray[np.bool_] = accepted & creeps(shifts, np.sqrt(variance), rules)
+        return result
 
 
 class PairedSuites:
@@ -127,6 +157,8 @@ class PairedSuites:
         self._suite_changed = np.zeros((suites, rules.history_nights), dtype=np.bool_)
         quiet = np.zeros((suites, QUERIES))
         self._drift = Drift(quiet, quiet)
+        self._lived, none = 0, np.zeros((suites, QUERIES, 0))
+        self._links, self._tonight = AcceptedLinks(none, none), (quiet, quiet)
         for stretch in world.past:
             for _ in range(stretch.nights):
                 self.live(np.full(QUERIES, stretch.shift))
@@ -136,6 +168,8 @@ class PairedSuites:
         """Accept another build: it is the baseline from the next night on."""
         self._stretch += 1
         self._drift = Drift(np.zeros_like(self._drift.slower), np.zeros_like(self._drift.faster))
+        most = self.rules.creep_nights // (self.world.accepts or 1)
+        self._links = self._links.with_link(*self._tonight, most)
 
     def live(self, slower: Array, host_moves: bool = False) -> SimulatedOutcome:
         """Measure, judge and remember a night; ``slower`` (queries,) is the truth in log.
@@ -161,6 +195,11 @@ class PairedSuites:
         widening = self.rules.canary_widening * excess
         decision = decide(ratios, self._history(), fresh, self.rules, widening)
         self._remember(ratios, decision)
+        self._tonight = _link(decision)
+        creep = self._links.creeps(*self._tonight, self.rules) & decision.calibrated
+        self._lived += 1
+        if self.world.accepts and self._lived % self.world.accepts == 0:
+            self.accept()
         return SimulatedOutcome(
             decision.confirmed > 0,
             decision.confirmed < 0,
@@ -169,6 +208,7 @@ class PairedSuites:
             np.isfinite(decision.first.shift),
             decision.suite_side > 0,
             np.asarray(broken.any(axis=-1)),
+            creep,
         )
 
     def _pairs(self, slower: Array) -> Array:
@@ -219,6 +259,16 @@ class PairedSuites:
         self._suite_changed = np.column_stack([self._suite_changed[:, 1:], changed])
         self._stretches = np.append(self._stretches[1:], self._stretch)
         self._drift = decision.drift
+
+
+def _link(decision: Decision) -> tuple[Array, Array]:
+    """Return shift and deviation of the link that a night is, as ``link_of`` does."""
+    first, second = decision.first, decision.second
+    shift, deviation = first.shift.copy(), first.noise.copy()
+    taken = wild(first.shift, first.noise)[second.picked]
+    shift[second.picked] = np.where(taken, second.shift, shift[second.picked])
+    deviation[second.picked] = np.where(taken, second.noise, deviation[second.picked])
+    return shift, deviation
 
 
 def _later(series: Array, value: Array) -> Array:

@@ -112,7 +112,8 @@ class Value(StrEnum):
     """The source is hardly faster than the query: what was measured may be the source. Not red,
     and no proof of anything."""
     WATCH = "WATCH"
-    """A slow drift, or a metric that informs has changed: for people to look at, not red."""
+    """A slow drift, a creep of accepted builds, or a metric that informs has changed: to be looked
+    at, not red."""
 
 
 FAILING = frozenset({Value.REGRESSION, Value.INVALID, Value.MISSING})

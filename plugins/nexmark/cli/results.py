@@ -7,6 +7,7 @@ import csv
 import sys
 from collections import Counter
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
@@ -54,6 +55,12 @@ def history(
     workload: option.Optional = None,
     cluster: option.Optional = None,
     limit: Limit = 30,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"], help="The day from which the accepted builds are multiplied."
+        ),
+    ] = None,
     format: Literal["table", "csv"] = "table",
     db: option.Database = None,
 ) -> None:
@@ -61,13 +68,25 @@ def history(
 
     Without engine, workload or cluster, it takes the newest night's.
     """
+    from nexmark.evidence.creep import creeps_of
+
     with option.opened(db) as store:
         wanted = {"engine": engine, "workload": workload, "cluster": cluster}
         found = store.history(query, metric or CPU, wanted)
+        measured = [point for point in found.points if point.shift is not None]
+        day = f"{since:%Y-%m-%d}" if since else None
+        if measured and format == "table":
+            last, now = store.night(measured[-1].night), datetime.now(UTC)
+            creeps = creeps_of(store, last, query, found.metric, day, now)
+        else:
+            creeps = []
     if format == "csv":
         write_history(found, sys.stdout)
     else:
         _print_history(found, limit)
+        print("accepted builds, multiplied:" if creeps else "accepted builds, multiplied: none")
+        for creep in creeps:
+            print(f"  {creep.words}")
 
 
 def _print_history(history: "QueryHistory", limit: int) -> None:

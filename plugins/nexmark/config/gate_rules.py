@@ -57,6 +57,9 @@ class Gate(Model):
     source_headroom: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 3.0
     drift_allowance: Deviations = 0.5
     drift_bound: Deviations = 5.0
+    creep_z: Deviations = 3.0
+    creep_change: Change = 0.05
+    creep_nights: Annotated[int, Field(ge=10, le=1000)] = 90
     canary_unsteady: Change = 0.05
     canary_memory_unsteady: Change = 0.50
     canary_waiting_unsteady: Change = 0.10

@@ -14,7 +14,14 @@ from nexmark.evidence.night_list import GREEN, NOT_COMPARED, NOT_JUDGED, RED, Lo
 from nexmark.evidence.pairs import STAGES, Arms, arms_of
 from nexmark.evidence.rows import Row, rows_of
 from nexmark.evidence.signoffs import SignOffDecision
-from nexmark.evidence.summary import Upgrades, failed, health, nothing_compared, summary
+from nexmark.evidence.summary import (
+    Upgrades,
+    failed,
+    health,
+    nothing_compared,
+    summary,
+    watch_lines,
+)
 from nexmark.model import CPU, METRICS, SUITE, WALL, Metric, grouped, metric_of
 from nexmark.store import Store, history
 from nexmark.store.accepting import confs_of_candidate
@@ -176,7 +183,8 @@ def _report(
     upgrades = Upgrades(tuple(store.compatibility(night.id)))
     what, why, after = summary(night, rows, suite, upgrades.red)
     explained = attribution_lines(store, night, rows, runs)
-    lines = (what, why, *explained, after, *health(night, rows, tests))
+    watched = watch_lines(rows, suite)
+    lines = (what, why, *explained, *watched, after, *health(night, rows, tests))
     alarms = tuple(alarm_lines(store, night))
     return Report(night, tuple(rows), lines, failed(rows, suite), alarms, upgrades)
 

@@ -12,6 +12,7 @@ from nexmark.config import KNOWN_QUERIES
 from nexmark.evidence import explaining
 from nexmark.evidence import pairs as paired
 from nexmark.evidence.alarms import acks_for, alarm_groups, since_of
+from nexmark.evidence.creep import Creep, creeps_of
 from nexmark.evidence.gate_health import canary_around, host_facts
 from nexmark.evidence.night_evidence import CommonEvidence, accepted_arms, builds_of
 from nexmark.evidence.night_list import Look, look
@@ -41,7 +42,8 @@ class QueryEvidence(CommonEvidence):
     """A query of a night; what is not there (yet) is None or empty.
 
     ``since`` names the build with which an alarm began. ``runs`` are all repetitions of the
-    night; ``points`` go back from this night, oldest first.
+    night; ``points`` go back from this night, oldest first; ``creeps`` are what the accepted builds
+    come to.
     """
 
     query: str
@@ -51,6 +53,7 @@ class QueryEvidence(CommonEvidence):
     pairs: tuple[paired.PairOfRuns, ...]
     points: tuple[RatioPoint, ...]
     changes: tuple[LevelChange, ...]
+    creeps: tuple[Creep, ...]
     plans: explaining.PlansCompared
     conf_differences: tuple[explaining.ConfOfArms, ...]
     latencies: tuple[ArmLatency, ...]
@@ -114,6 +117,7 @@ def query_evidence(
         pairs=tuple(found),
         points=tuple(points),
         changes=tuple(lasting_changes(points)),
+        creeps=tuple(creeps_of(store, night, query, metric)),
         acks=tuple(x for x in acks_for(store, night) if x.row.query == query),
         plans=explaining.plans_of(store, alone, arms),
         confs=explaining.confs_by_arm([x for x in own if x.arm in ARMS], most=None),

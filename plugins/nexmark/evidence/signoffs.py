@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from nexmark.errors import NexmarkError
 from nexmark.evidence.night_list import NightLine, lines_of
 from nexmark.store import Store, history
 from nexmark.store.table_rows import BuildRow, NightRow
+from nexmark.verdict.baseline_chain import SignedOffBuild
 
 SHOWN = 50
+LOOKED_AT = 1000  # sign-offs of all engines: the last one of an engine is among them
 SUMS = "SHA256SUMS"
 EVIDENCE = "evidence.json"
 HTML = "evidence.html"
@@ -69,6 +72,30 @@ def signoff_page(store: Store, night: NightRow) -> tuple[SignOff, list[SealedBun
     return signoff, [_bundle(Path(night.directory), x) for x in signoff.decisions]
 
 
+def last_release(store: Store, night: NightRow) -> SignedOffBuild | None:
+    """Return the build of a night's engine that was signed off last before the night began.
+
+    The bundle has the decision; where the run directory has none (any more), a sign-off whose
+    figures a person accepted counts.
+    """
+    rows = history.nights(store, [SIGNOFF_DAG_ID], LOOKED_AT)
+    own = [row for row in rows if row.engine == night.engine]
+    accepted = {x.night_id: x for x in store.acceptances(night.engine)} if own else {}
+    for row in own:
+        decisions = _decisions(Path(row.directory))
+        if not decisions and (ack := accepted.get(row.id)) and not ack.over(night.started):
+            decisions = [SignOffDecision(when=ack.accepted.isoformat(), signed_off=True)]
+        earlier = [x for x in decisions if x.when and _moment(x.when) <= night.started]
+        if earlier and earlier[0].signed_off:
+            return SignedOffBuild(row.build_id, f"{_moment(earlier[0].when):%Y-%m-%d}")
+    return None
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
 def evidence_file(night: NightRow, bundle: str) -> Path | None:
     """Return the page of a bundle of a night, or of the draft before it; None for none."""
     if bundle == DRAFT:
@@ -113,11 +140,15 @@ def digest(path: Path) -> str:
 
 
 def _signoff(line: NightLine, build: BuildRow | None) -> SignOff:
-    directory = Path(line.night.directory)
+    decisions = tuple(_decisions(Path(line.night.directory)))
+    return SignOff(line, build, decisions, alarm_file(line.night) is not None)
+
+
+def _decisions(directory: Path) -> list[SignOffDecision]:
+    """Return the decisions on a run, the last one first."""
     found = directory.glob(f"{_BUNDLES}/{EVIDENCE}")
     decisions = [_decision(path, path.stat().st_mtime_ns) for path in found]
-    decisions.sort(key=lambda one: (len(one.bundle), one.bundle), reverse=True)
-    return SignOff(line, build, tuple(decisions), alarm_file(line.night) is not None)
+    return sorted(decisions, key=lambda one: (len(one.bundle), one.bundle), reverse=True)
 
 
 @lru_cache(maxsize=256)

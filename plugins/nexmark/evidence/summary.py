@@ -93,6 +93,14 @@ def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
     return [f"Gate: {each}." for each in told]
 
 
+def watch_lines(rows: Sequence[Row], suite: VerdictRow | None) -> list[str]:
+    """Return one line on what is to be watched, and why; none where nothing is."""
+    reasons = [f"{row.query}: {row.reason}" for row in _with(rows, Value.WATCH)]
+    if suite is not None and suite.value == Value.WATCH:
+        reasons.insert(0, f"suite: {suite.reason}")
+    return [f"Watch: {_first(reasons)}."] if reasons else []
+
+
 def _with(rows: Sequence[Row], value: Value) -> list[Row]:
     return [row for row in rows if row.verdict == value]
 

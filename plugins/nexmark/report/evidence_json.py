@@ -51,6 +51,7 @@ def query_json(found: QueryEvidence) -> dict[str, Any]:
         pairs=[_pair(pair) for pair in found.pairs],
         history=plain(found.points),
         changes=[plain(x.change) | {"build": x.first.build} for x in found.changes],
+        creeps=plain(found.creeps),
         plans={**plain(plans.arms), "changed": plans.changed, "diff": "\n".join(plans.diff)},
         batches=[x for row in found.runs if row.stage in STAGES for x in _batches(row)],
         attribution=None if found.attribution is None else _why(found.attribution),

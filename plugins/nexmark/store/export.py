@@ -59,7 +59,7 @@ def rows_of(session: Session, night: NightRow) -> Iterator[dict[str, Any]]:
     columns = (getattr(RepetitionRow, name) for name in names)
     repetitions = session.execute(select(*columns).where(RepetitionRow.night_id == night.id))
     positions = {tuple(place): position for *place, position in repetitions}
-    own = {"night": night.id, "teaches": int(night.teaches)}
+    own = {"night": night.id, "teaches": int(night.teaches), "candidate": night.build_id}
     facts = {**own, "asked": judged.asked, "queries": " ".join(judged.expected)}
     for row in (*_figures(judged), *_wrong(judged)):
         place = (row["query"], row["arm"], row["stage"], row["pair"])

@@ -102,6 +102,7 @@ def read_night(
         baseline={query: str(build) for query, build in (night.baselines or {}).items()},
         groups={query: query for query in wanted if query in with_canary},
         teaches=night.teaches,
+        candidate=night.build_id if arms == ARMS else "",
     )
 
 
@@ -191,7 +192,7 @@ _OTHERWISE_NAMED = {"night": "night_id", "baseline": "baseline_build"}
 _NAMES = {
     field.name: _OTHERWISE_NAMED.get(field.name, field.name)
     for field in fields(gate.QueryVerdict)
-    if field.name != "figures"
+    if field.name not in ("figures", "build")
 }
 
 
@@ -238,20 +239,26 @@ def verdicts_of(
     session: Session, runs: Sequence[str], mode: str, queries: Collection[str] | None = None
 ) -> dict[str, list[gate.QueryVerdict]]:
     """Return the verdicts of runs, on all or some queries, by the newest gate that judged each."""
-    columns = [getattr(VerdictRow, name) for name in _NAMES.values()]
-    wanted = select(*columns).where(VerdictRow.night_id.in_(runs), VerdictRow.mode == mode)
+    wanted = select(*verdict_columns()).join(NightRow, NightRow.id == VerdictRow.night_id)
+    wanted = wanted.where(VerdictRow.night_id.in_(runs), VerdictRow.mode == mode)
     if queries is not None:
         wanted = wanted.where(VerdictRow.query.in_(queries))
     found: dict[str, list[gate.QueryVerdict]] = {run: [] for run in runs}
     for row in of_newest_gate(session.execute(wanted.order_by(VerdictRow.id))):
-        found[row.night_id].append(_verdict(row))
+        found[row.night_id].append(verdict_of(row))
     return found
 
 
-def _verdict(row: Any) -> gate.QueryVerdict:
+def verdict_columns() -> list[Any]:
+    """Return the columns of verdicts and of their nights that ``verdict_of`` needs."""
+    return [*(getattr(VerdictRow, name) for name in _NAMES.values()), NightRow.build_id]
+
+
+def verdict_of(row: Any) -> gate.QueryVerdict:
+    """Return a row of the ``verdict_columns`` as the gate gave it."""
     values = {name: getattr(row, column) for name, column in _NAMES.items()}
     values["value"] = Value(values["value"])
     values["baseline"] = values["baseline"] or ""
     for name in ("pairs", "fresh_pairs"):
         values[name] = values[name] or 0
-    return gate.QueryVerdict(**values)
+    return gate.QueryVerdict(**values, build=row.build_id)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import Engine, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session, defer
 
 from nexmark.model import ARMS, CPU, Arm, Stage, Status, grouped, of_newest_gate
 from nexmark.store import gate_rows
+from nexmark.store.build_links import read_links
 from nexmark.store.connecting import snapshot
 from nexmark.store.export import export
 from nexmark.store.query_history import QueryHistory, read_history
@@ -34,6 +35,9 @@ from nexmark.store.table_rows import (
 )
 from nexmark.verdict.bounds import BoundsArm, BoundsRepetition
 from nexmark.verdict.measured_night import MeasuredNight, QueryVerdict
+
+if TYPE_CHECKING:
+    from nexmark.verdict.baseline_chain import Link
 
 LISTED = 5
 RowType = TypeVar("RowType")
@@ -196,6 +200,13 @@ class Reader:
         """Return one query and metric over the nights: see ``read_history``."""
         with self.reading() as session:
             return read_history(session, query, metric, place)
+
+    def links(
+        self, run: str, metric: str, queries: Collection[str] | None = None
+    ) -> "dict[str, list[Link]]":
+        """Return what was measured of one build against another up to a run: ``read_links``."""
+        with self.reading() as session:
+            return read_links(session, self._known(session, run), metric, queries)
 
     def build(self, build: str) -> BuildRow:
         """Return a build by its id; StoreError when it is not recorded."""

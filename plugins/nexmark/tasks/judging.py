@@ -139,7 +139,9 @@ def _judge_by_bounds(night: Night, store: "Store", at: datetime | None) -> "list
 
 def _judge_by_gate(night: Night, store: "Store") -> None:
     """Judge the pairs of the night, and the gate itself by the pairs of its self-test."""
+    from nexmark.evidence.creep import lineage_of
     from nexmark.store.table_rows import SelfTestRow
+    from nexmark.verdict.baseline_chain import Lineage
     from nexmark.verdict.eligibility import grade
     from nexmark.verdict.nightly import judge_night as judge_pairs
 
@@ -150,7 +152,7 @@ def _judge_by_gate(night: Night, store: "Store") -> None:
     store.record_grade(night.name, hosts.steadiness.name.lower(), hosts.reason)
     for arm, query in night.self_test.items():
         tested = store.paired_night(night.name, arms=(arm, Arm.BASELINE), queries=[query])
-        judged = judge_pairs(tested, earlier, gate)
+        judged = judge_pairs(tested, earlier, gate, Lineage())  # it is no candidate
         (found,) = (x for x in judged if (x.query, x.metric) == (query, gate.metric))
         slowed = arm == Arm.SLOWED
         made = SelfTestRow(
@@ -162,7 +164,8 @@ def _judge_by_gate(night: Night, store: "Store") -> None:
             gate_version=gate.version,
         )
         store.record_self_test(night.name, made)
-    _record(night, store, judge_pairs(measured, earlier, gate))
+    lineage = lineage_of(store, store.night(night.name), gate.metric)
+    _record(night, store, judge_pairs(measured, earlier, gate, lineage))
 
 
 def report() -> dict[str, Any]:

@@ -125,6 +125,7 @@ class Grounds:
             *(self.night.name, query, metric, value, reason, self.rules.mode, self.rules.version),
             decides=metric == self.rules.metric,
             baseline=self.night.baseline.get(query, ""),
+            build=self.night.candidate,
         )
 
     def without(self, measured: Measured, value: Value, reason: str) -> QueryVerdict:

@@ -105,6 +105,7 @@ class MeasuredNight:
     many as there are). ``invalid`` has a reason for queries whose result is not proven right,
     ``missing`` for queries with a repetition that did not run. ``baseline`` has the accepted build,
     ``groups`` the canary group of a query. ``teaches``: whether later nights learn from this one.
+    ``candidate`` is the build that is tested, "" where that is not known.
     """
 
     name: str
@@ -117,6 +118,7 @@ class MeasuredNight:
     baseline: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
     teaches: bool = True
+    candidate: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,8 @@ class QueryVerdict:
     from the fresh pairs, which were not chosen for being extreme. ``mde`` is the smallest slowdown
     this night could have seen (0.07 is 7 %). ``decides``: it may turn the night red. Later nights
     learn from ``shift`` and ``spread`` of the first ``pairs`` (log), their ``noise``, and the sums
-    of the drift. ``figures``: of a verdict by bounds, on a night of one arm.
+    of the drift. ``figures``: of a verdict by bounds, on a night of one arm. ``build`` is the
+    candidate, "" where that is not known.
     """
 
     night: str
@@ -166,6 +169,7 @@ class QueryVerdict:
     drift_faster: float = 0.0
     baseline: str = ""
     figures: BoundsFigures | None = None
+    build: str = field(default="", compare=False)
 
     @property
     def red(self) -> bool:

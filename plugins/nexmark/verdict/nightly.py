@@ -15,6 +15,7 @@ import numpy as np
 
 from nexmark.config import Gate
 from nexmark.model import SUITE, Value, metric_of
+from nexmark.verdict.baseline_chain import Chain, Lineage, is_creep, shared_noise, suite_chain
 from nexmark.verdict.decision import SEEN, Decision, First, decide, look, mean_shift, smallest_seen
 from nexmark.verdict.eligibility import Grounds, one_night_numbers
 from nexmark.verdict.location import Array, change_of, count_of, ratio_of
@@ -39,21 +40,28 @@ def suspects(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[str]:
     return [one.query for one, side in zip(fit, first.side, strict=True) if side]
 
 
-def judge_night(night: MeasuredNight, earlier: Earlier, rules: Gate) -> list[QueryVerdict]:
+def judge_night(
+    night: MeasuredNight, earlier: Earlier, rules: Gate, lineage: Lineage | None = None
+) -> list[QueryVerdict]:
     """Return one verdict per query and metric, and one on the suite (query ``SUITE``).
 
-    ``earlier`` are the verdicts of earlier nights, oldest first, as this function returned them.
+    ``earlier`` are the verdicts of earlier nights, oldest first, as this function returned them;
+    ``lineage`` is what they know of the accepted builds, if more nights than these do.
     ``rules.metric`` decides; a verdict on any other metric informs and is never red.
     """
     grounds = Grounds(night, rules)
-    verdicts = _judge(rules.metric, grounds, earlier, [])
+    if lineage is None:
+        lineage = Lineage()
+        for verdicts in earlier:
+            lineage.add(verdicts, rules)
+    verdicts = _judge(rules.metric, grounds, earlier, [], lineage)
     verdicts += _absent(grounds, {verdict.query for verdict in verdicts})
     places = {query: place for place, query in enumerate(_all_queries(night))}
     verdicts.sort(key=lambda verdict: places.get(verdict.query, len(places)))
     deciding = list(verdicts)
     informing = {one.metric for one in night.measured if metric_of(one.metric).judged}
     for metric in sorted(informing - {rules.metric}):
-        verdicts += _judge(metric, grounds, earlier, deciding)
+        verdicts += _judge(metric, grounds, earlier, deciding, lineage)
     return verdicts
 
 
@@ -61,15 +69,21 @@ def replay(nights: Iterable[MeasuredNight], rules: Gate) -> list[list[QueryVerdi
     """Judge nights in order, each with only the earlier ones that teach as history."""
     judged: list[list[QueryVerdict]] = []
     taught: list[list[QueryVerdict]] = []
+    lineage = Lineage()
     for night in nights:
-        judged.append(judge_night(night, taught, rules))
+        judged.append(judge_night(night, taught, rules, lineage))
+        lineage.add(judged[-1], rules, night.teaches)
         if night.teaches:
             taught.append(judged[-1])
     return judged
 
 
 def _judge(
-    metric: str, grounds: Grounds, earlier: Earlier, deciding: Sequence[QueryVerdict]
+    metric: str,
+    grounds: Grounds,
+    earlier: Earlier,
+    deciding: Sequence[QueryVerdict],
+    lineage: Lineage,
 ) -> list[QueryVerdict]:
     """Judge one metric; ``deciding`` has the verdicts on the one that decides, if that is past."""
     measured = [one for one in grounds.night.measured if one.metric == metric]
@@ -80,7 +94,7 @@ def _judge(
         return verdicts
     past = Past(earlier, metric, grounds.rules.mode)
     if metric == grounds.rules.metric:
-        found = judge_deciding(fit, grounds, past)
+        found = judge_deciding(fit, grounds, past, lineage)
     else:
         found = judge_informing(fit, grounds, past, deciding)
     by_query = {one.query: one for one in fit}
@@ -104,8 +118,10 @@ def _all_queries(night: MeasuredNight) -> list[str]:
     return list(dict.fromkeys((*night.expected, *measured, *night.invalid, *night.missing)))
 
 
-def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> list[QueryVerdict]:
-    """Judge the metric that decides: two stages per query, slow drift, and the suite."""
+def judge_deciding(
+    fit: Sequence[Measured], grounds: Grounds, past: Past, lineage: Lineage
+) -> list[QueryVerdict]:
+    """Judge the metric that decides: two stages per query, slow drift, creep, and the suite."""
     rules = grounds.rules
     ratios = log_ratios([one.pairs for one in fit])
     history, widening = _history(fit, grounds, past), _widening(fit, grounds)
@@ -119,7 +135,7 @@ def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> lis
     seen = smallest_seen(decision.noise, count_of(ratios), rules)
     second = decision.second
     places = {index: place for place, index in enumerate(second.picked[0].tolist())}
-    verdicts = []
+    verdicts, chains = [], list[Chain]()
     for index, one in enumerate(fit):
         slower, faster = float(sums.slower[index]), float(sums.faster[index])
         verdict = _with_numbers(one, ratios[index], grounds)
@@ -127,6 +143,9 @@ def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> lis
         if decision.calibrated[index]:
             verdict = _around(verdict, decision.first, index, float(seen[index]))
             drift = _said_of_drift(verdict, float(drifts[index]))
+            if (chain := _chain(verdict, lineage, grounds)) is not None:
+                chains.append(chain)
+                drift = "; ".join(filter(None, (drift, _said_of_chain(chain, lineage, rules))))
             if (place := places.get(index)) is None:
                 verdict = _quiet(verdict, drift)
             elif doubts[index]:
@@ -140,7 +159,8 @@ def judge_deciding(fit: Sequence[Measured], grounds: Grounds, past: Past) -> lis
         else:
             verdict = _calibrating(verdict, decision.noise, index, rules)
         verdicts.append(verdict)
-    return verdicts + _judge_suite(decision, grounds)
+    suite = _judge_suite(decision, grounds)
+    return verdicts + [_suite_creep(x, decision, chains, lineage, rules) for x in suite]
 
 
 def judge_informing(
@@ -241,6 +261,32 @@ def _said_of_drift(verdict: QueryVerdict, side: float) -> str:
         return ""
     way, total = ("slower", verdict.drift_slower) if side > 0 else ("faster", verdict.drift_faster)
     return f"drifting {way} over the last nights (CUSUM {total:.1f})"
+
+
+def _chain(verdict: QueryVerdict, lineage: Lineage, grounds: Grounds) -> Chain | None:
+    """Return what the accepted builds come to; no night that a person chose is asked for that."""
+    if not grounds.night.teaches:
+        return None
+    return lineage.chain(verdict, grounds.rules.creep_nights)
+
+
+def _said_of_chain(chain: Chain | None, lineage: Lineage, rules: Gate) -> str:
+    if chain is None or not is_creep(chain, rules):
+        return ""
+    return f"creeping slower: {chain.words(lineage.names)}"
+
+
+def _suite_creep(
+    suite: QueryVerdict, decision: Decision, chains: Sequence[Chain], lineage: Lineage, rules: Gate
+) -> QueryVerdict:
+    """Return the verdict on the suite; WATCH where only the accepted builds together are slower."""
+    if suite.value is not Value.OK or len(chains) < rules.suite_queries:
+        return suite
+    noises = decision.first.noise[decision.calibrated].tolist()
+    chain = suite_chain(chains, shared_noise(suite.noise, noises))
+    if not (said := _said_of_chain(chain, lineage, rules)):
+        return suite
+    return replace(suite, value=Value.WATCH, reason=f"{said}; tonight the {suite.reason}")
 
 
 def _quiet(verdict: QueryVerdict, drift: str) -> QueryVerdict:

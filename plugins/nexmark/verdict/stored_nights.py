@@ -3,10 +3,11 @@
 The nights have the order of their first rows; otherwise rows may have any order. Rows of the query
 ``canary`` are readings of the host; their stage, pair, order and arm (before|after too) may be
 empty, and give their order in time. Optional columns: asked (the pairs to measure), queries (to
-run, with spaces between), baseline (the accepted build), basis, teaches (0 in every row of a night
-that teaches nothing, else 1 or empty), host and group of a canary. Other columns are ignored. A
-text that is not such a table is an error with its line; a number that cannot be a measurement (NaN,
-0, below 0) is a fact, which the gate judges.
+run, with spaces between), baseline (the accepted build), candidate (the build that is tested;
+without it, a baseline that was not there before is the candidate of the night before), basis,
+teaches (0 in every row of a night that teaches nothing, else 1 or empty), host and group of a
+canary. Other columns are ignored. A text that is not such a table is an error with its line; a
+number that cannot be a measurement (NaN, 0, below 0) is a fact, which the gate judges.
 """
 
 import csv
@@ -28,7 +29,7 @@ from nexmark.verdict.measured_night import (
 
 COLUMNS = ("night", "query", "stage", "pair", "arm", "order", "metric", "value")
 OUT = ("night", "query", "metric", "verdict", "ratio", "lo", "hi", "mde", "gate_version")
-OPTIONAL = ("asked", "queries", "baseline", "basis", "teaches", "host", "group")
+OPTIONAL = ("asked", "queries", "baseline", "candidate", "basis", "teaches", "host", "group")
 STAGES, NO_STAGE = {"1": 1, "2": 2}, {"": 0, "0": 0}
 TEACHES = {"": True, "1": True, "0": False}
 Known = TypeVar("Known")
@@ -66,6 +67,7 @@ class _Row:
     asked: int
     queries: tuple[str, ...]
     baseline: str
+    candidate: str
     basis: str
     teaches: bool
     host: str | None
@@ -157,6 +159,7 @@ def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
         _whole("asked", text.get("asked", ""), line, may_be_empty=True),
         tuple(text.get("queries", "").split()),
         text.get("baseline", ""),
+        text.get("candidate", ""),
         text.get("basis", ""),
         _one_of("teaches", text.get("teaches", ""), line, TEACHES, "0, 1 or empty"),
         text.get("host"),
@@ -227,6 +230,7 @@ def _night(name: str, rows: Sequence[_Row]) -> MeasuredNight:
         baseline={row.query: row.baseline for row in rows if row.baseline},
         groups={one.query: one.query for one in measured if one.query in groups},
         teaches=all(row.teaches for row in rows),
+        candidate=next((row.candidate for row in rows if row.candidate), ""),
     )
 
 

@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 
 from bench.gate import (
+    ACCEPTING,
     BAR_WORLD,
     HAPPENING,
     WorldTally,
+    bar_of_creeps,
     bar_of_world,
     bars,
     main,
     simulate,
+    simulate_creeps,
 )
 from bench.simulated_nights import QUERIES as SIMULATED
 from bench.simulated_nights import World
@@ -107,6 +110,14 @@ def test_they_meet_the_bars_of_worlds_in_which_more_happens(world: World) -> Non
     assert [str(bar) for bar in bar_of_world(found) if not bar.met] == []
 
 
+def test_builds_that_are_accepted_seldom_make_a_false_creep_and_a_real_one_is_seen() -> None:
+    found = simulate_creeps(ACCEPTING[0], rules(), 960, 1)
+    assert bar_of_creeps(found).met
+    assert min(found.found) > 0.9
+    careless = simulate_creeps(ACCEPTING[0], rules(creep_z=1.0), 240, 1)
+    assert not bar_of_creeps(careless).met
+
+
 def test_a_careless_gate_misses_them() -> None:
     careless = rules(suspect_z=0.5, confirm_z=0.5, together_z=0.5, suite_z=1.0)
     found = simulate(World(BAR_WORLD, 0.05), careless, 80, 1)
@@ -148,6 +159,7 @@ def test_the_table_and_the_bars_are_printed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bench.gate.WORLDS", (World(BAR_WORLD, 0.05),))
+    monkeypatch.setattr("bench.gate.CREEP_NIGHTS", 2)
     code = main(["--nights", "40", "--seed", "3"])
     text = capsys.readouterr().out
     assert f"gate version {rules().version}" in text

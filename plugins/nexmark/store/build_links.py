@@ -1,0 +1,45 @@
+"""What the nights have measured of one build against another: the links of chains of builds."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, aliased
+
+from nexmark.model import COMPARABLE, SUITE, Mode
+from nexmark.store.gate_rows import verdict_columns, verdict_of
+from nexmark.store.table_rows import NightRow, VerdictRow
+
+if TYPE_CHECKING:
+    from nexmark.verdict.baseline_chain import Link
+
+
+def read_links(
+    session: Session, night: NightRow, metric: str, queries: Collection[str] | None = None
+) -> "dict[str, list[Link]]":
+    """Return the links of each query up to a night, that one included, oldest first.
+
+    Of comparable nights: another workload, cluster or engine is another chain. Of nights that a
+    person chose, too, but not of those that tried a setting. By the newest gate of each night.
+    """
+    from nexmark.verdict.baseline_chain import Link, link_of
+
+    other = aliased(VerdictRow)
+    newest = select(func.max(other.gate_version)).where(other.night_id == NightRow.id)
+    wanted = (
+        select(*verdict_columns(), NightRow.started, NightRow.teaches.label("taught"))
+        .join(NightRow, NightRow.id == VerdictRow.night_id)
+        .where(*(getattr(NightRow, name) == getattr(night, name) for name in COMPARABLE))
+        .where(NightRow.started <= night.started, NightRow.candidate_conf.is_(None))
+        .where(VerdictRow.metric == metric, VerdictRow.mode == Mode.PAIRED)
+        .where(VerdictRow.shift.is_not(None), VerdictRow.baseline_build.is_not(None))
+        .where(VerdictRow.gate_version == newest.correlate(NightRow).scalar_subquery())
+        .where(VerdictRow.query != SUITE if queries is None else VerdictRow.query.in_(queries))
+        .order_by(NightRow.started, NightRow.id, VerdictRow.id)
+    )
+    found: dict[str, list[Link]] = {}
+    for row in session.execute(wanted):
+        day = f"{row.started:%Y-%m-%d}"
+        if (link := link_of(verdict_of(row), row.taught, day)) is not None:
+            found.setdefault(row.query, []).append(link)
+    return found
