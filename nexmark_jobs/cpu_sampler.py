@@ -16,7 +16,8 @@ and the parent of each of these, because the ``cutime``/``cstime`` of a parent i
 CPU time of a child that ended between two readings. It looks at a new process at once and, if
 young, again 1, 2, 4 ... 64 readings later, because a launcher becomes the program that it starts
 (``exec``) some time after it has forked. It leaves out an executor whose NEXMARK_OWNER names
-another home than its own: two masters may give the same application id in the same second.
+another home, or another cluster than its own and the baseline's beside it: two masters may give
+the same application id in the same second.
 
 Format 1. ``wall`` is seconds since the epoch, ``mono`` CLOCK_MONOTONIC seconds, CPU times are in
 ticks of 1/``clk_tck`` s, ``starttime`` in ticks since boot; (pid, starttime) identifies a process
@@ -74,6 +75,7 @@ ROLES = {
 TREE_ROLES = frozenset(["executor", "driver", "root"])  # followed with their descendants
 FOLLOWED = TREE_ROLES | {"child"}
 OWNER = b"NEXMARK_OWNER"  # HOME|CLUSTER: see host/processes.py
+BASELINE = b"-baseline"  # ends the name of the cluster that the baseline runs on
 
 
 class SamplerError(Exception):
@@ -171,18 +173,22 @@ def read_program(pid: int) -> Program:
     """Return the current program of the process; the empty program when it is gone."""
     command = read_bytes(f"/proc/{pid}/cmdline") or b""
     program = identify(command.rstrip(b"\0").split(b"\0"))
-    if program.role == "executor" and is_of_another_home(pid):
+    if program.role == "executor" and is_of_another_cluster(pid):
         return program._replace(role=None)
     return program
 
 
-def is_of_another_home(pid: int) -> bool:
-    """Return whether the process is marked with another home than this one; False without marks."""
+def is_of_another_cluster(pid: int) -> bool:
+    """Return whether the process has the mark of another home or cluster; False without marks."""
     environment = read_bytes(f"/proc/{pid}/environ") or b""
     marks = [x for x in environment.split(b"\0") if x.startswith(OWNER + b"=")]
-    homes = [x.partition(b"=")[2].rpartition(b"|")[0] for x in marks]
-    own = os.environb.get(OWNER, b"").rpartition(b"|")[0]
-    return bool(own) and any(home != own for home in homes)
+    own = candidate_of(os.environb.get(OWNER, b""))
+    return bool(own) and any(candidate_of(x.partition(b"=")[2]) != own for x in marks)
+
+
+def candidate_of(mark: bytes) -> bytes:
+    """Return the mark of the candidate's cluster for the mark of either arm's."""
+    return mark[: -len(BASELINE)] if mark.endswith(BASELINE) else mark
 
 
 class ProcessTable:

@@ -136,7 +136,8 @@ def test_a_night_that_was_killed_has_failed(site: Site, api: OwnAirflow) -> None
     """A scheduler would wait for it for ever, or go on with its teardown."""
     ((dag_id, run_id),) = abandoned(api, live=())
     assert dag_id == DAG_ID
-    assert list(abandoned(api, live=(run_id,))) == []
+    assert list(abandoned(api, live=[(dag_id, run_id)])) == []
+    assert list(abandoned(api, live=[("another_dag", run_id)])) == [(dag_id, run_id)]
     close_abandoned(site.config, api)
     assert list(abandoned(api, live=())) == []
     (run,) = api.every(f"dags/{DAG_ID}/dagRuns", "dag_runs")

@@ -28,7 +28,7 @@ def close_abandoned(config: Config, api: AirflowApi) -> None:
     A scheduler would go on with them, so this is for a time when there is none.
     """
     clusters = [open_cluster(cluster, paths.home()) for cluster in config.clusters.values()]
-    live = {night.run_id for night in _living(x.holder() for x in clusters)}
+    live = {(night.dag_id, night.run_id) for night in _living(x.holder() for x in clusters)}
     # Commands may have begun a run that has not claimed its cluster yet.
     beginning = {night.dag_id for night in _living(x.at_the_prompt.holder() for x in clusters)}
     for dag_id, run_id in list(abandoned(api, live)):
@@ -46,11 +46,15 @@ def _living(leases: Iterable[Lease | None]) -> Iterator[Lease]:
             yield lease
 
 
-def abandoned(api: AirflowApi, live: Collection[str]) -> Iterator[tuple[str, str]]:
-    """DAG and run ids of the unfinished runs of `airflow dags test`, but for the live ones."""
+def abandoned(api: AirflowApi, live: Collection[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """DAG and run ids of the unfinished runs of `airflow dags test`, but for the live ones.
+
+    A run id alone names no run: those of a schedule are the same in every DAG.
+    """
     for run in api.every("dags/~/dagRuns", "dag_runs", state=UNFINISHED):
-        if run["triggering_user_name"] == DAG_TEST_USER and run["dag_run_id"] not in live:
-            yield str(run["dag_id"]), str(run["dag_run_id"])
+        key = str(run["dag_id"]), str(run["dag_run_id"])
+        if run["triggering_user_name"] == DAG_TEST_USER and key not in live:
+            yield key
 
 
 def end_run(api: AirflowApi, dag_id: str, run_id: str) -> None:

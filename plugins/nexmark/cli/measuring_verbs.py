@@ -117,7 +117,7 @@ def _kept(result: "ExperimentResult") -> "Sequence[ExperimentRow]":
     """Record a result, write its page, and return its arms."""
     from nexmark.experiments.experiment_rows import keep
 
-    run = f"{result.experiment.name}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    run = f"{result.experiment.name}-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"
     found, page = keep(result, run, paths.home() / "experiments" / run)
     show_line(f"{result.experiment.name}: {page}")
     return found.arms

@@ -91,7 +91,7 @@ def _moment(day: date | None) -> datetime:
 def _run(
     night: Night, environment: dict[str, str], conf: Mapping[str, Any], moment: datetime
 ) -> int:
-    log = paths.home() / "logs" / f"run-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.log"
+    log = paths.home() / "logs" / f"run-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     arguments = ["dags", "test", night.dag_id, moment.isoformat(), "-c", json.dumps(conf)]
     terminal = Terminal(sys.stdout)

@@ -14,6 +14,7 @@ from nexmark.config.gate_rules import Gate
 from nexmark.config.models import OTHER_DAGS, Config, Engine
 from nexmark.config.workload_models import Workload
 from nexmark.errors import KeyedError, suggest
+from nexmark.model import Arm
 
 _KEYS = ("rate", "seconds", "warm_up", "trigger")
 _SIZES = ("events", "tps", "rows_per_batch", "warmup_batches")
@@ -138,6 +139,9 @@ def _clusters(document: Document) -> Iterator[tuple[str, AnyCluster]]:
         if "kind" not in value:
             raise document.error((*key, "kind"), "the key is missing; add it")
         document.look_up((*key, "kind"), "kind", value["kind"], KINDS)
+        if str(name).endswith(f"-{Arm.BASELINE}"):
+            taken = f"{name!r} ends like the cluster of a baseline, beside its candidate's"
+            raise document.error(key, f"{taken}; give it another name")
         yield name, cast(AnyCluster, document.validated(key, KINDS[value["kind"]], value))
 
 

@@ -116,8 +116,12 @@ class KafkaCluster:
                 yield from records
 
     def consumer(self, fetch: Mapping[str, str] = _NONE) -> closing[Consumer]:
-        """A context with a consumer; `fetch` are more of its settings."""
-        return closing(Consumer({**self.client(), **fetch, "group.id": "nexmark"}))
+        """A context with a consumer; `fetch` are more of its settings.
+
+        It commits no offsets: another program's group may have the same name.
+        """
+        group = {"group.id": "nexmark", "enable.auto.commit": False}
+        return closing(Consumer({**self.client(), **fetch, **group}))
 
     def _range(self, consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
         """Begin and end; asked again while the partition, new or moved, has no leader yet."""

@@ -8,7 +8,6 @@ of the cluster's connection. Event n of a topic is event n of the generator: the
     <run directory>/topics/        the events while they are written to the topics
 """
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -27,7 +26,7 @@ from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import connector, connector_of, connector_problem
 from nexmark.model import BROKER_CPU, READ_RATE, SOURCE_RATE, Arm, grouped
 from nexmark.night.night_progress import say
-from nexmark.night.paced_night import events_of, prefix_of
+from nexmark.night.paced_night import events_of, key_of, prefix_of
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.run_directory import read_json
 from nexmark_jobs.cause import last_words
@@ -84,8 +83,7 @@ def connection_of(night: Night) -> str | None:
 
 def topic_of(night: Night, size: Size) -> str:
     """The topic with the events of `size`; no other night has one of this name."""
-    key = hashlib.sha256(night.name.encode()).hexdigest()[:10]
-    return f"nexmark-{key}-{size.events}-{size.tps}"
+    return f"nexmark-{key_of(night)}-{size.events}-{size.tps}"
 
 
 def sizes(night: Night) -> list[Size]:

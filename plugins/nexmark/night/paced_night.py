@@ -43,7 +43,16 @@ def topics_of(night: Night, label: str) -> str:
 
 def prefix_of(night: Night) -> str:
     """Return the prefix of the topics of all repetitions of the night."""
-    return f"nexmark-paced-{hashlib.sha256(night.name.encode()).hexdigest()[:10]}-"
+    return f"nexmark-paced-{key_of(night)}-"
+
+
+def key_of(night: Night) -> str:
+    """Return what tells the topics of this night from all others on the same brokers.
+
+    The nights of two installations have the same name where both follow the same schedule.
+    """
+    text = f"{night.spark_cluster.mark}\n{night.name}"
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
 def paced_arguments(night: Night, query: str, directory: Path, servers: str) -> list[str]:

@@ -130,7 +130,15 @@ class Night(Model):
         return self.verified_dir(query).with_name("boundary")
 
     def write(self) -> None:
-        """Write it where `read` finds it."""
+        """Write it where `read` finds it; NexmarkError if the directory is another run's.
+
+        Characters that a file name should not have are all alike in the name of a directory.
+        """
+        path = self.directory / _NIGHT
+        other = json.loads(path.read_text()).get("run_id") if path.exists() else self.run_id
+        if other != self.run_id:
+            remedy = "start the DAG run again, with a run id of other letters or digits"
+            raise NexmarkError(f"{self.directory}: is the directory of run {other}; {remedy}")
         self.directory.mkdir(parents=True, exist_ok=True)
         write_text(self.directory / _NIGHT, self.model_dump_json(indent=1))
 

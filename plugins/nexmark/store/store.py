@@ -79,7 +79,11 @@ class Store(Reader):
     """Records nights and what came of them; every method that records is one transaction."""
 
     def record_night(self, record: NightRecord) -> None:
-        """Record a run, or bring it up to date; StoreError if the workload was another one."""
+        """Record a run, or bring it up to date.
+
+        StoreError if the workload was another one, or if it was measured in another home: two that
+        share a database may have runs of the same name, at the same time of their schedules.
+        """
         names = {field.name for field in fields(record)} - {"build", "baseline_builds"}
         night = NightRow(
             **{name: _plain(getattr(record, name)) for name in names},
@@ -94,6 +98,11 @@ class Store(Reader):
             if before and before.shape != night.shape and session.scalar(select(measured)):
                 raise StoreError(
                     f"run {record.run}: it was measured on another workload or cluster before;"
+                    " start a new run"
+                )
+            if before and before.directory != night.directory and session.scalar(select(measured)):
+                raise StoreError(
+                    f"run {record.run}: it was measured in another home, {before.directory};"
                     " start a new run"
                 )
             for build in (record.build, *record.baseline_builds):

@@ -16,7 +16,7 @@ from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.planning import find_problems, java_of, make_night, python_of, with_snapshot
 from nexmark.secrets import load_key, shown_confs
-from nexmark.tasks import results
+from nexmark.tasks import failing, results
 from nexmark.tasks.sampling import kafka_problem
 
 
@@ -53,7 +53,8 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
     if problems:
         raise exceptions.AirflowFailException(" | ".join(problems))
     load_key()  # jobs read it, too
-    night.write()
+    with failing(NexmarkError, exceptions.AirflowFailException):
+        night.write()
     place = f"{night.engine.name} on cluster {night.cluster.name}: workload {night.workload.name}"
     runs = f"{len(night.queries)} queries, {night.workload.repetitions} timed repetitions each"
     say(f"{place}, {runs}, build {night.candidate}")

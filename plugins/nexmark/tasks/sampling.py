@@ -25,7 +25,7 @@ from nexmark.night.run_directory import failure_kept, prepare, runs_of
 from nexmark.night.sampled import fetching, samples_path
 from nexmark.tasks import current_night, failing
 from nexmark_jobs.cause import last_words
-from nexmark_jobs.host.processes import end, identify, owned, plain_environment, start_detached
+from nexmark_jobs.host.processes import end, plain_environment, start_detached, with_word
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
@@ -101,12 +101,10 @@ def _start_here(night: Night, query: str) -> None:
 
 
 def _stop_here(night: Night, query: str) -> None:
-    try:
-        process = identify(int((night.query_dir(query) / _PID).read_text()))
-    except (OSError, ValueError):
-        return
-    if process and process in owned(night.spark_cluster.mark):  # not a stranger with an old pid
-        end([process], grace_s=_STOP_GRACE_S)
+    """End the sampler that has this pid file among its arguments: a pid may be another's by now."""
+    pid_file = night.query_dir(query) / _PID
+    end(with_word(night.spark_cluster.mark, str(pid_file)), grace_s=_STOP_GRACE_S)
+    pid_file.unlink(missing_ok=True)  # a killed sampler leaves it; the next one is not ready yet
 
 
 def kafka_problem(night: Night) -> str:

@@ -509,6 +509,7 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
         ),
         ("workloads.yaml", "  smoke:\n", "  smoke: 5\n  other:\n", "smoke", "keys and values"),
         ("clusters.yaml", "kind: embedded", "kind: embeded", "kind", "'embedded'"),
+        ("clusters.yaml", "  local:\n", "  local-baseline:\n", "local-baseline", "another name"),
         ("clusters.yaml", "kind: embedded", "kinds: embedded", "kind", "the key is missing"),
         (
             *("clusters.yaml", "{role: master, address: nexmark01, connection: nexmark01}"),

@@ -298,12 +298,13 @@ class TestKnownLoad:
         assert used > 2
         assert series.executors[-1] + series.python[-1] == pytest.approx(used, rel=0.02)
 
-    def test_an_executor_of_another_home_does_not_count(self, start: Start) -> None:
+    def test_an_executor_of_another_home_or_cluster_does_not_count(self, start: Start) -> None:
         """Another master on this host can give an application the same id."""
         command = ["java", "-c", "input()", EXECUTOR_CLASS, "--app-id", "app-1"]
         ours, theirs = (owner_mark(Path(home), "local") for home in ("/a", "/b"))
         baseline = owner_mark(Path("/a"), "local-baseline")
-        owners = [{OWNER_VARIABLE: baseline}, {OWNER_VARIABLE: theirs}, {}]
+        beside = owner_mark(Path("/a"), "local-two")  # of another night of this home
+        owners = [{OWNER_VARIABLE: x} for x in (baseline, theirs)] + [{}, {OWNER_VARIABLE: beside}]
         executors = [
             subprocess.Popen(
                 command,

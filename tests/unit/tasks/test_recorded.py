@@ -177,7 +177,7 @@ class TestFailing:
 
     @pytest.fixture
     def failing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def fail(*_: object) -> None:
+        def fail(*_: object, **more: object) -> None:
             raise AirflowException("Cannot execute: spark-submit\nrun_query.py: error: no heap")
 
         monkeypatch.setattr(SparkSubmitHook, "submit", fail)
@@ -211,7 +211,7 @@ class TestFailing:
         result = night.query_dir("q5") / run.name / "result.json"
         (result.parent / "events").mkdir(parents=True, exist_ok=True)
 
-        def succeed(*_: object) -> None:
+        def succeed(*_: object, **more: object) -> None:
             result.write_text(json.dumps(run_result(application_id=APP)))
             log(result.parent / "events", ADDED)
 

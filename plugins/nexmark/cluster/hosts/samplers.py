@@ -102,11 +102,14 @@ def fetch_samples(host: Host, directory: str, query: str, mark: str, target: Pat
 
 
 def _end(host: Host, pid_file: str, mark: str) -> None:
-    """Ends the sampler of `pid_file`, if it runs and is ours; otherwise does nothing."""
-    pid = "".join(_tail(host, pid_file))
-    if pid.isdigit():
-        request = {"do": "end", "mark": mark, "pid": int(pid), "grace_s": _STOP_GRACE_S}
-        host.call(processes, request, timeout_s=2 * _CALL_S)
+    """Ends our sampler that has `pid_file` among its arguments, and removes the file.
+
+    A pid may be another process's by now. And a killed sampler leaves its file, which would say
+    that the next one is ready.
+    """
+    request = {"do": "end", "mark": mark, "word": pid_file, "grace_s": _STOP_GRACE_S}
+    host.call(processes, request, timeout_s=2 * _CALL_S)
+    host.call(files, {"remove": [pid_file]}, timeout_s=_CALL_S)
 
 
 def _tail(host: Host, path: str) -> list[str]:
