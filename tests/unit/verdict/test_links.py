@@ -1,0 +1,71 @@
+"""A step at a change of scale is believed where the nights on both sides cannot be one level."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import pytest
+
+from nexmark.verdict.change_points import Ratio, dated_changes
+
+SIGMA = 0.02
+
+
+@dataclass(frozen=True)
+class Case:
+    """Nights against the old baseline, of which some link to the new one; then nights against it.
+
+    ``apart``: successive nights differ by this; ``deviations`` are given in turns.
+    """
+
+    before: int = 20
+    after: int = 20
+    links: int = 1
+    apart: float = 0.0
+    deviations: tuple[float | None, ...] = (SIGMA,)
+
+    def nights(self, step: float) -> list[Ratio]:
+        turns = [(0.0, self.apart, 0.0, -self.apart)[i % 4] for i in range(self.before)]
+        linking = range(2, 2 + 4 * self.links, 4)
+        found = [
+            Ratio(
+                f"n{i}",
+                "new" if i in linking else f"b{i}",
+                "old",
+                step + shift if i in linking else shift,
+                self.deviations[i % len(self.deviations)],
+            )
+            for i, shift in enumerate(turns)
+        ]
+        own = self.deviations[0]
+        later = [Ratio(f"m{i}", f"c{i}", "new", 0.0, own) for i in range(self.after)]
+        return [*found, *later]
+
+    def bound(self, noise: float) -> float:
+        """2.5 deviations of the step; a median of n is as sure as a mean of 2 n / pi."""
+        medians = math.pi / 2 * (1 / self.before + 1 / self.after)
+        return 2.5 * noise * math.sqrt(1 / self.links + medians)
+
+
+@pytest.mark.parametrize("way", [1, -1])
+@pytest.mark.parametrize(
+    ("case", "noise"),
+    [
+        (Case(), SIGMA),
+        (Case(before=40, after=40, links=4), SIGMA),
+        (Case(before=12), SIGMA),
+        (Case(after=8), SIGMA),
+        (Case(deviations=(SIGMA, None)), SIGMA),
+        (Case(deviations=(SIGMA, 0.0, None)), SIGMA),  # 0 is no deviation
+        (Case(deviations=(0.03, 0.01, 0.02)), SIGMA),  # their median
+        (Case(apart=0.03, deviations=(0.0001,)), 1.4826 * 0.03 / math.sqrt(2)),
+        (Case(apart=0.03, deviations=(None,)), 1.4826 * 0.03 / math.sqrt(2)),
+    ],
+)
+def test_a_step_counts_beyond_two_and_a_half_deviations(case: Case, noise: float, way: int) -> None:
+    bound = case.bound(noise)
+    assert dated_changes(case.nights(way * 0.97 * bound)) == []
+    (found,) = dated_changes(case.nights(way * 1.03 * bound))
+    assert found.night == "m0"
+    assert math.log(found.ratio) == pytest.approx(way * 1.03 * bound, abs=0.02)
