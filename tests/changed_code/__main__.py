@@ -139,11 +139,14 @@ def _tests_of_functions(rooms: Set[str]) -> dict[str, dict[str, float]]:
     if stale:
         print(f"which tests run what: {len(stale)} of {len(files)} test files", flush=True)
         out = DIRECTORY / "measured.json"
-        measure(stale, ranges, out)
+        slow = {file: _slow(kept[file]["tests"]) for file in stale if file in kept}
+        slow = {file: own for file, own in slow.items() if kept[file]["hash"] == files[file]}
+        measure(stale, ranges, out, [test for own in slow.values() for test in own])
         measured = json.loads(out.read_text())
         failed = {x.partition("::")[0] for x in measured["failed"]}
         for file in stale:
             own = {x: ran for x, ran in measured["ran"].items() if x.partition("::")[0] == file}
+            own |= slow.get(file, {})
             kept[file] = {"hash": "" if file in failed else files[file], "tests": own}
         kept = {file: kept[file] for file in _test_files() if file in kept}
         note.write_text(json.dumps({"functions": sorted(functions), "files": kept}))
@@ -157,6 +160,11 @@ def _tests_of_functions(rooms: Set[str]) -> dict[str, dict[str, float]]:
                 if test_file.startswith(TESTS[Path(name.partition(":")[0]).parent.name]):
                     found[name][test] = seconds
     return found
+
+
+def _slow(tests: Mapping[str, tuple[float, list[str]]]) -> dict[str, tuple[float, list[str]]]:
+    """The tests that take far too long to be asked: nobody needs to know again what they run."""
+    return {test: ran for test, ran in tests.items() if ran[0] > 3 * LONGEST_S}
 
 
 def _paths(tests: Mapping[str, tuple[float, list[str]]]) -> set[str]:
