@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nexmark.verdict.rates import Rate, Test, rate, rates
+from nexmark.model import Value
+from nexmark.verdict.rates import Rate, Test, alarmed, rate, rates
 
 
 def results(test: Test, *alarmed: bool | None) -> list[tuple[Test, bool | None]]:
@@ -42,3 +43,14 @@ def test_intervals_are_wilsons() -> None:
 def test_a_test_without_a_verdict_does_not_count() -> None:
     found = rates(results(Test.AA, False, None, True))
     assert (found.false_alarms.count, found.false_alarms.hits) == (2, 1)
+
+
+@pytest.mark.parametrize("value", list(Value))
+def test_only_a_regression_is_an_alarm_and_some_verdicts_are_none(value: Value) -> None:
+    none = (Value.CALIBRATING, Value.INVALID, Value.MISSING, Value.SOURCE_BOUND)
+    assert alarmed(value) is (None if value in none else value is Value.REGRESSION)
+
+
+def test_the_line_names_the_version_of_the_gate_that_was_tested() -> None:
+    assert rates([], version=7).words.endswith(", gate version 7")
+    assert rates([], version=7).version == 7
