@@ -45,6 +45,10 @@ class UsageError(JobError):
     exit_code = 2
 
 
+class LateRowsError(JobError):
+    """Spark dropped rows that came behind the watermark: the table of the query lacks them."""
+
+
 class QueryFailedError(JobError):
     """A streaming query has failed; `causes` has the text of each cause on lines of its own."""
 

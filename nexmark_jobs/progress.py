@@ -90,6 +90,11 @@ def watermark(progress: Mapping[str, Any]) -> str | None:
     return None if text is None else str(text)
 
 
+def late_rows(progress: Mapping[str, Any]) -> int:
+    """How many rows the operators of a batch dropped, because they came behind the watermark."""
+    return sum(x.get("numRowsDroppedByWatermark", 0) for x in progress.get("stateOperators", []))
+
+
 def batch(progress: Mapping[str, Any], phase: str, input_rows: int) -> Batch:
     """The record of a finished batch."""
     start = datetime.fromisoformat(progress["timestamp"])
@@ -118,5 +123,5 @@ def batch(progress: Mapping[str, Any], phase: str, input_rows: int) -> Batch:
         state_bytes=sum(x.bytes for x in operators),
         state_commit_ms=sum(x.commit_ms for x in operators),
         state_restore_ms=sum(restored) if restored else None,
-        late_rows=sum(x.get("numRowsDroppedByWatermark", 0) for x in stateful),
+        late_rows=late_rows(progress),
     )

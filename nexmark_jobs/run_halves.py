@@ -13,9 +13,10 @@ The plan is a JSON file:
                  "only_plan": do not run it, "only_stateful": do not run it without state}]}
 
 A line of JSON is appended to the log when a half begins and when it ends:
-{"id": "..", "state": "begun" | "done" | "failed" | "left out", "plan": {..}, "error_class": "..",
-"reason": "..", "unset": [confs that a session cannot have]}. Whoever reads the log after a crash
-finds there which half was running.
+{"id": "..", "state": "begun" | "done" | "wrong" | "failed" | "left out", "plan": {..},
+"error_class": "..", "reason": "..", "unset": [confs that a session cannot have]}. A half is wrong
+if Spark dropped rows behind the watermark. Whoever reads the log after a crash finds there which
+half was running.
 
 Exit codes: 0 all were tried, 1 the application failed, 2 wrong arguments.
 """
@@ -37,7 +38,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from nexmark_jobs import dump_events
-from nexmark_jobs.ending import JobError, QueryFailedError, command, end, error_class, one_line
+from nexmark_jobs.ending import (
+    JobError,
+    LateRowsError,
+    QueryFailedError,
+    command,
+    end,
+    error_class,
+    one_line,
+)
 from nexmark_jobs.options import DatagenOptions, Options, parse
 from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.queries import Streams, add_formulations
@@ -70,6 +79,8 @@ class Halves:
             try:
                 state, reason = self._try(session, half, plan)
                 note(self.log, id=half["id"], state=state, plan=plan, reason=reason, unset=unset)
+            except LateRowsError as error:  # Spark itself went on without a word
+                note(self.log, id=half["id"], state="wrong", plan=plan, reason=str(error))
             except (JobError, PySparkException, Py4JJavaError, OSError) as error:
                 cause = error.causes if isinstance(error, QueryFailedError) else error
                 why = {"error_class": error_class(cause), "reason": one_line(cause)}

@@ -154,6 +154,7 @@ def _drive(
             for progress in _news(running, seen):
                 _keep(options, progress)
                 rows = feed.take(progress)
+                feed.check_in_time(progress)
                 is_data = progress["batchId"] < feed.data_batches
                 finished = batch(progress, "data" if is_data else "end_of_input", rows)
                 finished = sink.observed(finished)
@@ -198,7 +199,12 @@ def _news(running: StreamingQuery, seen: int) -> list[dict[str, Any]]:
 
 
 def complete(spark: SparkSession, options: Options, *, quiet: bool = False) -> None:
-    """Do all that the arguments of a run ask for, its result file last; JobError as in `run`."""
+    """Do all that the arguments of a run ask for, its result file last; JobError as in `run`.
+
+    A result file of an earlier run is removed first: after a failure there is none.
+    """
+    if options.result is not None:
+        options.result.unlink(missing_ok=True)
     done = run(spark, options, quiet=quiet)
     if options.boundary is not None:
         # As many partitions as a cluster has cost more than a few hundred events.

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from nexmark_jobs import progress as reported
-from nexmark_jobs.ending import JobError
+from nexmark_jobs.ending import JobError, LateRowsError
 from nexmark_jobs.generator import EVENTS, GeneratorConfig
 from nexmark_jobs.generator.draws import div
 from nexmark_jobs.generator.timeline import offsets_of
@@ -87,6 +87,11 @@ def _nth_of_kind(index: Column, width: int, first: int, total: int) -> Column:
 _FAR_FUTURE = "9998"
 """Watermarks from this year on are the doing of a sentinel."""
 
+_DISORDER = (
+    "the events are not in the order of their time; order them "
+    "(generated ones: take a smaller out_of_order_group_size)"
+)
+
 STILL_OPEN = "the sentinels did not move the watermark; windows are still open"
 
 
@@ -109,6 +114,17 @@ class Feed:
     def take(self, progress: Mapping[str, Any]) -> int:
         """Number of events in the batch just finished; 0 from the end of the input on."""
         return self.events_in(progress["batchId"])
+
+    def check_in_time(self, progress: Mapping[str, Any]) -> None:
+        """Raise LateRowsError if the batch just finished dropped rows behind the watermark."""
+        if late := reported.late_rows(progress):
+            dropped = f"{late} rows came behind the watermark and were dropped"
+            wrong = f"batch {progress['batchId']}: {dropped}, so that the result is wrong"
+            raise LateRowsError(f"{wrong}: {self.why_late(progress)}")
+
+    def why_late(self, progress: Mapping[str, Any]) -> str:
+        """Why rows of a batch came behind the watermark, and what to do about it."""
+        return _DISORDER
 
     def finished(self, progress: Mapping[str, Any]) -> bool:
         """Whether the batch just finished was the last one."""

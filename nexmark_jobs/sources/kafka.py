@@ -1,7 +1,9 @@
 """Event streams read from a Kafka topic: what it holds when the run begins, and no more.
 
 Event n is in partition n mod P, as `nexmark kafka fill` does it. Then micro-batches of B events, a
-multiple of P, are the generator's: batch b has the events [b * B, (b + 1) * B).
+multiple of P, are the generator's: batch b has the events [b * B, (b + 1) * B). In any other layout
+a batch has events that are too late for the one before it. So numbered events are checked as they
+are read, and no query may drop rows behind the watermark.
 """
 
 import json
@@ -12,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from nexmark_jobs.ending import JobError, QueryFailedError, UsageError
@@ -26,7 +28,9 @@ from nexmark_jobs.sources.recorded_events import FIELDS, KINDS
 
 _NO_EVENT = "nexmark: no event at"
 _LOST = re.compile(r"DATA_LOSS|some data may have been|OffsetOutOfRange|Cannot fetch offset", re.I)
+_MISPLACED = "not in its place"
 _MAX_KINDS = 8
+_ANY = 2**62  # below it, minus as many offsets as a topic can have, is a bigint
 _SCAN = "nexmark_scan_"
 _RAW = "event_type string, person string, auction string, bid string, _corrupt_record string"
 _CONSUMER = {f"kafka.{name}": value for name, value in CONSUMER.items()}
@@ -40,9 +44,14 @@ class Kafka:
     brokers: Brokers
     topic: Topic
     rows_per_batch: int
-    numbered: bool
+    first_numbers: Sequence[Any]
     sentinels: Sentinels
     _scans: Iterator[int] = field(default_factory=count, init=False)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the events have numbers."""
+        return any(number is not None for number in self.first_numbers)
 
     def facts(self) -> dict[str, Any]:
         """Return the description of the topic for the result file."""
@@ -82,7 +91,7 @@ class Kafka:
         count_of_records = F.count("*").alias("records")
         counted = reader.load().observe(f"{_SCAN}{next(self._scans)}", count_of_records)
         records = parsed(counted.where(F.col("offset") < end))
-        wanted = records.where(is_wanted(kind, numbered=self.numbered))
+        wanted = records.where(is_wanted(kind, numbered=self.numbered, placed=self._placed()))
         events = entities(wanted, kind, numbered=self.numbered)
         return self.sentinels.follow(events, kind, numbered=self.numbered)
 
@@ -95,14 +104,24 @@ class Kafka:
             "failOnDataLoss": "true",
         }
 
+    def _placed(self) -> Column | None:
+        """Whether an event is in its place, None where events have no numbers."""
+        return in_place(self.topic, self.first_numbers) if self.numbered else None
+
     def _no_events(self) -> str:
-        """How many records are no events, by what is wrong, and where the first of each is."""
+        """How many records are no events, by what is wrong, and where the first of each is.
+
+        If all are events: how many are not in their place.
+        """
         reader = self.spark.read.format("kafka").options(**self._options())
         read = reader.option("endingOffsets", _offsets(self.topic.name, self.topic.ends)).load()
-        found = problems(read, numbered=self.numbered)
+        found = problems(read, numbered=self.numbered, placed=self._placed())
         bad = found.where(F.col("problem").isNotNull()).groupBy("problem")
         first = F.min(F.struct("partition", "offset")).alias("at")
-        kinds = bad.agg(F.count("*").alias("records"), first).orderBy("at").collect()
+        every = bad.agg(F.count("*").alias("records"), first).orderBy("at").collect()
+        kinds = [kind for kind in every if kind["problem"] != _MISPLACED]
+        if every and not kinds:
+            return self._other_layout(every[0]["records"], every[0]["at"])
         told = "; ".join(
             f"{kind['records']} {kind['problem']} (first: partition {kind['at']['partition']}, "
             f"offset {kind['at']['offset']})"
@@ -111,6 +130,18 @@ class Kafka:
         more = f"; {len(kinds) - _MAX_KINDS} more kinds" if len(kinds) > _MAX_KINDS else ""
         number = sum(kind["records"] for kind in kinds)
         return f"{self}: {number} of {self.topic.records} records are no events: {told}{more}"
+
+    def _other_layout(self, records: int, first: Row) -> str:
+        place = f"partition {first['partition']}, offset {first['offset']}"
+        wrong = f"{records} of {self.topic.records} events are not in their place (first: {place})"
+        return f"{self}: {wrong}: {self.layout}"
+
+    @property
+    def layout(self) -> str:
+        """The layout that a topic has to have, and how to make one."""
+        partitions = len(self.topic.ends)
+        has_to = f"event n has to be in partition n mod {partitions}, in the order of the numbers"
+        return f"{has_to}; nexmark kafka fill writes topics so"
 
     def what_changed(self, *, lost: bool = False) -> str | None:
         """Return the damage to the topic; with `lost` also whether its first records are gone."""
@@ -135,16 +166,19 @@ def open_kafka(
 ) -> "tuple[Kafka, KafkaFeed]":
     """Streams and feed of a topic; sentinels go below `work` if `end_of_input`.
 
-    UsageError if the topic is unknown or empty, cannot be reached, or Spark lacks jars.
+    UsageError if the topic is unknown, empty or compacted, cannot be reached, or Spark lacks jars.
     """
     brokers = Brokers(spark, given.servers)
     topic = brokers.topic(given.topic)
+    if "compact" in topic.cleanup:
+        problem = f"kafka:{given.topic} has cleanup.policy={topic.cleanup}, which removes events"
+        raise UsageError(f"--source: {problem}; fill another topic (nexmark kafka fill)")
     if not topic.records:
         remedy = "`nexmark kafka fill` writes some"
         raise UsageError(f"--source: kafka:{given.topic} holds no records; {remedy}")
     sentinels = Sentinels(work if end_of_input else None)
-    numbered = brokers.is_numbered(topic)
-    source = Kafka(spark, brokers, topic, given.rows_per_batch, numbered, sentinels)
+    numbers = brokers.first_numbers(topic)
+    source = Kafka(spark, brokers, topic, given.rows_per_batch, numbers, sentinels)
     return source, KafkaFeed(source)
 
 
@@ -161,9 +195,10 @@ class KafkaFeed(Feed):
         super().__init__(source.topic.records, sys.maxsize, None, lambda _: 0, is_over)
         self._source = source
         self._topic = source.topic
+        self._grew = False
 
     def take(self, progress: Mapping[str, Any]) -> int:
-        """As in `Feed`; JobError if records are missing or late, or the scans are not in step."""
+        """As in `Feed`; JobError if records are missing, or the scans are not in step."""
         scans = [s for s in progress["sources"] if s["description"].startswith("KafkaV2")]
         starts, ends, latest = (
             [self._offsets(scan[name]) for scan in scans]
@@ -171,9 +206,8 @@ class KafkaFeed(Feed):
         )
         batch = progress["batchId"]
         self._check_whole(batch, progress, sum(map(sum, ends)) - sum(map(sum, starts)))
-        if any(offsets != self._topic.ends for offsets in latest):
-            self._check_in_time(progress)
-        elif len(set(ends)) > 1:
+        self._grew = any(offsets != self._topic.ends for offsets in latest)
+        if not self._grew and len(set(ends)) > 1:
             other = next(x for x in ends if x != ends[0])
             unequal = f"batch {batch} ends at {ends[0]} in one scan and at {other} in another"
             raise JobError(f"{self._source}: {unequal}; run again")
@@ -197,15 +231,15 @@ class KafkaFeed(Feed):
             problem = f"batch {batch} has {offsets} offsets but {records} records"
             raise JobError(f"{self._source}: {problem}: {lack}")
 
-    def _check_in_time(self, progress: Mapping[str, Any]) -> None:
-        """Raise JobError for late rows in a topic that grows.
+    def why_late(self, progress: Mapping[str, Any]) -> str:
+        """As in `Feed`.
 
-        Spark then takes more from the partitions that grow more, and the others fall behind.
+        From a topic that grows Spark takes more of the partitions that grow more, and the others
+        fall behind.
         """
-        late = sum(x.get("numRowsDroppedByWatermark", 0) for x in progress["stateOperators"])
-        if late:
-            grew = f"it grew while it was read, so that {late} rows came too late"
-            raise JobError(f"{self._source}: {grew}; run again when it is filled")
+        if self._grew:
+            return f"{self._source} grew while it was read; run again when it is filled"
+        return f"{self._source}: {self._source.layout}"
 
     def _offsets(self, offsets: Mapping[str, Mapping[str, int]] | None) -> tuple[int, ...]:
         """The offset of every partition; before the first batch Spark tells none."""
@@ -233,9 +267,29 @@ def parsed(records: DataFrame, **more: Column) -> DataFrame:
     return events.select("event.*", *others)
 
 
-def is_wanted(name: str, *, numbered: bool) -> Column:
-    """Whether a record of `parsed` is called `name`; fails on one that is no event."""
+def in_place(topic: Topic, first_numbers: Sequence[Any]) -> Column:
+    """Whether a record of `parsed` has as high a number as in its place in the layout, or higher.
+
+    The number at a place is at least the first one of its partition, and P more for each offset
+    before it. It is higher where numbers are left out. Where none is, and none comes twice, all
+    events are in their place if and only if this holds for each.
+    """
+    partitions = len(topic.ends)
+    lowest = [
+        (first if type(first) is int and abs(first) < _ANY else -_ANY) - begin * partitions
+        for first, begin in zip(first_numbers, topic.begins, strict=True)
+    ]
+    bases = F.array(*(F.lit(number).cast("bigint") for number in lowest))
+    return F.col("n") >= F.get(bases, F.col("partition")) + F.col("offset") * partitions
+
+
+def is_wanted(name: str, *, numbered: bool, placed: Column | None = None) -> Column:
+    """Whether a record of `parsed` is called `name`; fails on one that is no event.
+
+    It fails also on an event that is not `placed`.
+    """
     good = is_event() & F.col("n").isNotNull() if numbered else is_event()
+    good = good if placed is None else good & placed
     place = F.concat(F.lit(f"{_NO_EVENT} "), F.col("partition"), F.lit(":"), F.col("offset"))
     is_kind = F.col("event_type") == KINDS.index(name)
     return _here(F.when(good, is_kind).otherwise(F.raise_error(place).cast("boolean")))
@@ -255,14 +309,15 @@ def _here(column: Column) -> Column:
     return F.when(F.spark_partition_id() >= 0, column)
 
 
-def problems(records: DataFrame, *, numbered: bool) -> DataFrame:
+def problems(records: DataFrame, *, numbered: bool, placed: Column | None = None) -> DataFrame:
     """For each record what is wrong with it, as `problem`, NULL if nothing is, and its place."""
     text = F.col("value").cast("string")
     read = parsed(records, value=text, raw=_once(_RAW))
-    return read.select(_problem(numbered=numbered).alias("problem"), "partition", "offset")
+    problem = _problem(numbered=numbered, placed=placed)
+    return read.select(problem.alias("problem"), "partition", "offset")
 
 
-def _problem(*, numbered: bool) -> Column:
+def _problem(*, numbered: bool, placed: Column | None) -> Column:
     is_known = F.col("event_type").between(0, 2)
     found = [
         (F.col("value").isNull(), "without a value"),
@@ -277,4 +332,6 @@ def _problem(*, numbered: bool) -> Column:
             found.append((is_kind & ~has_field(name, each), f"without a right {name}.{each}"))
     if numbered:
         found.append((F.col("n").isNull(), "without a number n"))
+    if placed is not None:
+        found.append((~placed, _MISPLACED))
     return F.coalesce(*(F.when(condition, F.lit(text)) for condition, text in found))

@@ -25,6 +25,10 @@ _CLASSES = {
     "commons-pool2": "org.apache.commons.pool2.PooledObjectFactory",
 }
 _TEXT = "org.apache.kafka.common.serialization.StringDeserializer"
+_ONE_RECORD = {
+    **{"key.deserializer": _TEXT, "value.deserializer": _TEXT},
+    **{"max.poll.records": "1", "max.partition.fetch.bytes": "65536"},
+}
 _TIMEOUT_S = 10
 _UNKNOWN = ("UnknownTopicOrPartitionException", "UnknownTopicIdException")
 _MIN_HIDDEN = 3
@@ -38,6 +42,7 @@ class Topic:
     id: str  # tells it from a later topic of the same name
     begins: tuple[int, ...]  # for each partition the first offset
     ends: tuple[int, ...]  # for each partition the offset after the last
+    cleanup: str = ""  # its cleanup.policy, if the user may know
 
     @property
     def records(self) -> int:
@@ -87,19 +92,28 @@ class Brokers:
             spec = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
             asked = (dict.fromkeys(partitions, x) for x in (spec.earliest(), spec.latest()))
             answers = [admin.listOffsets(each).all().get() for each in asked]
-            found = (tuple(x.get(p).offset() for p in partitions) for x in answers)
-            return Topic(name, described.topicId().toString(), *found)
+            begins, ends = (tuple(x.get(p).offset() for p in partitions) for x in answers)
+            cleanup = self._cleanup(admin, name)
+            return Topic(name, described.topicId().toString(), begins, ends, cleanup)
 
-    def is_numbered(self, topic: Topic) -> bool:
-        """Whether the first record of a partition has an event number."""
+    def _cleanup(self, admin: Any, name: str) -> str:
+        config = self._jvm.org.apache.kafka.common.config.ConfigResource
+        topic = config(config.Type.TOPIC, name)
+        try:
+            settings = admin.describeConfigs([topic]).all().get().get(topic)
+        except Py4JJavaError:  # who may read a topic need not be allowed to read its settings
+            return ""
+        return str(settings.get("cleanup.policy").value())
+
+    def first_numbers(self, topic: Topic) -> tuple[Any, ...]:
+        """For each partition the number of its first record's event; None where it has none."""
         with self._errors(topic.name), contextlib.ExitStack() as stack:
-            settings = self._settings()
-            settings |= {"key.deserializer": _TEXT, "value.deserializer": _TEXT}
+            settings = self._settings() | _ONE_RECORD
             consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
             stack.callback(consumer.close, self._seconds(0))
             places = self._partitions(topic.name, len(topic.ends))
             parts = zip(places, topic.begins, topic.ends, strict=True)
-            return any(_has_number(self._first(consumer, *part)) for part in parts)
+            return tuple(_number(self._first(consumer, *part)) for part in parts)
 
     def without_options(self, text: str) -> str:
         """The text without the values of the options, which may be secrets."""
@@ -164,9 +178,9 @@ class Brokers:
         return UsageError(f"--source: kafka:{topic} cannot be read: {name}: {why}")
 
 
-def _has_number(text: str | None) -> bool:
+def _number(text: str | None) -> Any:
     try:
         event = json.loads(text or "")
     except (ValueError, RecursionError):
-        return False
-    return isinstance(event, dict) and event.get("n") is not None
+        return None
+    return event.get("n") if isinstance(event, dict) else None

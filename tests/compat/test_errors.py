@@ -56,6 +56,7 @@ def test_a_half_goes_on_from_one_that_an_application_did_before_it_ended(tmp_pat
     [
         ({"reason": "did not end within 900 s"}, Ending.NOT_ENDED, Class.UNKNOWN),
         ({"reason": "no", "error_class": "SOME_CLASS"}, Ending.REFUSED, Class.INCOMPATIBLE),
+        ({"state": "wrong", "reason": "1 rows came behind"}, Ending.WRONG, Class.WRONG),
     ],
 )
 def test_only_what_spark_refuses_is_incompatible(

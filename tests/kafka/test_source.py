@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -170,6 +171,51 @@ def test_batches_and_digests_are_those_of_the_files_and_bad_records_are_named(
         "the brokers have no topic 'unknown'; `nexmark kafka fill` makes one"
         in found["unknown"]["error"]
     )
+
+
+def test_a_topic_in_another_layout_is_refused(
+    broker: BrokerOfTests,
+    engine_build: Callable[[str], Build],
+    with_connector: Callable[[Build], Build],
+    tmp_path: Path,
+) -> None:
+    """Its first half is in partition 0 and its second in 1: batches are not those of the events."""
+    half = len(LINES) // 2
+    halves = [line for both in zip(LINES[:half], LINES[half:], strict=True) for line in both]
+    fill(broker, "halves", halves, 2)
+    unnumbered = [json.loads(line) for line in halves]
+    for each in unnumbered:
+        del each["n"]
+    fill(broker, "halves-unnumbered", [json.dumps(each) for each in unnumbered], 2)
+    broker.kafka.create("compacted", 2, {"cleanup.policy": "compact,delete"})
+    names = ("halves", "halves-unnumbered", "compacted")
+    results = {name: tmp_path / f"{name}.json" for name in names}
+    numbered, without_numbers, compacted = run_queries(
+        with_connector(engine_build(NEWEST)),
+        [
+            ["--query", "q5", *source(broker, name, 2000), "--result", str(result)]
+            for name, result in results.items()
+        ],
+    )
+    remedy = (
+        "event n has to be in partition n mod 2, in the order of the numbers; "
+        "nexmark kafka fill writes topics so"
+    )
+    # 0, 2, 4, ... are the least numbers in partition 0, and half, half + 2, ... in partition 1.
+    place = "(first: partition 0, offset 1)"
+    assert numbered["error"] == (
+        f"kafka:halves: {2 * (half - 1)} of {2 * half} events are not in their place {place}: "
+        + remedy
+    )
+    assert re.fullmatch(
+        r"batch 2: \d+ rows came behind the watermark and were dropped, so that the result is "
+        rf"wrong: kafka:halves-unnumbered: {remedy}",
+        without_numbers["error"],
+    )
+    assert compacted["error"].startswith(
+        "--source: kafka:compacted has cleanup.policy=compact,delete, which removes events; "
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_the_connector_the_remedy_is_said(

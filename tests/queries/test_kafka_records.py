@@ -10,9 +10,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from nexmark_jobs.ending import JobError
+from nexmark_jobs.ending import JobError, LateRowsError
 from nexmark_jobs.sources.event_files import Sentinels, is_event
-from nexmark_jobs.sources.kafka import Kafka, KafkaFeed, is_wanted, parsed, problems
+from nexmark_jobs.sources.kafka import Kafka, KafkaFeed, in_place, is_wanted, parsed, problems
 from nexmark_jobs.sources.kafka_topic import Topic
 from nexmark_jobs.sources.recorded_events import FIELDS, KINDS
 
@@ -114,6 +114,55 @@ def test_a_stream_passes_over_none_of_them(spark: SparkSession) -> None:
     assert parsed(records(spark, [*GOOD])).where(condition).count() == len(GOOD) - 2
 
 
+LAYOUTS: dict[str, tuple[list[list[int]], int]] = {
+    "n mod P": ([[0, 2, 4], [1, 3, 5]], 0),
+    "n + 1 mod P": ([[1, 3, 5], [0, 2, 4]], 0),
+    "from 7 on": ([[7, 10], [8, 11], [9]], 0),
+    "of unlike lengths": ([[0, 2, 4, 6], [1]], 0),
+    "some left out": ([[0, 5, 9], [3, 8, 10]], 0),
+    "some lines left out, by number": ([[0, 2, 8, 10, 12], [7]], 0),
+    "halves": ([[0, 1, 2], [3, 4, 5]], 4),
+    "one of halves": ([[0, 2, 4], [3, 4, 5]], 2),
+    "two changed places": ([[0, 4, 2], [1, 3, 5]], 1),
+    "between partitions": ([[0, 3, 4], [1, 2, 5]], 1),
+    "sent twice": ([[0, 2, 2, 4], [1, 3, 5]], 2),
+    "backwards": ([[4, 2, 0], [5, 3, 1]], 4),
+}
+
+
+@pytest.mark.spark
+def test_events_in_another_layout_are_found_by_their_numbers(spark: SparkSession) -> None:
+    """Also in a topic whose first offset is not 0; a topic that lacks events may be read."""
+    begin = 5
+    for layout, (partitions, wrong) in LAYOUTS.items():
+        values = ", ".join(
+            f"({n}L, {partition}, {begin + place}L)"
+            for partition, numbers in enumerate(partitions)
+            for place, n in enumerate(numbers)
+        )
+        rows = spark.sql(f"SELECT * FROM VALUES {values} AS t(n, partition, offset)")
+        begins = (begin,) * len(partitions)
+        topic = Topic("t", "id", begins, tuple(begin + len(each) for each in partitions))
+        placed = in_place(topic, [numbers[0] for numbers in partitions])
+        unknown = in_place(topic, [None, "x", 2**63][: len(partitions)])
+        found = rows.select(placed.alias("placed"), unknown.alias("unknown")).collect()
+        assert [row["placed"] for row in found].count(False) == wrong, layout
+        assert all(row["unknown"] for row in found), layout
+
+
+@pytest.mark.spark
+def test_a_stream_fails_on_an_event_that_is_not_in_its_place(spark: SparkSession) -> None:
+    rows = records(spark, [event(n=n) for n in (9, 10, 11, 11, 13)])
+    placed = in_place(Topic("t", "id", (0,), (5,)), [9])
+    one = rows.withColumn("partition", F.lit(0))
+    said = problems(one, numbered=True, placed=placed).orderBy("offset")
+    wrong = "not in its place"
+    assert [row["problem"] for row in said.collect()] == [None, None, None, wrong, None]
+    stream = parsed(one).where(is_wanted("bid", numbered=True, placed=placed))
+    with pytest.raises(PySparkException, match="nexmark: no event at 0:3"):
+        stream.select("bid.auction").collect()
+
+
 class NoBrokers:
     """Brokers whose topic stays as it was."""
 
@@ -125,7 +174,7 @@ TOPIC = Topic("t", "id", begins=(0, 5), ends=(10, 15))
 
 
 def feed() -> KafkaFeed:
-    return KafkaFeed(Kafka(None, NoBrokers(), TOPIC, 4, True, Sentinels(None)))  # type: ignore[arg-type]
+    return KafkaFeed(Kafka(None, NoBrokers(), TOPIC, 4, (0, 1), Sentinels(None)))  # type: ignore[arg-type]
 
 
 def progress(
@@ -181,10 +230,6 @@ def test_what_a_topic_grows_by_is_not_counted() -> None:
             progress(0, 25, (None, (6, 11)), (None, (6, 12))),
             "kafka:t: batch 0 ends at (6, 11) in one scan and at (6, 12) in another; run again",
         ),
-        (
-            progress(0, 12, (None, (6, 11)), latest=(99, 15), late=2),
-            "kafka:t: it grew while it was read, so that 2 rows came too late; run again when it",
-        ),
         (progress(0, 9, (None, (1, 6, 7))), "kafka:t: it had 2 partitions and now has 3"),
     ],
 )
@@ -192,3 +237,24 @@ def test_a_batch_that_is_not_whole(batch: Any, said: str) -> None:
     with pytest.raises(JobError) as error:
         feed().take(batch)
     assert str(error.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("latest", "said"),
+    [
+        ((99, 15), "kafka:t grew while it was read; run again when it is filled"),
+        (
+            (10, 15),
+            "kafka:t: event n has to be in partition n mod 2, in the order of the numbers; "
+            "nexmark kafka fill writes topics so",
+        ),
+    ],
+)
+def test_rows_behind_the_watermark_are_refused_with_their_cause(latest: Any, said: str) -> None:
+    follow = feed()
+    late = progress(0, 12, (None, (6, 11)), latest=latest, late=2)
+    follow.take(late)
+    with pytest.raises(LateRowsError) as error:
+        follow.check_in_time(late)
+    dropped = "2 rows came behind the watermark and were dropped, so that the result is wrong"
+    assert str(error.value) == f"batch 0: {dropped}: {said}"

@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from nexmark_jobs.ending import JobError, UsageError
+from nexmark_jobs.ending import JobError, LateRowsError, UsageError
 from nexmark_jobs.options import parse
 from nexmark_jobs.progress import combine
-from nexmark_jobs.run_query import run
+from nexmark_jobs.run_query import complete, run
 from tests.queries.conftest import RunJob, write_topic
 from tests.queries.event_builders import at, auction, bid, person
 from tests.quick_jvm import QUICK_JVM
@@ -68,17 +68,38 @@ def test_events_out_of_order_by_less_than_the_delay_change_nothing(run_job: RunJ
     assert rows == plain_rows
 
 
-def test_late_rows_are_counted(run_job: RunJob, tmp_path: Path) -> None:
+def test_a_run_that_dropped_late_rows_fails_and_leaves_nothing(
+    run_job: RunJob, tmp_path: Path
+) -> None:
     """The watermark of a batch makes rows late from the next but one batch on."""
     topic = tmp_path / "topic"
     for age, seconds in enumerate((60, 61, 5, 65)):
         write_topic(topic / f"{age}.json", [bid(1, seconds)])
         os.utime(topic / f"{age}.json", (1e9 + age, 1e9 + age))
-    result, rows = run_job("--query", "q11", "--source", f"files:{topic}")
-    assert rows == [(1, 3, at(60), at(75))]
-    assert result["late_rows"] == 1
-    assert [batch["late_rows"] for batch in result["batches"][:4]] == [0, 0, 1, 0]
-    assert [batch["input_rows"] for batch in result["batches"][:4]] == [1, 1, 1, 1]
+    with pytest.raises(LateRowsError) as error:
+        run_job("--query", "q11", "--source", f"files:{topic}")
+    assert str(error.value).startswith(
+        "batch 2: 1 rows came behind the watermark and were dropped, so that the result is wrong: "
+    )
+    assert list(tmp_path.iterdir()) == [topic]
+
+
+def test_generated_events_that_are_further_out_of_order_than_the_delay(run_job: RunJob) -> None:
+    with pytest.raises(LateRowsError, match="take a smaller out_of_order_group_size"):
+        run_job("--query", "q5", *DATAGEN, "--generator", "out_of_order_group_size=1500")
+
+
+def test_a_failed_run_leaves_no_result_of_an_earlier_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """q7 refuses a thousand equal bids."""
+    kept = tmp_path / "result.json"
+    kept.write_text("of an earlier run")
+    write_topic(tmp_path / "topic" / "a.json", [bid(number) for number in range(1000)])
+    arguments = ["--query", "q7", "--source", f"files:{tmp_path / 'topic'}", "--result", str(kept)]
+    with pytest.raises(JobError, match="1000 or more bids"):
+        complete(spark, parse(arguments), quiet=True)
+    assert not kept.exists()
 
 
 def test_files_without_order_make_one_batch(

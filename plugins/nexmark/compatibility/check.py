@@ -265,6 +265,8 @@ def ended(record: Mapping[str, Any], query: str, table: Path, events: Path) -> R
 
     An error of Spark's has a class. An application that died, or was ended, has none.
     """
+    if record["state"] == "wrong":
+        return Restart(Ending.WRONG, reason=record["reason"])
     if record["state"] != "done":
         refused = record.get("error_class", "")
         reason = record.get("reason", "").replace(f"{events.parent}/", "")
