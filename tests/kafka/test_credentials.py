@@ -1,4 +1,7 @@
-"""A Kafka that wants a password: the right one reads, a wrong one is said in a line without it."""
+"""A Kafka that wants a password or a certificate, and whose defaults would remove records.
+
+Spark's client connects as ours does. A wrong password is said in a line without it.
+"""
 
 from __future__ import annotations
 
@@ -8,40 +11,69 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource
 
 from nexmark.config import paths
 from nexmark.engines import Build
+from nexmark.engines.prerequisites import java_program
+from nexmark.home import write_private
 from nexmark.kafka import KafkaError
 from nexmark.kafka import broker as brokers
 from nexmark.kafka.broker import LocalBrokers
 from nexmark.kafka.filling import fill
-from nexmark.kafka.jars import connector
-from nexmark.kafka.topics import KafkaCluster, spark_confs
+from nexmark.kafka.jars import BROKER, connector, jars
+from nexmark.kafka.jvm_settings import spark_confs
+from nexmark.kafka.topics import KafkaCluster
+from nexmark.night.private_confs import _value
 from nexmark_jobs.host.processes import owner_mark
 from tests.conftest import engine_environment
 from tests.engines.test_results import NEWEST
+from tests.kafka.certificates import Certificate
 from tests.kafka.test_source import LINES
 
 pytestmark = pytest.mark.slow
 
-PORT, SECURED = 29192, 29199
-RIGHT, WRONG = "right-Password-1", "wrong-Password-2"
+PORT, SECURED, MUTUAL = 29192, 29199, 29198
+RIGHT, WRONG = 'right-Päßwörd-€-"1\\n', "wrong-Password-2"
+JAVA_RIGHT = json.dumps(json.dumps(RIGHT, ensure_ascii=False))[1:-1]
+"""As a properties file has it, in which Java reads \\u escapes."""
+DEFAULTS = """\
+log.cleanup.policy=compact
+log.retention.bytes=1000
+"""
 SASL = f"""\
 listener.name.secured.sasl.enabled.mechanisms=PLAIN
 listener.name.secured.plain.sasl.jaas.config=\
-org.apache.kafka.common.security.plain.PlainLoginModule required user_nexmark="{RIGHT}";
+org.apache.kafka.common.security.plain.PlainLoginModule required user_nexmark={JAVA_RIGHT};
 """
+TLS = "listener.name.mutual.ssl."
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a broker that asks for a password; the package's own asks for none."""
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    return Certificate.made(tmp_path_factory.mktemp("certificate"))
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory, certificate: Certificate) -> Iterator[str]:
+    """The address of a broker that asks for a password; the package's own asks for none.
+
+    At another port it asks for a certificate.
+    """
     home = tmp_path_factory.mktemp("secured")
     usual = brokers._SERVER
-    listener = f"SECURED://127.0.0.1:{SECURED}"
+    listener = f"SECURED://127.0.0.1:{SECURED},MUTUAL://127.0.0.1:{MUTUAL}"
     changed = usual.replace("\nlisteners=", f"\nlisteners={listener},")
     changed = changed.replace("\nadvertised.listeners=", f"\nadvertised.listeners={listener},")
-    changed = changed.replace("protocol.map=", "protocol.map=SECURED:SASL_PLAINTEXT,") + SASL
+    mapped = "protocol.map=SECURED:SASL_PLAINTEXT,MUTUAL:SSL,"
+    changed = changed.replace("protocol.map=", mapped) + SASL + DEFAULTS
+    tls = {
+        **{"client.auth": "required", "keystore.type": "PEM", "truststore.type": "PEM"},
+        **{"keystore.certificate.chain": certificate.text, "keystore.key": certificate.plain_key},
+        "truststore.certificates": certificate.text,
+    }
+    for name, value in tls.items():
+        changed += f"{TLS}{name}={value.replace(chr(10), chr(92) + 'n')}\n"
     one = LocalBrokers(home / "kafka", owner_mark(home, "kafka brokers"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(brokers, "_SERVER", changed)
@@ -66,6 +98,71 @@ def topic(secured: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     return "guarded"
 
 
+def test_topics_keep_their_records_whatever_the_defaults_of_the_brokers_are(
+    secured: str, topic: str
+) -> None:
+    """With cleanup.policy=compact the broker would refuse every record, for none has a key."""
+    admin = AdminClient(with_password(secured, RIGHT).client())
+    asked = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    found = admin.describe_configs([asked])[asked].result()
+    names = ("cleanup.policy", "retention.ms", "retention.bytes")
+    assert [found[name].value for name in names] == ["delete", "-1", "-1"]
+
+
+def test_a_fill_says_why_events_were_not_taken(
+    secured: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = KafkaCluster.create
+    compacted = {"cleanup.policy": "compact"}
+    monkeypatch.setattr(KafkaCluster, "create", lambda *given: create(*given, config=compacted))
+    file = tmp_path / "events.jsonl"
+    file.write_text("".join(f"{line}\n" for line in LINES[:20]))
+    kafka = with_password(secured, RIGHT)
+    with pytest.raises(KafkaError) as refused:
+        fill(kafka, file, "refusing", 1)
+    said = str(refused.value)
+    assert said.startswith("kafka: 20 events were not taken, first topic refusing, partition 0: ")
+    assert said.endswith(
+        "(INVALID_RECORD); look at cleanup.policy and the schemas that the topic asks for"
+    )
+    assert "refusing" not in kafka.names()
+
+
+def settings_of(name: str, certificate: Certificate) -> dict[str, str]:
+    """The settings of a connection, in librdkafka's words."""
+    own = {"ssl.ca.location": str(certificate.file), **certificate.with_encrypted_key}
+    tls = {"security.protocol": "ssl", **own}
+    any_name = {"ssl.endpoint.identification.algorithm": "none", "group.id": "airflow"}
+    password = dict(with_password("", RIGHT).settings)
+    return {"password": password, "certificate": tls, "any name": tls | any_name}[name]
+
+
+@pytest.mark.parametrize("name", ["password", "certificate", "any name"])
+def test_the_jvms_client_connects_as_ours_does(
+    name: str, secured: str, topic: str, certificate: Certificate, tmp_path: Path
+) -> None:
+    settings = settings_of(name, certificate)
+    port = SECURED if name == "password" else MUTUAL
+    host = "localhost" if name == "any name" else "127.0.0.1"  # which the certificate does not have
+    servers = f"{host}:{port}"
+    assert topic in KafkaCluster(servers, settings, time_out_s=5).names()
+    prefix = "spark.nexmark.kafka."
+    confs = {x.removeprefix(prefix): value for x, value in spark_confs(settings).items()}
+    file = tmp_path / "client.properties"
+    file.write_text("".join(f"{x}={json.dumps(value)[1:-1]}\n" for x, value in confs.items()))
+    listed = subprocess.run(
+        [
+            *(str(java_program("java")), "-cp", ":".join(map(str, jars(BROKER, print)))),
+            *("org.apache.kafka.tools.TopicCommand", "--list", "--bootstrap-server", servers),
+            *("--command-config", str(file)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert topic in listed.stdout.splitlines(), listed.stderr[-2000:]
+
+
 def test_the_harness_is_refused_with_a_wrong_password(secured: str, topic: str) -> None:
     assert [each.name for each in with_password(secured, RIGHT).topics()] == [topic]
     with pytest.raises(KafkaError) as refused:
@@ -78,25 +175,28 @@ def test_the_harness_is_refused_with_a_wrong_password(secured: str, topic: str) 
 
 @pytest.mark.long
 @pytest.mark.spark
-@pytest.mark.parametrize("password", [RIGHT, WRONG])
-def test_a_query_is_refused_with_a_wrong_password(
-    password: str,
+@pytest.mark.parametrize("given", [RIGHT, WRONG, "certificate"])
+def test_a_query_connects_as_the_connection_says(
+    given: str,
     secured: str,
     topic: str,
+    certificate: Certificate,
     engine_build: Callable[[str], Build],
     tmp_path: Path,
 ) -> None:
     build = engine_build(NEWEST)
-    settings = with_password(secured, password).settings
+    settings, servers = with_password(secured, given).settings, secured
+    if given == "certificate":
+        settings, servers = settings_of(given, certificate), f"127.0.0.1:{MUTUAL}"
     confs = {**spark_confs(settings), "spark.ui.enabled": "false"}
-    (tmp_path / "confs").write_text("".join(f"{x} {y}\n" for x, y in confs.items()))
+    write_private(tmp_path / "confs", "".join(f"{x} {_value(y)}\n" for x, y in confs.items()))
     done = subprocess.run(
         [
             *(str(build.spark_home / "bin" / "spark-submit"), "--master", "local[2]"),
             *("--properties-file", str(tmp_path / "confs")),
             *("--jars", ",".join(map(str, connector(build.version, print)))),
             str(paths.repository() / "nexmark_jobs" / "run_query.py"),
-            *("--query", "q0", "--source", f"kafka:{topic}", "--bootstrap-servers", secured),
+            *("--query", "q0", "--source", f"kafka:{topic}", "--bootstrap-servers", servers),
             *("--rows-per-batch", "1000", "--result", str(tmp_path / "result.json")),
         ],
         env=engine_environment(build) | {"PYTHONPATH": ""},
@@ -104,12 +204,13 @@ def test_a_query_is_refused_with_a_wrong_password(
         text=True,
         timeout=300,
     )
-    assert password not in done.stdout + done.stderr
-    if password == RIGHT:
+    hidden = certificate.plain_key.splitlines()[1] if given == "certificate" else given
+    assert hidden not in done.stdout + done.stderr
+    if given != WRONG:
         assert done.returncode == 0, done.stderr[-2000:]
         result = (tmp_path / "result.json").read_text()
         assert json.loads(result)["input_rows"] == 2000
-        assert password not in result
+        assert hidden not in result
     else:
         assert done.returncode == 2
         told = (done.stdout + done.stderr).splitlines()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nexmark.errors import NexmarkError
 from nexmark.kafka.topics import KafkaCluster
+from nexmark.kafka.undelivered import Undelivered
 from nexmark.latency import pacing
 from nexmark.latency.figures import figures
 from nexmark.latency.matching import (
@@ -108,13 +110,13 @@ def test_a_client_that_has_too_many_records_is_waited_for() -> None:
         def poll(self, wait_s: float) -> None:
             self.polled.append(wait_s)
 
-        def produce(self, topic: str, line: bytes, partition: int) -> None:
+        def produce(self, topic: str, line: bytes, partition: int, on_delivery: Any) -> None:
             if len(self.polled) < 3:
                 raise BufferError("Local: Queue full")
             self.given.append(line)
 
     client = FullTwice()
-    pacing._give(client, "t", b"line", 0)  # type: ignore[arg-type]
+    pacing._give(client, "t", b"line", 0, Undelivered())  # type: ignore[arg-type]
     assert client.given == [b"line"]
     assert client.polled[0] == 0 < client.polled[1]
 

@@ -18,6 +18,7 @@ from confluent_kafka import KafkaException, Producer
 
 from nexmark.kafka import KafkaError
 from nexmark.kafka.topics import KafkaCluster
+from nexmark.kafka.undelivered import ONLY_FAILURES, Undelivered
 
 PARTITIONS = 8
 SayNumber = Callable[[int], None]
@@ -113,15 +114,15 @@ def _produce(
 ) -> int:
     """Send every event; returns how many there were."""
     failures: list[str] = []
-    producer = Producer(
-        {**kafka.client(), **_PRODUCER, "error_cb": lambda error: failures.append(error.str())}
-    )
+    lost = Undelivered()
+    told = {**ONLY_FAILURES, "error_cb": lambda error: failures.append(error.str())}
+    producer = Producer({**kafka.client(), **_PRODUCER, **told})
     number, next_say = 0, time.monotonic() + _EVERY_S
     try:
-        while chunk := list(islice(lines, _CHUNK)):
+        while not lost.records and (chunk := list(islice(lines, _CHUNK))):
             for partition in range(partitions):
                 values = chunk[(partition - number) % partitions :: partitions]
-                _send(producer, topic, partition, values)
+                _send(producer, topic, partition, values, lost)
             number += len(chunk)
             if time.monotonic() > next_say:
                 say(number)
@@ -133,14 +134,19 @@ def _produce(
         because = f" ({failures[-1]})" if failures else ""
         problem = f"topic {topic}: {error}{because}"
         raise KafkaError(f"kafka: {problem}; see: nexmark kafka status") from None
+    lost.check()
     return number
 
 
-def _send(producer: Producer, topic: str, partition: int, values: list[bytes]) -> None:
+def _send(
+    producer: Producer, topic: str, partition: int, values: list[bytes], lost: Undelivered
+) -> None:
     """Queue events in order, as there is room; TimeoutError: there is none, KafkaException."""
     waiting: list[dict[str, Any]] = [{"value": value} for value in values]
     deadline = time.monotonic() + _PATIENCE_S
-    while producer.produce_batch(topic, waiting, partition=partition) < len(waiting):
+    while producer.produce_batch(topic, waiting, partition=partition, on_delivery=lost) < len(
+        waiting
+    ):
         left = [message for message in waiting if "_error" in message]
         if len(left) < len(waiting):
             deadline = time.monotonic() + _PATIENCE_S

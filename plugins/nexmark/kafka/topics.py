@@ -1,6 +1,5 @@
 """The topics of a Kafka cluster: made, described, removed."""
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
@@ -18,6 +17,8 @@ from nexmark_jobs.sources import CONSUMER
 
 _POLL_S = 0.1
 _NONE: Mapping[str, str] = MappingProxyType({})
+#: Of every topic of ours, whatever the brokers' defaults are: no record goes before the topic does.
+_KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class KafkaCluster:
 
     def problem(self) -> str:
         """Return why topics cannot be made here, or ''; nothing is made."""
-        probe = NewTopic("nexmark-preflight", 1, -1)
+        probe = NewTopic("nexmark-preflight", 1, -1, config=_KEPT)
         admin = self._admin()  # a client that is gone cannot answer
         try:
             admin.create_topics([probe], validate_only=True)[probe.topic].result()
@@ -84,9 +85,12 @@ class KafkaCluster:
     def create(
         self, name: str, partitions: int, config: Mapping[str, str] = _NONE, replicas: int = -1
     ) -> None:
-        """Make a topic with `replicas` (-1: as brokers do); KafkaError, also if it is there."""
+        """Make a topic that keeps its records, with `replicas` (-1: as brokers do).
+
+        KafkaError: the brokers refuse, or it is there.
+        """
         admin = self._admin()  # a client that is gone cannot answer
-        new = NewTopic(name, partitions, replicas, config=dict(config))
+        new = NewTopic(name, partitions, replicas, config={**_KEPT, **config})
         self._wait(admin.create_topics([new], operation_timeout=self.time_out_s), name)
 
     def delete(self, name: str) -> None:
@@ -144,7 +148,10 @@ class KafkaCluster:
         }
 
     def _admin(self) -> AdminClient:
-        return AdminClient(self.client())
+        try:
+            return AdminClient(self.client())
+        except KafkaException as error:  # a setting that there is not, or cannot be
+            raise KafkaError(f"kafka {self.servers}: {error.args[0].str()}; correct it") from None
 
     def _listed(self) -> dict[str, TopicMetadata]:
         try:
@@ -162,28 +169,6 @@ class KafkaCluster:
     def _refused(self, what: str, error: KafkaException) -> KafkaError:
         reason = error.args[0].str()
         return KafkaError(f"kafka {self.servers}: {what}: {reason}; see: nexmark kafka status")
-
-
-#: Settings that the JVM's client has under the same name as librdkafka.
-_COMMON = ("security.protocol", "sasl.mechanism", "ssl.endpoint.identification.algorithm")
-_LOGIN = "org.apache.kafka.common.security.{module} required username={name} password={word};"
-
-
-def spark_confs(settings: Mapping[str, str]) -> dict[str, str]:
-    """The confs with which `run_query.py` connects as a client with these settings does."""
-    confs = {name: settings[name] for name in _COMMON if name in settings}
-    if "sasl.mechanisms" in settings:
-        confs["sasl.mechanism"] = settings["sasl.mechanisms"]
-    if "ssl.ca.location" in settings:
-        authority = settings["ssl.ca.location"]
-        confs |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": authority}
-    if "sasl.username" in settings:
-        plain = confs.get("sasl.mechanism", "PLAIN") == "PLAIN"
-        module = "plain.PlainLoginModule" if plain else "scram.ScramLoginModule"
-        name, word = settings["sasl.username"], settings.get("sasl.password", "")
-        login = _LOGIN.format(module=module, name=json.dumps(name), word=json.dumps(word))
-        confs["sasl.jaas.config"] = login
-    return {f"spark.nexmark.kafka.{name}": value for name, value in confs.items()}
 
 
 _FETCH = ("fetch.min.bytes", "fetch.max.bytes", "max.partition.fetch.bytes", "check.crcs")

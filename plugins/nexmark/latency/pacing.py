@@ -14,6 +14,7 @@ from confluent_kafka import Producer
 
 from nexmark.kafka import KafkaError
 from nexmark.kafka.topics import KafkaCluster
+from nexmark.kafka.undelivered import ONLY_FAILURES, Undelivered
 
 _TIMES = {"person": ("dateTime",), "auction": ("dateTime", "expires"), "bid": ("dateTime",)}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -72,30 +73,33 @@ def send(
     not every event has reached the topic.
     """
     with _before_others():
-        producer = Producer({**kafka.client(), **_PRODUCER})
+        producer = Producer({**kafka.client(), **_PRODUCER, **ONLY_FAILURES})
+        lost = Undelivered()
         lags, ask = [], time.monotonic() + _ASK_S
         for number, event in enumerate(events):
             due = event.due_ms / 1000
             while (wait := due - time.time()) > 0:
                 time.sleep(min(wait, _SPIN_S))
-            _give(producer, topic, event.line, number % partitions)
+            _give(producer, topic, event.line, number % partitions, lost)
             lags.append((time.time() - due) * 1000)
             if time.monotonic() > ask:
                 alive()
+                lost.check()
                 ask = time.monotonic() + _ASK_S
         left = producer.flush(_FLUSH_S)
+    lost.check()
     if left:
         raise KafkaError(f"kafka: {left} of {len(events)} paced events did not reach {topic}")
     return lags
 
 
-def _give(producer: Producer, topic: str, line: bytes, partition: int) -> None:
+def _give(producer: Producer, topic: str, line: bytes, partition: int, lost: Undelivered) -> None:
     """Give a record to the client; if that has too many, it first gets rid of some, and is late."""
     wait_s = 0.0
     while True:
         producer.poll(wait_s)
         try:
-            return producer.produce(topic, line, partition=partition)
+            return producer.produce(topic, line, partition=partition, on_delivery=lost)
         except BufferError:
             wait_s = _SPIN_S
 

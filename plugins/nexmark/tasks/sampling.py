@@ -18,6 +18,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 from nexmark.cluster import ClusterError
 from nexmark.cluster.base import SAMPLER_MAX_SECONDS
 from nexmark.errors import NexmarkError
+from nexmark.kafka import KafkaError
 from nexmark.night import kafka_input
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
@@ -110,10 +111,11 @@ def _stop_here(night: Night, query: str) -> None:
 def kafka_problem(night: Night) -> str:
     """Return why the night cannot have its topics in the Kafka of its connection, or ''."""
     try:
+        kafka_confs(kafka_input.connection_of(night))
         kafka = kafka_of(night)
+        return "" if kafka is None else kafka.problem()
     except (NexmarkError, AirflowNotFoundException) as error:
         return str(error)
-    return "" if kafka is None else kafka.problem()
 
 
 @contextlib.contextmanager
@@ -132,12 +134,18 @@ def events_beside(night: Night, submission: Mapping[str, Any]) -> Iterator[None]
 
 
 def kafka_confs(connection: str | None) -> dict[str, str]:
-    """The Spark confs with which a query connects to the Kafka of an Airflow connection."""
+    """The Spark confs with which a query connects to the Kafka of an Airflow connection.
+
+    KafkaError for a setting that Spark's client does not have.
+    """
     if connection is None:
         return {}
-    from nexmark.kafka.topics import spark_confs
+    from nexmark.kafka.jvm_settings import spark_confs
 
-    return spark_confs(_settings(connection))
+    try:
+        return spark_confs(_settings(connection))
+    except KafkaError as error:
+        raise KafkaError(f"connection {connection}: {error}") from None
 
 
 def kafka_of(night: Night) -> "KafkaCluster | None":
