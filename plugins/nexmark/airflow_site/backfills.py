@@ -49,7 +49,7 @@ def _living(leases: Iterable[Lease | None]) -> Iterator[Lease]:
 def abandoned(api: AirflowApi, live: Collection[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """DAG and run ids of the unfinished runs of `airflow dags test`, but for the live ones.
 
-    A run id alone names no run: those of a schedule are the same in every DAG.
+    A run id alone names no run: a schedule gives every DAG the same ones.
     """
     for run in api.every("dags/~/dagRuns", "dag_runs", state=UNFINISHED):
         key = str(run["dag_id"]), str(run["dag_run_id"])

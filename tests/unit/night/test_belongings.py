@@ -40,7 +40,7 @@ def planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ni
 def test_nights_of_two_homes_at_the_same_time_have_topics_of_their_own(
     planned: Callable[..., Night],
 ) -> None:
-    """Both may use the same brokers; each fills its topics anew, and removes them at its end."""
+    """Both may use the same brokers; each fills its topics, and removes them at its end."""
     one, again, two = planned("one"), planned("one"), planned("two")
     names = []
     for home, night in (("one", one), ("one", again), ("two", two)):
