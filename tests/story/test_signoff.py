@@ -49,9 +49,9 @@ def verify(directory: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_person_sees_the_report_and_the_cluster_is_free(asked: SignOff) -> None:
     print(asked.body)
-    assert "**The gate says green.**" in asked.body
+    assert "**Nothing was compared.**" in asked.body
     assert "| q0 " in asked.body
-    assert "NIGHT OK" in asked.body
+    assert "NOTHING COMPARED: no accepted baseline" in asked.body
     assert str(asked.directory / "report" / "evidence.html") in asked.body
     assert asked.leftovers == []
 
@@ -70,8 +70,8 @@ def test_a_rejection_fails_the_run_and_is_kept(
     assert (decision["choice"], decision["signed_off"]) == ("rejected", False)
     assert decision["objection"] == "rejected by admin: q0 is odd"
     told = (site.home.parent / "told.txt").read_text()
-    assert "approval: NIGHT OK" in told  # somebody is asked
-    assert "decision: NIGHT OK" in told
+    assert "approval: NOTHING COMPARED" in told  # somebody is asked
+    assert "decision: NOTHING COMPARED" in told
     assert "is not signed off: rejected by admin: q0 is odd" in told
 
 
