@@ -46,6 +46,11 @@ class Change:
     after: str
     key: str
 
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """What ``left.yaml`` calls it by."""
+        return self.path, self.was, self.now
+
 
 def _dropped(node: cst.Call) -> Iterator[cst.Call]:
     """A call without one of its arguments (mutmut gives None for it, too: hardly ever subtle)."""

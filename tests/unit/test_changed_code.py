@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from nexmark.config.paths import repository
-from tests.changed_code.__main__ import LEFT
+from tests.changed_code.__main__ import LEFT, _quickest
 from tests.changed_code.asking import exchange
 from tests.changed_code.changes import Change, changes
 
@@ -97,3 +97,11 @@ def test_what_no_test_needs_to_notice_is_a_line_that_is_there_and_has_a_reason()
         for entry in entries:
             assert " ".join(entry["was"].split()) in text, f"{file}: {entry['was']}"
             assert len(entry["why"].split()) > 2, f"{file}: {entry['was']}: why?"
+
+
+def test_a_change_is_asked_of_the_quickest_tests_and_of_ten_seconds_of_them() -> None:
+    """Six hundred cases of one test see no more than the first hundred."""
+    tests = {f"t{number}": 0.3 for number in range(100)} | {"quick": 0.01}
+    asked = _quickest(tests)
+    assert next(iter(asked)) == "quick"
+    assert 9 < sum(asked.values()) <= 10
