@@ -70,7 +70,7 @@ def history(
     """
     from nexmark.evidence.creep import creeps_of
 
-    with option.opened(db) as store:
+    with option.opened(db) as opened, opened.at_one_moment() as store:
         wanted = {"engine": engine, "workload": workload, "cluster": cluster}
         found = store.history(query, metric or CPU, wanted)
         measured = [point for point in found.points if point.shift is not None]
@@ -149,7 +149,7 @@ def nights(limit: Limit = 20, db: option.Database = None) -> None:
     """List the newest runs."""
     from nexmark.store.store import MOST_ROWS
 
-    with option.opened(db) as store:
+    with option.opened(db) as opened, opened.at_one_moment() as store:
         found = store.nights(min(limit, MOST_ROWS))
         if not found:
             print("No run is recorded yet.")
@@ -164,7 +164,7 @@ def nights(limit: Limit = 20, db: option.Database = None) -> None:
 
 def show(run: Run, db: option.Database = None) -> None:
     """Show one run, and the acceptances of its engine."""
-    with option.opened(db) as store:
+    with option.opened(db) as opened, opened.at_one_moment() as store:
         night = store.find_run(run)
         verdicts = store.verdicts(night.id)
         history = store.acceptances(night.engine, night.workload, night.cluster)
@@ -196,7 +196,7 @@ def report(
     from nexmark.report.table import report_text
 
     try:
-        with option.opened(db) as store:
+        with option.opened(db) as opened, opened.at_one_moment() as store:
             made = make_report(store, run) if out is None else write_report(out, store, run)
     except OSError as error:
         raise NexmarkError(f"cannot write the report: {error}; give another --out") from None

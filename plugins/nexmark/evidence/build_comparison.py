@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from nexmark.evidence.night_list import NightLine, lines_of
 from nexmark.model import CPU, grouped
 from nexmark.store import Store, history
+from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import BuildRow
 
 NIGHTS = 60  # of a build that are compared: its last ones
@@ -50,6 +51,7 @@ class BuildComparison:
     old_nights: int
 
 
+@of_one_moment
 def build_lines(store: Store, dags: Collection[str]) -> list[tuple[Any, NightLine | None]]:
     """Return the builds, each with its last night; the one that was tested last first."""
     builds = history.builds(store, dags)[:SHOWN]
@@ -59,6 +61,7 @@ def build_lines(store: Store, dags: Collection[str]) -> list[tuple[Any, NightLin
     return [(build, lines.get(build.id)) for build in builds]
 
 
+@of_one_moment
 def compare_builds(
     store: Store, dags: Collection[str], new: BuildRow, old: BuildRow
 ) -> BuildComparison:

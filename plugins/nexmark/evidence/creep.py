@@ -8,6 +8,7 @@ from nexmark.evidence.signoffs import last_release
 from nexmark.model import SUITE, metric_of
 from nexmark.secrets import without_secrets
 from nexmark.store import Store
+from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import NightRow
 from nexmark.verdict.baseline_chain import (
     Chain,
@@ -40,6 +41,7 @@ class Creep:
     words: str
 
 
+@of_one_moment
 def lineage_of(store: Store, night: NightRow, metric: str) -> Lineage:
     """Return what the nights before one know of the accepted builds, as the gate takes it."""
     links = store.links(night.id, metric)
@@ -48,6 +50,7 @@ def lineage_of(store: Store, night: NightRow, metric: str) -> Lineage:
     return Lineage(earlier, release, _names(store, earlier.values(), release))
 
 
+@of_one_moment
 def creeps_of(
     store: Store,
     night: NightRow,

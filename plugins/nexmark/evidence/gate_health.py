@@ -13,6 +13,7 @@ from nexmark.config import paths
 from nexmark.model import CONFIRMATION, CPU, Value, grouped, median_of
 from nexmark.store import Store, history
 from nexmark.store.history import Tally
+from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import CanaryRow, NightRow, SelfTestRow
 from nexmark.verdict.rates import Rates, Test, alarmed, rates
 
@@ -82,6 +83,7 @@ def self_tests_of(store: Store, night: NightRow) -> SelfTests:
     return self_tests(store, night.engine, max(versions, default=None))
 
 
+@of_one_moment
 def gate_health(store: Store, dags: Collection[str]) -> GateHealth:
     """Return what is known of the gate."""
     nights = history.nights(store, dags, max(NIGHTS, CHARTED))

@@ -25,6 +25,7 @@ from nexmark.evidence.summary import (
 from nexmark.model import CPU, METRICS, SUITE, WALL, Metric, grouped, metric_of
 from nexmark.store import Store, history
 from nexmark.store.accepting import confs_of_candidate
+from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import NightRow, RepetitionRow, SelfTestRow, ValidationRow, VerdictRow
 
 NOTABLE = 0.02  # a smaller difference in state is not shown
@@ -168,6 +169,7 @@ SORTS: Mapping[str, Callable[[QueryLine], tuple[Any, ...]]] = {
 """The columns by which the lines can be sorted."""
 
 
+@of_one_moment
 def make_report(store: Store, run: str) -> Report:
     """Return the report of a run; StoreError when the run is not known."""
     night = store.find_run(run)
@@ -197,6 +199,7 @@ def _colour(report: Report) -> str:
     return NOT_COMPARED if nothing_compared(report.rows) else GREEN
 
 
+@of_one_moment
 def night_evidence(
     store: Store, night: NightRow, decision: SignOffDecision | None = None, deep: bool = True
 ) -> NightEvidence:

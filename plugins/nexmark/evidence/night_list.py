@@ -15,6 +15,7 @@ from nexmark.model import Value, grouped
 from nexmark.store import Store, history
 from nexmark.store.accepting import WITHDRAWN, states
 from nexmark.store.history import Judged, Tally
+from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import AcceptanceRow
 
 GREEN, RED, NOT_JUDGED = "GREEN", "RED", "NOT JUDGED"
@@ -96,6 +97,7 @@ class NightsPage:
     total: int
 
 
+@of_one_moment
 def nights_page(store: Store, dags: Collection[str], page: int = 1) -> NightsPage:
     """Return a part of the list."""
     total = history.count_nights(store, dags)
@@ -181,6 +183,7 @@ class Overview:
         return sum(one.line.colour == RED for one in self.engines)
 
 
+@of_one_moment
 def overview(store: Store, dags: Collection[str]) -> Overview:
     """Return the overview of the nights of these DAGs."""
     every = history.nights(store, dags, NIGHTS)

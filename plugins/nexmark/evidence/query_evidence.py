@@ -22,6 +22,7 @@ from nexmark.flames.flame_files import Flames, flames_of
 from nexmark.model import ARMS, CPU, SUITE, Metric, Stage, metric_of
 from nexmark.store import Store, history
 from nexmark.store.query_history import LevelChange, RatioPoint, lasting_changes, trail
+from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import NightRow, RepetitionRow, VerdictRow
 
 NIGHTS = 400  # so far back a query is followed
@@ -80,6 +81,7 @@ class QueryEvidence(CommonEvidence):
         return look(row.value, known=row.acceptance_id is not None) if row else look(None)
 
 
+@of_one_moment
 def query_evidence(
     store: Store,
     night: NightRow,

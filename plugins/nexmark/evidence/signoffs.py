@@ -13,6 +13,7 @@ from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.errors import NexmarkError
 from nexmark.evidence.night_list import NightLine, lines_of
 from nexmark.store import Store, history
+from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import BuildRow, NightRow
 from nexmark.verdict.baseline_chain import SignedOffBuild
 
@@ -58,6 +59,7 @@ class SealedBundle:
     problems: tuple[str, ...]
 
 
+@of_one_moment
 def signoffs_of(store: Store, dags: Collection[str]) -> list[SignOff]:
     """Return the sign-offs, the newest first."""
     rows = history.nights(store, set(dags) & {SIGNOFF_DAG_ID}, SHOWN)
@@ -65,6 +67,7 @@ def signoffs_of(store: Store, dags: Collection[str]) -> list[SignOff]:
     return [_signoff(x, builds.get(x.night.build_id)) for x in lines_of(store, rows)]
 
 
+@of_one_moment
 def signoff_page(store: Store, night: NightRow) -> tuple[SignOff, list[SealedBundle]]:
     """Return one sign-off, and what each bundle of it says, checked."""
     (line,) = lines_of(store, [night])
@@ -85,14 +88,18 @@ def last_release(store: Store, night: NightRow) -> SignedOffBuild | None:
         decisions = _decisions(Path(row.directory))
         if not decisions and (ack := accepted.get(row.id)) and not ack.over(night.started):
             decisions = [SignOffDecision(when=ack.accepted.isoformat(), signed_off=True)]
-        earlier = [x for x in decisions if x.when and _moment(x.when) <= night.started]
-        if earlier and earlier[0].signed_off:
-            return SignedOffBuild(row.build_id, f"{_moment(earlier[0].when):%Y-%m-%d}")
+        made = ((_moment(one.when), one.signed_off) for one in decisions)
+        earlier = [(when, said) for when, said in made if when and when <= night.started]
+        if earlier and earlier[0][1]:
+            return SignedOffBuild(row.build_id, f"{earlier[0][0]:%Y-%m-%d}")
     return None
 
 
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

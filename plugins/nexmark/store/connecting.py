@@ -62,7 +62,8 @@ def writing(engine: Engine) -> Engine:
 def snapshot(engine: Engine) -> Engine:
     """Return the engine for transactions that see one moment only, however long they read."""
     if engine.dialect.name == POSTGRESQL:
-        return engine.execution_options(isolation_level="REPEATABLE READ")
+        only = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        return engine.execution_options(**only)
     return engine
 
 

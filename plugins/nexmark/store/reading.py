@@ -1,11 +1,13 @@
 """Reads runs, repetitions, verdicts and baselines from the results database."""
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from sqlalchemy import Engine, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
     from nexmark.verdict.baseline_chain import Link
 
 LISTED = 5
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
+_Reads = TypeVar("_Reads", bound="Reader")
 RowType = TypeVar("RowType")
 OfNight = TypeVar("OfNight", CanaryRow, CompatibilityRow, ValidationRow)
 
@@ -53,6 +58,7 @@ class Reader:
     def __init__(self, engine: Engine) -> None:
         """Take over an engine whose database has the schema of this package."""
         self._engine = engine
+        self._moment: Session | None = None
 
     def close(self) -> None:
         """Close all connections."""
@@ -263,9 +269,34 @@ class Reader:
         with self._session(snapshot(self._engine)) as session:
             return export(session, directory, form)
 
-    def reading(self) -> AbstractContextManager[Session]:
-        """Open a session to read with, in one transaction."""
-        return self._session(self._engine)
+    @contextmanager
+    def at_one_moment(self) -> Iterator[Self]:
+        """Give a reader that sees the database as it is now, whatever others write meanwhile.
+
+        All that it reads is one transaction; what its methods write is seen by others only. Within
+        another such block it is the same moment.
+        """
+        if self._moment is not None:
+            yield self
+            return
+        with self._session(snapshot(self._engine)) as session:
+            found = copy(self)
+            found._moment = session
+            yield found
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """Open a session to read with, in one transaction; the rows are detached at its end."""
+        if self._moment is None:
+            with self._session(self._engine) as session:
+                yield session
+            return
+        try:
+            yield self._moment
+        except (SQLAlchemyError, UnicodeEncodeError) as error:
+            raise database_error(self._engine, error) from error
+        finally:
+            self._moment.expunge_all()
 
     def _all(self, query: Select[RowType]) -> list[RowType]:
         with self.reading() as session:
@@ -289,6 +320,19 @@ class Reader:
         if night is None:
             raise UnknownNight(f"run {run!r} is not recorded; its preflight has to pass first")
         return night
+
+
+def of_one_moment(
+    made: Callable[Concatenate[_Reads, _Given], _Made],
+) -> Callable[Concatenate[_Reads, _Given], _Made]:
+    """Let a function that is given a store first see it at one moment."""
+
+    @wraps(made)
+    def at_one_moment(store: _Reads, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Made:
+        with store.at_one_moment() as moment:
+            return made(moment, *args, **kwargs)
+
+    return at_one_moment
 
 
 def _names(nights: Sequence[Any]) -> str:

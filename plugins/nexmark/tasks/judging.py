@@ -180,7 +180,7 @@ def report() -> dict[str, Any]:
 
     night = current_night()
     directory = night.directory / "report"
-    with results_of(night) as store:
+    with results_of(night) as opened, opened.at_one_moment() as store:
         written = write_report(directory, store, night.name)
         evidence = write_evidence(directory, store, night.name)
     say(report_text(written))

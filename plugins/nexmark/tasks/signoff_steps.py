@@ -117,7 +117,7 @@ def question() -> str:
 
     night = current_night()
     draft = night.directory / "report" / "evidence.html"
-    with results_of(night) as store:
+    with results_of(night) as opened, opened.at_one_moment() as store:
         found = night_evidence(store, store.night(night.name), UNDECIDED)
     draft.parent.mkdir(parents=True, exist_ok=True)
     draft.write_text(night_html(found), encoding="utf-8")
@@ -142,7 +142,7 @@ def evidence() -> dict[str, Any]:
         problem = "no evidence, for nobody was asked, or the question was ended by hand"
         raise AirflowFailException(f"{problem}; see the first red task")
     decision = Approval.model_validate(found)
-    with results_of(night) as store:
+    with results_of(night) as opened, opened.at_one_moment() as store:
         content = night_evidence(store, store.night(night.name))
         bound = any(row.verdict == Value.SOURCE_BOUND for row in content.report.rows)
         objection = decision.objection(content.report.failed or bound)

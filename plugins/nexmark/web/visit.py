@@ -1,6 +1,7 @@
 """One request by one person: what they may see, looked up in the store, and the page of it."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Annotated, Any
@@ -41,17 +42,20 @@ TITLES = {
 
 @dataclass
 class Visit:
-    """The tools of a route."""
+    """The tools of a route; what it has ``opened`` is closed after it."""
 
     request: Request
     user: User
     door: Door
+    opened: ExitStack
 
     @cached_property
     def store(self) -> Store:
-        """The results database."""
+        """The results database; for a page as it is at one moment, in one transaction."""
         found: Store = self.request.app.state.database.store()
-        return found
+        if self.request.method != "GET":
+            return found
+        return self.opened.enter_context(found.at_one_moment())
 
     @cached_property
     def dags(self) -> frozenset[str]:
@@ -112,12 +116,13 @@ class Visit:
         return render(self.request, template, **content, token=token)
 
 
-def _visit(request: Request) -> Visit:
-    """Return the visit of who was let in (``app.create_app``); nobody else has one."""
+def _visit(request: Request) -> Iterator[Visit]:
+    """Give the visit of who was let in (``app.create_app``); nobody else has one."""
     user = getattr(request.state, "nexmark_user", None)
     if user is None:
         raise HTTPException(401, "Not authenticated")
-    return Visit(request, user, request.app.state.door)
+    with ExitStack() as opened:
+        yield Visit(request, user, request.app.state.door, opened)
 
 
 Visiting = Annotated[Visit, Depends(_visit)]  # the dependency of a route

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
+from sqlalchemy import event
 
 from bench import web as bench
 from bench import web_nights as bench_nights
@@ -352,3 +353,17 @@ def test_the_newest_benchmark_of_each_kafka_is_shown_beside_the_text(
     assert "not to be compared" in text
     assert "4, 17, 34 ms" in text
     assert "2,000 records a run, 3 runs" in text
+
+
+@pytest.mark.parametrize("place", ["", "/query/q5"])
+def test_a_page_is_read_in_one_transaction(
+    database: str, door: TestDoor, store: Store, place: str
+) -> None:
+    run = web_nights.record(store, 1)
+    begun: list[None] = []
+    opened = Database(database)
+    event.listen(opened.store()._engine, "begin", lambda _: begun.append(None))
+    browser = TestClient(create_app(opened, door), headers={"x-user": "ada"})
+    dag, _, number = run.partition("/")
+    assert browser.get(f"/night/{dag}/{number}{place}").status_code == 200
+    assert len(begun) == 1
