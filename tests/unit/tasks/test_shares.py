@@ -158,7 +158,7 @@ class TestAgain:
         """At once, not by Airflow's retry: the partner of the pair would come between."""
         outcomes = iter([FROZEN, EVEN])
         monkeypatch.setattr(
-            WatchedSubmitHook, "submit", lambda *_: ran(night, tasks=next(outcomes))
+            WatchedSubmitHook, "submit", lambda *_, **__: ran(night, tasks=next(outcomes))
         )
         monkeypatch.setattr(NexmarkSubmitOperator, "_keep_links", lambda *_: None)
         NexmarkSubmitOperator(task_id="repetition", submission=submission).execute({"ti": None})  # type: ignore[typeddict-item]
