@@ -82,7 +82,7 @@ def judge(evidence: Evidence, docs_dir: Path | None = None, name: str = "") -> V
     name = name or evidence.query
     suite = build_suite(evidence.query, may_be_empty=evidence.reference_may_be_empty)
     suite.name = name
-    suite = context.suites.add(suite)
+    suite = context.suites.add_or_update(suite)
     asset = context.data_sources.add_pandas("output").add_dataframe_asset(name)
     batch = asset.add_batch_definition_whole_dataframe("evidence")
     definition = gx.ValidationDefinition(name=name, data=batch, suite=suite)
