@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from nexmark.model import WITHOUT_SIZE, QueryKey, grouped
+from nexmark.model import WITHOUT_SIZE, QueryKey, Value, grouped
 from nexmark.verdict.measured_night import QueryVerdict
 
 
@@ -99,6 +99,6 @@ def _run(tonight: QueryVerdict, nights: Sequence[Sequence[QueryVerdict]]) -> tup
     return place, Alarm(tonight, first.night, count)
 
 
-def _reason(verdict: QueryVerdict) -> str:
-    """Return why it is red: a suspicion and a regression are both of being slower."""
-    return verdict.value.value if verdict.value in WITHOUT_SIZE else "slower"
+def _reason(verdict: QueryVerdict) -> Value | None:
+    """Return why it is red; None for slower, which a suspicion and a regression both are."""
+    return verdict.value if verdict.value in WITHOUT_SIZE else None

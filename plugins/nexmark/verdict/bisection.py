@@ -48,7 +48,7 @@ class Bisection:
         # the size under each hypothesis: all its bad builds have the same one
         self._mean = np.full(hypotheses, float(size))
         self._variance = np.full(hypotheses, noise**2)
-        self._counts = np.zeros(hypotheses, dtype=np.int64)
+        self._counts = np.zeros(hypotheses)
         self._skipped = np.zeros(hypotheses, dtype=np.bool_)
 
     @property

@@ -111,6 +111,32 @@ def test_a_skipped_build_is_found_with_the_next_one_that_was_measured() -> None:
     assert search.next() is None
 
 
+def test_a_run_of_just_95_percent_is_credible() -> None:
+    """Of twenty builds that are equally probable it has nineteen, whatever the sums' rounding."""
+    builds = tuple(f"b{number}" for number in range(21))
+    assert len(Bisection(builds, SIZE, 0.005).credible) == 19
+
+
+def test_a_size_of_just_three_deviations_is_known() -> None:
+    assert Bisection(("good", "b1", "bad"), 3.0, 1.0).next() == "b1"
+
+
+def test_where_every_build_between_was_measured_and_went_nothing_is_next() -> None:
+    search = Bisection(("good", "b1", "bad"), SIZE, 0.005)
+    search.observe("b1", SIZE / 2, 0.05)
+    search.skip("b1")
+    assert (search.found, search.next()) == ((), None)
+
+
+def test_a_hundred_measurements_are_counted_and_still_told_apart() -> None:
+    search = Bisection(("good", "b1", "b2", "bad"), SIZE, 0.005)
+    for _ in range(100):
+        search.observe("b1", 0.0, 0.3)
+        search.observe("b2", SIZE, 0.3)
+    assert search.measurements == 200
+    assert search.found == ("b2",)
+
+
 class TestDeviation:
     NIGHTS = (Pairs("bad", (0.10, 0.14, 0.06)), Pairs("b1", (0.0, 0.02)))
 
