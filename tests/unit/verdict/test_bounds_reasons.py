@@ -33,45 +33,53 @@ def one(
 
 
 @pytest.mark.parametrize(
-    ("found", "value", "reason"),
+    ("arms", "facts", "value", "reason"),
     [
-        (one(None), Value.MISSING, "not measured"),
-        (one(None, missing=WHY), Value.MISSING, f"not measured: {WHY}"),
-        (one(arm(), base(10)), Value.MISSING, "not measured"),
-        (one(arm(), base(10), repetitions=0), Value.MISSING, "not measured"),
-        (one(arm(9), base(9), repetitions=0), Value.OK, None),
+        ((None, None), {}, Value.MISSING, "not measured"),
+        ((None, None), {"missing": WHY}, Value.MISSING, f"not measured: {WHY}"),
+        ((arm(), base(10)), {}, Value.MISSING, "not measured"),
+        ((arm(), base(10)), {"repetitions": 0}, Value.MISSING, "not measured"),
+        ((arm(9), base(9)), {"repetitions": 0}, Value.OK, None),
         (
-            one(arm(10), base(10), repetitions=2, missing=WHY),
+            (arm(10), base(10)),
+            {"repetitions": 2, "missing": WHY},
             Value.MISSING,
             f"1 of 2 repetitions measured: {WHY}",
         ),
-        (one(arm(10, 10), base(10), repetitions=2, missing=WHY), Value.OK, None),
-        (one(arm(10, 10, 10), base(10), repetitions=2), Value.OK, None),
-        (one(arm(30), base(10), source_bound=SLOW), Value.SOURCE_BOUND, SLOW),
-        (one(arm(10), None, source_bound=SLOW), Value.SOURCE_BOUND, SLOW),
-        (one(None, base(10), source_bound=SLOW), Value.MISSING, "not measured"),
-        (one(arm(10), base(10), invalid="wrong", source_bound=SLOW), Value.INVALID, "wrong"),
-        (one(arm(10), base()), Value.CALIBRATING, "no accepted baseline"),
+        ((arm(10, 10), base(10)), {"repetitions": 2, "missing": WHY}, Value.OK, None),
+        ((arm(10, 10, 10), base(10)), {"repetitions": 2}, Value.OK, None),
+        ((arm(30), base(10)), {"source_bound": SLOW}, Value.SOURCE_BOUND, SLOW),
+        ((arm(10), None), {"source_bound": SLOW}, Value.SOURCE_BOUND, SLOW),
+        ((None, base(10)), {"source_bound": SLOW}, Value.MISSING, "not measured"),
+        ((arm(10), base(10)), {"invalid": "wrong", "source_bound": SLOW}, Value.INVALID, "wrong"),
+        ((arm(10), base()), {}, Value.CALIBRATING, "no accepted baseline"),
         (
-            one(arm(10.0, 0.0), base(10)),
+            (arm(10.0, 0.0), base(10)),
+            {},
             Value.INVALID,
             "repetition 2 of tonight: 0.0 CPU-s per million events is not a measurement",
         ),
         (
-            one(arm(9.0), base(10.0)),
+            (arm(9.0), base(10.0)),
+            {},
             Value.FASTER,
             "10 -> 9 CPU-s per million events (steady): 0.900, below 1/1.1",
         ),
         (
-            one(arm(10.5), base(10.0)),
+            (arm(10.5), base(10.0)),
+            {},
             Value.OK,
             "10 -> 10.5 CPU-s per million events (steady): 1.050, within 1.1",
         ),
     ],
 )
 def test_the_first_fact_that_stands_against_a_comparison_is_the_reason(
-    found: QueryVerdict, value: Value, reason: str | None
+    arms: tuple[BoundsArm | None, BoundsArm | None],
+    facts: dict[str, object],
+    value: Value,
+    reason: str | None,
 ) -> None:
+    found = one(*arms, **facts)
     assert found.value is value
     assert reason is None or found.reason == reason
 
