@@ -79,9 +79,10 @@ def main() -> int:
     if not sources:
         print(f"make mutants: ONLY={' '.join(given.only)}: none of {' '.join(FILES)}")
         return 2
-    for name in HEAVY.split():
+    rooms = {Path(path).parent.name for path in sources}
+    for name in " ".join(HEAVY[room] for room in rooms).split():
         importlib.import_module(name)
-    tests = _tests_of_functions({Path(path).parent.name for path in sources})
+    tests = _tests_of_functions(rooms)
     asked = [x for path, text in sources.items() for x in changes(path, text)]
     questions = [Question(x, _asked(x, tests)) for x in asked]
     try:

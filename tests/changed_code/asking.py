@@ -36,11 +36,14 @@ ARGUMENTS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:termina
 ARGUMENTS += ("--timeout=0", "-p", "no:faulthandler", "--no-header", "--durations=0")
 #: PostgreSQL and Spark take too long for thousands of changes.
 CHOSEN = ("-m", "not spark and not slow and not long and not extended", "-k", "not postgresql")
-#: Imported before a process for one change is forked: none of ours, and none that starts threads.
-HEAVY = (
-    "numpy pandas scipy.stats scipy.special sqlalchemy.orm alembic.command duckdb yaml pydantic"
-    " hypothesis jinja2 typer rich.table great_expectations pyarrow.parquet airflow.exceptions"
-)
+#: Imported before a process for one change is forked, by room: none of ours, and no more than its
+#: tests import, for a larger process takes longer to fork.
+HEAVY = {
+    "verdict": "numpy scipy.stats scipy.special yaml pydantic hypothesis rich.table",
+    "measure": "numpy scipy.stats yaml pydantic hypothesis zstandard",
+    "store": "numpy scipy.stats yaml pydantic sqlalchemy.orm alembic.command typer",
+    "expectations": "yaml pydantic duckdb pandas great_expectations pyarrow.parquet typer",
+}
 #: Of the tests that run a changed function: tests that take longer are not asked.
 LONGEST_S = 0.3
 #: A child may take this many seconds of processor time beyond some times what its tests need.
