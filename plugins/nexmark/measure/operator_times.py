@@ -42,10 +42,11 @@ def parts(log: EventLog, cpu_s: float, phases: Mapping[str, float]) -> list[Part
     """Return the parts; ``cpu_s`` is of the executors in the batches, ``phases`` of the driver."""
     seconds, covers = _stopwatches(log.operators)
     stages: list[Part] = []
-    for number, totals in sorted(log.stages.items(), key=lambda x: (x[0] is None, x[0] or 0)):
+    for number, totals in sorted(log.stages.items(), key=lambda x: (x[0] is None, x[0])):
         own = [x.place for x in log.operators if x.stage == number and x.place in seconds]
         measured = sum(seconds[place] for place in own)
-        per_second = totals.cpu_s / max(totals.run_s, measured) if totals.cpu_s else 0.0
+        ran_s = max(totals.run_s, measured)
+        per_second = totals.cpu_s / ran_s if ran_s else 0.0  # Spark tells milliseconds: 0 is short
         for place in own:
             seconds[place] *= per_second
         rest = max(totals.cpu_s - measured * per_second, 0.0)

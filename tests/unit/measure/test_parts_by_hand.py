@@ -195,6 +195,17 @@ class TestParts:
         log = EventLog(one, {1: StageTotals(1, 10.0, 0.0, 10.0)})
         assert parts(log, 10.0, {})[0].cpu_s == pytest.approx(3.75)
 
+    def test_stopwatches_of_a_stage_that_used_no_cpu_time_are_none_either(self) -> None:
+        log = EventLog(chain(("a", 1, {WRITE: 2.0})), {1: StageTotals(1, 0.0, 0.0, 4.0)})
+        assert [x.cpu_s for x in parts(log, 1.0, {})[:2]] == [0.0, 0.0]
+
+    def test_a_stage_that_ran_for_less_than_a_millisecond_keeps_its_cpu_time(self) -> None:
+        """Spark tells CPU time in nanoseconds, and the time of a task in milliseconds."""
+        log = EventLog(chain(("a", 1, {})), {1: StageTotals(1, 0.000_812_345_6, 0.0, 0.0)})
+        _, rest, *_ = parts(log, 1.0, {})
+        assert rest.cpu_s == 0.000_812_345_6
+        assert rest.metrics == {"tasks": 1, "CPU of tasks [s]": 0.000_812}
+
     def test_a_span_that_is_shorter_than_what_is_below_is_nothing_and_not_less(self) -> None:
         two = chain(("a", 1, {BUILD: 1.0, WRITE: 0.5}), ("b", 1, {WRITE: 3.0}))
         log = EventLog(two, {1: StageTotals(1, 10.0, 0.0, 10.0)})

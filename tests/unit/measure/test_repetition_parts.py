@@ -55,3 +55,22 @@ def test_the_driver_s_steps_are_of_the_same_batches() -> None:
     second = RESULT["batches"][1]["steps_ms"]
     assert steady == {name: ms / 1000 for name, ms in second.items()}
     assert steady["addBatch"] < whole["addBatch"]
+
+
+def phases(result: dict[str, Any], basis: float | None) -> dict[str, float]:
+    found = repetition_parts(PLACE / "events", result, measurement(basis, **FIGURES))
+    return {x.name: x.metrics["time [s]"] for x in found if x.kind == PHASE}
+
+
+def test_steps_of_several_batches_add_up_and_a_batch_may_know_none() -> None:
+    steps = [{"addBatch": 1500, "walCommit": 250}, {"addBatch": 2000}, None, {"addBatch": 7}]
+    batches = [dict(x) for x in RESULT["batches"]]
+    for batch, own in zip(batches, steps, strict=False):
+        batch.pop("steps_ms")
+        batch |= {} if own is None else {"steps_ms": own}
+    assert len(batches) == len(steps)
+    assert phases({"batches": batches}, None) == {"addBatch": 3.507, "walCommit": 0.25}
+
+
+def test_batches_are_those_of_the_steady_state_in_whatever_order_they_are_listed() -> None:
+    assert phases({"batches": RESULT["batches"][::-1]}, 10.0) == phases(RESULT, 10.0)
