@@ -209,10 +209,10 @@ class _Ledger:
             self._books[key] = tree, tree.main
         elif program.role == "child":
             pid = tick.processes[key].ppid
-            parent = next((other for other in tick.processes if other.pid == pid), None)
+            parents = (self._books.get(other) for other in tick.processes if other.pid == pid)
             newest = reversed(self.trees.items())
             rooted = ((tree, tree.main) for root, tree in newest if root.pid == program.root)
-            owner = (self._books.get(parent) if parent else None) or next(rooted, None)
+            owner = next(parents, None) or next(rooted, None)
             if owner is not None:
                 tree, book = owner
                 in_python = book is tree.python or program.cmd.startswith(("python", "pypy"))
@@ -230,7 +230,7 @@ class _Ledger:
                 head.counted = old.own + old.waited
             else:
                 head.below += old.own + old.waited
-            head.below -= min(self._accounts.pop(key, _Account()).balance, 0)
+            head.below -= self._accounts.pop(key).balance
         parented = [head for top, head in heads.items() if gone[top].ppid in key_of]
         return grouped(parented, lambda head: key_of[gone[head.key].ppid])
 
@@ -247,19 +247,19 @@ class _Ledger:
         return key
 
     def _book(self, key: ProcessKey, reading: Reading, number: int, ended: list[_Ended]) -> None:
-        tree, book = self._books.get(key, (None, None))
-        old = self._before.get(key, Reading(0, 0, 0))
-        if tree is not None and book is not None:
+        owner, old = self._books.get(key), self._before.get(key, Reading(0, 0, 0))
+        if owner is not None:
+            tree, book = owner
             tree.last = number
             book[-1] += max(reading.own - old.own, 0)
         account = self._accounts.setdefault(key, _Account())
         rest, head = account.settle(reading.waited - old.waited, ended, number)
         if head is not None:  # what a known process used between its last reading and its end
-            _, book = self._books.get(head.key, (None, None))
-            if tree is None:
+            if owner is None:
                 # An outsider may have waited for others too: no more than the host could have done.
                 ticks = self._samples.ticks
-                elapsed = ticks[number].mono - ticks[max(head.tick - 1, 0)].mono
+                elapsed = ticks[number].mono - ticks[head.tick - 1].mono
                 rest = min(rest, int(elapsed * self._samples.cpus * self._samples.clk_tck) + 1)
-        if book is not None:
-            book[-1] += rest
+            owner = self._books.get(head.key)
+        if owner is not None:
+            owner[1][-1] += rest

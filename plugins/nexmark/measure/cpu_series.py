@@ -71,13 +71,13 @@ class CpuSeries:
 
     def _bracket(self, instant: float) -> int:
         if len(self.times) < 2 or not self.times[0] <= instant <= self.times[-1]:
-            off = self.times[0] - instant if instant < self.times[0] else instant - self.times[-1]
+            off = max(self.times[0] - instant, instant - self.times[-1])
             edge = "begin after" if instant < self.times[0] else "end before"
             raise MeasurementError(
                 f"the samples of host {self.host} {edge} the run ({off:.1f} s short);"
                 " the sampler must run from before the query starts until it has ended"
             )
-        return min(max(bisect_right(self.times, instant), 1), len(self.times) - 1)
+        return min(bisect_right(self.times, instant), len(self.times) - 1)
 
 
 def pack(series: CpuSeries) -> bytes:

@@ -100,7 +100,7 @@ def measure_series(
     python = sum(x.between(x.python, run.start, run.end) for x in series)
     application = sum(x.executors[-1] + x.python[-1] for x in series)
     cpu_s = jvms + python
-    if cpu_s <= 0 or application <= 0:
+    if cpu_s <= 0:
         raise MeasurementError(
             f"{run.query}: the executors of {run.application_id} used no CPU during the run;"
             " do driver and hosts keep the same time?"
@@ -112,7 +112,6 @@ def measure_series(
     durations = [batch.duration_ms for batch in _measured_batches(run.batches, warmup_batches)]
     driver = [x.between(x.driver, run.start, run.end) for x in series if x.driver is not None]
     busy = _machine_cores(run, series, "busy")
-    steady_s = window.end - window.start if window else None
     facts = {each.name: getattr(run, each.name) for each in fields(RunFacts)}
     return Measurement(
         **facts,
@@ -132,9 +131,9 @@ def measure_series(
         cpu_s_per_mevent_application=per_application,
         warmup_batches=warmup_batches,
         steady_events=window.events if window else None,
-        steady_wall_s=steady_s,
+        steady_wall_s=window.end - window.start if window else None,
         steady_cpu_s=steady_cpu,
-        steady_throughput=window.events / steady_s if window and steady_s else None,
+        steady_throughput=window.events / (window.end - window.start) if window else None,
         steady_throughput_per_core=window.events / steady_cpu if window and steady_cpu else None,
         batches=len(run.batches),
         batch_ms_p50=percentile(durations, 50),

@@ -169,7 +169,7 @@ def uneven(
     ]
     registered = Counter(x.host for x in done)
     silent = [x.host for x in hosts for _ in range(len(x.executors) - registered[x.host])]
-    done += [_Done(host, 0, 0.0) for host in silent[: max(executors - len(done), 0)]]
+    done += [_Done(host, 0, 0.0) for host in silent[: executors - len(done)]]
     all_tasks, all_cpu_s = sum(x.tasks for x in done), sum(x.cpu_s for x in done)
     found = []
     for at, own in enumerate(done):
@@ -196,16 +196,16 @@ def stalled(
     for host in hosts:
         limit = max(STALL_S, STALL_INTERVALS * host.interval_s)
         # A sampler that has ended is no stall.
-        gaps = (b - a for a, b in pairwise(host.times) if b >= period[0] and a <= period[1])
-        gap = max(gaps, default=0.0)
-        if gap > limit:
-            found.append(f"host {host.host} gave no sample for {gap:.1f} s of the run")
+        gaps = [b - a for a, b in pairwise(host.times) if b >= period[0] and a <= period[1]]
+        if gaps and max(gaps) > limit:
+            found.append(f"host {host.host} gave no sample for {max(gaps):.1f} s of the run")
             continue
         own = [x for x in work if names.get(x.host, x.host) == host.host]
-        idle = max((b - a for a, b in _idle(host, own, period, limit)), default=0.0)
-        if idle > 0:
+        idle = [b - a for a, b in _idle(host, own, period, limit)]
+        if idle:
             found.append(
-                f"an executor on host {host.host} used no CPU for {idle:.1f} s while it had a task"
+                f"an executor on host {host.host} used no CPU for {max(idle):.1f} s"
+                " while it had a task"
             )
     return found
 
@@ -225,7 +225,7 @@ def _idle(
     The samples do not say which process is which executor: more processes have to be quiet than
     executors are without a task.
     """
-    quiet = [x for each in host.executors for x in each.quiet(*period) if x[1] - x[0] >= limit]
+    quiet = [x for each in host.executors for x in each.quiet(*period)]
     found = []
     for task in (task for x in work for task in x.tasks if task.end - task.start >= limit):
         for a, b in quiet:

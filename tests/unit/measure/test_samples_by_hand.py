@@ -73,6 +73,24 @@ def test_a_file_has_the_offset_of_its_host(tmp_path: Path) -> None:
     assert read_samples(path, 0.25).times() == (T0 + 2.75,)
 
 
+def test_letters_outside_ascii_are_read_and_damaged_bytes_at_the_end_left_out(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "samples.jsonl"
+    lines = (header(host="rechner-\u00e4"), tick(3))
+    text = "".join(json.dumps(x, ensure_ascii=False) + "\n" for x in lines)
+    path.write_bytes(text.encode() + b'{"kind":"tick\xc3')
+    assert read_samples(path).host == "rechner-\u00e4"
+
+
+@pytest.mark.parametrize("text", ["", "nonsense\n"])
+def test_a_file_that_is_refused_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "samples.jsonl"
+    path.write_text(text)
+    with pytest.raises(MeasurementError, match=f"^{path}:"):
+        read_samples(path)
+
+
 class TestTimes:
     def made(self, *steps: float) -> HostSamples:
         return samples(*(tick(second, step=step) for second, step in enumerate(steps)))
@@ -83,7 +101,7 @@ class TestTimes:
         assert found == pytest.approx([T0 + 0.1, T0 + 1.1, T0 + 2.1], abs=1e-6)
 
     def test_a_clock_that_was_set_is_refused(self) -> None:
-        assert len(self.made(0.0, 0.45).times()) == 2
+        assert len(self.made(0.0, 0.5).times()) == 2
         assert len(self.made(0.0, -0.45).times()) == 2
         for step in (0.55, -0.55):
             with pytest.raises(MeasurementError, match=r"nexmark02 was moved by 0\.550 s"):
@@ -121,7 +139,7 @@ class TestQuiet:
     def test_spans_with_at_most_a_fiftieth_of_a_core_are_quiet(self) -> None:
         assert self.quiet(0.5, 0.019, 0.0, 0.021, 0.01) == [(1.0, 3.0), (4.0, 5.0)]
 
-    def test_readings_that_reach_into_the_period_count_whole(self) -> None:
+    def test_only_readings_that_lie_in_the_period_count(self) -> None:
         assert self.quiet(0.0, 0.0, 0.0, 0.0, start=1.0, end=3.0) == [(1.0, 3.0)]
         assert self.quiet(0.0, 0.0, 0.0, 0.0, start=0.5, end=2.5) == [(1.0, 2.0)]
 
