@@ -117,7 +117,7 @@ def _measured(
         basis = one_basis(row.figure(steady) for row in used)
     column = metric.column(basis)
     values = [row.figure(column) for row in used]
-    if metric.positive and not all(value and value > 0 for value in values):
+    if metric.positive and not all((value or 0) > 0 for value in values):
         return None
     if all(value is None for value in values):
         return None
