@@ -21,9 +21,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import _lru_cache_wrapper, partial
 from pathlib import Path
 from types import CodeType, FunctionType
+from typing import Any
 
 import coverage
 import pytest
@@ -136,9 +137,12 @@ class _Collected(_Reports):
         items = {item.nodeid: item for item in session.items}
         _warm_up(session.items)
         functions: dict[str, list[FunctionType]] = {}
+        caches = []
         for thing in gc.get_objects():
             if isinstance(thing, FunctionType):
                 functions.setdefault(thing.__code__.co_filename, []).append(thing)
+            elif isinstance(thing, _lru_cache_wrapper) and _of_ours(thing.__wrapped__):
+                caches.append(thing)
         gc.collect()
         gc.freeze()  # the children share this memory
         killers: dict[str, Counter[str]] = {}
@@ -148,7 +152,7 @@ class _Collected(_Reports):
             tests = sorted(question.tests, key=lambda x: (-ranked[x], question.tests[x]))
             chosen = [items[x] for x in tests if x in items]
             path = str(Path(change.path).absolute())
-            swap = partial(exchange, functions.get(path, ()), change, path)
+            swap = partial(exchange, functions.get(path, ()), change, path, caches)
             noticed = self._ask(chosen, SPARE_S + TIMES * sum(question.tests.values()), swap)
             if noticed is not None:
                 ranked[noticed] += noticed in items
@@ -208,8 +212,25 @@ def _codes(code: CodeType) -> Generator[CodeType, None, None]:
             yield from _codes(const)
 
 
-def exchange(functions: Sequence[FunctionType], change: Change, path: str) -> bool:
-    """Give the functions of the file the code of the changed file; False where that cannot be."""
+def _of_ours(function: object) -> bool:
+    """Whether it is of a room that is changed, or of its tests."""
+    code = getattr(function, "__code__", None)
+    parts = Path(code.co_filename).parts if code is not None else ()
+    return bool({"tests", *HEAVY} & set(parts)) and "site-packages" not in parts
+
+
+def exchange(
+    functions: Sequence[FunctionType],
+    change: Change,
+    path: str,
+    caches: Sequence[_lru_cache_wrapper[Any]] = (),
+) -> bool:
+    """Give the functions of the file the code of the changed file; False where that cannot be.
+
+    What was remembered in ``caches`` is forgotten: it may be of the code before the change.
+    """
+    for cache in caches:
+        cache.cache_clear()
     new: dict[str, list[CodeType]] = {}
     for code in _codes(compile(change.after, path, "exec", dont_inherit=True)):
         new.setdefault(code.co_qualname, []).append(code)

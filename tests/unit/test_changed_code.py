@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import yaml
@@ -76,12 +77,17 @@ def _exchanged(path: Path) -> Iterator[tuple[str, tuple[object, ...]]]:
             yield change.now, _after(path, change)
 
 
-def _after(path: Path, change: Change) -> tuple[object, ...]:
+def _loaded(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("some", path)
     assert spec is not None
     assert spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
+    return loaded
+
+
+def _after(path: Path, change: Change) -> tuple[object, ...]:
+    loaded = _loaded(path)
     functions = [loaded.A.b.fget, loaded.outer, *loaded.ways]
     assert exchange(functions, change, str(path))
     return loaded.A().b, loaded.outer(), *(way() for way in loaded.ways)
@@ -89,6 +95,16 @@ def _after(path: Path, change: Change) -> tuple[object, ...]:
 
 def test_a_changed_function_runs_wherever_it_was_imported(module: Path) -> None:
     assert dict(_exchanged(module)) == {"return 2": (2, 5, 10, 20), "return 6": (1, 6, 10, 20)}
+
+
+def test_what_a_function_remembers_from_before_the_change_is_forgotten(tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text("from functools import cache\n\n\n@cache\ndef f():\n    return 1\n")
+    loaded = _loaded(path)
+    assert loaded.f() == 1
+    (change,) = changes(str(path), path.read_text())
+    assert exchange([loaded.f.__wrapped__], change, str(path), [loaded.f])
+    assert loaded.f() == 2
 
 
 def test_what_no_test_needs_to_notice_is_a_line_that_is_there_and_has_a_reason() -> None:
