@@ -225,10 +225,9 @@ class _Ledger:
         heads: dict[ProcessKey, _Ended] = {}
         for key, old in gone.items():
             top = self._top(key, gone, key_of)
-            head = heads.setdefault(top, _Ended(top, number, 0))
-            if key == top:
-                head.counted = old.own + old.waited
-            else:
+            counted = gone[top].own + gone[top].waited
+            head = heads.setdefault(top, _Ended(top, number, counted))
+            if key != top:
                 head.below += old.own + old.waited
             head.below -= self._accounts.pop(key).balance
         parented = [head for top, head in heads.items() if gone[top].ppid in key_of]

@@ -126,8 +126,8 @@ class _Reading:
         if batch is None or execution is None or int(batch) not in self._batches:
             return
         for stage in event["Stage Infos"]:
-            scopes = "".join(rdd.get("Scope", "") for rdd in stage.get("RDD Info", ()))
-            found = frozenset(map(int, _CODEGEN_SCOPE.findall(scopes)))
+            scopes = (rdd.get("Scope", "") for rdd in stage.get("RDD Info", ()))
+            found = frozenset(int(x) for text in scopes for x in _CODEGEN_SCOPE.findall(text))
             self._stages.setdefault(stage["Stage ID"], _Stage(int(batch), int(execution), found))
 
     def _task(self, event: Mapping[str, Any]) -> None:

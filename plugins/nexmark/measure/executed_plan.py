@@ -84,7 +84,7 @@ class PlanNode:
     @property
     def is_exchange(self) -> bool:
         """Whether another stage reads its output."""
-        return self.name.split(" ", 1)[0] in _EXCHANGES
+        return self.name.partition(" ")[0] in _EXCHANGES
 
     def operator(self, values: Mapping[SqlMetric, float]) -> Part:
         """Return the operator with its metrics; its CPU time is not known yet."""
@@ -136,16 +136,13 @@ def _metrics(info: Mapping[str, Any]) -> dict[int, SqlMetric]:
 
 
 def _cut(nodes: Sequence[PlanNode]) -> None:
-    count = 0
+    left = sum(node.parent is None or node.is_exchange for node in nodes)
     for node in nodes:
-        above = None if node.parent is None else nodes[node.parent]
-        if above is None or node.is_exchange:
-            count += 1
-            node.stage = count
+        if node.parent is None or node.is_exchange:
+            node.stage = left
+            left -= 1
         else:
-            node.stage = above.stage
-    for node in nodes:
-        node.stage = count + 1 - node.stage
+            node.stage = nodes[node.parent].stage
 
 
 def folded(plan: Sequence[PlanNode], reference: Sequence[PlanNode]) -> list[int | None]:

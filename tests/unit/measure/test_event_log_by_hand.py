@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from nexmark.measure.event_log import (
     EventLog,
@@ -223,8 +224,47 @@ def test_a_stage_is_where_its_generated_code_or_its_metrics_are(
     assert set(read(tmp_path, events, 0).stages) == {stage}
 
 
+def test_a_stage_is_where_most_of_its_metrics_are(tmp_path: Path) -> None:
+    lower = node("Filter", node("Scan", rows=(40, "sum")), rows=(41, "sum"))
+    upper = node("Save", node("Exchange", lower), rows=(20, "sum"))
+    events = [
+        plan(1, 0, upper),
+        job(1, 0, (1, "RDD"), (2, "RDD")),
+        task(1, 1.0, _20=1, _40=1, _41=1),
+        task(2, 1.0, _20=1, _40=1),
+        END,
+    ]
+    assert {number: x.tasks for number, x in read(tmp_path, events, 0).stages.items()} == {
+        1: 1,
+        2: 1,
+    }
+
+
+def test_operators_of_its_own_do_not_hide_the_stage_of_a_plan(tmp_path: Path) -> None:
+    changed = json.loads(json.dumps(PLAN).replace('"Sink"', '"OtherSink"'))
+    own = [plan(9, 0, changed), *batch(0, 9, 100, 9, cpu_s=0.1)[1:]]
+    log = read(tmp_path, [*own, *batch(1, 2, 50, 8, cpu_s=3.0), END], 0, 1)
+    assert {number: x.tasks for number, x in log.stages.items()} == {1: 4, 2: 2}
+
+
+def test_a_task_that_never_told_its_metrics_is_a_task(tmp_path: Path) -> None:
+    lost: Event = {"Event": "SparkListenerTaskEnd", "Stage ID": 1, "Task Info": {}}
+    for metrics in (None, {}, {"Shuffle Read Metrics": {}}):
+        events = [plan(1, 0), job(1, 0, (1, LOWER)), {**lost, "Task Metrics": metrics}, END]
+        assert read(tmp_path, events, 0).stages == {1: StageTotals(tasks=1)}
+
+
 def test_jobs_and_tasks_of_nobody_are_passed_over(tmp_path: Path) -> None:
+    alone = (
+        {"streaming.sql.batchId": "0"},
+        {"spark.sql.execution.id": "1"},
+        {"spark.job.description": "x"},
+    )
+    unknown = [{**job(1, 0, (77, LOWER)), "Properties": x} for x in alone]
+    bare = {**job(1, 0), "Stage Infos": [{"Stage ID": 66}]}
     others = [
+        *unknown,
+        bare,
         job(1, 0, (77, LOWER), properties=False),
         task(77, 5.0, _40=1),
         task(99, 5.0, _40=1),
@@ -297,9 +337,56 @@ class TestFiles:
 
     @pytest.mark.parametrize(
         ("line", "said"),
-        [("<html>", "is no event: b'<html>"), ('{"Event":"A","of"', "cut off in mid-line")],
+        [
+            ("<html>", "is no event: b'<html>"),
+            ("<" * 41, "is no event: b'<{40}'$"),
+            ('{"Event":"A","of"', "cut off in mid-line"),
+        ],
     )
     def test_a_line_that_is_no_event_is_refused(self, tmp_path: Path, line: str, said: str) -> None:
         (tmp_path / "app-1").write_text(line)
         with pytest.raises(EventLogError, match=said):
+            self.names(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("name", "frames"),
+        [
+            ("app-1", 0),
+            ("app-1.inprogress", 0),
+            ("app-1.zstd", 1),
+            ("app-1.zstd", 2),
+            ("app-1.zstd.inprogress", 2),
+        ],
+    )
+    def test_a_log_is_plain_or_zstd_in_one_or_more_frames(
+        self, tmp_path: Path, name: str, frames: int
+    ) -> None:
+        lines = [b'{"Event":"A","of":"1"}\n', b'{"Event":"A","of":"2"}\n']
+        packed = {
+            0: b"".join(lines),
+            1: zstandard.compress(b"".join(lines)),
+            2: b"".join(map(zstandard.compress, lines)),
+        }
+        (tmp_path / name).write_bytes(packed[frames])
+        assert self.names(tmp_path) == self.names(tmp_path, "app-1") == ["1", "2"]
+
+    @pytest.mark.parametrize("codec", ["lz4", "lzf", "snappy"])
+    def test_other_codecs_are_refused(self, tmp_path: Path, codec: str) -> None:
+        (tmp_path / f"app-1.{codec}.inprogress").write_bytes(b"")
+        with pytest.raises(EventLogError, match=r"set spark\.eventLog\.compression\.codec=zstd"):
+            self.names(tmp_path)
+
+    def test_a_file_that_cannot_be_read_says_why(self, tmp_path: Path) -> None:
+        (tmp_path / "eventlog_v2_app-1" / "events_1_app-1").mkdir(parents=True)
+        with pytest.raises(EventLogError, match=r"cannot be read: Is a directory$"):
+            self.names(tmp_path)
+
+    def test_a_missing_file_in_the_middle_is_named_by_those_that_are_there(
+        self, tmp_path: Path
+    ) -> None:
+        log = tmp_path / "eventlog_v2_app-1"
+        log.mkdir()
+        for number in (1, 3):
+            (log / f"events_{number}_app-1").write_text("")
+        with pytest.raises(EventLogError, match=r"are missing; found \[1, 3\]$"):
             self.names(tmp_path)

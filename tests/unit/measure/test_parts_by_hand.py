@@ -93,7 +93,7 @@ class TestPlan:
     @pytest.mark.parametrize(
         ("name", "expected"),
         [
-            ("Exchange (a)", True),
+            ("Exchange (a, b)", True),
             ("BroadcastExchange", True),
             ("ReusedExchange (a)", False),
             ("Project", False),
@@ -131,6 +131,11 @@ class TestPlan:
     def test_another_plan_is_laid_on_it_by_names(self, plan: str, places: list[int | None]) -> None:
         reference = [node(place, None, name) for place, name in enumerate("ABC")]
         assert folded([node(i, None, name) for i, name in enumerate(plan)], reference) == places
+
+
+def test_a_long_plan_with_many_equal_operators_is_laid_on_another() -> None:
+    reference = [node(place, None, "Project") for place in range(250)]
+    assert folded([node(0, None, "Filter"), *reference], reference) == [None, *range(250)]
 
 
 def chain(*operators: tuple[str, int, dict[str, float]]) -> tuple[Part, ...]:
@@ -203,7 +208,7 @@ class TestParts:
         """Spark tells CPU time in nanoseconds, and the time of a task in milliseconds."""
         log = EventLog(chain(("a", 1, {})), {1: StageTotals(1, 0.000_812_345_6, 0.0, 0.0)})
         _, rest, *_ = parts(log, 1.0, {})
-        assert rest.cpu_s == 0.000_812_345_6
+        assert (rest.cpu_s, rest.depth) == (0.000_812_345_6, 0)
         assert rest.metrics == {"tasks": 1, "CPU of tasks [s]": 0.000_812}
 
     def test_a_span_that_is_shorter_than_what_is_below_is_nothing_and_not_less(self) -> None:
