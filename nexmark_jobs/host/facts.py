@@ -39,8 +39,8 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     Keys: hostname, kernel, python, java {home, version, problem}, cpu_model, cores, open_files (how
     many a process may have), governor, free_memory_bytes, directories {path: {free_bytes,
     problem}}, ports {port: None if free, else {pid, command, ours, problem}}, boot_id, shared
-    {tokens: {name: text or None}, problem}, busy [{pid, command, cores}] and variables (those of
-    `INHERITED` that can change how a JVM runs).
+    {tokens: {name: text or None}, problem}, busy [{pid, command, cores}] and variables (what
+    programs inherit here and a JVM may run differently by).
     """
     mark = request.get("mark", "")
     ours = marked(mark) if mark else {}

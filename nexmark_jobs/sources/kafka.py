@@ -141,7 +141,7 @@ class Kafka:
         """The layout that a topic has to have, and how to make one."""
         partitions = len(self.topic.ends)
         has_to = f"event n has to be in partition n mod {partitions}, in the order of the numbers"
-        return f"{has_to}; nexmark kafka fill writes topics so"
+        return f"{has_to}; topics that `nexmark kafka fill` has made are so"
 
     def what_changed(self, *, lost: bool = False) -> str | None:
         """Return the damage to the topic; with `lost` also whether its first records are gone."""

@@ -34,8 +34,13 @@ _FILLED = {
 _NO_OPTION = re.compile(r"\b(?:REASON|RUN|FORMAT|OUT)=|\banother OUT\b")
 
 
-def strings() -> Iterator[tuple[str, str]]:
+@cache
+def strings() -> list[tuple[str, str]]:
     """The texts in the code of the package and its jobs, with `X` for what is put in."""
+    return list(_strings())
+
+
+def _strings() -> Iterator[tuple[str, str]]:
     for folder in ("plugins", "nexmark_jobs", "dags"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             tree = ast.parse(path.read_text())
@@ -119,7 +124,7 @@ def test_every_command_that_is_printed_can_be_typed() -> None:
         ("accept --run X", "Missing option '--reason'"),
         ("accept --run X --reason 'WHY'", ""),
         ("accept --run X --reason 'WHY' --until 3", "No such option"),
-        ("withdraw --id X --reason WHY", "valid integer"),
+        ("withdraw --id X --reason WHY", "is not a whole number"),
         ("ui --port PORT", ""),
     ],
 )

@@ -199,7 +199,7 @@ def test_a_topic_in_another_layout_is_refused(
     )
     remedy = (
         "event n has to be in partition n mod 2, in the order of the numbers; "
-        "nexmark kafka fill writes topics so"
+        "topics that `nexmark kafka fill` has made are so"
     )
     # 0, 2, 4, ... are the least numbers in partition 0, and half, half + 2, ... in partition 1.
     place = "(first: partition 0, offset 1)"

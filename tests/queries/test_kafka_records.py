@@ -246,7 +246,7 @@ def test_a_batch_that_is_not_whole(batch: Any, said: str) -> None:
         (
             (10, 15),
             "kafka:t: event n has to be in partition n mod 2, in the order of the numbers; "
-            "nexmark kafka fill writes topics so",
+            "topics that `nexmark kafka fill` has made are so",
         ),
     ],
 )

@@ -134,8 +134,8 @@ def venv_problem() -> str:
 def job_version(*spark_versions: str) -> tuple[int, ...]:
     """The minor version of the Python that runs the jobs of these Spark versions here, or ().
 
-    It is this Python's if all of them support it, else that of the newest `python3.x` on the PATH
-    that they do. A night has one for both arms.
+    This Python runs them if all of them support it, else the newest `python3.x` on the PATH that
+    they do. A night has one for both arms.
     """
     newest = min(runtime(version).python for version in spark_versions)
     if HERE[:2] <= newest:

@@ -183,7 +183,7 @@ def _accepted(night: Night, query: str, timed: Mapping[str, Any], store: Store) 
 def _same_program(night: Night, baseline: str, ours: str) -> bool:
     """Whether a timed run of the baseline's night imported the same as one of this night.
 
-    An older night has noted the hash of all of its jobs, of which this home may have a copy.
+    An older night has noted the hash of all of its jobs; this home may have a copy of them.
     """
     deployment = Deployments.read(night).candidate
     if baseline in (ours, deployment.jobs):

@@ -50,7 +50,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def run_night(config: Any, dag_id: str, engine: str, params: Any) -> int:
         night = make_night(config, engine, dag_id, "", params)
-        problems = [x for x in find_problems(night) if x.startswith("build ")]
+        # Preflight refuses some of these paths; here every letter has to come through to it.
+        refused = "Spark cannot work in a path"
+        problems = [x for x in find_problems(night) if x.startswith("build ") and refused not in x]
         assert problems == []
         found.append(night)
         return 0
