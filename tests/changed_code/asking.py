@@ -196,8 +196,11 @@ def _calm_hypothesis() -> None:
 
 
 def _warm_up(items: Sequence[pytest.Item]) -> None:
-    """Make once what all tests share: the empty database, the events."""
-    wanted = {"empty_sqlite", "recorded", "edge"}
+    """Make once what all tests share: the empty database.
+
+    Not the events: DuckDB has threads, which a forked process has not.
+    """
+    wanted = {"empty_sqlite"}
     for item in items:
         shared = wanted & set(getattr(item, "fixturenames", ()))
         if shared:
