@@ -145,6 +145,7 @@ class _Collected(_Reports):
                 caches.append(thing)
         gc.collect()
         gc.freeze()  # the children share this memory
+        self._check_fork(items)
         killers: dict[str, Counter[str]] = {}
         for question in self.questions:
             change = question.change
@@ -158,6 +159,16 @@ class _Collected(_Reports):
                 ranked[noticed] += noticed in items
                 self.answer(change, noticed)
         return True
+
+    def _check_fork(self, items: Mapping[str, pytest.Item]) -> None:
+        """Without a change the quickest test of each file and set of fixtures notices nothing."""
+        seconds = {t: took for x in self.questions for t, took in x.tests.items() if t in items}
+        kinds: dict[object, pytest.Item] = {}
+        for test in sorted(seconds, key=lambda x: -seconds[x]):
+            fixtures = getattr(items[test], "fixturenames", ())
+            kinds[items[test].path, *sorted(fixtures)] = items[test]
+        if broken := self._ask(list(kinds.values()), SPARE_S, lambda: True):
+            pytest.exit(f"make mutants: without any change, in a forked process: {broken}", 3)
 
     def _ask(
         self, items: Sequence[pytest.Item], cpu_s: float, swap: Callable[[], bool]
