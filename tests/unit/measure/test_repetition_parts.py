@@ -74,3 +74,11 @@ def test_steps_of_several_batches_add_up_and_a_batch_may_know_none() -> None:
 
 def test_batches_are_those_of_the_steady_state_in_whatever_order_they_are_listed() -> None:
     assert phases({"batches": RESULT["batches"][::-1]}, 10.0) == phases(RESULT, 10.0)
+
+
+def test_the_log_is_that_of_the_application_where_there_are_several(tmp_path: Path) -> None:
+    (log,) = (PLACE / "events").iterdir()
+    (tmp_path / log.name).symlink_to(log)
+    (tmp_path / "app-other").write_text("")
+    measured = measurement(10.0, **FIGURES)
+    assert repetition_parts(tmp_path, RESULT, measured) == made(measured)

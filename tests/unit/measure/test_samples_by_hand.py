@@ -138,6 +138,7 @@ class TestQuiet:
 
     def test_spans_with_at_most_a_fiftieth_of_a_core_are_quiet(self) -> None:
         assert self.quiet(0.5, 0.019, 0.0, 0.021, 0.01) == [(1.0, 3.0), (4.0, 5.0)]
+        assert self.quiet(0.02) == [(0.0, 1.0)]
 
     def test_only_readings_that_lie_in_the_period_count(self) -> None:
         assert self.quiet(0.0, 0.0, 0.0, 0.0, start=1.0, end=3.0) == [(1.0, 3.0)]
