@@ -28,7 +28,7 @@ def read_links(
     newest = select(func.max(other.gate_version)).where(other.night_id == NightRow.id)
     wanted = (
         select(*verdict_columns(), NightRow.started, NightRow.teaches.label("taught"))
-        .join(NightRow, NightRow.id == VerdictRow.night_id)
+        .join(NightRow)
         .where(*(getattr(NightRow, name) == getattr(night, name) for name in COMPARABLE))
         .where(NightRow.started <= night.started, NightRow.candidate_conf.is_(None))
         .where(VerdictRow.metric == metric, VerdictRow.mode == Mode.PAIRED)

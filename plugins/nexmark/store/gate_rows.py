@@ -239,7 +239,7 @@ def verdicts_of(
     session: Session, runs: Sequence[str], mode: str, queries: Collection[str] | None = None
 ) -> dict[str, list[gate.QueryVerdict]]:
     """Return the verdicts of runs, on all or some queries, by the newest gate that judged each."""
-    wanted = select(*verdict_columns()).join(NightRow, NightRow.id == VerdictRow.night_id)
+    wanted = select(*verdict_columns()).join(NightRow)
     wanted = wanted.where(VerdictRow.night_id.in_(runs), VerdictRow.mode == mode)
     if queries is not None:
         wanted = wanted.where(VerdictRow.query.in_(queries))

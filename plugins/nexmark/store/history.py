@@ -128,7 +128,7 @@ def judged(store: Reader, nights: Iterable[Any], reds: bool = False) -> list[Jud
     columns = (*of_night, *said, VerdictRow.acceptance_id, NightRow.shape, NightRow.mode)
     found = (
         select(*columns, VerdictRow.id, before.label("before"))
-        .join(NightRow, NightRow.id == VerdictRow.night_id)
+        .join(NightRow)
         .where(VerdictRow.decides, _of_newest_gate([night.id for night in nights]))
         .subquery()
     )
@@ -148,7 +148,7 @@ def builds(store: Reader, dags: Collection[str]) -> Sequence[Row[Any]]:
             func.min(NightRow.started).label("first"),
             last.label("last"),
         )
-        .join(NightRow, NightRow.build_id == BuildRow.id)
+        .join(NightRow)
         .where(NightRow.dag_id.in_(dags))
         .group_by(*BuildRow.__table__.columns)
         .order_by(last.desc(), BuildRow.id)
@@ -164,7 +164,7 @@ def figures(store: Reader, runs: Collection[str], metric: str) -> Sequence[Row[A
     )
     query = (
         select(*(getattr(VerdictRow, name) for name in names))
-        .join(NightRow, NightRow.id == VerdictRow.night_id)
+        .join(NightRow)
         .where(VerdictRow.night_id.in_(runs), VerdictRow.metric == metric)
         .where(VerdictRow.query != SUITE)
         .order_by(NightRow.started.desc(), VerdictRow.gate_version.desc())

@@ -176,8 +176,8 @@ def _rows(
     newest = select(func.max(of_night.gate_version)).where(of_night.night_id == NightRow.id)
     return (
         select(*columns, BuildRow.version)
-        .join(VerdictRow, VerdictRow.night_id == NightRow.id)
-        .join(BuildRow, BuildRow.id == NightRow.build_id)
+        .join(VerdictRow)
+        .join(BuildRow)
         .where(VerdictRow.query == query, VerdictRow.metric == metric, *where)
         .where(VerdictRow.gate_version == newest.correlate(NightRow).scalar_subquery())
         .where(NightRow.teaches if taught is None else taught)
@@ -195,7 +195,7 @@ def _point(row: Any, query: str = "") -> RatioPoint:
 
 def _nothing(session: Session, query: str, metric: str, asked: Mapping[str, str]) -> StoreError:
     """Return the error for a request for which there is no night."""
-    judged = select(VerdictRow.query).join(NightRow, NightRow.id == VerdictRow.night_id)
+    judged = select(VerdictRow.query).join(NightRow)
     judged = judged.where(NightRow.teaches).distinct()
     recorded = set(session.scalars(judged))
     if not recorded:

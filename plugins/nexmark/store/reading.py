@@ -255,7 +255,7 @@ class Reader:
         dags: Collection[str] | None = None,
     ) -> list[SelfTestRow]:
         """Return what a version of the gate (the newest) said of known changes, newest first."""
-        tests = select(SelfTestRow).join(NightRow, NightRow.id == SelfTestRow.night_id)
+        tests = select(SelfTestRow).join(NightRow)
         tests = tests.where(NightRow.engine == engine)
         if dags is not None:
             tests = tests.where(NightRow.dag_id.in_(dags))
