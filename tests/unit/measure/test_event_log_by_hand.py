@@ -254,6 +254,13 @@ def test_a_task_that_never_told_its_metrics_is_a_task(tmp_path: Path) -> None:
         assert read(tmp_path, events, 0).stages == {1: StageTotals(tasks=1)}
 
 
+def test_the_units_of_spark_are_exact() -> None:
+    """CPU time is in nanoseconds, all other time in milliseconds."""
+    found = StageTotals()
+    found.add({"Executor CPU Time": 10**9, "Executor Run Time": 1000, "JVM GC Time": 2000})
+    assert found == StageTotals(tasks=1, cpu_s=1.0, run_s=1.0, gc_s=2.0)
+
+
 def test_jobs_and_tasks_of_nobody_are_passed_over(tmp_path: Path) -> None:
     alone = (
         {"streaming.sql.batchId": "0"},

@@ -45,6 +45,7 @@ def test_a_metric_has_its_unit_and_adds_up_unless_it_is_a_level(
 
 def test_nanoseconds_are_seconds_to_the_microsecond() -> None:
     assert SqlMetric("x", "nsTiming").over_batches([1_234_567_890]) == 1.234568
+    assert SqlMetric("x", "nsTiming").over_batches([10**15]) == 10.0**6
 
 
 def node(place: int, parent: int | None, name: str) -> PlanNode:
