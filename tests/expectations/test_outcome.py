@@ -116,6 +116,28 @@ def test_a_query_that_is_judged_again_is_on_its_site_twice(tmp_path: Path) -> No
     assert sorted("1 row missing" in page for page in pages) == [False, True]
 
 
+def test_only_with_a_site_results_are_kept_by_name_and_the_site_is_brought_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its pages, which take a while to write."""
+    action = suites._great_expectations().checkpoint.UpdateDataDocsAction
+    updated: list[bool] = []
+    monkeypatch.setattr(action, "run", lambda self, *_, **__: updated.append(True) or {})
+    assert judge(RIGHT).docs is None
+    assert updated == []
+    for name in ("", "q2_boundary"):
+        assert judge(RIGHT, tmp_path, name).docs == tmp_path / "index.html"
+    assert updated == [True, True]
+    results = tmp_path / "results" / "validation_results_store"
+    kept = [x.relative_to(results).parts for x in results.glob("**/*.json")]
+    assert sorted((suite, run, file) for suite, run, _, file in kept) == [
+        ("q2", "q2", "output-q2.json"),
+        ("q2_boundary", "q2_boundary", "output-q2_boundary.json"),
+    ]
+    suite_files = (tmp_path / "results" / "expectations_store").glob("*.json")
+    assert sorted(x.name for x in suite_files) == ["q2.json", "q2_boundary.json"]
+
+
 def test_the_site_and_its_results_are_files_below_its_directory(tmp_path: Path) -> None:
     def files(at: Path) -> dict[str, str]:
         return {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(at)}

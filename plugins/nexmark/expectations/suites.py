@@ -94,7 +94,7 @@ def judge(evidence: Evidence, docs_dir: Path | None = None, name: str = "") -> V
     counted = ("rows", "compared_rows", "reference_rows")
     row = {name: getattr(evidence, name) for name in counted} | evidence.findings
     result = checkpoint.run(
-        batch_parameters={"dataframe": pd.DataFrame([row], dtype=object)},
+        batch_parameters={"dataframe": pd.DataFrame([row])},
         run_id=gx.RunIdentifier(run_name=name),
     )
     (validation,) = result.run_results.values()
