@@ -168,14 +168,15 @@ class _Collected(_Reports):
             fixtures = getattr(items[test], "fixturenames", ())
             kinds[items[test].path, *sorted(fixtures)] = items[test]
         if broken := self._ask(list(kinds.values()), SPARE_S, lambda: True):
-            pytest.exit(f"make mutants: without any change, in a forked process: {broken}", 3)
+            print(f"make mutants: without any change, in a forked process: {broken}", flush=True)
+            pytest.exit("", 3)  # no reporter prints a reason
 
     def _ask(
         self, items: Sequence[pytest.Item], cpu_s: float, swap: Callable[[], bool]
     ) -> str | None:
         """The test that noticed, "" where none did, None where the code cannot be exchanged."""
         self.note.write_text("")
-        base = self.note.parent / "tmp"
+        base = (self.note.parent / "tmp").absolute()  # tmp_path refuses a relative one
 
         def work() -> int:
             if not swap():
