@@ -178,7 +178,7 @@ def observed(store: "Reader", run: str, query: str) -> dict[str, list[Observed]]
             one = Observed(
                 **{name: getattr(row, name) for name in _KEPT},
                 events=events,
-                plan=plans.get(row.plan_id or ""),
+                plan=plans[row.plan_id] if row.plan_id else None,
                 formulation=row.formulation or "",
                 confs={str(key): str(value) for key, value in (row.confs or {}).items()},
                 parts=tuple(map(_part, parts.get(row.id, ()))),

@@ -61,8 +61,9 @@ class TestNight:
         record_pair(begun, RUN, "q0", candidate={"failed": "lost"}, baseline=6)
         begun.record_canary(RUN, [canary("before", 5, group="q0"), canary("after", math.nan)])
         night = begun.paired_night(RUN)
-        (before,) = [x for x in night.canary if x.group]
+        after, before = night.canary
         assert before == Canary("spin_ms", (5,), (), "", "q0")
+        assert math.isnan(*after.after)
         assert replace(night, measured=(), canary=()) == MeasuredNight(
             RUN,
             (),
@@ -154,6 +155,11 @@ class TestRightness:
             begun.record_validation(ValidationRecord(RUN, "q5", False, failures, arm=arm))
         record_pair(begun, RUN, "q5", candidate={"invalid": "digest"}, baseline=9)
         assert begun.paired_night(RUN).invalid == {"q5": said}
+
+    def test_a_repetition_with_a_wrong_result_says_which_one_it_is(self, begun: Store) -> None:
+        validate(begun, RUN, ["q5"])
+        record_pair(begun, RUN, "q5", 2, candidate=12, baseline={"invalid": "digest"})
+        assert begun.paired_night(RUN).invalid == {"q5": "baseline repetition 2: digest"}
 
     def test_only_a_candidate_that_ran_has_to_be_verified(self, begun: Store) -> None:
         validate(begun, RUN, ["q0"])
