@@ -45,8 +45,8 @@ HEAVY = {
     "store": "numpy scipy.stats yaml pydantic sqlalchemy.orm alembic.command typer",
     "expectations": "yaml pydantic duckdb pandas great_expectations pyarrow.parquet typer",
 }
-#: Of the tests that run a changed function: tests that take longer are not asked.
-LONGEST_S = 0.3
+#: Of the tests that run a changed function, those that take longer are not asked.
+LONGEST_S = 1.0
 #: A child may take this many seconds of processor time beyond some times what its tests need.
 SPARE_S = 10.0
 TIMES = 5.0
