@@ -221,7 +221,7 @@ def _open(questions: Sequence[Question]) -> Iterator[Question]:
     answers, left = _answers(), _left()
     states: dict[tuple[str, ...], str] = {}
     for question in questions:
-        if question.change.name in left:
+        if _why(question.change, left):
             continue
         row = answers.get(question.change.key)
         tests = tuple(sorted(question.tests))
@@ -265,15 +265,27 @@ def _ask(questions: Sequence[Question]) -> None:
             answer(question.change, ask_imported(question, DIRECTORY))
 
 
-def _left() -> dict[tuple[str, str, str], str]:
-    """(file, line before, line after) -> why no test needs to notice it."""
+_Entries = dict[tuple[str, str, str], tuple[str, str]]
+
+
+def _left() -> _Entries:
+    """(file, line before, line after) -> why no test needs to notice it, and in which function.
+
+    The function is "" where the lines say enough.
+    """
     entries = yaml.safe_load(LEFT.read_text(encoding="utf-8")) or {}
     return {
-        (file, entry["was"], now): entry["why"]
+        (file, entry["was"], now): (entry["why"], entry.get("in", ""))
         for file, listed in entries.items()
         for entry in listed
         for now in ([entry["now"]] if isinstance(entry["now"], str) else entry["now"])
     }
+
+
+def _why(change: Change, left: _Entries) -> str:
+    """Why no test needs to notice a change; "" where one has to."""
+    why, function = left.get(change.name, ("", ""))
+    return why if function in ("", change.function) else ""
 
 
 def _table(questions: Sequence[Question], shown: bool) -> int:
@@ -283,14 +295,15 @@ def _table(questions: Sequence[Question], shown: bool) -> int:
     for question in questions:
         change = question.change
         row = rows.setdefault(change.path, [0, 0, 0, 0])
-        name = change.name
-        used.add(name)
-        noticed = "" if name in left else answers[change.key]["noticed"]
-        place = 1 if noticed else 2 if name in left else 3
+        why = _why(change, left)
+        if why:
+            used.add(change.name)
+        noticed = "" if why else answers[change.key]["noticed"]
+        place = 1 if noticed else 2 if why else 3
         row[0] += 1
         row[place] += 1
         if place == 3 or shown:
-            word = noticed or left.get(name) or "NOT NOTICED"
+            word = noticed or why or "NOT NOTICED"
             print(f"{change.path}:{change.line} {word}\n  - {change.was}\n  + {change.now}")
     print(f"\n{'file':48} {'changes':>8} {'noticed':>8} {'reasoned':>8} {'not':>6} {'%':>7}")
     total = [sum(column) for column in zip(*rows.values(), strict=True)]

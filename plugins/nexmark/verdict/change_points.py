@@ -26,7 +26,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nexmark.verdict.location import Array, ratio_of
+from nexmark.verdict.location import Array, nan_median, ratio_of
 from nexmark.verdict.noise import NORMAL
 
 BOUND, PENALTY = 2.8, 16.0
@@ -77,7 +77,7 @@ def change_points(nights: Sequence[tuple[str, float, float | None]]) -> list[Cha
     known = [i for i, (_, shift, _) in enumerate(nights) if math.isfinite(shift)]
     if len(known) < FEWEST_NIGHTS:
         return []
-    shifts = np.asarray([nights[i][1] for i in known], dtype=np.float64)
+    shifts = np.asarray([nights[i][1] for i in known])
     noise = _noise(shifts, [nights[i][2] for i in known])
     starts = _starts(shifts, noise)
     edges = [0, *starts, len(known)]
@@ -89,9 +89,9 @@ def change_points(nights: Sequence[tuple[str, float, float | None]]) -> list[Cha
 
 def _noise(shifts: Array, deviations: Sequence[float | None]) -> Array:
     """Return the standard deviation of each night."""
-    given = np.asarray([math.nan if x is None else x for x in deviations], dtype=np.float64)
+    given = np.asarray(deviations, dtype=np.float64)  # None is NaN
     given[~((given > 0) & np.isfinite(given))] = np.nan
-    usual = float(np.nanmedian(given)) if np.any(~np.isnan(given)) else 0.0
+    usual = float(nan_median(given))
     noise = np.where(np.isnan(given), usual, given)
     least = _least_noise(shifts)
     # Neighbours differ by the noise alone, but where the level changes: the median passes over it.

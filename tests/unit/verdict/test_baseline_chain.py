@@ -130,10 +130,40 @@ def test_it_is_said_in_words() -> None:
 
 
 @pytest.mark.parametrize(
+    ("shift", "deviation", "said"),
+    [
+        (0.0, 0.02, "0.0 % slower (3.8 % faster to 4.0 % slower), 3"),
+        (0.98, 0.5, "166 % slower (0.0 % to 610 %), 3"),  # nothing of it is faster
+        (-0.98, 0.5, "62 % faster (0.0 % to 86 %), 3"),
+        (math.log(1.1), 0.0, "10 % slower (10 % to 10 %), 3"),
+        (math.log(1.0994), 0.0, "9.9 % slower (9.9 % to 9.9 %), 3"),
+    ],
+)
+def test_an_interval_names_both_ways_only_where_it_has_both(
+    shift: float, deviation: float, said: str
+) -> None:
+    words = Chain("a", "d", shift, deviation, 2).words({}, accepted=3)
+    assert words == f"since d (a): {said} accepted builds"
+
+
+def test_nights_that_do_not_say_their_build_link_nothing() -> None:
+    found = chain(chain_of([*links("<a", "<b"), *links("c<b")]))
+    assert (found.since, found.shift) == ("b", pytest.approx(0.02))
+
+
+def test_builds_that_all_were_measured_against_each_other_are_a_ring() -> None:
+    ring = [*links("b<a", "c<b"), Link("s", "c", "a", 0.01, 0.01, teaches=False)]
+    found = chain(chain_of([*ring, *links("c<b")], nights=9))
+    assert found.since == "a"
+    assert found.deviation == pytest.approx(0.01 / math.sqrt(1 + 1 / 1.5))
+
+
+@pytest.mark.parametrize(
     ("shift", "deviation", "accepted", "said"),
     [
         (0.10, 0.03, 3, True),
         (0.10, 0.04, 3, False),
+        (0.12, 0.04, 3, False),  # just three deviations
         (0.04, 0.001, 3, False),
         (0.10, 0.03, 0, False),
         (-0.10, 0.01, 3, False),
@@ -168,6 +198,27 @@ class TestLink:
             assert link_of(verdict(shift, fresh_pairs=few, **fresh)) == Link(
                 "n", "b", "a", shift, 0.01
             )
+
+    def test_a_night_of_just_three_deviations_is_not_wild(self) -> None:
+        fresh = {"fresh_pairs": 10, "ratio": 1.0, "lo": 0.9, "hi": 1.1}
+        assert link_of(verdict(0.03, **fresh)) == Link("n", "b", "a", 0.03, 0.01)
+
+    @pytest.mark.parametrize(
+        ("changes", "is_fresh"),
+        [
+            ({"fresh_pairs": 4}, True),
+            ({"ratio": None}, False),
+            ({"lo": None}, False),
+            ({"hi": None}, False),
+        ],
+    )
+    def test_four_fresh_pairs_with_their_interval_are_enough(
+        self, changes: dict[str, Any], is_fresh: bool
+    ) -> None:
+        fresh = {"fresh_pairs": 10, "ratio": 1.0, "lo": 0.9, "hi": 1.1} | changes
+        found = link_of(verdict(0.5, **fresh))
+        assert found is not None
+        assert found.shift == pytest.approx(0.0 if is_fresh else 0.5)
 
     def test_without_a_noise_its_pairs_tell_the_deviation(self) -> None:
         found, exact = (link_of(verdict(0.0, noise=None, spread=x)) for x in (0.02, 0.0))
