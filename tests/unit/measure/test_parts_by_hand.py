@@ -84,6 +84,10 @@ class TestPlan:
         (only,) = nodes_of(self.info("Scan", metrics=[(name, kind)]))
         assert only.metrics == ({0: SqlMetric(name, kind)} if kept else {})
 
+    def test_an_operator_that_prints_nothing_has_the_name_of_its_node(self) -> None:
+        silent = {**self.info("Scan"), "simpleString": ""}
+        assert [x.name for x in nodes_of(self.info("Project", silent))] == ["Project", "Scan"]
+
     def test_an_operator_in_generated_code_knows_which_until_the_next_wrapper(self) -> None:
         plan = self.info(
             "WholeStageCodegen (3)",
