@@ -148,7 +148,7 @@ def _assemble(records: Sequence[dict[str, Any]], source: str) -> HostSamples:
     ticks = tuple(_tick(record) for record in records if record["kind"] == "tick")
     if not ticks:
         raise MeasurementError(f"{source}: the sampler ended before its first reading")
-    end = records[-1] if records[-1]["kind"] == "end" else {}
+    end = records[-1]  # a tick, which tells nothing of the sampler, where it was killed
     return HostSamples(
         host=str(header["host"]),
         clk_tck=int(header["clk_tck"]),
