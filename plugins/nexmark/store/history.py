@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Boolean, ColumnElement, Executable, Row, func, select, tuple_
+from sqlalchemy import ColumnElement, Executable, Row, func, select, tuple_
 
 from nexmark.model import SUITE, grouped
 from nexmark.store.query_history import PLACE
@@ -119,7 +119,7 @@ def tallies(store: Reader, nights: Iterable[Any]) -> dict[str, Tally]:
 def judged(store: Reader, nights: Iterable[Any], reds: bool = False) -> list[Judged]:
     """Return the deciding verdicts, oldest first; ``reds``: bad ones, and the first after them."""
     place = [getattr(NightRow, name) for name in PLACE]
-    before = func.lag(VerdictRow.bad, type_=Boolean()).over(
+    before = func.lag(VerdictRow.bad).over(
         partition_by=(NightRow.dag_id, *place, NightRow.shape, NightRow.mode, VerdictRow.query),
         order_by=(NightRow.started, VerdictRow.id),
     )
