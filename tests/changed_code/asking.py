@@ -163,11 +163,12 @@ class _Collected(_Reports):
     def _check_fork(self, items: Mapping[str, pytest.Item]) -> None:
         """Without a change the quickest test of each file and set of fixtures notices nothing."""
         seconds = {t: took for x in self.questions for t, took in x.tests.items() if t in items}
-        kinds: dict[object, pytest.Item] = {}
+        kinds: dict[object, str] = {}
         for test in sorted(seconds, key=lambda x: -seconds[x]):
             fixtures = getattr(items[test], "fixturenames", ())
-            kinds[items[test].path, *sorted(fixtures)] = items[test]
-        if broken := self._ask(list(kinds.values()), SPARE_S, lambda: True):
+            kinds[items[test].path, *sorted(fixtures)] = test
+        cpu_s = 3 * SPARE_S + TIMES * sum(seconds[test] for test in kinds.values())
+        if broken := self._ask([items[test] for test in kinds.values()], cpu_s, lambda: True):
             print(f"make mutants: without any change, in a forked process: {broken}", flush=True)
             pytest.exit("", 3)  # no reporter prints a reason
 
