@@ -140,11 +140,19 @@ def test_a_night_waits_longer_than_a_person() -> None:
 
 
 @pytest.mark.parametrize("number", [2**31, 2**63, 10**30, 0, -(10**30)])
-def test_an_acceptance_that_cannot_be_is_one_line(
-    store: Store, database: str, number: int, capsys: pytest.CaptureFixture[str]
+def test_an_id_that_no_acceptance_can_have_is_refused_in_one_line(
+    database: str, number: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["withdraw", f"--id={number}", "--reason", "no", "--db", database]
-    assert main(given) == 1
+    assert main(["withdraw", f"--id={number}", "--reason", "no", "--db", database]) == 2
+    said = capsys.readouterr().err
+    assert f"{str(number)!r} is not a whole number from 1 to 1000000000; correct it" in said
+    assert said.count("\n") == 1
+
+
+def test_an_acceptance_that_there_is_not_is_one_line(
+    store: Store, database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["withdraw", "--id=1000000000", "--reason", "no", "--db", database]) == 1
     assert capsys.readouterr().err == (
-        f"there is no acceptance {number}; `nexmark acks` lists them with their ids\n"
+        "there is no acceptance 1000000000; `nexmark acks` lists them with their ids\n"
     )
