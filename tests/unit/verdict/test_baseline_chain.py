@@ -226,6 +226,9 @@ class TestLink:
         assert exact is not None
         assert found.deviation == pytest.approx(0.02 * math.sqrt(1.08 / 5))
         assert exact.deviation == 0.004
+        one = link_of(verdict(0.0, noise=None, pairs=1))
+        assert one is not None
+        assert one.deviation == pytest.approx(0.02 * math.sqrt(1.08))
 
     @pytest.mark.parametrize("changes", [{"shift": None}, {"baseline": ""}, {"spread": None}])
     def test_what_was_not_compared_is_no_link(self, changes: dict[str, Any]) -> None:
@@ -252,6 +255,12 @@ class TestNightsThatDoNotNameTheirCandidate:
         made.add([verdict(0.0, night="n2", query="q0")], rules())
         found = chain(made.chain(verdict(0.02, night="n3", baseline="b", build=""), 90))
         assert found.since == "b"
+
+    def test_a_night_without_any_verdict_is_no_gap(self) -> None:
+        made = self.lineage(("n1", "a", True))
+        made.add([], rules())
+        found = chain(made.chain(verdict(0.02, night="n3", baseline="b", build=""), 90))
+        assert found.since == "a"
 
     def test_an_earlier_baseline_is_no_candidate(self) -> None:
         made = self.lineage(("n1", "a", True), ("n2", "b", True), ("n3", "a", True))
