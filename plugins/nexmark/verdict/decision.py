@@ -86,8 +86,8 @@ def smallest_seen(noise: Noise, pairs: Array, rules: Gate) -> Array:
 
 def advance(drift: Drift, shift: Array, noise: Array, rules: Gate) -> Drift:
     """Add a night; where shift or noise is NaN the sums stay as they are."""
-    step = np.nan_to_num(np.clip(shift / noise, -DRIFT_CLIP, DRIFT_CLIP), nan=0.0)
-    known = ~np.isnan(shift / noise)
+    step = np.clip(shift / noise, -DRIFT_CLIP, DRIFT_CLIP)
+    known = ~np.isnan(step)
     allowance = rules.drift_allowance
     up = np.where(known, np.maximum(drift.slower + step - allowance, 0.0), drift.slower)
     down = np.where(known, np.maximum(drift.faster - step - allowance, 0.0), drift.faster)

@@ -256,6 +256,16 @@ class TestNightsThatDoNotNameTheirCandidate:
         found = chain(made.chain(verdict(0.02, night="n3", baseline="b", build=""), 90))
         assert found.since == "b"
 
+    def test_a_first_night_is_a_chain_of_its_own_link(self) -> None:
+        found = chain(Lineage().chain(verdict(0.02), 90))
+        assert (found.since, found.accepted, found.shift) == ("a", 0, pytest.approx(0.02))
+
+    def test_it_begins_in_the_last_nights_that_are_asked_for(self) -> None:
+        made = self.lineage(("n1", "a", True), ("n2", "b", True))
+        tonight = verdict(0.02, night="n3", baseline="c", build="")
+        assert chain(made.chain(tonight, 3)).since == "a"
+        assert chain(made.chain(tonight, 2)).since == "b"
+
     def test_a_night_without_any_verdict_is_no_gap(self) -> None:
         made = self.lineage(("n1", "a", True))
         made.add([], rules())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import median
 
 import pytest
 
@@ -60,15 +61,16 @@ def test_what_is_no_deviation_is_as_none(none: float) -> None:
 
 
 def test_deviations_are_widened_where_successive_nights_differ_by_more() -> None:
-    """Each against its own: here by 0.06 in deviations of 0.01 and 0.02, three nights each."""
-    shifts = [0.0, 0.06] * 10 + [0.25, 0.31] * 10
-    given = [0.01] * 20 + [0.02] * 20
+    """Each against its own: here by 0.06 in deviations of 0.01 and, most of them, of 0.02."""
+    shifts = [0.06, 0.0] * 5 + [0.18, 0.12] * 14 + [0.18, 0.17]
+    given = [0.01] * 10 + [0.02] * 30
     apart = sorted(
         abs(shifts[i + 1] - shifts[i]) / math.hypot(given[i], given[i + 1]) for i in range(39)
     )
     noise = [x * 1.4826 * apart[19] for x in given]
+    step = median(shifts[10:]) - median(shifts[:10])
     (one,) = found(shifts, given)
-    assert one.confidence == pytest.approx(confidence(0.25, noise[:20], noise[20:]), abs=1e-12)
+    assert one.confidence == pytest.approx(confidence(step, noise[:10], noise[10:]), abs=1e-12)
 
 
 def test_without_deviations_the_difference_of_successive_nights_is_the_noise() -> None:

@@ -9,8 +9,10 @@ import pytest
 from scipy.special import ndtr
 
 from nexmark.verdict.decision import (
+    Decision,
     First,
     advance,
+    decide,
     drift_side,
     look,
     mean_shift,
@@ -53,6 +55,7 @@ class TestSecondStage:
         ("nightly", "fresh", "is_confirmed"),
         [
             (0.02, 0.041, True),  # beyond two deviations
+            (0.02, 0.040, False),  # just two
             (0.02, 0.039, False),
             (0.001, 0.030, True),  # beyond ln(1.03) = 0.0296
             (0.001, 0.029, False),
@@ -152,22 +155,25 @@ class TestSuite:
         assert suite_noise(np.array([0.03]), np.array([math.nan])) == pytest.approx(0.03)
         assert np.isnan(suite_noise(np.array([math.nan]), np.array([math.nan])))
 
-    @pytest.mark.parametrize(("z", "side"), [(2.6, 1), (2.4, 0), (-2.4, 0), (-2.6, -1)])
+    @pytest.mark.parametrize(
+        ("z", "side"), [(2.6, 1), (2.5, 0), (2.4, 0), (-2.4, 0), (-2.5, 0), (-2.6, -1)]
+    )
     def test_beyond_its_bound_it_has_a_side(self, z: float, side: int) -> None:
         assert float(suite_side(np.array(z * 0.01), np.array(0.01), RULES)) == side
 
 
-def history(shift: float, nights: int, spread: float = 0.0) -> Learned:
+def history(shift: float, nights: int, spread: float = 0.0, queries: int = 1) -> Learned:
     """Nights in turns above and below 0, so that the noise of all pairs is known."""
-    turns = np.array([[shift if night % 2 else -shift for night in range(nights)]])
+    turns = np.array([[shift if night % 2 else -shift for night in range(nights)]] * queries)
     table = np.full(turns.shape, spread)
-    nothing = Drift(np.zeros(1), np.zeros(1))
+    nothing = Drift(np.zeros(queries), np.zeros(queries))
     return Learned(turns, table, np.full(turns.shape, 5.0), np.full(nights, math.nan), nothing)
 
 
 class TestLook:
     @pytest.mark.parametrize(
-        ("z", "side"), [(1.6, 1), (1.4, 0), (-1.6, 0), (-2.4, 0), (-2.6, -1), (0.0, 0)]
+        ("z", "side"),
+        [(1.6, 1), (1.5, 0), (1.4, 0), (-1.6, 0), (-2.4, 0), (-2.5, 0), (-2.6, -1), (0.0, 0)],
     )
     def test_a_slowdown_is_suspected_earlier_than_a_speed_up(self, z: float, side: int) -> None:
         known = history(0.02, 60)
@@ -195,3 +201,49 @@ class TestLook:
         assert float(first.noise[0]) > 0.2
         assert first.side.tolist() == [0]
         assert float(noise.nightly[0]) > 0.2
+
+
+def decided(shifts: list[float], fresh: float = 0.0, **hosts: float) -> Decision:
+    """A night of queries with these shifts, and of suspects with this one in ten fresh pairs."""
+    known = history(0.01, 60, queries=len(shifts))
+    wider = {name: np.full(len(shifts), value) for name, value in hosts.items()}
+    return decide(
+        np.repeat(np.array(shifts)[:, None], 5, axis=1),
+        known,
+        lambda picked: np.full((len(picked[0]), 10), fresh),
+        RULES,
+        **({"widening": np.zeros(len(shifts))} | wider),
+    )
+
+
+class TestDecide:
+    @pytest.mark.parametrize("way", [1, -1])
+    def test_a_query_counts_in_the_suite_by_three_deviations_at_the_most(self, way: int) -> None:
+        found = decided([way * 0.5, way * 0.01, 0.0, 0.0])
+        expected = way * (3 * float(found.first.noise[0]) + 0.01) / 4
+        assert float(found.suite_shift) == pytest.approx(expected)
+        assert found.confirmed.tolist() == [0.0] * 4
+
+    def test_a_confirmed_query_is_not_in_the_suite(self) -> None:
+        found = decided([0.5, 0.01, 0.0, 0.0], fresh=0.5)
+        assert found.confirmed.tolist() == [1.0, 0.0, 0.0, 0.0]
+        assert float(found.suite_shift) == pytest.approx(0.01 / 3)
+
+    @pytest.mark.parametrize(
+        ("hosts", "first", "second"),
+        [
+            ({}, 0.0, 0.0),
+            ({"widening": 0.03}, 0.03, 0.03),
+            ({"widening": 0.03, "again": 0.05}, 0.03, 0.05),
+            ({"widening": 0.0, "again": 0.05}, 0.0, 0.05),
+        ],
+    )
+    def test_fresh_pairs_have_what_the_hosts_added_while_they_ran(
+        self, hosts: dict[str, float], first: float, second: float
+    ) -> None:
+        usual = float(decided([0.5]).first.noise[0])
+        found = decided([0.5], **hosts)
+        assert float(found.first.noise[0]) == pytest.approx(math.hypot(usual, first))
+        assert float(found.second.noise[0]) == pytest.approx(math.hypot(usual, second))
+        assert found.second.count.tolist() == [10]
+        assert found.second.shift.tolist() == [0.0]
