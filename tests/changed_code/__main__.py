@@ -171,12 +171,12 @@ def _slow(tests: Mapping[str, tuple[float, list[str]]]) -> dict[str, tuple[float
 
 
 def _paths(tests: Mapping[str, tuple[float, list[str]]]) -> set[str]:
-    """The files of which some function is run."""
+    """The files that have a function which is run."""
     return {name.partition(":")[0] for _, names in tests.values() for name in names}
 
 
 def _asked(change: Change, tests: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """The tests of a changed function; of a change outside, those of its file and its users."""
+    """The tests of a changed function; outside of functions, of the file and of its users."""
     if change.function and change.swapped:
         return _quickest(tests.get(f"{change.path}:{change.function}", {}))
     module = change.path.removeprefix("plugins/").removesuffix(".py").replace("/", ".")

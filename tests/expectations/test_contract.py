@@ -19,7 +19,7 @@ from nexmark.expectations.contract import (
 from nexmark.expectations.tables import Events
 
 SELECTIVE = {"q2", "q3", "q4", "q6", "q8", "q9", "q14", "q14_python_udf", "q20", "q23"}
-"""Queries of which few bids may pass the filter or the join."""
+"""Queries whose filter or join few bids may pass."""
 
 
 def test_every_query_of_nexmark_has_one() -> None:

@@ -179,7 +179,7 @@ def test_a_topic_in_another_layout_is_refused(
     with_connector: Callable[[Build], Build],
     tmp_path: Path,
 ) -> None:
-    """Its first half is in partition 0 and its second in 1: batches are not those of the events."""
+    """Its first half is in partition 0 and its second in 1: batches do not follow the events."""
     half = len(LINES) // 2
     halves = [line for both in zip(LINES[:half], LINES[half:], strict=True) for line in both]
     fill(broker, "halves", halves, 2)
