@@ -177,7 +177,7 @@ class TestParts:
         ]
 
     def test_each_has_its_seconds(self) -> None:
-        """Threads of stage 2 used half of their time, those of stage 1 a quarter."""
+        """Threads of stage 2 used half of their time, and threads of stage 1 a quarter."""
         expected = [1.0, 1.0, 1.0, 3.0, 1.0, 0.75, 20 - 7.75, None, None]
         assert [x.cpu_s for x in self.found()] == pytest.approx(expected)
 

@@ -80,7 +80,7 @@ class TestRuns:
         assert str(caught.value).endswith(f"the nearest are: {', '.join(runs)}")
 
     def test_as_many_are_near_as_there_are_runs_to_list(self, store: Store) -> None:
-        """Each has two names, of which both may be near."""
+        """Each has two names, and both may be near."""
         self.some(store, LISTED + 1)
         with pytest.raises(StoreError) as caught:
             store.find_run("manual_7")

@@ -14,7 +14,7 @@ SIGMA = 0.02
 
 @dataclass(frozen=True)
 class Case:
-    """Nights against the old baseline, of which some link to the new one; then nights against it.
+    """Nights against the old baseline, some with a link to the new one; then nights against it.
 
     ``apart``: successive nights differ by this, about a ``level``; ``deviations`` are in turns.
     """
@@ -78,7 +78,7 @@ def test_a_step_counts_beyond_two_and_a_half_deviations(case: Case, noise: float
 def test_a_few_nights_are_enough_to_be_linked_to(
     before: int, times: float, is_believed: bool
 ) -> None:
-    """Then a later change is told relative to the level that they had, else to one that goes on."""
+    """Then a later change is relative to the level of the links, else to one that goes on."""
     step = times * Case(before=before).bound(SIGMA)
     nights = [Ratio(f"n{i}", f"b{i}", "old", 0.0, SIGMA) for i in range(before - 1)]
     nights.append(Ratio("link", "new", "old", 0.0, SIGMA))

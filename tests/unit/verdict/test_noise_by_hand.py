@@ -76,7 +76,7 @@ def _usual(queries: int) -> Noise:
 
 
 def _pairs(spread: float, queries: int) -> np.ndarray:
-    """Pairs of which the spread is that of 0 and `spread` twice over: spread * sqrt(pi) / 2."""
+    """Pairs that spread as 0 and `spread` do, twice over: spread * sqrt(pi) / 2."""
     return np.array([[0.0, 2 * spread / math.sqrt(math.pi)]] * queries)
 
 
