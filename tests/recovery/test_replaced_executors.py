@@ -49,12 +49,11 @@ with SparkSession.builder.getOrCreate() as spark:
         (first,) = wait_for(executors)
         kill(first, again=False)
         return wait_for(lambda: executors() - {{first}})
-    def registered():
-        return context._jsc.sc().getExecutorMemoryStatus().size() == 2
-    wait_for(registered)
+    def registered(executor):
+        return context._jsc.sc().getExecutorIds().mkString(",") == executor
+    wait_for(lambda: registered("0"))
     replaced()
-    wait_for(lambda: not registered())
-    wait_for(registered)
+    wait_for(lambda: registered("1"))
     complete(spark, parse(sys.argv[1:]), quiet=True)
     replaced()
     time.sleep(1)
