@@ -1,4 +1,4 @@
-"""One name, one thing: a class or a file can be found, and searched for, by its name."""
+"""One name, one thing: a class can be found, and searched for, by its name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from nexmark.config import paths
 
 ROOMS = ("plugins", "nexmark_jobs")
-EXCEPTED = frozenset({"__init__", "__main__"})
 
 
 def _modules() -> Iterator[Path]:
@@ -24,14 +23,6 @@ def _twice(places: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 def _name(path: Path) -> str:
     return str(path.relative_to(paths.repository()))
-
-
-def test_no_two_files_have_one_name() -> None:
-    found = defaultdict(list)
-    for path in _modules():
-        if path.stem not in EXCEPTED:
-            found[path.stem].append(_name(path))
-    assert _twice(found) == {}
 
 
 def test_no_two_public_classes_have_one_name() -> None:

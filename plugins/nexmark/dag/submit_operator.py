@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.log import mask_secret
 
 from nexmark.dag.links import LINKS, publish_event_log
 from nexmark.errors import NexmarkError
@@ -162,7 +163,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             secrets = kafka_confs(submission.get("kafka"))
             with (
                 events_beside(night, submission),
-                private_properties(submission, secrets) as self.properties_file,
+                private_properties(submission, mask_secret, secrets) as self.properties_file,
             ):
                 self._submit(night, submission)
         except AirflowException as error:

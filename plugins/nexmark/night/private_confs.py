@@ -5,7 +5,7 @@ A plan, an XCom and a command line have their fingerprints. What stands behind t
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +27,25 @@ def split(confs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
 
 @contextlib.contextmanager
 def private_properties(
-    submission: Mapping[str, Any], of_connection: Mapping[str, str] | None = None
+    submission: Mapping[str, Any],
+    mask: Callable[[str], None],
+    of_connection: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
     """The properties file of an application, with its secrets; it is gone when that has ended.
 
-    `of_connection` are confs out of an Airflow connection, all of them taken for secrets.
-    NexmarkError if a secret is no longer the one that the night was planned with.
+    `mask` hides a secret in the log of the task. `of_connection` are confs out of an Airflow
+    connection, all of them taken for secrets. NexmarkError if a secret is no longer the one that
+    the night was planned with.
     """
     shared = Path(submission["properties_file"])
     text = shared.read_text(encoding="utf-8")
-    _hide(properties(text))
+    _hide(properties(text), mask)
     planned: Mapping[str, str] = submission["secret_confs"]
     if not planned and not of_connection:
         yield str(shared)
         return
     confs = {**(of_connection or {}), **_secrets(submission["engine"], planned)}
-    _hide(confs)
+    _hide(confs, mask)
     lines = "".join(f"{name}={_value(value)}\n" for name, value in confs.items())
     private = Path(submission["private"]) / f"{submission['label'].replace(' ', '-')}.conf"
     try:
@@ -76,14 +79,12 @@ def _secrets(engine: str, planned: Mapping[str, str]) -> dict[str, str]:
     return confs
 
 
-def _hide(confs: Mapping[str, str]) -> None:
+def _hide(confs: Mapping[str, str], mask: Callable[[str], None]) -> None:
     """Let no message and no log of this task show the secrets among `confs`."""
-    from airflow.sdk.log import mask_secret
-
     values = [value for name, value in confs.items() if is_secret(name, value)]
     remember(values)
     for value in values:
-        mask_secret(value)
+        mask(value)
 
 
 def _value(value: str) -> str:

@@ -84,7 +84,9 @@ def test_spark_gets_them_by_a_file_for_the_owner_that_is_gone_afterwards(
     odd = "a\\b = c: d"
     set_conf(conf, {NAME: MARKER, "spark.my.password": odd})
     made = submitted(planned(), tmp_path)
-    with private_properties(made) as name:
+    masked: list[str] = []
+    with private_properties(made, masked.append) as name:
+        assert {MARKER, odd} <= set(masked), "the log of the task hides them"
         path = Path(name)
         text = path.read_text()
         assert properties(text)[NAME] == MARKER
@@ -92,7 +94,7 @@ def test_spark_gets_them_by_a_file_for_the_owner_that_is_gone_afterwards(
         assert path.stat().st_mode & 0o777 == 0o600
         assert path.parent.stat().st_mode & 0o777 == 0o700
     assert not path.exists()
-    with pytest.raises(KeyError), private_properties(made):
+    with pytest.raises(KeyError), private_properties(made, masked.append):
         raise KeyError
     assert not path.exists()
     assert MARKER not in without_secrets(f"org.apache.Failure: no such account {MARKER}!")
@@ -101,7 +103,7 @@ def test_spark_gets_them_by_a_file_for_the_owner_that_is_gone_afterwards(
 def test_without_secrets_spark_reads_the_file_of_the_cluster(conf: Path, tmp_path: Path) -> None:
     set_conf(conf, {"spark.sql.shuffle.partitions": 7})
     made = submitted(planned(), tmp_path)
-    with private_properties(made) as name:
+    with private_properties(made, str) as name:
         assert name == made["properties_file"]
 
 
@@ -112,7 +114,7 @@ def test_a_secret_that_changed_meanwhile_is_not_what_was_planned(
     set_conf(conf, {NAME: "another"})
     with (
         pytest.raises(NexmarkError, match=rf"{NAME} of {ENGINE} is not what it was") as caught,
-        private_properties(made),
+        private_properties(made, str),
     ):
         pass
     assert "another" not in str(caught.value)
