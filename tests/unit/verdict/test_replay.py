@@ -419,11 +419,15 @@ def test_a_file_that_is_not_there_or_not_text_is_one_line(
 ) -> None:
     binary = tmp_path / "nights.csv"
     binary.write_bytes(b"\xff\xfe\x00")
-    for path in (tmp_path / "none.csv", binary, tmp_path):
+    reasons = {
+        tmp_path / "none.csv": "No such file or directory",
+        tmp_path: "Is a directory",
+        binary: "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+    }
+    for path, reason in reasons.items():
         assert main(["--nights", str(path)]) == 2
         error = capsys.readouterr().err
-        assert error.startswith(f"{path}: cannot be read: ")
-        assert error.count("\n") == 1
+        assert error == f"{path}: cannot be read: {reason}\n"
 
 
 def test_the_gate_is_the_one_given(replay: Replay, tmp_path: Path) -> None:
@@ -434,6 +438,26 @@ def test_the_gate_is_the_one_given(replay: Replay, tmp_path: Path) -> None:
     table = replay.table(quiet(5), "--gate", str(gate))
     assert {row["gate_version"] for row in table} == {"77"}
     assert table[-1]["verdict"] != "CALIBRATING"
+
+
+def test_pairs_are_judged_as_pairs_although_the_nights_go_by_bounds(
+    replay: Replay, tmp_path: Path
+) -> None:
+    def judged(mode: str) -> str:
+        gate = tmp_path / "gate.yaml"
+        gate.write_text(f"version: 7\nmetric: {CPU}\nmax_ratio: 1.1\nmode: {mode}\n")
+        return replay.text([*quiet(), *rows(NIGHTS + 1, 1.2, 1.2)], "--gate", str(gate))
+
+    assert judged("bounds") == judged("paired")
+    assert "REGRESSION" in judged("bounds")
+
+
+@pytest.mark.parametrize("metric", ["latency_ms_p50", "restore_s"])
+def test_nights_of_another_kind_are_judged_by_the_metric_of_that_kind(
+    replay: Replay, metric: str
+) -> None:
+    lines = [x.replace(CPU, metric) for x in [*quiet(), *rows(NIGHTS + 1, 1.5, 1.5)]]
+    assert replay.last(lines)["verdict"] == "REGRESSION"
 
 
 def test_a_gate_that_is_wrong_is_one_line(
@@ -465,3 +489,16 @@ def test_without_a_file_it_says_what_it_needs(
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
     assert "--nights" in capsys.readouterr().err
+
+
+def test_help_says_what_it_does_and_what_each_option_takes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    usage, does, options = capsys.readouterr().out.split("\n\n")
+    assert usage.startswith("usage: nexmark.verdict ")
+    assert does.startswith("Judge stored nights again: ")
+    assert does.endswith("[--gate gate.yaml]``.")
+    assert "CSV of measurements" in options
+    assert "default: gate.yaml of include/conf" in options
