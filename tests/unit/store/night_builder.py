@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from nexmark.config import Gate
 from nexmark.config.load import load_gate
-from nexmark.model import Stage
+from nexmark.model import Stage, Value
 from nexmark.store import (
     BuildRecord,
     NightRecord,
@@ -29,6 +30,11 @@ RULES: Gate = load_gate().model_copy(update={"calibration_nights": 4, "pairs": P
 NOISE = 0.01
 CPU_METRIC = "cpu_s_per_mevent"
 
+OK = QueryVerdict(
+    "", "q5", CPU_METRIC, Value.OK, "same", "paired", 2, True, 1.01, 0.98, 1.04, 0.07, 0.01,
+    0.01, 5, 0, 0.02, 0.0, 0.0, "sha-429",
+)  # fmt: skip
+
 
 def paired(number: int = 1, **changes: Any) -> NightRecord:
     """A night with both arms."""
@@ -40,6 +46,15 @@ def paired(number: int = 1, **changes: Any) -> NightRecord:
         "seed": 7,
     }
     return night(number, **{**values, **changes})
+
+
+def judged(store: Store, number: int, *verdicts: QueryVerdict, **changes: Any) -> str:
+    """Record a night on a day of its own with verdicts (one of q5 by default); return its name."""
+    started = STARTED + timedelta(days=number)
+    made = paired(number, **{"run_id": f"n{number}", "started": started, **changes})
+    store.record_night(made)
+    store.record_verdicts(made.run, [replace(x, night=made.run) for x in verdicts or (OK,)])
+    return made.run
 
 
 def record_pair(

@@ -14,29 +14,16 @@ from nexmark.store import BuildRecord, Store, history
 from nexmark.store.history import Judged, Tally
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.conftest import SQLITE
-from tests.unit.store.night_builder import cpu, paired, record_pair, validate
+from tests.unit.store.night_builder import OK, cpu, judged, paired, record_pair, validate
 from tests.unit.store.store_builder import DAG, STARTED
 
 OLD = BuildRecord("sha-429", "4.2.9", "pypi:4.2.9")
-OK = QueryVerdict(
-    "", "q5", CPU, Value.OK, "same", "paired", 2, True, 1.01, 0.98, 1.04, 0.07, 0.01,
-    0.01, 5, 0, 0.02, 0.0, 0.0, "sha-429",
-)  # fmt: skip
 RED = replace(OK, value=Value.REGRESSION, ratio=1.2)
 
 
 @pytest.fixture
 def backend() -> str:
     return SQLITE
-
-
-def judged(store: Store, number: int, *verdicts: QueryVerdict, **changes: Any) -> str:
-    """Record a night on a day of its own with verdicts; return its name."""
-    started = STARTED + timedelta(days=number)
-    made = paired(number, **{"run_id": f"n{number}", "started": started, **changes})
-    store.record_night(made)
-    store.record_verdicts(made.run, [replace(x, night=made.run) for x in verdicts or (OK,)])
-    return made.run
 
 
 def test_a_night_has_all_that_a_page_shows(store: Store) -> None:

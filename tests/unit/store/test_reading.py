@@ -17,7 +17,7 @@ from nexmark.store.table_rows import CompatibilityRow, ExperimentRow, SelfTestRo
 from nexmark.verdict.bounds import BoundsArm, BoundsRepetition
 from nexmark.verdict.measured_night import QueryVerdict
 from tests.unit.store.conftest import SQLITE
-from tests.unit.store.night_builder import canary, paired
+from tests.unit.store.night_builder import canary, judged
 from tests.unit.store.store_builder import (
     STARTED,
     by_bounds,
@@ -38,15 +38,6 @@ FULL = QueryVerdict(
 @pytest.fixture
 def backend() -> str:
     return SQLITE
-
-
-def judged(store: Store, number: int, *verdicts: QueryVerdict, **changes: Any) -> str:
-    """Record a night on a day of its own with verdicts; return its name."""
-    started = STARTED + timedelta(days=number)
-    made = paired(number, **{"run_id": f"n{number}", "started": started, **changes})
-    store.record_night(made)
-    store.record_verdicts(made.run, [replace(x, night=made.run) for x in verdicts or (FULL,)])
-    return made.run
 
 
 class TestRuns:
@@ -106,8 +97,8 @@ class TestRuns:
 
     def test_builds_are_known_by_id_and_by_run(self, store: Store) -> None:
         other = BuildRecord("sha-429", "4.2.9", "pypi")
-        first = judged(store, 1)
-        second = judged(store, 2, build=other)
+        first = judged(store, 1, FULL)
+        second = judged(store, 2, FULL, build=other)
         assert store.build("sha-429").version == "4.2.9"
         assert [x.id for x in store.builds(["sha-429", "none"])] == ["sha-429"]
         assert store.candidates([first, second, "none"]) == {first: "sha-430", second: "sha-429"}
@@ -192,7 +183,7 @@ class TestRows:
         assert found(dags=[]) == []
 
     def test_verdicts_are_of_one_run_as_they_were_given(self, store: Store) -> None:
-        first, second = judged(store, 1, FULL, replace(FULL, query="q0")), judged(store, 2)
+        first, second = judged(store, 1, FULL, replace(FULL, query="q0")), judged(store, 2, FULL)
         assert [x.query for x in store.verdicts(first)] == ["q5", "q0"]
         assert store.query_verdicts(second) == [replace(FULL, night=second, build="sha-430")]
 
@@ -310,8 +301,8 @@ class TestHistory:
 
     @pytest.mark.parametrize("name", ["engine", "workload", "cluster"])
     def test_it_is_of_the_place_of_the_newest_night(self, store: Store, name: str) -> None:
-        first = judged(store, 1, **{name: "other"})
-        last = [judged(store, 2), judged(store, 3)]
+        first = judged(store, 1, FULL, **{name: "other"})
+        last = [judged(store, 2, FULL), judged(store, 3, FULL)]
         for place in (None, {}, {name: None}, {name: ""}, {name: dict_of(PLACE)[name]}):
             assert [x.night for x in store.history("q5", CPU, place).points] == last
         found = store.history("q5", place={name: "other"})
@@ -333,10 +324,10 @@ class TestHistory:
     def test_a_trail_is_of_comparable_nights_up_to_one(
         self, store: Store, change: dict[str, Any]
     ) -> None:
-        runs = [judged(store, 1), judged(store, 2)]
+        runs = [judged(store, 1, FULL), judged(store, 2, FULL)]
         judged(store, 3, replace(FULL, mode=change.get("mode", "paired")), **change)
-        runs += [judged(store, 4)]
-        judged(store, 5)
+        runs += [judged(store, 4, FULL)]
+        judged(store, 5, FULL)
         last = store.night(runs[-1])
         assert [x.night for x in trail(store, last, "q5", CPU, 9)] == runs
         assert [x.night for x in trail(store, last, "q5", CPU, 2)] == runs[1:]
@@ -398,7 +389,7 @@ class TestHistory:
     )
     def test_where_no_night_teaches_that_is_said(self, store: Store, tried: bool, but: str) -> None:
         if tried:
-            judged(store, 1, teaches=False)
+            judged(store, 1, FULL, teaches=False)
         with pytest.raises(StoreError) as caught:
             store.history("q5")
         assert str(caught.value) == f"no night is judged yet{but}; `nexmark run` first"
