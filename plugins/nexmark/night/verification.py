@@ -16,7 +16,6 @@ as it is done. The task `expectations` of the query then takes what was found.
 """
 
 import json
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 DONE = ""
 _NAME, _PLAN, _LOG = "verification.json", "verify.json", "verify.jsonl"
 _POLL_S = 0.5
-_LOWEST = 19
 
 
 class Verification(Model):
@@ -220,9 +218,9 @@ def _early(night: Night, query: str) -> Path:
 def _check_all(night: Night, over: threading.Event, given_up: threading.Event) -> None:
     """Check what is done until it is `over`, then the rest; at most one more once `given_up`.
 
-    It takes only what CPU time the runs leave.
+    It has the priority of every other program: with less, beside busy programs, the night would
+    wait for it a hundred times as long as it takes.
     """
-    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST)
     left = [query for query in night.queries if Verification.read(_early(night, query)) is None]
     while left and not given_up.is_set():
         last, states = over.is_set(), outcomes(night.directory)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -99,6 +101,22 @@ def test_a_query_is_checked_while_others_still_run(night: Night) -> None:
     assert found is not None
     assert found.success
     assert take(night, "q7") is None, "a task that is cleared has to check it by itself"
+
+
+def test_a_check_does_not_stand_behind_every_busy_program(night: Night) -> None:
+    early = night.query_dir("q7") / "verify" / "verification.json"
+    seen = set()
+
+    def checked() -> bool:
+        for thread in Path("/proc/self/task").iterdir():
+            with suppress(ProcessLookupError):
+                seen.add(os.getpriority(os.PRIO_PROCESS, int(thread.name)))
+        return early.exists()
+
+    with checked_early(night):
+        note(night, "q7", "done")
+        wait_for(checked, 60)
+    assert seen == {os.getpriority(os.PRIO_PROCESS, 0)}
 
 
 def test_what_ends_last_is_checked_before_the_task_ends(night: Night) -> None:
