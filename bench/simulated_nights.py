@@ -1,4 +1,4 @@
-"""Nights whose truth is known, after research/regression-gates.md section 5, for ``simulation``.
+"""Nights whose truth is known, for ``nexmark bench gate``.
 
 The log time of a run is: the host's effect of the night (the same in both arms: it cancels) + a
 start-up effect of its JVM (0.3 CV) + a slow wander shared by the two runs of a pair (0.71 CV) +

@@ -1,7 +1,7 @@
 """Filling a topic with recorded events: event n goes to partition n mod P, in order.
 
 So a query that reads R events per batch, R a multiple of P, reads the batches of the generator:
-Spark takes the same number of records from every partition (`research/kafka-rtm.md`, 4).
+Spark takes the same number of records from every partition.
 """
 
 import gzip

@@ -1,8 +1,7 @@
 """Tells accepted changes from changes that still alarm.
 
 What is acked does not turn the night red; a worse number, or the end of the ack, does again. A
-wrong or missing result is acked for its own build only: no size makes it right
-(research/regression-gates.md section 6, "Triage states").
+wrong or missing result is acked for its own build only: no size makes it right.
 """
 
 from collections.abc import Iterable, Sequence

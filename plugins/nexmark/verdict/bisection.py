@@ -3,8 +3,7 @@
 Every build has a probability of being the first bad one, every measurement moves all of them by as
 much as it is worth, and the search ends when one has 95 % (M. Horstein, "Sequential transmission
 using noiseless feedback", 1963). The build at the median is measured, where an answer tells most
-(R. Waeber, P. Frazier and S. Henderson, "Bisection search with noisy responses", 2013;
-research/regression-gates.md section 4, point 8).
+(R. Waeber, P. Frazier and S. Henderson, "Bisection search with noisy responses", 2013).
 
 A measurement is the Hodges-Lehmann log ratio of a build to the good one, with a deviation that is
 estimated from all pairs so far. One change is looked for: where a slowdown came in two steps,

@@ -1,7 +1,7 @@
 """When did it change: the dates of lasting changes in the nightly shifts of one query and metric.
 
-A historian: it never decides (as a gate it would raise 0.2 false alarms a night even on paired
-ratios, research/regression-gates.md section 5.5).
+A historian: it never decides. As a gate, such a detector would raise 0.2 false alarms a night even
+on paired ratios (docs/decisions/pairs.md).
 
 Each night costs its squared distance from the level in noise units, but at most ``BOUND`` squared,
 and each change costs ``PENALTY``. The cheapest explanation is found exactly, on the levels that the

@@ -1,10 +1,10 @@
 """One paired night from log ratios to sides, as arrays; nights and simulations both run it.
 
-Suspicion on the first pairs of a night, confirmation on fresh ones (research/regression-gates.md
-section 6). Changes too small for one night add up in a two-sided CUSUM (E. S. Page, "Continuous
-inspection schemes", 1954), which never turns a night red. The suite, the geometric mean ratio of
-the queries, shows what is too small in every query (5.4), without those that are judged by
-themselves tonight, so that one cause does not alarm twice, unless they are half of it.
+Suspicion on the first pairs of a night, confirmation on fresh ones (docs/decisions/pairs.md).
+Changes too small for one night add up in a two-sided CUSUM (E. S. Page, "Continuous inspection
+schemes", 1954), which never turns a night red. The suite, the geometric mean ratio of the queries,
+shows what is too small in every query, without those that are judged by themselves tonight, so that
+one cause does not alarm twice, unless they are half of it.
 
 Arrays have the shape (..., queries) or (..., queries, pairs or nights); the leading axes are free,
 so that the simulation runs many suites at once through the code that judges a night. Sides are +1

@@ -1,10 +1,9 @@
 """Finds out whether a verdict has any ground, and gives figures to queries without a noise.
 
-The canary, a fixed workload that is not Spark, tells how far the host can be trusted tonight
-(research/regression-gates.md section 4, point 4): its readings around a query, and around the
-confirmation for what the suspects' fresh pairs say. And a query that waits for its broker says
-nothing of its build: it has no verdict unless a consumer that does nothing else reads the same
-topic several times as fast (``source_headroom`` of the gate).
+The canary, a fixed workload that is not Spark, tells how far the host can be trusted tonight: its
+readings around a query, and around the confirmation for what the suspects' fresh pairs say. And a
+query that waits for its broker says nothing of its build: it has no verdict unless a consumer that
+does nothing else reads the same topic several times as fast (``source_headroom`` of the gate).
 """
 
 import math
@@ -42,7 +41,7 @@ MEMORY = "cpu_memory"
 moves by several times what computing moves by (``nexmark bench canary``), so it has its own
 bound."""
 CERTAIN = 0.99
-"""Confidence of what one night says without history (research/regression-gates.md section 6)."""
+"""Confidence of what one night says without history."""
 
 
 class Steadiness(IntEnum):

@@ -2,8 +2,8 @@
 
 ``suspects`` tells whom to measure again before the night is judged, ``judge_night`` judges with
 those fresh pairs, ``replay`` judges stored nights in order. All of them read the fresh pairs of a
-query only where the first ones made it a suspect. How it decides: research/regression-gates.md
-section 6; the arithmetic is in ``decision`` and below it.
+query only where the first ones made it a suspect. How it decides: docs/how-the-gate-decides.md; the
+arithmetic is in ``decision`` and below it.
 """
 
 import math

@@ -3,7 +3,7 @@
 Two sources, per query: pairs differ within a night (known well, from all pairs of all nights), and
 whole nights differ by more than that explains (start-up effects that pairing does not cancel;
 known badly per query, so half of it is taken from the suite). Arrays have the shape
-(..., queries, nights); research/regression-gates.md section 6, "Statistic".
+(..., queries, nights).
 
 A shift is relative to the accepted build, so it jumps where another build is accepted. Such a jump
 is no noise: each stretch of nights with one baseline is taken about its own level. Nights without

@@ -1,7 +1,6 @@
 """How many pairs, and in which order, so that no build has the better hours.
 
-All follows from a stored seed, so that a night can be run again as it was
-(research/regression-gates.md section 6, "Design").
+All follows from a stored seed, so that a night can be run again as it was.
 """
 
 import math

@@ -1,8 +1,7 @@
 """How often the nightly self-test of the gate was right: false alarms and recall, with intervals.
 
 Every night one query has an A/A pair set, which must be silent, and one a seeded slowdown, which
-must fire (research/regression-gates.md section 4, item 6). The interval is Wilson's (1927), which
-is right near 0 and 1 too.
+must fire. The interval is Wilson's (1927), which is right near 0 and 1 too.
 """
 
 from collections import Counter

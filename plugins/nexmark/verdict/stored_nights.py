@@ -1,4 +1,4 @@
-"""Nights as CSV: the replay contract of DESIGN ("Verdict replay"), text in and text out.
+"""Nights as CSV: what ``nexmark replay`` reads and writes, text in and text out.
 
 The nights have the order of their first rows; otherwise rows may have any order. Rows of the query
 ``canary`` are readings of the host; their stage, pair, order and arm (before|after too) may be
