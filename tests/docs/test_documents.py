@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import tokenize
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -36,7 +37,8 @@ from nexmark.config.clusters import EmbeddedCluster, Machine, SshCluster
 from nexmark.config.experiment_models import Experiment, ExperimentArm, Notification, ReportedGain
 
 ROOT = paths.repository()
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+OF_THE_ROOT = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+PAGES = [*(ROOT / name for name in OF_THE_ROOT), *sorted((ROOT / "docs").rglob("*.md"))]
 CONF = sorted((ROOT / "include" / "conf").rglob("*.*"))
 #: The models of each file, its outermost first.
 MODELS: dict[str, tuple[type[BaseModel], ...]] = {
@@ -286,6 +288,21 @@ def test_the_documentation_of_a_dag_names_its_params(kind: int) -> None:
     assert set(re.findall(r"`([a-z_]+)`", section)) <= known
 
 
+def test_the_changelog_begins_with_the_version_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert headings[:2] == ["Unreleased", project["version"]]
+
+
+def test_the_page_on_versions_has_the_ranges_of_the_package() -> None:
+    content = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    page = (ROOT / "docs" / "versions.md").read_text()
+    ranges = [x for x in content["project"]["dependencies"] if x.startswith("apache-airflow")]
+    assert len(ranges) == 4
+    for required in ranges:
+        assert f"`{required.removeprefix(re.match('[a-z-]+', required)[0])}`" in page, required
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
 
@@ -296,7 +313,7 @@ def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> Non
     command = [str(mkdocs), "build", "--strict", "--site-dir", str(site)]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert built.returncode == 0, built.stderr
-    for page in site.glob("*.html"):
+    for page in site.rglob("*.html"):
         found = re.findall(
             r"<(?:script|link|img)[^>]+(?:src|href)=\"?(https?://[^\" >]+)", page.read_text()
         )
