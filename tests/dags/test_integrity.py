@@ -15,7 +15,7 @@ from airflow.sdk import DAG
 
 from nexmark.airflow_site.airflow_home import POOL
 from nexmark.config import KNOWN_QUERIES, load
-from nexmark.night.run_directory import run_order
+from nexmark.night.repetition_plan import run_order
 
 ROOT = Path(__file__).parents[2]
 NIGHTLY = sorted(engine.dag_id for engine in load().engines.values())

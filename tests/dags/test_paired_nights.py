@@ -17,6 +17,7 @@ import pytest
 
 from nexmark.engines import Build
 from nexmark.flames.flame_files import flames_of
+from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store
 from nexmark.store.table_rows import VerdictRow
 from nexmark.verdict.order import MIN_FRESH_PAIRS
@@ -138,7 +139,7 @@ def test_the_alarm_has_its_evidence_with_flame_graphs(
 ) -> None:
     with site.store() as store:
         night = store.night(run_name(slower))
-    found = flames_of(Path(night.directory), "q5")
+    found = flames_of(RunDirectory(Path(night.directory)).flames, "q5")
     assert found is not None
     assert found.problem is None
     assert all(path.is_file() for path in found.files.values())

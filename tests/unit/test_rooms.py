@@ -73,14 +73,14 @@ ROOMS = {
         "attribution config home measure secrets verdict", "alembic psycopg pyarrow sqlalchemy"
     ),
     "evidence": Room(
-        "attribution config expectations flames measure nexmark_jobs secrets store verdict",
+        "attribution config expectations flames measure nexmark_jobs night secrets store verdict",
         "hdrh pydantic",
     ),
     "report": Room(
         "attribution config evidence home secrets store verdict", "jinja2 markupsafe vl_convert"
     ),
     "web": Room(
-        "config evidence flames nexmark_jobs report store",
+        "config evidence flames nexmark_jobs night report store",
         "airflow fastapi itsdangerous markupsafe sqlalchemy starlette",
     ),
     "nexmark_jobs": Room("", "py4j pyspark"),

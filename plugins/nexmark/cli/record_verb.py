@@ -35,7 +35,7 @@ def record(
             judge_night(night, store, at=store.night(night.name).started)
         else:
             option.on_stderr(f"{night.name}: is recorded and judged already; nothing has changed")
-        directory = night.directory / "report"
+        directory = night.files.report
         try:
             made = write_report(directory, store, night.name)
             evidence = write_evidence(directory, store, night.name)

@@ -4,11 +4,6 @@ import os
 import re
 from pathlib import Path
 
-#: In a run directory: what its hosts are.
-HOSTS = "hosts.json"
-#: In a run directory: whether running queries survive, with the plans of both arms.
-COMPATIBILITY = "compatibility.json"
-
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 

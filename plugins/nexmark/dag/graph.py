@@ -38,7 +38,7 @@ from nexmark.dag.notifying import notifiers, notify
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.model import CONFIRMATION
 from nexmark.night.night_progress import tell_failure, tell_retry
-from nexmark.night.run_directory import run_order
+from nexmark.night.repetition_plan import run_order
 from nexmark.tasks import experiment_steps, judging, query, rollout_steps, sampling, upgrading
 from nexmark.tasks import infrastructure as clusters
 from nexmark.tasks.preflight import preflight

@@ -19,9 +19,16 @@ from nexmark.night.plan import Night
 from nexmark.night.private_confs import private_properties
 from nexmark.night.profiling import fetch
 from nexmark.night.recovery_night import recovered
-from nexmark.night.run_directory import claim, failure_kept, note_application, prepare
+from nexmark.night.run_directory import (
+    VERIFY,
+    ApplicationDirectory,
+    ApplicationSpan,
+    RunDirectory,
+    TurnFile,
+    failure_kept,
+    prepare,
+)
 from nexmark.night.sampled import measure_again
-from nexmark.night.submission import VERIFY
 from nexmark.night.verification import DONE, checked_early, outcomes, run_together
 from nexmark.reason import reason_of
 from nexmark.secrets import without_secrets
@@ -75,9 +82,6 @@ class _WatchedLog:
         return getattr(self._log, name)
 
 
-_EXIT_CODE = "exit-code.txt"
-
-
 class NexmarkSubmitOperator(SparkSubmitOperator):
     """SparkSubmitOperator whose arguments are decided while the night runs.
 
@@ -111,7 +115,8 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         if self._is_verified(context, submission):
             return
         if "sequence" in submission:
-            submission = claim(Path(submission["sequence"]), context["ti"].map_index or 0)
+            turns = TurnFile(Path(submission["sequence"]))
+            submission = turns.claim(context["ti"].map_index or 0)
         self.running = submission
         self._keep_links(context)
         if "recorded" not in submission:
@@ -120,7 +125,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
                 self._run(context, submission)
             return
         try:
-            with failure_kept(Path(submission["directories"][0])):
+            with failure_kept(ApplicationDirectory(Path(submission["directories"][0]))):
                 self._run(context, submission)
                 fetch(current_night(), submission)
         except (AirflowException, NexmarkError) as error:
@@ -133,7 +138,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         query, _, run = str(submission.get("label", "")).partition(" ")
         if run != VERIFY or context["ti"].try_number > 1:
             return False
-        found = outcomes(Path(submission["night"])).get(query)
+        found = outcomes(RunDirectory(Path(submission["night"]))).get(query)
         if found:
             say(f"{query}: failed together with the others, is verified alone: {found}")
         return found == DONE
@@ -145,14 +150,16 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             setattr(self, field, submission[field])
         self.conf = dict(submission["conf"])
         directories = [Path(directory) for directory in submission["directories"]]
-        with failing(NexmarkError), failure_kept(directories[0]):
+        place = ApplicationDirectory(directories[0])
+        with failing(NexmarkError), failure_kept(place):
             prepare(directories)
             if "heal" in submission:
                 heal(current_night(), submission["heal"])  # no task before this one has done so
-            self._run_prepared(submission, directories[0])
+            self._run_prepared(submission, place)
 
-    def _run_prepared(self, submission: dict[str, Any], place: Path) -> None:
-        ended = Path(submission["night"]) / _EXIT_CODE
+    def _run_prepared(self, submission: dict[str, Any], place: ApplicationDirectory) -> None:
+        files = RunDirectory(Path(submission["night"]))
+        ended = files.exit_code
         ended.unlink(missing_ok=True)
         self.env_vars = {**submission["env_vars"], VARIABLE: str(ended)}
         night = current_night()
@@ -172,7 +179,14 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
                 raise AirflowFailException(str(error)) from None
             raise
         finally:
-            note_application(Path(submission["night"]), submission["label"], started, time.time())
+            files.add_application(
+                ApplicationSpan(
+                    label=submission["label"],
+                    start=started,
+                    end=time.time(),
+                    timed=timed or "recorded" in submission,
+                )
+            )
             if timed:
                 note_broker(night, place, broker)
             publish_event_log(submission)

@@ -1,6 +1,5 @@
 """How good the measurement is: the gate's self-test and what it sees, and the hosts of a night."""
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +8,8 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from nexmark.config import paths
 from nexmark.model import CONFIRMATION, CPU, Value, grouped, median_of
+from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store, history
 from nexmark.store.history import Tally
 from nexmark.store.reading import of_one_moment
@@ -185,11 +184,7 @@ def canary_around(
 
 def host_facts(night: NightRow) -> dict[str, Mapping[str, Any]]:
     """Return kernel, CPU, JDK and so on by host, {} where the night has not noted them."""
-    try:
-        found = json.loads((Path(night.directory) / paths.HOSTS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return RunDirectory(Path(night.directory)).hosts()
 
 
 def hosts_of(rows: Sequence[CanaryRow]) -> list[NightHost]:

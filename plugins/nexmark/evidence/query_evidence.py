@@ -20,6 +20,7 @@ from nexmark.evidence.rows import ArmLatency, latencies_of
 from nexmark.expectations.checks import reference_sql
 from nexmark.flames.flame_files import Flames, flames_of
 from nexmark.model import ARMS, CPU, SUITE, Metric, Stage, metric_of
+from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store, history
 from nexmark.store.query_history import LevelChange, RatioPoint, lasting_changes, trail
 from nexmark.store.reading import of_one_moment
@@ -135,7 +136,7 @@ def query_evidence(
         batches=tuple(paired.batch_medians(alone)),
         cpu=tuple(paired.cpu_curves(store, found, arms)),
         attribution=explaining.attribution_of(store, night.id, query),
-        flames=flames_of(Path(night.directory), query),
+        flames=flames_of(RunDirectory(Path(night.directory)).flames, query),
         source=source_of(query),
         before=before,
         after=after,

@@ -12,6 +12,7 @@ from pathlib import Path
 from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.errors import NexmarkError
 from nexmark.evidence.night_list import NightLine, lines_of
+from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store, history
 from nexmark.store.reading import of_one_moment
 from nexmark.store.table_rows import BuildRow, NightRow
@@ -113,7 +114,7 @@ def evidence_file(night: NightRow, bundle: str) -> Path | None:
 
 def alarm_file(night: NightRow, query: str = "") -> Path | None:
     """Return the page that the night has written of itself, or of a query that alarmed."""
-    place = Path(night.directory) / "report"
+    place = RunDirectory(Path(night.directory)).report
     found = (place / "alarms" / query if query else place) / HTML
     return found if found.is_file() and query in (*night.queries, "") else None
 

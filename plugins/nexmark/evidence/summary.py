@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import geometric_mean, median
 from textwrap import shorten
 
-from nexmark.config import paths
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
 from nexmark.model import Value, metric_of
+from nexmark.night.run_directory import RunDirectory
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.table_rows import CompatibilityRow, NightRow, VerdictRow
 
@@ -67,7 +68,7 @@ def summary(
     after = _next(night, rows, suite)
     lost = [row for row in rows if row.query in broken and row.red and row.result != "WRONG"]
     if lost and not any(row.red and row.result == "WRONG" for row in rows):
-        plans = f"{night.directory}/{paths.COMPATIBILITY}"
+        plans = RunDirectory(Path(night.directory)).compatibility
         after = f"Next: compare the plans of {lost[0].query} in {plans}; if it is meant to be so: "
         after += _accept(night)
     return [_what(night, rows, suite), _why(night, rows, suite), after]
@@ -170,7 +171,7 @@ def _next(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str
     accept = _accept(night)
     invalid = [row for row in _with(rows, Value.INVALID) if row.red]
     if wrong := [row for row in invalid if row.result == "WRONG"]:
-        docs = f"{night.directory}/data_docs/index.html"
+        docs = RunDirectory(Path(night.directory)).data_docs / "index.html"
         return f"Next: see what is wrong with {wrong[0].query} in {docs}."
     if invalid:
         return f"Next: fix the cause named above, then clear {invalid[0].query}'s tasks."
@@ -181,7 +182,7 @@ def _next(night: NightRow, rows: Sequence[Row], suite: VerdictRow | None) -> str
     if suite is not None and suite.red and not _with(rows, Value.REGRESSION):
         return f"Next: look at the largest ratios above; if it is meant to be so: {accept}"
     if slower := [row for row in rows if row.red and row.verdict == Value.REGRESSION]:
-        place = f"{night.directory}/{slower[0].query}"
+        place = RunDirectory(Path(night.directory)).group(slower[0].query).path
         return f"Next: compare plan and batches in {place}; if it is meant to be so: {accept}"
     return _next_when_green(night, rows, accept)
 

@@ -17,7 +17,6 @@ from nexmark.config import KNOWN_QUERIES
 from nexmark.flames.svg import arm_look, difference_look, flame_graph
 from nexmark.flames.tree import MethodChange, Profile, compare, largest_changes, write_stacks
 from nexmark.home import write_text
-from nexmark.model import CONFIRMATION
 
 SCHEMA_VERSION = 1
 _GRAPHS = ("baseline", "candidate", "difference")
@@ -43,16 +42,10 @@ class Flames:
     files: Mapping[str, Path] = field(default_factory=dict)
 
 
-def flames_directory(night_directory: Path) -> Path:
-    """The directory of a night's flame graphs."""
-    return night_directory / CONFIRMATION / "flames"
-
-
-def flames_of(night_directory: Path, query: str) -> Flames | None:
-    """The flame graphs of a query, None if it was not recorded."""
+def flames_of(directory: Path, query: str) -> Flames | None:
+    """The flame graphs of a query in a directory, None if it was not recorded."""
     if query not in KNOWN_QUERIES:
         return None
-    directory = flames_directory(night_directory)
     try:
         content = json.loads(_summary(directory, query).read_text("utf-8"))
         if content["schema_version"] != SCHEMA_VERSION:

@@ -2,13 +2,8 @@
 
 On the embedded cluster the night starts and ends a broker of its own; elsewhere it uses the Kafka
 of the cluster's connection. Event n of a topic is event n of the generator: the results are alike.
-
-    <run directory>/kafka.json     what the applications of the night read, and how fast that is
-    <query>/<run>/broker.json      CPU time of the night's broker during an application
-    <run directory>/topics/        the events while they are written to the topics
 """
 
-import json
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -26,15 +21,14 @@ from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import connector, connector_of, connector_problem
 from nexmark.model import BROKER_CPU, READ_RATE, SOURCE_RATE, Arm, grouped
 from nexmark.night.night_progress import say
-from nexmark.night.paced_night import events_of, key_of, prefix_of
+from nexmark.night.paced_night import key_of, prefix_of
 from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.night.run_directory import read_json
+from nexmark.night.run_directory import ApplicationDirectory
 from nexmark_jobs.cause import last_words
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
 
-_BROKER = "broker.json"
 _CONFS = "spark.nexmark.kafka."
 _DUMP_TIMEOUT_S = 3 * 3600
 
@@ -49,7 +43,7 @@ class NightKafka(Model):
     def read(cls, night: Night) -> "NightKafka":
         """The Kafka of `night`; KafkaError before its topics are filled."""
         try:
-            return cls.model_validate_json((night.directory / "kafka.json").read_text())
+            return cls.model_validate_json(night.files.kafka.read_text())
         except FileNotFoundError:
             problem = f"{night.directory}: no topic was filled; clear the task start_cluster"
             raise KafkaError(problem) from None
@@ -138,7 +132,7 @@ def fill_topics(night: Night, deployments: Deployments, kafka: "KafkaCluster | N
         kafka = KafkaCluster(cluster.brokers.up(1, cluster.config.kafka_port, say))
         say(f"Kafka is up at {kafka.servers}")
     assert kafka is not None
-    events, rates = night.directory / "topics", {}
+    events, rates = night.files.topic_events, {}
     partitions, confs = night.workload.partitions or 1, night.engine.conf.items()
     consumer = {x.removeprefix(_CONFS): value for x, value in confs if x.startswith(_CONFS)}
     try:
@@ -149,17 +143,19 @@ def fill_topics(night: Night, deployments: Deployments, kafka: "KafkaCluster | N
                 topic, limit = topic_of(night, size), size.events
                 say(str(fill(kafka, events, topic, partitions, limit=limit, replace=True)))
         if night.workload.is_paced:
-            _dump(night, deployments.candidate, night.workload, events_of(night))
+            _dump(night, deployments.candidate, night.workload, night.files.paced_events)
         for topic in (topic_of(night, size) for size in _timed(night)):
             rates[topic] = read_alone(kafka, topic, partitions, consumer)
             say(f"{topic}: a consumer alone reads {rates[topic]:,.0f} records per second")
     finally:
         shutil.rmtree(events, ignore_errors=True)
     found = NightKafka(servers=kafka.servers, rates=rates)
-    (night.directory / "kafka.json").write_text(found.model_dump_json())
+    night.files.kafka.write_text(found.model_dump_json())
 
 
-def note_broker(night: Night, directory: Path, before: float | None) -> float | None:
+def note_broker(
+    night: Night, directory: ApplicationDirectory, before: float | None
+) -> float | None:
     """The CPU time of the night's own broker so far; None where it has none.
 
     With the time `before` an application, note in its `directory` what the broker used meanwhile.
@@ -169,18 +165,20 @@ def note_broker(night: Night, directory: Path, before: float | None) -> float | 
         return None
     now = cluster.brokers.cpu_s()
     if before is not None and now >= before:
-        (directory / _BROKER).write_text(json.dumps({"cpu_s": now - before}))
+        directory.write_broker_cpu_s(now - before)
     return now
 
 
-def source_figures(night: Night, directory: Path, size: Size, read_rate: float) -> dict[str, float]:
+def source_figures(
+    night: Night, directory: ApplicationDirectory, size: Size, read_rate: float
+) -> dict[str, float]:
     """The figures of the source of the repetition in `directory`, by the metric."""
     if night.workload.source != "kafka":
         return {}
     alone = NightKafka.read(night).rates.get(topic_of(night, size))
     found = {} if alone is None else {SOURCE_RATE: alone, READ_RATE: read_rate}
-    if noted := read_json(directory / _BROKER):
-        found[BROKER_CPU] = noted["cpu_s"]
+    if (seconds := directory.broker_cpu_s()) is not None:
+        found[BROKER_CPU] = seconds
     return found
 
 

@@ -2,12 +2,12 @@
 
 import difflib
 import json
-from pathlib import Path
 
 from nexmark.config import paths
 from nexmark.errors import NexmarkError
 from nexmark.model import RunKey
 from nexmark.night.plan import Deployments, Night
+from nexmark.night.run_directory import RunDirectory
 
 _LISTED = 5
 
@@ -49,28 +49,27 @@ def check_over(night: Night) -> None:
 
 def _names() -> dict[str, tuple[str, str]]:
     """The DAG and run ids by the name of the night, newest first."""
-    plans = (paths.home() / "runs").glob("*/*/night.json")
     found: dict[str, tuple[str, str]] = {}
-    for path in sorted(plans, key=lambda x: x.stat().st_mtime, reverse=True):
-        dag, run = _ids(path)
+    for directory in RunDirectory.planned():
+        dag, run = _ids(directory)
         found[str(RunKey(dag, run))] = dag, run
     return found
 
 
-def _ids(path: Path) -> tuple[str, str]:
+def _ids(directory: RunDirectory) -> tuple[str, str]:
     """The ids in a plan; of a damaged one what its directories are named."""
     try:
-        plan = json.loads(path.read_text(encoding="utf-8"))
+        plan = json.loads(directory.night.read_text(encoding="utf-8"))
         return str(plan["dag_id"]), str(plan["run_id"])
     except (OSError, ValueError, TypeError, KeyError):
-        return path.parent.parent.name, path.parent.name
+        return directory.path.parent.name, directory.path.name
 
 
 def _read(name: str, dag: str, run: str) -> Night:
     try:
         return Night.read(dag, run)
     except (ValueError, AttributeError, OSError) as error:  # pydantic's is a ValueError
-        path = paths.run_dir(dag, run) / "night.json"
+        path = RunDirectory.of(dag, run).night
         why = f"{error}".splitlines()[0]
         raise NexmarkError(
             f"run {name}: {path} cannot be read ({why}); it is damaged, or of another version"

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 
 from nexmark.home import remedied
 from nexmark.model import CONFIRMATION, Arm
-from nexmark.night import run_directory
 from nexmark.night.plan import Night
+from nexmark.night.repetition_plan import first_runs, position, run_order, runs_of
+from nexmark.night.run_directory import ApplicationSpan, RunDirectory
 from nexmark.reason import reason_of
 from nexmark.secrets import without_secrets
 from nexmark.terminal import MOMENTARY
@@ -94,11 +95,11 @@ class Watch:
         self._query, _, self._run = label.partition(" ")
         self._name = label
         if self._query in night.queries:
-            self._name = f"{run_directory.position(night, self._query)} {_words(night, self._run)}"
-        queries = [x for x in run_directory.run_order(night.gate) if x in night.queries]
-        runs = [run for query in queries for run in run_directory.first_runs(night, query)]
-        runs += run_directory.runs_of(night, CONFIRMATION)
-        self._plan = [f"{run.query} {run.name}" for run in runs]
+            self._name = f"{position(night, self._query)} {_words(night, self._run)}"
+        queries = [x for x in run_order(night.gate) if x in night.queries]
+        runs = [run for query in queries for run in first_runs(night, query)]
+        runs += runs_of(night, CONFIRMATION)
+        self._plan = [run.label for run in runs]
         self._earlier = _earlier(night, self._plan)
         self._start = clock()
         self._first: list[str] = []
@@ -139,29 +140,27 @@ class Watch:
         label = f"{self._query} {self._run}"
         if label not in self._plan:
             return None
-        ran = run_directory.spans(self._night.directory)
+        ran = self._night.files.last_spans()
         known = {x: ran[x] for x in self._plan if x in ran and x != label}
-        took = [end - start for start, end in known.values()]
+        took = [span.end - span.start for span in known.values()]
         if earlier := self._earlier:
-            left = earlier[self._plan[-1]][1] - earlier[label][1]
-            then = sum(earlier[x][1] - earlier[x][0] for x in known) or 1.0
+            left = earlier[self._plan[-1]].end - earlier[label].end
+            then = sum(earlier[x].end - earlier[x].start for x in known) or 1.0
             return told.left_s + left * min(max((sum(took) or 1.0) / then, 0.5), 2.0)
         each = mean([*took, self._clock() - self._start + told.left_s])
-        ordered = pairwise(sorted(known.values()))
-        gaps = [max(0.0, start - end) for (_, end), (start, _) in ordered] or [_USUAL_GAP_S]
+        ordered = pairwise(sorted(known.values(), key=lambda span: (span.start, span.end)))
+        gaps = [max(0.0, after.start - before.end) for before, after in ordered] or [_USUAL_GAP_S]
         rest = len(self._plan) - self._plan.index(label) - 1
         return told.left_s + rest * (each + mean(gaps))
 
 
-def _earlier(night: Night, plan: Sequence[str]) -> dict[str, tuple[float, float]] | None:
+def _earlier(night: Night, plan: Sequence[str]) -> dict[str, ApplicationSpan] | None:
     """The newest earlier night of the same workload and cluster that ran all of a plan."""
-    plans = night.directory.parent.glob("*/night.json")
-    others = sorted(plans, key=lambda path: path.stat().st_mtime, reverse=True)
     ours = json.loads(night.model_dump_json())
-    for path in others[:_EARLIER_NIGHTS]:
-        ran = {} if path.parent == night.directory else run_directory.spans(path.parent)
+    for other in RunDirectory.planned(night.dag_id)[:_EARLIER_NIGHTS]:
+        ran = {} if other == night.files else other.last_spans()
         if set(plan) <= ran.keys():
-            theirs = json.loads(path.read_text())
+            theirs = json.loads(other.night.read_text())
             if all(theirs.get(key) == ours[key] for key in ("workload", "cluster")):
                 return ran
     return None

@@ -1,11 +1,5 @@
 """Repetitions of a paced workload: the query runs, and its task sends it events at a rate.
 
-    <run directory>/paced/                 the events, as they are generated
-    <query>/<run>/started  stop            the query runs; it is to end
-    <query>/<run>/job.json                 what the query told at its end
-    <query>/<run>/latency.json             the figures, with the whole histogram
-    <query>/<run>/result.json              as any repetition has one, made of both
-
 The topics of a repetition are its own, and are removed with it.
 """
 
@@ -17,23 +11,16 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexmark.errors import NexmarkError
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
+from nexmark.night.run_directory import Run
 from nexmark_jobs.real_time import refusal
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
-
-FIGURES = "latency.json"
-
-
-def events_of(night: Night) -> Path:
-    """The directory of the events that the repetitions are sent."""
-    return night.directory / "paced"
 
 
 def topics_of(night: Night, label: str) -> str:
@@ -55,14 +42,14 @@ def key_of(night: Night) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
-def paced_arguments(night: Night, query: str, directory: Path, servers: str) -> list[str]:
-    """The arguments of `paced_query.py` for the repetition in `directory`."""
-    topics = topics_of(night, f"{query} {directory.name}")
+def paced_arguments(night: Night, run: Run, servers: str) -> list[str]:
+    """The arguments of `paced_query.py` for a repetition."""
+    topics, directory = topics_of(night, run.label), night.files.application(run)
     return [
-        *("--query", query, "--trigger", str(night.workload.trigger)),
+        *("--query", run.query, "--trigger", str(night.workload.trigger)),
         *("--source", f"{topics}-in", "--sink", f"{topics}-out", "--bootstrap-servers", servers),
-        *("--started", str(directory / "started"), "--until", str(directory / "stop")),
-        *("--conf-profile", night.conf_profile, "--result", str(directory / "job.json")),
+        *("--started", str(directory.started), "--until", str(directory.stop)),
+        *("--conf-profile", night.conf_profile, "--result", str(directory.job_file)),
     ]
 
 
@@ -96,13 +83,14 @@ def problems(night: Night) -> list[str]:
 
 
 @contextlib.contextmanager
-def sent_to(night: Night, kafka: "KafkaCluster", query: str, directory: Path) -> Iterator[None]:
+def sent_to(night: Night, kafka: "KafkaCluster", run: Run) -> Iterator[None]:
     """Send events to the repetition that the context runs; at its end, its result is written.
 
     NexmarkError if it was not measured.
     """
     from nexmark.latency.measuring import Measuring, Pace
 
+    directory, query = night.files.application(run), run.query
     workload, measuring, ended = night.workload, Measuring(kafka, say), threading.Event()
     numbers = (workload.rate or 0, workload.warm_up or 0, workload.partitions or 1)
     pace = Pace(query, str(workload.trigger), *numbers)
@@ -113,14 +101,14 @@ def sent_to(night: Night, kafka: "KafkaCluster", query: str, directory: Path) ->
 
     def send(topics: tuple[str, str]) -> None:
         try:
-            started, recorded = directory / "started", events_of(night)
+            started, recorded = directory.started, night.files.paced_events
             found = measuring.measure(pace, recorded, topics, started, alive)
-            (directory / FIGURES).write_text(json.dumps(asdict(found)))
+            directory.latency_file.write_text(json.dumps(asdict(found)))
         finally:
-            (directory / "stop").touch()
+            directory.stop.touch()
 
     with (
-        measuring.topics(topics_of(night, f"{query} {directory.name}"), numbers[-1]) as topics,
+        measuring.topics(topics_of(night, run.label), numbers[-1]) as topics,
         ThreadPoolExecutor(max_workers=1) as beside,
     ):
         sent = beside.submit(send, topics)
@@ -130,10 +118,9 @@ def sent_to(night: Night, kafka: "KafkaCluster", query: str, directory: Path) ->
             ended.set()
     if error := sent.exception():
         told = str(error) if isinstance(error, NexmarkError) else f"{type(error).__name__}: {error}"
-        raise NexmarkError(f"{query} {directory.name}: {told}")
-    job = json.loads((directory / "job.json").read_text())
-    result = job | _of_pace(night, json.loads((directory / FIGURES).read_text()))
-    (directory / "result.json").write_text(json.dumps(result, indent=1) + "\n")
+        raise NexmarkError(f"{run.label}: {told}")
+    job = json.loads(directory.job_file.read_text())
+    directory.write_result(job | _of_pace(night, directory.latency() or {}))
 
 
 def _of_pace(night: Night, figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,4 @@
-"""The plan of one DAG run: preflight decides it once, tasks only read it; and its deployments.
-
-<run directory>/night.json        Night: engine, workload, cluster, queries, gate as they were
-<run directory>/deployment.json   Deployments: the builds and the jobs that were deployed
-"""
+"""The plan of one DAG run: preflight decides it once, tasks only read it; and its deployments."""
 
 import json
 import os
@@ -25,9 +21,8 @@ from nexmark.engines.build import scan
 from nexmark.errors import NexmarkError
 from nexmark.home import whole_directory, write_text
 from nexmark.model import ARMS, Arm, RunKey
+from nexmark.night.run_directory import RunDirectory
 from nexmark_jobs.host.leases import locked
-
-_NIGHT, _DEPLOYMENT = "night.json", "deployment.json"
 
 
 class Night(Model):
@@ -66,9 +61,14 @@ class Night(Model):
     seed: int = 0
 
     @property
+    def files(self) -> RunDirectory:
+        """The files of the night."""
+        return RunDirectory.of(self.dag_id, self.run_id)
+
+    @property
     def directory(self) -> Path:
         """The run directory."""
-        return paths.run_dir(self.dag_id, self.run_id)
+        return self.files.path
 
     @property
     def name(self) -> str:
@@ -119,11 +119,11 @@ class Night(Model):
 
     def query_dir(self, query: str) -> Path:
         """Where everything about `query` goes."""
-        return self.directory / query
+        return self.files.group(query).path
 
     def verified_dir(self, query: str) -> Path:
         """Return the output of the verification run of `query`."""
-        return self.data_dir / query / "verify" / "output"
+        return RunDirectory(self.data_dir).group(query).verify.path / "output"
 
     def boundary_dir(self, query: str) -> Path:
         """Return the output of the verification run of `query` over the boundary events."""
@@ -134,18 +134,18 @@ class Night(Model):
 
         Characters that a file name should not have are all alike in the name of a directory.
         """
-        path = self.directory / _NIGHT
+        path = self.files.night
         other = json.loads(path.read_text()).get("run_id") if path.exists() else self.run_id
         if other != self.run_id:
             remedy = "start the DAG run again, with a run id of other letters or digits"
             raise NexmarkError(f"{self.directory}: is the directory of run {other}; {remedy}")
         self.directory.mkdir(parents=True, exist_ok=True)
-        write_text(self.directory / _NIGHT, self.model_dump_json(indent=1))
+        write_text(path, self.model_dump_json(indent=1))
 
     @classmethod
     def read(cls, dag_id: str, run_id: str) -> "Night":
         """The plan of a DAG run; NexmarkError if its preflight has not been passed."""
-        plan = json.loads(_text(paths.run_dir(dag_id, run_id) / _NIGHT))
+        plan = json.loads(_text(RunDirectory.of(dag_id, run_id).night))
         if isinstance(plan.get("gate"), dict):  # of an earlier version, maybe
             plan["gate"] = without_removed(plan["gate"])
         return cls.model_validate_json(json.dumps(plan))
@@ -195,17 +195,17 @@ class Deployments(Model):
     def write(self, night: Night) -> None:
         """Write it where `read` finds it."""
         night.directory.mkdir(parents=True, exist_ok=True)
-        write_text(night.directory / _DEPLOYMENT, self.model_dump_json(indent=1))
+        write_text(night.files.deployment, self.model_dump_json(indent=1))
 
     @staticmethod
     def written(night: Night) -> datetime:
         """When they were written: when the night began."""
-        return datetime.fromtimestamp((night.directory / _DEPLOYMENT).stat().st_mtime, UTC)
+        return datetime.fromtimestamp(night.files.deployment.stat().st_mtime, UTC)
 
     @classmethod
     def read(cls, night: Night) -> "Deployments":
         """The deployments of `night`; NexmarkError if there are none."""
-        return cls.model_validate_json(_text(night.directory / _DEPLOYMENT))
+        return cls.model_validate_json(_text(night.files.deployment))
 
 
 def _text(path: Path) -> str:

@@ -1,6 +1,5 @@
 """The repetitions with a flight recorder: a failure prints a line and costs their flame graphs."""
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -11,8 +10,9 @@ from nexmark.errors import NexmarkError
 from nexmark.model import CONFIRMATION, Arm, Basis, Stage, grouped
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
+from nexmark.night.repetition_plan import runs_of
 from nexmark.night.repetitions import measured, result_of
-from nexmark.night.run_directory import Run, read_failure, runs_of
+from nexmark.night.run_directory import ApplicationDirectory, Run
 from nexmark.night.sampled import Samples, clock_offset_s
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from nexmark.measure.measurement import SteadyWindow
     from nexmark.measure.result_file import RunResult
 
-_RECORDINGS = "recordings"
 _TOLD = 3
 
 
@@ -40,24 +39,22 @@ def can_record(night: Night, suspects: Mapping[str, Collection[str]]) -> bool:
 
 def fetch(night: Night, submission: Mapping[str, Any]) -> None:
     """Bring the recordings of an application that has just ended to its directory."""
-    from nexmark.measure.result_file import parse_result
     from nexmark.measure.shares import read_executor_work
 
-    directory = Path(submission["directories"][0])
-    path = directory / "result.json"
-    result = parse_result(json.loads(path.read_text()), str(path))
-    work = read_executor_work(directory / "events", result.application_id, result.work)
+    directory = ApplicationDirectory(Path(submission["directories"][0]))
+    result = directory.parsed_result()
+    work = read_executor_work(directory.events, result.application_id, result.work)
     executors = [executor.executor for executor in work]
     cluster = night.clusters[submission["recorded"]]
-    cluster.fetch_recordings(result.application_id, executors, directory / _RECORDINGS)
+    cluster.fetch_recordings(result.application_id, executors, directory.recordings)
 
 
 def draw_flames(night: Night) -> None:
     """Make the flame graphs of every query that was recorded; tell which have changed most."""
-    from nexmark.flames.flame_files import flames_directory, write_problem
+    from nexmark.flames.flame_files import write_problem
 
     runs = [run for run in runs_of(night, CONFIRMATION) if run.stage == Stage.PROFILED]
-    directory = flames_directory(night.directory)
+    directory = night.files.flames
     for query, own in grouped(runs, lambda run: run.query).items():
         try:
             made = _draw(night, query, own, directory)
@@ -85,7 +82,7 @@ class _Recorded(NamedTuple):
 def _draw(night: Night, query: str, runs: Sequence[Run], directory: Path) -> "Flames":
     from nexmark.flames.flame_files import write_flames
 
-    samples = Samples.read(night, night.query_dir(CONFIRMATION))
+    samples = Samples.read(night, CONFIRMATION)
     recorded = {run.arm: _recorded(night, run, samples) for run in runs}
     steady = all(each.window for each in recorded.values())
     profiles = {arm: _profile(night, each, steady) for arm, each in recorded.items()}
@@ -97,13 +94,14 @@ def _recorded(night: Night, run: Run, samples: Samples) -> _Recorded:
     from nexmark.measure.measurement import MIN_INTERVALS, steady_window
     from nexmark.measure.result_file import parse_result
 
-    content = result_of(night, run)
+    content, directory = result_of(night, run), night.files.application(run)
     if content is None:
-        why = read_failure(night.query_dir(run.query) / run.name)
-        raise NexmarkError(f"the recorded repetition of the {run.arm} failed: {why}")
+        raise NexmarkError(
+            f"the recorded repetition of the {run.arm} failed: {directory.failure()}"
+        )
     if samples.problem is not None:
         raise NexmarkError(samples.problem)
-    label = str(night.query_dir(run.query) / run.name / "result.json")
+    label = str(directory.result_file)
     result = parse_result(content, label)
     series = [series for series, _ in samples.series(result, label)]
     measured(night, result, series)  # NexmarkError if it cannot be
@@ -128,21 +126,21 @@ def _stacks(night: Night, run: Run, window: "SteadyWindow | None") -> Mapping[tu
     from nexmark.flames.jfr import read_samples
     from nexmark.flames.tree import collapse
 
-    directory = night.query_dir(run.query) / run.name
-    recordings = sorted(directory.glob(f"{_RECORDINGS}/*/*.jfr"))
+    directory = night.files.application(run)
+    recordings = sorted(directory.recordings.glob("*/*.jfr"))
     if len(recordings) != night.cluster.executors:
         raise NexmarkError(
             f"{len(recordings)} of {night.cluster.executors} recordings of the {run.arm} are "
-            f"there: {read_failure(directory)}"
+            f"there: {directory.failure()}"
         )
     counts: Counter[tuple[str, ...]] = Counter()
     for recording in recordings:
         ahead, within = 0.0, None
         if recording.parent.name in night.spark_cluster.sampled_hosts:
-            ahead = clock_offset_s(night.query_dir(CONFIRMATION), recording.parent.name)
+            ahead = clock_offset_s(night.files.group(CONFIRMATION), recording.parent.name)
         if window is not None:
             within = replace(window, start=window.start + ahead, end=window.end + ahead)
         counts += collapse(read_samples(recording), within, str(recording))
     if not counts:
-        raise NexmarkError(f"the recordings of the {run.arm} have no sample; see {directory}")
+        raise NexmarkError(f"the recordings of the {run.arm} have no sample; see {directory.path}")
     return counts

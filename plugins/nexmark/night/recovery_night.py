@@ -1,9 +1,7 @@
 """Repetitions of a recovery workload: killed, started again by their task, run to their end.
 
-<query>/<run>/attempts/       result, progress and last words of each process
-<query>/<run>/recovery.json   what kills and commits cost, and what is wrong with the table
-<query>/<run>/result.json     as any repetition has one: of the process that reached the end
-<query>/<run>/kept/           checkpoint and table; the table stays if it is wrong
+The result is of the process that reached the end. Checkpoint and table are in `kept`; a wrong
+table stays there.
 """
 
 import contextlib
@@ -25,7 +23,7 @@ from nexmark.model import CATCH_UP, COMMIT, FIRST_COMMIT, INTERRUPTION, RESTORE,
 from nexmark.night.kafka_input import source_arguments
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Night
-from nexmark.night.run_directory import read_json
+from nexmark.night.run_directory import ApplicationDirectory, Run, RunDirectory
 from nexmark_jobs.host.processes import with_word
 
 if TYPE_CHECKING:
@@ -35,21 +33,20 @@ if TYPE_CHECKING:
 Ready = Callable[[Sequence[str], Mapping[str, str]], Callable[[], object]]
 """Prepares an application with arguments and more confs; what it returns runs it to its end."""
 
-FIGURES = "recovery.json"
 _POLL_S = 0.05
 
 
-def kept_dir(night: Night, query: str, run: str) -> Path:
+def kept_dir(night: Night, run: Run) -> Path:
     """The checkpoint and the table of a repetition, where executors see them."""
-    return night.data_dir / query / run / "kept"
+    return RunDirectory(night.data_dir).application(run).path / "kept"
 
 
-def recovery_arguments(night: Night, query: str, run: str) -> list[str]:
+def recovery_arguments(night: Night, run: Run) -> list[str]:
     """The arguments of `run_query.py`, but for those that differ from process to process."""
     pace = night.workload.recovered.pace_s
     return [
-        *("--query", query, *source_arguments(night, night.workload), "--digest", "off"),
-        *("--sink", f"parquet:{kept_dir(night, query, run) / 'table'}"),
+        *("--query", run.query, *source_arguments(night, night.workload), "--digest", "off"),
+        *("--sink", f"parquet:{kept_dir(night, run) / 'table'}"),
         *("--conf-profile", night.conf_profile, *(("--pace", str(pace)) if pace else ())),
     ]
 
@@ -151,10 +148,11 @@ def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None
     from nexmark.recovery.recovery_run import splits_of
     from nexmark.recovery.supervisor import Supervisor
 
-    directory, kept = Path(submission["directories"][0]), Path(submission["kept"])
+    directory = ApplicationDirectory(Path(submission["directories"][0]))
+    kept = Path(submission["kept"])
     query, table, checkpoint = submission["killed"], kept / "table", kept / "checkpoint"
     asked, storage = night.workload.recovered, _storage(night)
-    work = directory / "attempts"
+    work = directory.attempts
     work.mkdir()
     supervisor = Supervisor(
         _Submitter(ready, work, night.clusters[submission["arm"]]),
@@ -175,18 +173,18 @@ def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None
     outcome = validate(query, table, night.events_dir)
     told |= {"failures": list(outcome.failures), "checkpoint_bytes": size(checkpoint)}
     told["batches"] = [line for each in story.attempts for line in map(_batch, each.progress)]
-    (directory / FIGURES).write_text(json.dumps(told, indent=1))
+    directory.recovery_file.write_text(json.dumps(told, indent=1))
     result = json.loads(last.read_text())
     result["workload"]["events"] = None  # some of them were read by the process before
-    (directory / "result.json").write_text(json.dumps(result | {"label": str(last)}, indent=1))
+    directory.write_result(result | {"label": str(last)})
     shutil.rmtree(checkpoint)
     if outcome.success:
         shutil.rmtree(kept)
 
 
-def recovery_figures(directory: Path) -> dict[str, float]:
+def recovery_figures(directory: ApplicationDirectory) -> dict[str, float]:
     """The metrics of a repetition, none if it was not killed; NexmarkError for a wrong table."""
-    if (told := read_json(directory / FIGURES)) is None:
+    if (told := directory.recovery()) is None:
         return {}
     if told["failures"]:
         raise NexmarkError(f"after a kill: {' | '.join(told['failures'])}")

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nexmark.config import paths
 from nexmark.errors import NexmarkError
 from nexmark.model import P50, P99, Arm, grouped
-from nexmark.night import paced_night, recovery_night
+from nexmark.night import recovery_night
 from nexmark.night.kafka_input import source_figures
 from nexmark.night.plan import Deployments, Night
-from nexmark.night.run_directory import FAILURE, Run, group, read_failure, read_json, spans
+from nexmark.night.run_directory import Run
 from nexmark.night.sampled import Samples, trouble
 from nexmark.night.timed_program import timed_program
 from nexmark.night.verification import Verification
@@ -102,12 +102,10 @@ def repetition_records(night: Night, runs: Sequence[Run], store: Store) -> list[
     verification = Verification.read(night.query_dir(query))
     results = {run: found for run in runs if (found := result_of(night, run)) is not None}
     wrong = _wrong(night, query, results, verification, store)
-    samples = {
-        name: Samples.read(night, night.query_dir(name)) for name in {group(run) for run in runs}
-    }
+    samples = {name: Samples.read(night, name) for name in {run.group for run in runs}}
     positions = _positions(night, runs)
     return [
-        _measured(night, run, positions.get(run), results[run], samples[group(run)], wrong.get(run))
+        _measured(night, run, positions.get(run), results[run], samples[run.group], wrong.get(run))
         if run in results
         else _absent(night, run, positions.get(run), verification)
         for run in runs
@@ -120,14 +118,14 @@ def _positions(night: Night, runs: Sequence[Run]) -> dict[Run, int]:
     A repetition that was tried again ran when it was tried last, behind those that went on
     meanwhile: so this is not always the order that was planned.
     """
-    ran = spans(night.directory)
-    began = {run: ran[label] for run in runs if (label := f"{run.query} {run.name}") in ran}
+    ran = night.files.last_spans()
+    began = {run: ran[run.label].start for run in runs if run.label in ran}
     return {run: place for place, run in enumerate(sorted(began, key=began.__getitem__), start=1)}
 
 
 def result_of(night: Night, run: Run) -> dict[str, Any] | None:
     """The result file of a repetition, None if it has none."""
-    return read_json(night.query_dir(run.query) / run.name / "result.json")
+    return night.files.application(run).result()
 
 
 def _wrong(
@@ -158,7 +156,7 @@ def _verified(
     """The verified result of the very events that were timed, for append queries."""
     if not (night.workload.verifies_the_timed_input and timed["output_mode"] == "append"):
         return None
-    result = read_json(night.query_dir(query) / "verify" / "result.json")
+    result = night.files.group(query).verify.result()
     if verification is None or not verification.success or not result or not result["digest"]:
         return None
     return Expected(result["output_rows"], result["digest"], "the verified result")
@@ -197,19 +195,19 @@ def _absent(
 ) -> RepetitionRecord:
     from nexmark.store import RepetitionRecord
 
-    directory = night.query_dir(run.query)
-    if (directory / FAILURE).exists():
-        reason = f"not run, because it could not be prepared: {read_failure(directory)}"
-    elif verification is None and (directory / "verify" / "result.json").exists():
-        why = read_failure(directory / "verify", "the task `expectations` was not run, or killed")
+    group = night.files.group(run.query)
+    if group.has_failed:
+        reason = f"not run, because it could not be prepared: {group.failure()}"
+    elif verification is None and group.verify.result_file.exists():
+        why = group.verify.failure("the task `expectations` was not run, or killed")
         reason = f"not run, because the result could not be compared with the reference: {why}"
     elif verification is None:
-        why = read_failure(directory / "verify")
+        why = group.verify.failure()
         reason = f"not run, because the verification run failed: {why}"
     elif not verification.success:
         reason = "not run, because the result is wrong"
     else:
-        reason = f"the application failed: {read_failure(directory / run.name)}"
+        reason = f"the application failed: {group.application(run.name).failure()}"
     return RepetitionRecord(night.name, **run.model_dump(), position=position, failed=reason)
 
 
@@ -224,8 +222,8 @@ def _measured(
     from nexmark.measure.result_file import parse_result
     from nexmark.store import RepetitionRecord
 
-    directory = night.query_dir(run.query) / run.name
-    path, events = directory / "result.json", directory / "events"
+    directory = night.files.application(run)
+    path, events = directory.result_file, directory.events
     kept: dict[str, Any] = {
         **run.model_dump(),
         "position": position,
@@ -245,7 +243,7 @@ def _measured(
         size = night.slowed if run.arm == Arm.SLOWED else night.workload
         figures = source_figures(night, directory, size, read_rate(parsed, measurement))
         figures |= recovery_night.recovery_figures(directory)
-        if (pace := read_json(directory / paced_night.FIGURES)) is not None:
+        if (pace := directory.latency()) is not None:
             if pace["invalid"]:
                 raise NexmarkError(pace["invalid"])
             figures |= {P50: pace["p50"], P99: pace["p99"]}
@@ -257,7 +255,7 @@ def _measured(
         kept |= event_log_parts(events, result, measurement)
     if run.arm == Arm.SLOWED:
         measurement = _as_if_fewer(measurement, night.workload.events)
-    if (splits := read_json(directory / recovery_night.FIGURES)) is not None:
+    if (splits := directory.recovery()) is not None:
         kept["result"] = {**result, "batches": splits["batches"]}
     kept["series"] = found
     return RepetitionRecord(night.name, **kept, measurement=measurement, invalid=wrong)

@@ -1,130 +1,43 @@
-"""The timed applications of a night, and the files that its tasks leave for each other.
+"""The files of a night: every name is here, and how each small file is written and read.
 
-A night of pairs has two arms. Two of its queries have one more each, by which the gate is tested:
+    <home>/runs/<dag id>/<run id>/      RunDirectory
+        <query> or confirmation/        GroupDirectory: what belongs to all of its applications
+            <run>/                      ApplicationDirectory: what one application leaves
 
-    control   the baseline once more: the gate must find no difference between the two
-    slowed    the baseline with a slowdown of known size, which must be found
-
-The run directory has the sequence of submissions that mapped tasks run, when each application ran,
-and why one failed.
+A model that is kept as JSON is read and written by its own class (`Night`, `Deployments`,
+`Verification`), from and to the path that stands here.
 """
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import socket
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
-from nexmark.config import KNOWN_QUERIES, Gate
+from nexmark.config import paths
 from nexmark.config.fields import Model
 from nexmark.home import write_text
-from nexmark.model import CONFIRMATION, Arm, Stage
-from nexmark.night.plan import Night
+from nexmark.model import CONFIRMATION, Arm, RunKey, Stage
 from nexmark.reason import reason_of
-from nexmark.verdict.order import arm_order, fresh_pairs, query_order
 
-#: In the directory of an application that failed: why.
-FAILURE = "failure.txt"
-_APPLICATIONS = "applications.jsonl"
+if TYPE_CHECKING:
+    from nexmark.measure.result_file import RunResult
 
+#: The run of a query whose rows are compared with the reference.
+VERIFY = "verify"
+#: Readings of the canary: by host, the value of each metric.
+CanaryReadings = list[dict[str, dict[str, float]]]
+Moment = Literal["before", "after"]
 
-def in_sequence(path: Path, submissions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the values to map the operator over: it runs `submissions` one by one in this order.
-
-    They are kept in `path`; beside it, which instance has run which.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(submissions))
-    _claims(path).unlink(missing_ok=True)
-    return [{"submission": {"sequence": str(path)}} for _ in submissions]
-
-
-def claim(path: Path, instance: int) -> dict[str, Any]:
-    """The submission that a mapped instance runs: its own if it is tried again, else the next."""
-    file = _claims(path)
-    claims: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
-    position = claims.setdefault(str(instance), len(claims))
-    write_text(file, json.dumps(claims))
-    return dict(json.loads(path.read_text())[position])
-
-
-def _claims(path: Path) -> Path:
-    return path.with_name(f"{path.stem}-claims.json")
-
-
-def read_json(path: Path) -> dict[str, Any] | None:
-    """What an application has left in a file of JSON; None if it has left none."""
-    return dict(json.loads(path.read_text())) if path.exists() else None
-
-
-def note_application(night: Path, label: str, start: float, end: float) -> None:
-    """Note in the run directory when an application ran; times in epoch seconds."""
-    with (night / _APPLICATIONS).open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"label": label, "start": start, "end": end}) + "\n")
-
-
-def overhead(night: Path) -> tuple[float, int] | None:
-    """Seconds between the applications, and how many of these were timed; None if none ran."""
-    if not (ran := read_json_lines(night / _APPLICATIONS)):
-        return None
-    span = max(each["end"] for each in ran) - min(each["start"] for each in ran)
-    timed = sum("rep-" in each["label"] for each in ran)
-    return float(span - sum(each["end"] - each["start"] for each in ran)), timed
-
-
-def spans(night: Path) -> dict[str, tuple[float, float]]:
-    """When each application was last started, and ended, by its label; in epoch seconds."""
-    ran = read_json_lines(night / _APPLICATIONS)
-    return {each["label"]: (float(each["start"]), float(each["end"])) for each in ran}
-
-
-def read_json_lines(path: Path) -> list[dict[str, Any]]:
-    """What was left in a file with a line of JSON each; nothing where there is no file."""
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines]
-
-
-def write_failure(directory: Path, why: str) -> None:
-    """Write into `directory` why its application failed, because there is no result."""
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / FAILURE).write_text(why)
-
-
-@contextmanager
-def failure_kept(*directories: Path) -> Iterator[None]:
-    """Write into `directories` why the context has failed, whatever the error, and raise it again.
-
-    That a task was stopped, by a person or because its time was over, is a reason, too.
-    """
-    try:
-        yield
-    except BaseException as error:
-        with suppress(OSError):  # the error itself says more
-            for directory in directories:
-                write_failure(directory, reason_of(error))
-        raise
-
-
-def read_failure(directory: Path, unknown: str = "it was not started, or was killed") -> str:
-    """Why the application of `directory` failed, in one line; `unknown` where nothing says it."""
-    try:
-        return (directory / FAILURE).read_text()
-    except FileNotFoundError:
-        return unknown
-
-
-def prepare(directories: Sequence[Path]) -> None:
-    """Replace `directories` by empty ones; the application fills them."""
-    for directory in directories:
-        shutil.rmtree(directory, ignore_errors=True)
-    for directory in directories:
-        directory.mkdir(parents=True, exist_ok=True)
-
-
+_CANARY = TypeAdapter(CanaryReadings)
 _PREFIXES: dict[int, str] = {Stage.FIRST: "", Stage.FRESH: "fresh-", Stage.PROFILED: "recorded-"}
+_SAMPLES, _CLOCKS = "samples-{}.jsonl", "clock-{}.json"
 
 
 class Run(Model):
@@ -142,73 +55,518 @@ class Run(Model):
         return f"{_PREFIXES[self.stage]}{arm}rep-{self.number}"
 
     @property
+    def label(self) -> str:
+        """What messages and `applications.jsonl` call it: `q5 baseline-rep-2`."""
+        return f"{self.query} {self.name}"
+
+    @property
     def cluster_arm(self) -> str:
         """The arm on whose cluster, and of whose build, it runs."""
         return Arm.CANDIDATE if self.arm == Arm.CANDIDATE else Arm.BASELINE
 
-
-_PLAN = TypeAdapter(list[Run])
-
-
-def run_order(gate: Gate) -> list[str]:
-    """All queries in the order they run."""
-    names = list(KNOWN_QUERIES)
-    return names if gate.order_seed is None else query_order(names, gate.order_seed)
+    @property
+    def group(self) -> str:
+        """The group that it is sampled in: its query, or the confirmation."""
+        return self.query if self.stage == Stage.FIRST else CONFIRMATION
 
 
-def position(night: Night, query: str) -> str:
-    """`[ 3/24] q2`, for messages."""
-    place = [name for name in run_order(night.gate) if name in night.queries].index(query) + 1
-    width = len(str(len(night.queries)))
-    return f"[{place:>{width}}/{len(night.queries)}] {query:<4}"
+_RUNS = TypeAdapter(list[Run])
 
 
-def first_runs(night: Night, query: str) -> list[Run]:
-    """The first repetitions of `query` in the order they run."""
-    arms: list[str] = [Arm.CANDIDATE]
-    if query in night.against:
-        arms += [Arm.BASELINE, *(arm for arm, tested in night.self_test.items() if tested == query)]
-    return _runs(night, query, arms, night.workload.repetitions, Stage.FIRST)
+class ApplicationSpan(Model):
+    """When an application ran, in epoch seconds; `timed` if it was a repetition."""
+
+    label: str
+    start: float
+    end: float
+    timed: bool = False
 
 
-def fresh_runs(night: Night, query: str, arms: Sequence[str]) -> list[Run]:
-    """The repetitions by which a suspicion about `query` is confirmed, in the order they run."""
-    count = fresh_pairs(night.workload.repetitions, night.gate)
-    return _runs(night, query, arms, count, Stage.FRESH)
+class ClockReading(BaseModel):
+    """By how many seconds the clock of a host was ahead of this machine's, give or take."""
+
+    offset_s: float
+    uncertainty_s: float
 
 
-def recorded_runs(night: Night, query: str) -> list[Run]:
-    """One repetition of each arm with the flight recorder, for the flame graphs of `query`."""
-    return _runs(night, query, [Arm.CANDIDATE, Arm.BASELINE], 1, Stage.PROFILED)
+class _ClockReadings(BaseModel):
+    readings: list[ClockReading]
 
 
-def group(run: Run) -> str:
-    """Return the group that a repetition is sampled in: its query, or the confirmation."""
-    return run.query if run.stage == Stage.FIRST else CONFIRMATION
+@dataclass(frozen=True)
+class TaskDirectory:
+    """A directory in which it stands why its work failed, if it did."""
+
+    path: Path
+
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether it stands here why the work failed."""
+        return self._failure.exists()
+
+    @property
+    def verification(self) -> Path:
+        """The file with what the expectations say of a query's output (`Verification`)."""
+        return self.path / "verification.json"
+
+    @property
+    def _failure(self) -> Path:
+        return self.path / "failure.txt"
+
+    def failure(self, unknown: str = "it was not started, or was killed") -> str:
+        """Return why the work failed, in one line; `unknown` where nothing says it."""
+        try:
+            return self._failure.read_text()
+        except FileNotFoundError:
+            return unknown
+
+    def write_failure(self, why: str) -> None:
+        """Write why the work failed, because there is no result."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._failure.write_text(why)
+
+    def forget_failure(self) -> None:
+        """Remove what an earlier try has written."""
+        self._failure.unlink(missing_ok=True)
 
 
-def runs_of(night: Night, name: str) -> list[Run]:
-    """The repetitions of a group, in the order they run."""
-    if name != CONFIRMATION:
-        return first_runs(night, name)
-    path = _plan_path(night)
-    return _PLAN.validate_json(path.read_bytes()) if path.exists() else []
+@contextmanager
+def failure_kept(*directories: TaskDirectory) -> Iterator[None]:
+    """Write into `directories` why the context has failed, whatever the error, and raise it again.
+
+    That a task was stopped, by a person or because its time was over, is a reason, too.
+    """
+    try:
+        yield
+    except BaseException as error:
+        with suppress(OSError):  # the error itself says more
+            for directory in directories:
+                directory.write_failure(reason_of(error))
+        raise
 
 
-def plan_confirmation(night: Night, runs: Sequence[Run]) -> None:
-    """Decide what the confirmation runs."""
-    path = _plan_path(night)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_PLAN.dump_json(list(runs), indent=1))
+def prepare(directories: Sequence[Path]) -> None:
+    """Replace `directories` by empty ones; the application fills them."""
+    for directory in directories:
+        shutil.rmtree(directory, ignore_errors=True)
+    for directory in directories:
+        directory.mkdir(parents=True, exist_ok=True)
 
 
-def _plan_path(night: Night) -> Path:
-    return night.query_dir(CONFIRMATION) / "runs.json"
+@dataclass(frozen=True)
+class ApplicationDirectory(TaskDirectory):
+    """What one application, and the task that runs it, leave for the tasks behind it.
+
+    `dropped` is beside the directory, which every try empties.
+    """
+
+    @property
+    def result_file(self) -> Path:
+        """The result file of the query job."""
+        return self.path / "result.json"
+
+    @property
+    def events(self) -> Path:
+        """The directory of Spark's event log."""
+        return self.path / "events"
+
+    @property
+    def recordings(self) -> Path:
+        """The flight recordings: a directory for each host."""
+        return self.path / "recordings"
+
+    @property
+    def attempts(self) -> Path:
+        """Result, progress and last words of each process of a repetition that is killed."""
+        return self.path / "attempts"
+
+    @property
+    def started(self) -> Path:
+        """The file that a paced query makes when it runs."""
+        return self.path / "started"
+
+    @property
+    def stop(self) -> Path:
+        """The file that ends a paced query."""
+        return self.path / "stop"
+
+    @property
+    def job_file(self) -> Path:
+        """What a paced query says at its end."""
+        return self.path / "job.json"
+
+    @property
+    def latency_file(self) -> Path:
+        """The figures of a paced repetition, with the whole histogram."""
+        return self.path / "latency.json"
+
+    @property
+    def recovery_file(self) -> Path:
+        """What kills and commits cost a repetition, and what is wrong with its table."""
+        return self.path / "recovery.json"
+
+    def result(self) -> dict[str, Any] | None:
+        """Return the content of the result file; None if the application has left none."""
+        return _json(self.result_file)
+
+    def parsed_result(self) -> "RunResult":
+        """Return the result that the application left; NexmarkError for a bad one."""
+        from nexmark.measure.result_file import parse_result
+
+        return parse_result(json.loads(self.result_file.read_text()), str(self.result_file))
+
+    def write_result(self, result: Mapping[str, Any]) -> None:
+        """Write the result of a repetition whose applications leave only parts of it."""
+        self.result_file.write_text(json.dumps(result, indent=1) + "\n")
+
+    def latency(self) -> dict[str, Any] | None:
+        """Return the figures of a paced repetition, None if it has none."""
+        return _json(self.latency_file)
+
+    def recovery(self) -> dict[str, Any] | None:
+        """Return what kills and commits cost, None for a repetition that was not killed."""
+        return _json(self.recovery_file)
+
+    @property
+    def _broker(self) -> Path:
+        return self.path / "broker.json"
+
+    def broker_cpu_s(self) -> float | None:
+        """Return the CPU seconds of the night's broker meanwhile; None where it has none."""
+        noted = _json(self._broker)
+        return float(noted["cpu_s"]) if noted else None
+
+    def write_broker_cpu_s(self, seconds: float) -> None:
+        """Write the CPU seconds of the night's broker while the application ran."""
+        self._broker.write_text(json.dumps({"cpu_s": seconds}))
+
+    @property
+    def _dropped(self) -> Path:
+        return self.path.with_name(f"{self.path.name}-dropped.txt")
+
+    def dropped(self) -> str | None:
+        """Return why the first measurement was dropped, None if it was not."""
+        return self._dropped.read_text() if self._dropped.exists() else None
+
+    def write_dropped(self, why: str) -> None:
+        """Write why the first measurement is dropped."""
+        self._dropped.write_text(why)
 
 
-def _runs(night: Night, query: str, arms: Sequence[str], count: int, stage: int) -> list[Run]:
-    """The arms take turns; which one is first each time, the seed of the night says."""
-    return [
-        Run(query=query, number=number, arm=arm, stage=stage)
-        for number, arm in arm_order(count, arms, f"{night.seed} {query} {stage}")
-    ]
+@dataclass(frozen=True)
+class TurnFile:
+    """What the instances of a mapped task run, in this order, and which instance runs which.
+
+    Airflow starts mapped instances in any order, but the arms of a query have to take turns.
+    """
+
+    path: Path
+
+    @property
+    def _claims(self) -> Path:
+        return self.path.with_name(f"{self.path.stem}-claims.json")
+
+    def write(self, turns: Sequence[Mapping[str, Any]]) -> None:
+        """Write what is to run; no instance has a turn yet."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(json.dumps(turns))
+        self._claims.unlink(missing_ok=True)
+
+    def claim(self, instance: int) -> dict[str, Any]:
+        """Return what a mapped instance runs: its own turn if it is tried again, else the next."""
+        claims: dict[str, int] = _json(self._claims) or {}
+        position = claims.setdefault(str(instance), len(claims))
+        write_text(self._claims, json.dumps(claims))
+        return dict(json.loads(self.path.read_text())[position])
+
+
+@dataclass(frozen=True)
+class GroupDirectory(TaskDirectory):
+    """What belongs to all applications of a query, or of the confirmation."""
+
+    @property
+    def turns(self) -> TurnFile:
+        """The submissions of the repetitions, in their order."""
+        return TurnFile(self.path / "sequence.json")
+
+    @property
+    def verify(self) -> ApplicationDirectory:
+        """The directory of the verification run."""
+        return self.application(VERIFY)
+
+    @property
+    def fetched_samples(self) -> TaskDirectory:
+        """Where it stands why the samples of the hosts could not be fetched."""
+        return TaskDirectory(self.path / "fetching")
+
+    @property
+    def driver_samples(self) -> Path:
+        """The samples of this machine."""
+        return self.path / _SAMPLES.format(f"driver-{socket.gethostname()}")
+
+    @property
+    def sampler_log(self) -> Path:
+        """What the sampler of this machine prints."""
+        return self.path / "sampler.log"
+
+    @property
+    def sampler_pid(self) -> Path:
+        """The process id of the sampler of this machine, once it samples."""
+        return self.path / "sampler.pid"
+
+    def application(self, name: str) -> ApplicationDirectory:
+        """Return the directory of an application of the query."""
+        return ApplicationDirectory(self.path / name)
+
+    def samples(self, host: str) -> Path:
+        """Return the file of the samples of another host."""
+        return self.path / _SAMPLES.format(host)
+
+    def all_samples(self) -> list[Path]:
+        """Return the files of samples that are there."""
+        return sorted(self.path.glob(_SAMPLES.format("*")))
+
+    def clock_readings(self, host: str) -> list[ClockReading]:
+        """Return the readings of a host's clock; OSError or ValueError where there are none."""
+        text = (self.path / _CLOCKS.format(host)).read_text()
+        return _ClockReadings.model_validate_json(text).readings
+
+    def remove_samples(self) -> None:
+        """Remove the samples and the readings of clocks of an earlier try."""
+        for stale in (*self.all_samples(), *self.path.glob(_CLOCKS.format("*"))):
+            stale.unlink()
+
+    def canary(self, moment: Moment) -> tuple[CanaryReadings, datetime] | None:
+        """Return the readings of the canary and when they were taken; None without any."""
+        path = self._canary(moment)
+        if not path.exists():
+            return None
+        taken = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        return _CANARY.validate_json(path.read_bytes()), taken
+
+    def write_canary(self, moment: Moment, readings: Sequence[Mapping[str, Any]]) -> None:
+        """Write the readings of the canary before or after the applications."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._canary(moment).write_text(json.dumps(readings))
+
+    def _canary(self, moment: Moment) -> Path:
+        return self.path / f"canary-{moment}.json"
+
+
+def host_of_samples(path: Path) -> str:
+    """Return the host of a file of samples, as `clusters.yaml` names it."""
+    return path.stem.removeprefix(_SAMPLES.partition("{")[0])
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """The directory of one DAG run."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, dag_id: str, run_id: str) -> "RunDirectory":
+        """Return the directory of a DAG run."""
+        return cls(paths.run_dir(dag_id, run_id))
+
+    @classmethod
+    def of_night(cls, name: str) -> "RunDirectory":
+        """Return the directory of a night of the results database."""
+        return cls.of(*RunKey.parse(name))
+
+    @classmethod
+    def planned(cls, dag_id: str = "*") -> "list[RunDirectory]":
+        """Return the directories with a plan, the newest plan first; of one DAG or of all."""
+        plans = (paths.home() / "runs").glob(f"{dag_id}/*/{cls._NIGHT}")
+        newest = sorted(plans, key=lambda path: path.stat().st_mtime, reverse=True)
+        return [cls(path.parent) for path in newest]
+
+    _NIGHT = "night.json"
+
+    @property
+    def night(self) -> Path:
+        """The plan (`Night`)."""
+        return self.path / self._NIGHT
+
+    @property
+    def deployment(self) -> Path:
+        """The builds and the jobs that were deployed (`Deployments`)."""
+        return self.path / "deployment.json"
+
+    @property
+    def kafka(self) -> Path:
+        """The Kafka that the applications of the night read (`NightKafka`)."""
+        return self.path / "kafka.json"
+
+    @property
+    def topic_events(self) -> Path:
+        """The events while they are written to the topics."""
+        return self.path / "topics"
+
+    @property
+    def paced_events(self) -> Path:
+        """The events that paced repetitions are sent."""
+        return self.path / "paced"
+
+    @property
+    def verify(self) -> Path:
+        """What the application that verifies all queries leaves; every try empties it."""
+        return self.path / VERIFY
+
+    @property
+    def verify_plan(self) -> Path:
+        """What the application that verifies all queries still has to run."""
+        return self.path / "verify.json"
+
+    @property
+    def verify_log(self) -> Path:
+        """Its log: which query has begun, is done, has failed."""
+        return self.path / "verify.jsonl"
+
+    @property
+    def exit_code(self) -> Path:
+        """The exit code of the application that runs, or has run last."""
+        return self.path / "exit-code.txt"
+
+    @property
+    def data_docs(self) -> Path:
+        """The Data Docs of Great Expectations."""
+        return self.path / "data_docs"
+
+    @property
+    def report(self) -> Path:
+        """The report, and the evidence so far."""
+        return self.path / "report"
+
+    @property
+    def evidence(self) -> Path:
+        """The page of the evidence in the report."""
+        return self.report / "evidence.html"
+
+    @property
+    def signoff(self) -> Path:
+        """The bundle of a sign-off."""
+        return self.path / "signoff"
+
+    @property
+    def flames(self) -> Path:
+        """The flame graphs."""
+        return self.path / CONFIRMATION / "flames"
+
+    @property
+    def compatibility(self) -> Path:
+        """Whether running queries survive, with the plans of both arms."""
+        return self.path / "compatibility.json"
+
+    @property
+    def experiment_steps(self) -> TurnFile:
+        """The applications of an experiment, in their order."""
+        return TurnFile(self.path / "steps.json")
+
+    @property
+    def experiment_applications(self) -> Path:
+        """What the applications of an experiment leave."""
+        return self.path / "applications"
+
+    def group(self, name: str) -> GroupDirectory:
+        """Return the directory of a query, or of the confirmation."""
+        return GroupDirectory(self.path / name)
+
+    def application(self, run: Run) -> ApplicationDirectory:
+        """Return the directory of a repetition."""
+        return self.group(run.query).application(run.name)
+
+    def cluster(self, arm: str) -> Path:
+        """Return the directory of the logs of the cluster of an arm."""
+        return self.path / "cluster" / arm
+
+    @property
+    def _applications(self) -> Path:
+        return self.path / "applications.jsonl"
+
+    def add_application(self, span: ApplicationSpan) -> None:
+        """Note when an application ran."""
+        with self._applications.open("a", encoding="utf-8") as file:
+            file.write(span.model_dump_json() + "\n")
+
+    def applications(self) -> list[ApplicationSpan]:
+        """Return when each application ran, in the order in which they ended."""
+        return [ApplicationSpan.model_validate(line) for line in json_lines(self._applications)]
+
+    def last_spans(self) -> dict[str, ApplicationSpan]:
+        """Return when each application ran last, by its label."""
+        return {span.label: span for span in self.applications()}
+
+    def overhead(self) -> tuple[float, int] | None:
+        """Return the seconds between applications, and how many were timed; None if none ran."""
+        if not (ran := self.applications()):
+            return None
+        whole = max(each.end for each in ran) - min(each.start for each in ran)
+        return whole - sum(each.end - each.start for each in ran), sum(x.timed for x in ran)
+
+    @property
+    def _hosts(self) -> Path:
+        return self.path / "hosts.json"
+
+    def hosts(self) -> dict[str, Mapping[str, Any]]:
+        """Return kernel, CPU, JDK and so on by host; {} where the night has not noted them."""
+        try:
+            found = json.loads(self._hosts.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def write_hosts(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write the facts of the hosts."""
+        self._hosts.write_text(json.dumps(facts, indent=1))
+
+    @property
+    def _compatibility_rows(self) -> Path:
+        return self.path / "compatibility-rows.json"
+
+    def compatibility_rows(self) -> list[dict[str, Any]]:
+        """Return whether running queries survive, as it is recorded; [] if it was not checked."""
+        path = self._compatibility_rows
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+
+    def write_compatibility_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write whether running queries survive, as it is recorded."""
+        write_text(self._compatibility_rows, json.dumps(list(rows), indent=1, default=str))
+
+    @property
+    def _confirmation(self) -> Path:
+        return self.path / CONFIRMATION / "runs.json"
+
+    def confirmation_runs(self) -> list[Run]:
+        """Return what the confirmation runs, in this order; nothing before it is planned."""
+        path = self._confirmation
+        return _RUNS.validate_json(path.read_bytes()) if path.exists() else []
+
+    def write_confirmation_runs(self, runs: Sequence[Run]) -> None:
+        """Write what the confirmation runs."""
+        path = self._confirmation
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_RUNS.dump_json(list(runs), indent=1))
+
+    @property
+    def _rollout(self) -> Path:
+        return self.path / "rollout.txt"
+
+    def rollout(self) -> str | None:
+        """Return the name of the rollout that the run is a stage of, None before it is known."""
+        return self._rollout.read_text() if self._rollout.exists() else None
+
+    def write_rollout(self, name: str) -> None:
+        """Write the name of the rollout that the run is a stage of."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_text(self._rollout, name)
+
+
+def json_lines(path: Path) -> list[dict[str, Any]]:
+    """Return what stands in a file with a line of JSON each; nothing where there is no file."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    return dict(json.loads(path.read_text())) if path.exists() else None

@@ -2,10 +2,9 @@
 
 A repetition in which an executor did not do its share, or a host stalled, is INVALID. Before that
 it is measured once more, at once, so that it stays beside its partner: what stalls a host is often
-over by then. Why the first measurement was dropped is in <query>/<run>-dropped.txt.
+over by then. Why the first measurement was dropped is kept beside its directory.
 """
 
-import json
 import socket
 import tempfile
 import time
@@ -18,23 +17,13 @@ from typing import TYPE_CHECKING, Any
 from nexmark.errors import NexmarkError
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
-from nexmark.night.run_directory import read_failure
+from nexmark.night.run_directory import ApplicationDirectory, GroupDirectory, host_of_samples
 
 if TYPE_CHECKING:
     from nexmark.measure.cpu_series import CpuSeries
     from nexmark.measure.result_file import RunResult
     from nexmark.measure.samples import HostSamples
     from nexmark.measure.shares import HostExecutors
-
-
-def samples_path(directory: Path) -> Path:
-    """The samples of this host, in `directory`."""
-    return directory / f"samples-driver-{socket.gethostname()}.jsonl"
-
-
-def fetching(directory: Path) -> Path:
-    """Where it stands why the samples of the hosts could not be fetched to `directory`."""
-    return directory / "fetching"
 
 
 @dataclass(frozen=True)
@@ -47,20 +36,21 @@ class Samples:
     path: Path
 
     @classmethod
-    def read(cls, night: Night, directory: Path) -> "Samples":
-        """The samples in `directory`, which belongs to a query or to the confirmation."""
+    def read(cls, night: Night, group: str) -> "Samples":
+        """The samples of a query or of the confirmation."""
         from nexmark.measure.samples import read_samples
 
-        path = samples_path(directory)
+        directory = night.files.group(group)
+        path = directory.driver_samples
         try:
             hosts = {
                 file: read_samples(file, clock_offset_s(directory, host))
                 for host in night.spark_cluster.sampled_hosts
-                for file in [directory / f"samples-{host}.jsonl"]
+                for file in [directory.samples(host)]
             }
             return cls(read_samples(path), hosts, None, path)
         except NexmarkError as error:
-            why = read_failure(fetching(directory), "")
+            why = directory.fetched_samples.failure("")
             return cls(None, {}, f"{error}: {why}" if why else str(error), path)
 
     def series(self, run: "RunResult", label: str) -> "list[tuple[CpuSeries, Path]]":
@@ -90,31 +80,33 @@ class Samples:
             return [here]
         found = [here.without_executors()]
         for path, samples in self.hosts.items():
-            name = path.stem.removeprefix("samples-")
+            name = host_of_samples(path)
             executors = host_executors(samples, run.application_id, run.work)
             found.append(replace(executors, host=name))
         return found
 
 
-def clock_offset_s(directory: Path, host: str) -> float:
+def clock_offset_s(directory: GroupDirectory, host: str) -> float:
     """By how much the clock of another host was ahead of this machine's.
 
     0 while the readings cannot tell it from 0: hosts that keep time are better than our readings.
     """
     try:
-        readings = json.loads((directory / f"clock-{host}.json").read_text())["readings"]
-    except (OSError, ValueError, KeyError):
+        readings = directory.clock_readings(host)
+    except (OSError, ValueError):
         raise NexmarkError(f"no reading of the clock of host {host}, so no samples of it") from None
-    if all(abs(reading["offset_s"]) <= reading["uncertainty_s"] for reading in readings):
+    if all(abs(reading.offset_s) <= reading.uncertainty_s for reading in readings):
         return 0.0
-    return float(mean(reading["offset_s"] for reading in readings))
+    return float(mean(reading.offset_s for reading in readings))
 
 
 #: A worker kills an executor that does not end, as a frozen one, after 10 s: it needs its cores.
 _PAUSE_S = 15.0
 
 
-def trouble(night: Night, directory: Path, result: "RunResult", samples: Samples) -> str | None:
+def trouble(
+    night: Night, directory: ApplicationDirectory, result: "RunResult", samples: Samples
+) -> str | None:
     """Return the problem of the executors or hosts of the run in `directory`, None without one."""
     from nexmark.measure.event_log import EventLogError
     from nexmark.measure.shares import read_executor_work, stalled, uneven
@@ -122,7 +114,7 @@ def trouble(night: Night, directory: Path, result: "RunResult", samples: Samples
     hosts = samples.executors(result)
     names, period = _names(night), (result.start, result.end)
     try:
-        work = read_executor_work(directory / "events", result.application_id, result.work)
+        work = read_executor_work(directory.events, result.application_id, result.work)
         size = {"executors": night.cluster.executors, "cores": night.cluster.executor_cores}
         found = uneven(work, hosts, **size, period=period, names=names)
     except EventLogError:
@@ -135,8 +127,9 @@ def measure_again(night: Night, submission: Mapping[str, Any]) -> bool:
 
     A host that cannot be asked here is no reason: `record` looks at everything later.
     """
-    group, directory = submission.get("sampled_with"), Path(submission["directories"][0])
-    if group is None or _note(directory).exists():
+    group = submission.get("sampled_with")
+    directory = ApplicationDirectory(Path(submission["directories"][0]))
+    if group is None or directory.dropped() is not None:
         return False
     try:
         found = _trouble_now(night, directory, str(group))
@@ -144,35 +137,23 @@ def measure_again(night: Night, submission: Mapping[str, Any]) -> bool:
         return False
     if not found:
         return False
-    _note(directory).write_text(found)
+    directory.write_dropped(found)
     say(f"{submission['label']}: {found}; it is measured again in {_PAUSE_S:.0f} s")
     time.sleep(_PAUSE_S)
     return True
 
 
-def dropped(directory: Path) -> str | None:
-    """Why the first measurement of the run in `directory` was dropped, None if it was not."""
-    note = _note(directory)
-    return note.read_text() if note.exists() else None
-
-
-def _note(directory: Path) -> Path:
-    return directory.with_name(f"{directory.name}-dropped.txt")
-
-
-def _trouble_now(night: Night, directory: Path, group: str) -> str | None:
+def _trouble_now(night: Night, directory: ApplicationDirectory, group: str) -> str | None:
     """`trouble` by the samples so far; the samplers go on.
 
     How far the clocks are apart is not known before they end, and is taken for nothing.
     """
-    from nexmark.measure.result_file import parse_result
     from nexmark.measure.samples import read_samples
 
-    path, here = directory / "result.json", samples_path(night.query_dir(group))
-    result = parse_result(json.loads(path.read_text()), str(path))
+    here, result = night.files.group(group).driver_samples, directory.parsed_result()
     with tempfile.TemporaryDirectory() as copies:
         night.spark_cluster.copy_samples(group, Path(copies))
-        files = sorted(Path(copies).glob("samples-*.jsonl"))
+        files = GroupDirectory(Path(copies)).all_samples()
         samples = Samples(read_samples(here), {x: read_samples(x) for x in files}, None, here)
     return trouble(night, directory, result, samples)
 

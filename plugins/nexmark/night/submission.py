@@ -29,12 +29,10 @@ from nexmark.model import Arm, Stage
 from nexmark.night import kafka_input, paced_night, recovery_night
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.private_confs import profile_confs, split
-from nexmark.night.run_directory import Run, group
+from nexmark.night.run_directory import VERIFY, ApplicationDirectory, Run
 from nexmark.secrets import key_path
 from nexmark_jobs.redaction import KEY_VARIABLE, SPARK_REGEX
 
-#: The run of a query whose rows are compared with the reference.
-VERIFY = "verify"
 #: The profile of runs of seconds.
 QUICK = "quick"
 #: Queries that test a sink: their verification run writes with that sink.
@@ -79,28 +77,28 @@ def verify_submission(night: Night, deployment: Deployment, query: str) -> dict[
 
     In the same application the query runs over the boundary events.
     """
-    directory, output = night.query_dir(query) / VERIFY, night.verified_dir(query)
+    directory, output = night.files.group(query).verify, night.verified_dir(query)
     sink = f"{verify_sink(query)}:{output}"
     arguments = _query_arguments(night, query, directory, night.workload.verify, sink)
     arguments += ["--boundary", str(night.boundary_dir(query))]
-    made = _submission(night, deployment, "run_query.py", arguments, directory)
-    if output.parent != directory:
+    made = _submission(night, deployment, "run_query.py", arguments, directory.path)
+    if output.parent != directory.path:
         made["directories"].append(str(output.parent))
     return _untimed(made, night, deployment, may_make=True)
 
 
-def shared_submission(
-    night: Night, deployment: Deployment, plan: Path, log: Path
-) -> dict[str, Any]:
+def shared_submission(night: Night, deployment: Deployment) -> dict[str, Any]:
     """The application that runs the verification runs of a plan (`verify_queries.py`)."""
-    arguments, clear = ["--plan", str(plan), "--log", str(log)], night.directory / VERIFY
-    made = _submission(night, deployment, "verify_queries.py", arguments, clear, name=VERIFY)
+    program, files = "verify_queries.py", night.files
+    arguments = ["--plan", str(files.verify_plan), "--log", str(files.verify_log)]
+    made = _submission(night, deployment, program, arguments, files.verify, name=VERIFY)
     return _untimed(made, night, deployment, may_make=True)
 
 
 def repetition_submission(night: Night, deployments: Deployments, run: Run) -> dict[str, Any]:
     """A timed repetition, with Spark's event log kept."""
-    directory = night.query_dir(run.query) / run.name
+    application = night.files.application(run)
+    directory, events = application.path, application.events
     deployment = deployments.of(run.cluster_arm, run.query)
     if night.workload.is_paced:
         submission = _paced(night, deployment, run, directory)
@@ -108,9 +106,8 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
         submission = _killed(night, deployment, run, directory)
     else:
         size, arm = night.slowed if run.arm == Arm.SLOWED else night.workload, run.cluster_arm
-        given = _query_arguments(night, run.query, directory, size, "noop")
+        given = _query_arguments(night, run.query, application, size, "noop")
         submission = _submission(night, deployment, "run_query.py", given, directory, arm=arm)
-    events = directory / "events"
     archives = {arm.build: _archive(night, arm) for arm in deployments.arms(run.query)}
     fair = all(archive.use() for archive in archives.values()) and not night.workload.recovery
     options = {_DRIVER: " ".join(archives[deployment.build].use())} if fair else {}
@@ -118,7 +115,7 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> d
         submission["recorded"] = run.cluster_arm
         options[_EXECUTOR] = " ".join(RECORDER)
     else:
-        submission["sampled_with"] = group(run)
+        submission["sampled_with"] = run.group
         if fair and night.cluster.kind == "embedded" and night.workload.conf_profile == QUICK:
             options[_EXECUTOR] = options[_DRIVER]
     submission["conf"] |= options | {
@@ -137,10 +134,12 @@ def verify_sink(query: str) -> str:
     return SINKS.get(query, "parquet")
 
 
-def _query_arguments(night: Night, query: str, directory: Path, size: Size, sink: str) -> list[str]:
+def _query_arguments(
+    night: Night, query: str, directory: ApplicationDirectory, size: Size, sink: str
+) -> list[str]:
     return [
         *("--query", query, *kafka_input.source_arguments(night, size)),
-        *("--sink", sink, "--result", str(directory / "result.json")),
+        *("--sink", sink, "--result", str(directory.result_file)),
         *("--conf-profile", night.conf_profile),
     ]
 
@@ -148,17 +147,17 @@ def _query_arguments(night: Night, query: str, directory: Path, size: Size, sink
 def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
     """The query that runs while its task sends it events; one slot for the shuffle is enough."""
     servers, arm = kafka_input.NightKafka.read(night).servers, run.cluster_arm
-    arguments = paced_night.paced_arguments(night, run.query, directory, servers)
+    arguments = paced_night.paced_arguments(night, run, servers)
     submission = _submission(night, deployment, "paced_query.py", arguments, directory, arm=arm)
     submission["conf"]["spark.sql.shuffle.partitions"] = "1"
     submission["conf"] |= night.slowed_confs if run.arm == Arm.SLOWED else {}
-    submission["paced"] = run.query
+    submission["paced"] = run.model_dump(mode="json")
     return submission
 
 
 def _killed(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
-    kept, arm = str(recovery_night.kept_dir(night, run.query, run.name)), run.cluster_arm
-    arguments = recovery_night.recovery_arguments(night, run.query, run.name)
+    kept, arm = str(recovery_night.kept_dir(night, run)), run.cluster_arm
+    arguments = recovery_night.recovery_arguments(night, run)
     submission = _submission(night, deployment, "run_query.py", arguments, directory, arm=arm)
     submission["conf"] = recovery_night.recovery_confs(night, deployment) | submission["conf"]
     submission["directories"].append(kept)

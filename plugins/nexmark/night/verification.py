@@ -1,11 +1,5 @@
 """The verification runs: all queries in one application, and the outcome of each.
 
-    <run directory>/verify/        emptied before each try; why the application failed
-    <run directory>/verify.json    the plan: what the application still has to run
-    <run directory>/verify.jsonl   its log: which query has begun, is done, has failed
-    <run directory>/<query>/verification.json           what the expectations say of its output
-    <run directory>/<query>/verify/verification.json    of a query that was checked early
-
 Verification is not timed, so a query needs no application of its own there. Two queries run at a
 time. If the application ends early (a JVM that exits, no memory), the next one runs the rest one by
 one: then the log says which query ends it. That query is left out, and another application runs the
@@ -29,14 +23,13 @@ from nexmark.errors import NexmarkError
 from nexmark.home import write_text
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Night
-from nexmark.night.run_directory import read_json_lines
-from nexmark.night.submission import VERIFY, shared_submission, verify_sink, verify_submission
+from nexmark.night.run_directory import RunDirectory, TaskDirectory, json_lines
+from nexmark.night.submission import shared_submission, verify_sink, verify_submission
 
 if TYPE_CHECKING:
     from nexmark.expectations.suites import ValidationOutcome
 
 DONE = ""
-_NAME, _PLAN, _LOG = "verification.json", "verify.json", "verify.jsonl"
 _POLL_S = 0.5
 
 
@@ -55,13 +48,13 @@ class Verification(Model):
     def write(self, directory: Path) -> None:
         """Write it into the query's directory."""
         directory.mkdir(parents=True, exist_ok=True)
-        write_text(directory / _NAME, self.model_dump_json(indent=1))
+        write_text(TaskDirectory(directory).verification, self.model_dump_json(indent=1))
 
     @classmethod
     def read(cls, directory: Path) -> "Verification | None":
         """The verification of the query in `directory`; None if it did not get so far."""
         try:
-            return cls.model_validate_json((directory / _NAME).read_text())
+            return cls.model_validate_json(TaskDirectory(directory).verification.read_text())
         except FileNotFoundError:
             return None
 
@@ -71,12 +64,11 @@ def plan_together(night: Night, deployment: Deployment) -> dict[str, Any]:
     if len(night.queries) < 2:
         return {}  # not None, which no XCom can hold
     alone = {query: verify_submission(night, deployment, query) for query in night.queries}
-    plan, log = night.directory / _PLAN, night.directory / _LOG
     queries = {
         query: {"arguments": each["application_args"], "directories": each["directories"]}
         for query, each in alone.items()
     }
-    return {**shared_submission(night, deployment, plan, log), "queries": queries}
+    return {**shared_submission(night, deployment), "queries": queries}
 
 
 def run_together(
@@ -89,14 +81,14 @@ def run_together(
         run: Runs one application to its end; raises `failure` if it fails.
         failure: raised again where an application fails before it begins a query.
     """
-    night = Path(submission["night"])
+    night = RunDirectory(Path(submission["night"]))
     queries: Mapping[str, Mapping[str, Any]] = submission["queries"]
     at_once = 2
     while left := [query for query in queries if query not in outcomes(night)]:
         for query in _begun(night):
             _note(night, query, "again")
         plan = [{"query": query, "arguments": queries[query]["arguments"]} for query in left]
-        (night / _PLAN).write_text(json.dumps(plan))
+        night.verify_plan.write_text(json.dumps(plan))
         directories = [path for query in left for path in queries[query]["directories"]]
         one = {
             **submission,
@@ -119,7 +111,7 @@ def run_together(
             raise NexmarkError("verify_queries.py left queries out and reported no failure")
 
 
-def outcomes(night: Path) -> dict[str, str]:
+def outcomes(night: RunDirectory) -> dict[str, str]:
     """Why each query that was tried together has failed; DONE for one that has not."""
     return {
         query: DONE if each["state"] == "done" else str(each["reason"])
@@ -128,26 +120,26 @@ def outcomes(night: Path) -> dict[str, str]:
     }
 
 
-def _begun(night: Path) -> list[str]:
+def _begun(night: RunDirectory) -> list[str]:
     """The queries that were running when the application ended."""
     return [query for query, each in _newest(night).items() if each["state"] == "begun"]
 
 
-def _note(night: Path, query: str, state: str, reason: str = "") -> None:
-    with (night / _LOG).open("a", encoding="utf-8") as file:
+def _note(night: RunDirectory, query: str, state: str, reason: str = "") -> None:
+    with night.verify_log.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"query": query, "state": state, "reason": reason}) + "\n")
 
 
-def _newest(night: Path) -> dict[str, Mapping[str, Any]]:
+def _newest(night: RunDirectory) -> dict[str, Mapping[str, Any]]:
     """The last line of the log about each query."""
-    return {each["query"]: each for each in read_json_lines(night / _LOG)}
+    return {each["query"]: each for each in json_lines(night.verify_log)}
 
 
 def verify(night: Night, query: str) -> Verification:
     """Return the expectations' outcome on both outputs of the verification run."""
     from nexmark.expectations.suites import validate, validate_boundary
 
-    how = (night.directory / "data_docs", verify_sink(query))
+    how = (night.files.data_docs, verify_sink(query))
     made = _outcome(validate, query, night.verified_dir(query), night.events_dir, *how)
     boundary = _outcome(validate_boundary, query, night.boundary_dir(query), *how)
     failures = (f"over the boundary events: {failure}" for failure in boundary.failures)
@@ -206,13 +198,13 @@ def take(night: Night, query: str) -> Verification | None:
     So a task that is cleared in Airflow checks the query by itself.
     """
     found = Verification.read(_early(night, query))
-    (_early(night, query) / _NAME).unlink(missing_ok=True)
+    TaskDirectory(_early(night, query)).verification.unlink(missing_ok=True)
     return found
 
 
 def _early(night: Night, query: str) -> Path:
     """Where an early outcome is: every try of the run empties it."""
-    return night.query_dir(query) / VERIFY
+    return night.files.group(query).verify.path
 
 
 def _check_all(night: Night, over: threading.Event, given_up: threading.Event) -> None:
@@ -223,7 +215,7 @@ def _check_all(night: Night, over: threading.Event, given_up: threading.Event) -
     """
     left = [query for query in night.queries if Verification.read(_early(night, query)) is None]
     while left and not given_up.is_set():
-        last, states = over.is_set(), outcomes(night.directory)
+        last, states = over.is_set(), outcomes(night.files)
         if query := next((query for query in left if states.get(query) == DONE), None):
             verification = verify(night, query)
             verification.write(_early(night, query))

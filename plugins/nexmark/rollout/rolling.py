@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nexmark.config import paths
 from nexmark.errors import NexmarkError
 from nexmark.evidence.night_evidence import make_report
 from nexmark.evidence.summary import GROSS, is_gross
 from nexmark.home import write_private
-from nexmark.model import RunKey, grouped
+from nexmark.model import grouped
+from nexmark.night.run_directory import RunDirectory
 from nexmark.report.rendering import standalone
 from nexmark.rollout.state import QueryStep, Rollout, RolloutStage, file_of
 from nexmark.terminal import columns
@@ -36,7 +36,7 @@ def judged(store: Store, stage: RolloutStage, run: str) -> RolloutStage:
     survive = {row.query: row for row in report.upgrades.rows}
     steps = [_step(row, survive.get(row.query)) for row in report.rows]
     red = report.failed or any(step.red for step in steps)
-    page = paths.run_dir(*RunKey.parse(run)) / "report" / "evidence.html"
+    page = RunDirectory.of_night(run).evidence
     named = " | ".join(f"{step.query} {step.red}" for step in steps if step.red)
     why = (named or report.lines[0]) if red else ""
     found = {"night": run, "evidence": str(page), "steps": tuple(steps), "why": why}

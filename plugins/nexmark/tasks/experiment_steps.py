@@ -11,7 +11,7 @@ from nexmark.config import load, load_experiments, paths
 from nexmark.engines import usable
 from nexmark.errors import NexmarkError
 from nexmark.night.night_progress import say
-from nexmark.night.run_directory import claim, failure_kept, in_sequence, read_failure
+from nexmark.night.run_directory import RunDirectory, TaskDirectory, TurnFile, failure_kept
 from nexmark.tasks import failing
 from nexmark.terminal import columns
 
@@ -32,17 +32,20 @@ def steps() -> list[dict[str, Any]]:
         for pair, arm in trial_order(trial, _pairs())
     ]
     say(f"{trials[0].experiment.name}: {len(order)} applications")
-    return [{"step": each["submission"]} for each in in_sequence(directory / "steps.json", order)]
+    turns = directory.experiment_steps
+    turns.write(order)
+    return [{"step": {"sequence": str(turns.path)}} for _ in order]
 
 
 def measure(step: dict[str, Any]) -> None:
     """Measure the arm whose turn it is, in a fresh application."""
     context = get_current_context()
-    mine = claim(Path(step["sequence"]), context["ti"].map_index or 0)
+    mine = TurnFile(Path(step["sequence"])).claim(context["ti"].map_index or 0)
     trial, arm, pair = _trials()[mine["trial"]], mine["arm"], mine["pair"]
     label = f"{trial.name}: pair {pair}, {arm}"
     context["application"] = label  # type: ignore[typeddict-unknown-key]
-    with failing(NexmarkError, AirflowFailException), failure_kept(trial.place_of(arm, pair)):
+    kept = TaskDirectory(trial.place_of(arm, pair))
+    with failing(NexmarkError, AirflowFailException), failure_kept(kept):
         say(f"{label}: {trial.run(arm, pair)}")
 
 
@@ -55,9 +58,9 @@ def table() -> None:
     results = [judge(trial, *_runs(trial, pairs), say) for trial in trials]
     result = result_of(trials[0].experiment, trials[0].builds, pairs, results)
     directory = _directory()
-    for events in (directory / "applications").glob("events-*"):
+    for events in directory.experiment_applications.glob("events-*"):
         shutil.rmtree(events, ignore_errors=True)
-    found, page = keep(result, get_current_context()["dag_run"].run_id, directory)
+    found, page = keep(result, get_current_context()["dag_run"].run_id, directory.path)
     heads, *rows = found.table
     say("\n".join([columns(heads, rows), "", *found.lines, "", str(page)]))
     if not found.right:
@@ -76,7 +79,7 @@ def _runs(trial: "Trial", pairs: int) -> "tuple[list[ArmRun], dict[str, str]]":
         try:
             runs.append(arm_run(arm, pair, place, trial.experiment.warmup_batches))
         except (OSError, NexmarkError):
-            problems[arm] = read_failure(place)
+            problems[arm] = TaskDirectory(place).failure()
     return runs, problems
 
 
@@ -91,7 +94,7 @@ def _trials() -> "list[Trial]":
     build = load().engines[params["engine"]].build
     sources = {arm: one.build or build for arm, one in entry.arms.items()}
     builds = {arm: usable(x, paths.builds_dir(), say=say) for arm, x in sources.items()}
-    work = _directory() / "applications"
+    work = _directory().experiment_applications
     work.mkdir(parents=True, exist_ok=True)
     return list(trials_of(entry, builds, LocalApplications(work)))
 
@@ -101,9 +104,9 @@ def _pairs() -> int:
     return int(_params()["pairs"])
 
 
-def _directory() -> Path:
+def _directory() -> RunDirectory:
     run = get_current_context()["dag_run"]
-    return paths.run_dir(run.dag_id, run.run_id)
+    return RunDirectory.of(run.dag_id, run.run_id)
 
 
 def _params() -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The tasks around the queries: reap, deploy, start the cluster, stop it."""
 
 import contextlib
-import json
 import os
 import shutil
 from datetime import UTC, datetime
@@ -25,7 +24,6 @@ from nexmark.guard import command_of_environment
 from nexmark.model import Arm
 from nexmark.night.kafka_input import check_build, fill_topics, remove_topics
 from nexmark.night.night_progress import say
-from nexmark.night.paced_night import events_of
 from nexmark.night.plan import Deployment, Deployments, Night, deploy_jobs
 from nexmark.night.submission import dump_submission
 from nexmark.night.timed_program import timed_program
@@ -141,7 +139,7 @@ def note_hosts(night: Night) -> None:
     """Record the facts of the hosts for the evidence; if that fails, the night goes on."""
     try:
         found = {host: brief(facts) for host, facts in night.spark_cluster.describe().items()}
-        (night.directory / paths.HOSTS).write_text(json.dumps(found, indent=1))
+        night.files.write_hosts(found)
     except (ClusterError, OSError) as error:
         say(f"the facts of the hosts are not recorded: {error}")
 
@@ -170,7 +168,7 @@ def heal(night: Night, query: str) -> None:
 def _start(night: Night, arm: str, deployment: Deployment) -> None:
     cluster = night.clusters[arm]
     with failing(ClusterError):
-        cluster.start(deployment.spark_release, night.directory / "cluster" / arm, _lease(night))
+        cluster.start(deployment.spark_release, night.files.cluster(arm), _lease(night))
     say(f"cluster {cluster.config.name} is up at {cluster.config.master_url}")
 
 
@@ -193,7 +191,7 @@ def stop_cluster() -> None:
             cluster = night.clusters[arm]
             try:
                 cluster.claim(mine, _is_active)  # a night that began since may have the cluster
-                ended = cluster.stop(night.directory / "cluster" / arm)
+                ended = cluster.stop(night.files.cluster(arm))
                 say(f"cluster {cluster.config.name} is down ({len(ended)} processes ended)")
             except ClusterError as error:
                 problems.append(str(error))
@@ -205,7 +203,7 @@ def stop_cluster() -> None:
 
 def _trim(night: Night) -> None:
     shutil.rmtree(night.events_dir, ignore_errors=True)
-    shutil.rmtree(events_of(night), ignore_errors=True)
+    shutil.rmtree(night.files.paced_events, ignore_errors=True)
     for query in night.queries:
         verification = Verification.read(night.query_dir(query))
         if verification is not None and verification.success:

@@ -33,7 +33,6 @@ from nexmark.night.accepted import covered
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.planning import query_names
-from nexmark.night.run_directory import overhead
 from nexmark.people import process_user, signed
 from nexmark.tasks import current_night, failing, results
 from nexmark.tasks.recording import record_lacking, results_of
@@ -179,7 +178,7 @@ def report() -> dict[str, Any]:
     from nexmark.secrets import without_secrets
 
     night = current_night()
-    directory = night.directory / "report"
+    directory = night.files.report
     with results_of(night) as opened, opened.at_one_moment() as store:
         written = write_report(directory, store, night.name)
         evidence = write_evidence(directory, store, night.name)
@@ -210,7 +209,7 @@ def report() -> dict[str, Any]:
 
 
 def _overhead(night: Night) -> str:
-    if (found := overhead(night.directory)) is None:
+    if (found := night.files.overhead()) is None:
         return "harness: no application ran"
     seconds, repetitions = found
     each = f"{seconds / max(repetitions, 1):.1f} s per timed repetition"

@@ -7,6 +7,7 @@ for flame graphs. Only suspects pay for it. The seeded slowdown goes through it 
 tested is the whole gate.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import exceptions, get_current_context
@@ -14,11 +15,12 @@ from airflow.sdk import exceptions, get_current_context
 from nexmark.config import KNOWN_QUERIES
 from nexmark.errors import NexmarkError
 from nexmark.model import CONFIRMATION, Arm
-from nexmark.night import profiling, run_directory
+from nexmark.night import profiling
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
-from nexmark.night.run_directory import Run
-from nexmark.night.submission import VERIFY, repetition_submission, verify_submission
+from nexmark.night.repetition_plan import first_runs, fresh_runs, recorded_runs
+from nexmark.night.run_directory import Run, TurnFile, failure_kept
+from nexmark.night.submission import repetition_submission, verify_submission
 from nexmark.night.verification import plan_together, result_line, take, verify
 from nexmark.tasks import current_night, failing, results
 from nexmark.tasks.infrastructure import heal
@@ -55,21 +57,28 @@ def plan(query: str) -> list[dict[str, Any]]:
     The cluster is made whole first: what died under the query before is not to hurt this one.
     """
     night = current_night()
-    (night.query_dir(query) / run_directory.FAILURE).unlink(missing_ok=True)
-    with failing(NexmarkError), run_directory.failure_kept(night.query_dir(query)):
+    directory = night.files.group(query)
+    directory.forget_failure()
+    with failing(NexmarkError), failure_kept(directory):
         heal(night, query)
         deployments = Deployments.read(night)
         alone = verify_submission(night, deployments.candidate, query)
         get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=alone)
-        runs = run_directory.first_runs(night, query)
+        runs = first_runs(night, query)
         submissions = [repetition_submission(night, deployments, run) for run in runs]
-        return run_directory.in_sequence(night.query_dir(query) / "sequence.json", submissions)
+        return _in_turn(directory.turns, submissions)
+
+
+def _in_turn(turns: TurnFile, submissions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the values to map the operator over: it runs `submissions` one by one, in order."""
+    turns.write(submissions)
+    return [{"submission": {"sequence": str(turns.path)}} for _ in submissions]
 
 
 def expectations(query: str) -> None:
     """Compare the verification run's outputs with the reference; fails if one is wrong."""
     night = current_night()
-    with failing(NexmarkError), run_directory.failure_kept(night.query_dir(query) / VERIFY):
+    with failing(NexmarkError), failure_kept(night.files.group(query).verify):
         early = take(night, query)
         verification = early or verify(night, query)
         verification.write(night.query_dir(query))
@@ -103,10 +112,10 @@ def suspects() -> list[dict[str, Any]]:
         recorded = profiling.can_record(night, found)
         for query, arms in found.items():
             say(f"{query}: looks changed ({', '.join(arms)}), is measured again")
-            plan += run_directory.fresh_runs(night, query, [*arms, Arm.BASELINE])
+            plan += fresh_runs(night, query, [*arms, Arm.BASELINE])
             if recorded and Arm.CANDIDATE in arms:
-                plan += run_directory.recorded_runs(night, query)
-    run_directory.plan_confirmation(night, plan)
+                plan += recorded_runs(night, query)
+    night.files.write_confirmation_runs(plan)
     if not plan:
         names = [str(name) for name in get_current_context()["dag"].task_ids]
         skipped = [name for name in names if name.startswith(f"{CONFIRMATION}.")]
@@ -114,7 +123,7 @@ def suspects() -> list[dict[str, Any]]:
         raise exceptions.DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
     deployments = Deployments.read(night)
     submissions = [repetition_submission(night, deployments, x) | {"heal": x.query} for x in plan]
-    return run_directory.in_sequence(night.query_dir(CONFIRMATION) / "sequence.json", submissions)
+    return _in_turn(night.files.group(CONFIRMATION).turns, submissions)
 
 
 def suspect_arms(night: Night, store: "Store") -> dict[str, list[str]]:

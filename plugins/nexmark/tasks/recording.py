@@ -5,20 +5,17 @@ nothing: `judge` first records what is lacking, and where that fails, too, it sa
 it later (`nexmark record`).
 """
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from nexmark.home import write_text
 from nexmark.model import CONFIRMATION, Arm, Stage, grouped, metric_of
-from nexmark.night import run_directory
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Deployments, Night
+from nexmark.night.repetition_plan import position, runs_of
 from nexmark.night.repetitions import repetition_records
-from nexmark.night.run_directory import Run
-from nexmark.night.sampled import dropped
+from nexmark.night.run_directory import Moment, Run
 from nexmark.night.verification import Verification
 from nexmark.tasks import results
 
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
     from nexmark.store.table_rows import CanaryRow, CompatibilityRow
 
 Say = Callable[[str], None]
-_COMPATIBILITY = "compatibility-rows.json"
+_MOMENTS: tuple[Moment, ...] = ("before", "after")
 #: Columns of these rows that the database itself knows.
 _NOT_KEPT = frozenset({"id", "night_id", "checked"})
 
@@ -110,7 +107,7 @@ def lacking(night: Night, store: "Store") -> list[str]:
     watched = {row.group for row in store.canaries(night.name)}
 
     def lacks(group: str) -> bool:
-        runs = run_directory.runs_of(night, group)
+        runs = runs_of(night, group)
         if not {tuple(getattr(run, name) for name in names) for run in runs} <= there:
             return True
         if group not in watched and canary_records(night, group):
@@ -129,11 +126,11 @@ def record_group(night: Night, group: str, store: "Store", say: Say) -> None:
         store.record_validation(ValidationRecord(night.name, group, **dict(verification)))
     store.record_canary(night.name, canary_records(night, group))
     # Apart: what was recorded with the flight recorder has no say in which results are right.
-    runs = run_directory.runs_of(night, group)
+    runs = runs_of(night, group)
     for own in grouped(runs, lambda run: (run.query, run.stage == Stage.PROFILED)).values():
         for made in repetition_records(night, own, store):
             store.record_repetition(made)
-            say(f"{run_directory.position(night, made.query)} {summary(made, night)}")
+            say(f"{position(night, made.query)} {summary(made, night)}")
 
 
 def canary_records(night: Night, group: str) -> "list[CanaryRow]":
@@ -141,17 +138,16 @@ def canary_records(night: Night, group: str) -> "list[CanaryRow]":
     from nexmark.store.table_rows import CanaryRow
 
     records = []
-    for moment in ("before", "after"):
-        path = night.query_dir(group) / f"canary-{moment}.json"
-        if not path.exists():
+    for moment in _MOMENTS:
+        if (kept := night.files.group(group).canary(moment)) is None:
             continue
-        taken = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        readings, taken = kept
         records += [
             CanaryRow(
                 **{"metric": metric, "value": value, "moment": moment, "taken": taken},
                 **{"host": host, "group": group},
             )
-            for reading in json.loads(path.read_text())
+            for reading in readings
             for host, metrics in reading.items()
             for metric, value in metrics.items()
         ]
@@ -165,7 +161,7 @@ def summary(made: "RepetitionRecord", night: Night) -> str:
     of = stages.get(made.stage, ", recorded")
     label = f"repetition {made.number}{of}{arm}"
     run = Run(query=made.query, number=made.number, arm=made.arm, stage=made.stage)
-    was_dropped = dropped(night.query_dir(made.query) / run.name) is not None
+    was_dropped = night.files.application(run).dropped() is not None
     again = " (measured again)" if was_dropped else ""
     if problem := made.failed or made.invalid:
         return f"{label}{again}: {made.status.upper()}: {problem}"
@@ -184,16 +180,16 @@ def summary(made: "RepetitionRecord", night: Night) -> str:
 def keep_compatibility(night: Night, rows: "list[CompatibilityRow]") -> None:
     """Keep whether running queries survive, in the run directory."""
     names = [x.name for x in type(rows[0]).__table__.columns if x.name not in _NOT_KEPT]
-    kept = [{name: getattr(row, name) for name in names} for row in rows]
-    write_text(night.directory / _COMPATIBILITY, json.dumps(kept, indent=1, default=str))
+    night.files.write_compatibility_rows(
+        {name: getattr(row, name) for name in names} for row in rows
+    )
 
 
 def compatibility_kept(night: Night) -> "list[CompatibilityRow]":
     """What `keep_compatibility` has kept; nothing where nothing was checked."""
     from nexmark.store.table_rows import CompatibilityRow
 
-    path = night.directory / _COMPATIBILITY
-    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    rows = night.files.compatibility_rows()
     return [CompatibilityRow(**{x: y for x, y in row.items() if y is not None}) for row in rows]
 
 

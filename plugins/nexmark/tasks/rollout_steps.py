@@ -6,25 +6,22 @@ A run of `nexmark_rollout` is the night of one stage; a green one triggers the n
 directory keeps the rollout's name, so that any of its tasks can be cleared.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from nexmark.config import load, paths
+from nexmark.config import load
 from nexmark.errors import NexmarkError
-from nexmark.home import write_text
 from nexmark.night.night_progress import say
 from nexmark.night.params import RolloutParams
+from nexmark.night.run_directory import RunDirectory
 from nexmark.tasks import current_night, failing, results
 from nexmark.tasks.preflight import prepare_night
 from nexmark.tasks.recording import results_of
 
 if TYPE_CHECKING:
     from nexmark.rollout.state import Rollout
-
-_NAME = "rollout.txt"
 
 
 def rollout_preflight() -> None:
@@ -42,15 +39,14 @@ def _of_this_run() -> "Rollout":
     """The rollout of this run, by its params where its name is not kept yet."""
     from nexmark.rollout.state import Rollout, rollout_of
 
-    kept = _kept()
-    if kept.exists():
-        return _resumed(Rollout.read(kept.read_text()), None)
+    kept = _directory()
+    if (name := kept.rollout()) is not None:
+        return _resumed(Rollout.read(name), None)
     asked = RolloutParams.of(get_current_context()["params"])
     rollout = rollout_of(asked, load())
     if asked.resume is not None:
         rollout = _resumed(rollout, asked.accept)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    write_text(kept, rollout.name)
+    kept.write_rollout(rollout.name)
     return rollout
 
 
@@ -63,9 +59,9 @@ def _resumed(rollout: "Rollout", reason: str | None) -> "Rollout":
         return resumed(rollout, store, who, reason)
 
 
-def _kept() -> Path:
+def _directory() -> RunDirectory:
     run = get_current_context()["dag_run"]
-    return paths.run_dir(run.dag_id, run.run_id) / _NAME
+    return RunDirectory.of(run.dag_id, run.run_id)
 
 
 def judge_stage() -> list[dict[str, str]]:
@@ -74,7 +70,7 @@ def judge_stage() -> list[dict[str, str]]:
     from nexmark.rollout.state import Rollout
 
     night = current_night()
-    rollout = Rollout.read(_kept().read_text())
+    rollout = Rollout.read(str(_directory().rollout()))
     nights = [stage.night for stage in rollout.stages]
     place = nights.index(night.name) if night.name in nights else rollout.next
     assert place is not None

@@ -1,16 +1,11 @@
-"""Beside the queries: the CPU samplers, the canary before and after, and the topics of Kafka.
-
-The canary says what the hosts can do: <query>/canary-before.json, canary-after.json have
-[{host: {metric: value}}].
-"""
+"""Beside the queries: the CPU samplers, the canary before and after, and the topics of Kafka."""
 
 import contextlib
-import json
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
@@ -22,8 +17,13 @@ from nexmark.kafka import KafkaError
 from nexmark.night import kafka_input
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
-from nexmark.night.run_directory import failure_kept, prepare, runs_of
-from nexmark.night.sampled import fetching, samples_path
+from nexmark.night.repetition_plan import runs_of
+from nexmark.night.run_directory import (
+    Moment,
+    Run,
+    failure_kept,
+    prepare,
+)
 from nexmark.tasks import current_night, failing
 from nexmark_jobs.cause import last_words
 from nexmark_jobs.host.processes import end, plain_environment, start_detached, with_word
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
 
 
-def run_canary(night: Night, group: str, moment: Literal["before", "after"]) -> None:
+def run_canary(night: Night, group: str, moment: Moment) -> None:
     """Run the canary on all hosts at once and keep its figures; if it fails, the night goes on.
 
     If a host fails the canary, its queries fail too, with a better message.
@@ -44,27 +44,22 @@ def run_canary(night: Night, group: str, moment: Literal["before", "after"]) -> 
     except ClusterError as error:
         say(f"{group}: no canary {moment}: {error}")
         return
-    directory = night.query_dir(group)
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / f"canary-{moment}.json").write_text(json.dumps(found))
+    night.files.group(group).write_canary(moment, found)
 
 
 _START_TIMEOUT_S = 30.0
 _STOP_GRACE_S = 30.0
 _POLL_S = 0.05
-_PID = "sampler.pid"
 
 
 def start_samplers(query: str) -> None:
     """Start the samplers of all hosts and wait until their first readings are written."""
     night = current_night()
-    waiting = [night.query_dir(run.query) / run.name for run in runs_of(night, query)]
+    waiting = [night.files.application(run) for run in runs_of(night, query)]
     with failing(NexmarkError), failure_kept(*waiting):
         _stop_here(night, query)  # an earlier try may have left a sampler
         run_canary(night, query, "before")
-        directory = night.query_dir(query)
-        for stale in (*directory.glob("samples-*.jsonl"), *directory.glob("clock-*.json")):
-            stale.unlink()
+        night.files.group(query).remove_samples()
         _start_here(night, query)
         jobs = Deployments.read(night).candidate.jobs_release
         night.spark_cluster.start_samplers(jobs, query, night.workload.sampling_interval_s)
@@ -73,8 +68,8 @@ def start_samplers(query: str) -> None:
 def stop_samplers(query: str) -> None:
     """End the samplers; they write a last reading first. Ending none is no error."""
     night = current_night()
-    fetched = fetching(night.query_dir(query))
-    prepare([fetched])
+    fetched = night.files.group(query).fetched_samples
+    prepare([fetched.path])
     _stop_here(night, query)
     with failing(ClusterError), failure_kept(fetched):
         night.spark_cluster.stop_samplers(query, night.query_dir(query))
@@ -82,12 +77,12 @@ def stop_samplers(query: str) -> None:
 
 
 def _start_here(night: Night, query: str) -> None:
-    directory = night.query_dir(query)
-    log, pid_file = directory / "sampler.log", directory / _PID
+    directory = night.files.group(query)
+    log, pid_file = directory.sampler_log, directory.sampler_pid
     program = Path(Deployments.read(night).candidate.jobs_home) / "cpu_sampler.py"
     command = [
         *(sys.executable, "-I", str(program)),
-        *("--out", str(samples_path(directory)), "--pid-file", str(pid_file)),
+        *("--out", str(directory.driver_samples), "--pid-file", str(pid_file)),
         *("--interval", str(night.workload.sampling_interval_s)),
         *("--max-seconds", str(SAMPLER_MAX_SECONDS)),
     ]
@@ -103,7 +98,7 @@ def _start_here(night: Night, query: str) -> None:
 
 def _stop_here(night: Night, query: str) -> None:
     """End the sampler that has this pid file among its arguments: a pid may be another's by now."""
-    pid_file = night.query_dir(query) / _PID
+    pid_file = night.files.group(query).sampler_pid
     end(with_word(night.spark_cluster.mark, str(pid_file)), grace_s=_STOP_GRACE_S)
     pid_file.unlink(missing_ok=True)  # a killed sampler leaves it; the next one is not ready yet
 
@@ -128,8 +123,8 @@ def events_beside(night: Night, submission: Mapping[str, Any]) -> Iterator[None]
     from nexmark.night.paced_night import sent_to
 
     kafka = kafka_of(night) or KafkaCluster(kafka_input.NightKafka.read(night).servers)
-    place = Path(submission["directories"][0])
-    with failing(NexmarkError), sent_to(night, kafka, submission["paced"], place):
+    run = Run.model_validate(submission["paced"])
+    with failing(NexmarkError), sent_to(night, kafka, run):
         yield
 
 

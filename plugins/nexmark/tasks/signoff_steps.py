@@ -116,7 +116,7 @@ def question() -> str:
     from nexmark.report.evidence_files import night_html, question_text
 
     night = current_night()
-    draft = night.directory / "report" / "evidence.html"
+    draft = night.files.evidence
     with results_of(night) as opened, opened.at_one_moment() as store:
         found = night_evidence(store, store.night(night.name), UNDECIDED)
     draft.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ def evidence() -> dict[str, Any]:
         said = decision.model_dump()
         made = SignOffDecision(**said, signed_off=not objection, objection=objection)
         content = replace(content, decision=made)
-        bundle = write_bundle(night.directory / "signoff", _kept_in(night), content, store)
+        bundle = write_bundle(night.files.signoff, _kept_in(night), content, store)
     say(f"evidence: {bundle.directory}")
     say(f"the same, to keep: {bundle.copy}")
     say(f"seal (SHA-256 of its SHA256SUMS): {bundle.seal}")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from nexmark.config import paths
 from nexmark.errors import NexmarkError
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
@@ -51,7 +50,7 @@ def compatibility() -> None:
             made = not_known(one, reason_of(error))
         records = {query: x for query, x in records.items() if query not in one.queries}
         records |= {x.query: x for x in made}
-    write_whole(night.directory / paths.COMPATIBILITY, json.dumps(as_json(found), indent=1) + "\n")
+    write_whole(night.files.compatibility, json.dumps(as_json(found), indent=1) + "\n")
     _record(night, list(records.values()))
     if found:
         say(matrix(found))

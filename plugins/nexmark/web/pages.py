@@ -19,6 +19,7 @@ from nexmark.evidence.night_list import nights_page, overview
 from nexmark.evidence.query_evidence import query_evidence
 from nexmark.evidence.signoffs import alarm_file, evidence_file, signoff_page, signoffs_of
 from nexmark.flames.flame_files import flames_of
+from nexmark.night.run_directory import RunDirectory
 from nexmark.report.charts import query_charts, time_charts, verdicts_chart
 from nexmark.report.rendering import part
 from nexmark.report.table import report_text
@@ -117,7 +118,7 @@ def query(visit: Visiting, dag: str, run: str, query: str, done: str = "") -> Re
 @router.get("/night/{dag}/{run}/query/{query}/flames/{name}")
 def flames(visit: Visiting, dag: str, run: str, query: str, name: str) -> Response:
     """Return a flame graph as it was drawn, with its script that zooms and searches."""
-    graphs = flames_of(Path(visit.night(dag, run).directory), query)
+    graphs = flames_of(RunDirectory(Path(visit.night(dag, run).directory)).flames, query)
     found = graphs.files.get(name) if graphs else None
     if found is not None and (found.suffix != ".svg" or not found.is_file()):
         found = None

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from nexmark.flames.flame_files import flames_directory, flames_of, write_flames, write_problem
+from nexmark.flames.flame_files import flames_of, write_flames, write_problem
 from nexmark.flames.svg import DEEPEST, NARROWEST, arm_look, difference_look, flame_graph
 from nexmark.flames.tree import Profile, compare
+from nexmark.night.run_directory import RunDirectory
 
 DATA = Path(__file__).parents[2] / "data" / "flames"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -30,7 +31,7 @@ def real(arm: str, cpu: float) -> Profile:
 @pytest.fixture
 def night(tmp_path: Path) -> Path:
     arms = real("baseline", 41.2), real("candidate", 58.9)
-    write_flames(flames_directory(tmp_path), "q5", *arms, "steady")
+    write_flames(RunDirectory(tmp_path).flames, "q5", *arms, "steady")
     return tmp_path
 
 
@@ -51,7 +52,7 @@ def rect(box: ET.Element) -> ET.Element:
 
 
 def test_all_files_are_there_and_found(night: Path) -> None:
-    found = flames_of(night, "q5")
+    found = flames_of(RunDirectory(night).flames, "q5")
     assert found is not None
     assert {path.name for path in found.files.values()} == {
         *("q5-baseline.svg", "q5-candidate.svg", "q5-difference.svg"),
@@ -65,7 +66,7 @@ def test_all_files_are_there_and_found(night: Path) -> None:
 
 def test_what_changed_most_is_in_the_summary(night: Path) -> None:
     """More partitions, more shuffle files to open."""
-    found = flames_of(night, "q5")
+    found = flames_of(RunDirectory(night).flames, "q5")
     assert found is not None
     assert found.changes[0].frame == "java.io.FileOutputStream.open0 (native)"
     assert found.changes[0].change > 0.1
@@ -74,25 +75,25 @@ def test_what_changed_most_is_in_the_summary(night: Path) -> None:
 
 @pytest.mark.parametrize("query", ["q0", "q99", "../q5", "q5/../q5", ""])
 def test_a_query_without_flame_graphs_has_none(night: Path, query: str) -> None:
-    assert flames_of(night, query) is None
+    assert flames_of(RunDirectory(night).flames, query) is None
 
 
 def test_why_there_are_none_is_kept(tmp_path: Path) -> None:
-    write_problem(flames_directory(tmp_path), "q5", "no such option")
-    found = flames_of(tmp_path, "q5")
+    write_problem(RunDirectory(tmp_path).flames, "q5", "no such option")
+    found = flames_of(RunDirectory(tmp_path).flames, "q5")
     assert found is not None
     assert (found.problem, dict(found.files)) == ("no such option", {})
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema_version": 99}'])
 def test_a_summary_that_cannot_be_read_is_none(night: Path, text: str) -> None:
-    (flames_directory(night) / "q5-summary.json").write_text(text)
-    assert flames_of(night, "q5") is None
+    (RunDirectory(night).flames / "q5-summary.json").write_text(text)
+    assert flames_of(RunDirectory(night).flames, "q5") is None
 
 
 @pytest.mark.parametrize("name", ["baseline", "candidate", "difference"])
 def test_a_graph_needs_nothing_from_anywhere(night: Path, name: str) -> None:
-    svg = (flames_directory(night) / f"q5-{name}.svg").read_text()
+    svg = (RunDirectory(night).flames / f"q5-{name}.svg").read_text()
     boxes(svg)  # it is XML
     assert set(re.findall(r"https?://[^\"'\s)]+", svg)) == {
         "http://www.w3.org/2000/svg",

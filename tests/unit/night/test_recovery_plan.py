@@ -18,6 +18,7 @@ from nexmark.night import recovery_night
 from nexmark.night.accepted import _self_test
 from nexmark.night.plan import Deployment, Night
 from nexmark.night.planning import make_night
+from nexmark.night.run_directory import ApplicationDirectory
 from nexmark.recovery import remote_storage
 from nexmark_jobs.host.processes import OWNER_VARIABLE, owned, owner_mark
 from tests.waiting import wait_for
@@ -96,8 +97,8 @@ def told(**kill: Any) -> dict[str, Any]:
 
 
 def figures(directory: Path, splits: dict[str, Any]) -> dict[str, float]:
-    (directory / recovery_night.FIGURES).write_text(json.dumps(splits))
-    return recovery_night.recovery_figures(directory)
+    ApplicationDirectory(directory).recovery_file.write_text(json.dumps(splits))
+    return recovery_night.recovery_figures(ApplicationDirectory(directory))
 
 
 def test_commits_are_summed_over_operators(tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ def test_a_silent_engine_has_its_restore_from_the_gaps(tmp_path: Path) -> None:
 def test_a_wrong_table_has_no_figures(tmp_path: Path) -> None:
     with pytest.raises(NexmarkError, match="after a kill: 3 rows are missing"):
         figures(tmp_path, told() | {"failures": ["3 rows are missing"]})
-    assert recovery_night.recovery_figures(tmp_path / "other") == {}
+    assert recovery_night.recovery_figures(ApplicationDirectory(tmp_path / "other")) == {}
 
 
 def test_what_spark_submit_started_is_killed_whatever_it_is_by_now(tmp_path: Path) -> None:

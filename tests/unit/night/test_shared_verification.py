@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 import pytest
 
+from nexmark.night.run_directory import RunDirectory
 from nexmark.night.verification import DONE, outcomes, run_together
 
 
@@ -63,7 +64,7 @@ def test_one_application_runs_all(submission: dict[str, Any], tmp_path: Path) ->
     ran, run = application(tmp_path)
     run_together(submission, run, Failed)
     assert ran == [["q0", "q5", "q7"]]
-    assert outcomes(tmp_path) == {"q0": DONE, "q5": DONE, "q7": DONE}
+    assert outcomes(RunDirectory(tmp_path)) == {"q0": DONE, "q5": DONE, "q7": DONE}
 
 
 def test_a_query_that_fails_is_named_and_the_others_go_on(
@@ -72,7 +73,7 @@ def test_a_query_that_fails_is_named_and_the_others_go_on(
     ran, run = application(tmp_path, fail="q5")
     run_together(submission, run, Failed)
     assert len(ran) == 1
-    assert outcomes(tmp_path) == {"q0": DONE, "q5": "failed", "q7": DONE}
+    assert outcomes(RunDirectory(tmp_path)) == {"q0": DONE, "q5": "failed", "q7": DONE}
 
 
 def test_a_query_that_ends_the_application_is_named_and_another_runs_the_rest(
@@ -82,7 +83,7 @@ def test_a_query_that_ends_the_application_is_named_and_another_runs_the_rest(
     ran, run = application(tmp_path, crash="q0")
     run_together(submission, run, Failed)
     assert ran == [["q0", "q5", "q7"], ["q0", "q5", "q7"], ["q5", "q7"]]
-    assert outcomes(tmp_path) == {
+    assert outcomes(RunDirectory(tmp_path)) == {
         "q0": "the application ended while it ran: exit code 137",
         "q5": DONE,
         "q7": DONE,
@@ -97,7 +98,7 @@ def test_an_application_that_begins_no_query_fails_the_task(
 
     with pytest.raises(Failed, match="no master"):
         run_together(submission, run, Failed)
-    assert outcomes(tmp_path) == {}
+    assert outcomes(RunDirectory(tmp_path)) == {}
 
 
 def test_a_task_that_is_tried_again_runs_only_what_is_left(

@@ -20,19 +20,14 @@ from nexmark.config import load
 from nexmark.model import CONFIRMATION, Stage
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
-from nexmark.night.run_directory import (
-    Run,
-    first_runs,
-    plan_confirmation,
-    write_failure,
-)
+from nexmark.night.repetition_plan import first_runs
+from nexmark.night.run_directory import GroupDirectory, Run, TaskDirectory
 from nexmark.night.verification import Verification
 from nexmark.store import Store, StoreError, connecting, open_store
 from nexmark.store.connecting import connect, writing
 from nexmark.store.table_base import Base
 from nexmark.tasks import infrastructure, judging, preflight, recording, upgrading
 from nexmark.tasks import query as tasks
-from nexmark.tasks.sampling import samples_path
 from tests.unit.measure.sample_builder import batch, header, proc, result, tick
 from tests.unit.store.postgresql import Postgresql
 
@@ -82,7 +77,12 @@ def ran(night: Night, query: str) -> None:
     directory = night.query_dir(query)
     Verification(success=True, evaluated=5, statistics={"rows": 7}).write(directory)
     busy = [tick(s, (3, 2, 90 * s, 0)) for s in range(71)]
-    lines(samples_path(directory), header(host="here"), proc(3, "executor", ppid=2), *busy)
+    lines(
+        GroupDirectory(directory).driver_samples,
+        header(host="here"),
+        proc(3, "executor", ppid=2),
+        *busy,
+    )
     reading = [{"here": {"memory": 1.5, "integer": 2.5}}]
     (directory / "canary-before.json").write_text(json.dumps(reading))
     batches = [batch(n, 2 + 5 * n, 7 + 5 * n, 100_000) for n in range(12)]
@@ -93,7 +93,7 @@ def ran(night: Night, query: str) -> None:
         place = directory / run.name
         place.mkdir(parents=True)
         (place / "result.json").write_text(json.dumps(content))
-    write_failure(directory / last.name, "java.lang.OutOfMemoryError: Zündung → 雪")
+    TaskDirectory(directory / last.name).write_failure("java.lang.OutOfMemoryError: Zündung → 雪")
 
 
 def lines(path: Path, *records: Mapping[str, Any]) -> None:
@@ -318,7 +318,7 @@ class TestItself:
 
     def test_the_confirmation_too(self, night: Night, opened: Store) -> None:
         fresh = [Run(query="q5", number=n, stage=Stage.FRESH) for n in (1, 2)]
-        plan_confirmation(night, fresh)
+        night.files.write_confirmation_runs(fresh)
         for query in QUERIES:
             tasks.record(query)
         assert recording.lacking(night, opened) == [CONFIRMATION]

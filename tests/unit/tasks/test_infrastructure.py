@@ -12,6 +12,7 @@ from nexmark.cluster import ClusterError, Lease, LocalCluster, Release
 from nexmark.config import EmbeddedCluster, load
 from nexmark.model import Arm
 from nexmark.night.plan import Deployments, Night
+from nexmark.night.run_directory import RunDirectory
 from nexmark.tasks import infrastructure
 from nexmark.tasks.infrastructure import heal
 
@@ -49,7 +50,7 @@ def night(cluster: _Stopped, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     class OneArm:
         arms = (Arm.CANDIDATE,)
         clusters = {Arm.CANDIDATE: cluster}  # noqa: RUF012
-        directory = tmp_path
+        files = RunDirectory(tmp_path)
 
     class NoBuild:
         def of(self, *_: Any) -> Any:

@@ -16,7 +16,8 @@ from nexmark.config import paths
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.errors import NexmarkError
 from nexmark.night.plan import Night
-from nexmark.night.run_directory import first_runs, read_failure
+from nexmark.night.repetition_plan import first_runs
+from nexmark.night.run_directory import TaskDirectory
 from nexmark.night.sampled import Samples
 from nexmark.night.verification import Verification
 from nexmark.store import open_store
@@ -171,7 +172,7 @@ def test_samples_that_could_not_be_fetched_say_why(
     monkeypatch.setattr(cluster, "stop_samplers", raising(ClusterError("nexmark02: no answer")))
     with pytest.raises(AirflowException, match="no answer"):
         sampling.stop_samplers("q0")
-    problem = Samples.read(night, night.query_dir("q0")).problem
+    problem = Samples.read(night, "q0").problem
     assert problem is not None
     assert problem.endswith(": nexmark02: no answer")
 
@@ -202,7 +203,7 @@ def test_a_step_of_an_experiment_keeps_the_reason_whatever_the_error(
     steps.write_text(json.dumps([{"trial": 0, "pair": 1, "arm": "plain"}]))
     with pytest.raises(KeyError):
         experiment_steps.measure({"sequence": str(steps)})
-    assert read_failure(place) == "KeyError: 'batches'"
+    assert TaskDirectory(place).failure() == "KeyError: 'batches'"
 
 
 def test_what_never_began_is_still_said_to_be_that(night: Night) -> None:

@@ -20,16 +20,8 @@ from nexmark.night import profiling as recorded
 from nexmark.night import submission
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
-from nexmark.night.run_directory import (
-    Run,
-    fresh_runs,
-    group,
-    plan_confirmation,
-    read_failure,
-    recorded_runs,
-    runs_of,
-    write_failure,
-)
+from nexmark.night.repetition_plan import fresh_runs, recorded_runs, runs_of
+from nexmark.night.run_directory import Run, TaskDirectory
 from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
 from nexmark.tasks import infrastructure
@@ -104,7 +96,7 @@ class TestPlan:
         assert plan[:-2] == fresh_runs(night, "q5", ["candidate", "baseline"])
         assert [run.stage for run in plan[-2:]] == [Stage.PROFILED, Stage.PROFILED]
         assert {run.name for run in plan[-2:]} == {"recorded-rep-1", "recorded-baseline-rep-1"}
-        assert {group(run) for run in plan} == {CONFIRMATION}
+        assert {run.group for run in plan} == {CONFIRMATION}
 
     def test_what_the_gate_is_tested_by_is_not_recorded(
         self, night: Night, monkeypatch: pytest.MonkeyPatch
@@ -191,7 +183,10 @@ class TestFailing:
             f"q5 {run.name}: no flame graphs, the verdict is not concerned: "
             "run_query.py: error: no heap\n"
         )
-        assert read_failure(night.query_dir("q5") / run.name) == "run_query.py: error: no heap"
+        assert (
+            TaskDirectory(night.query_dir("q5") / run.name).failure()
+            == "run_query.py: error: no heap"
+        )
 
     def test_that_of_any_other_repetition_does(
         self, night: Night, deployments: Deployments, failing: None
@@ -229,9 +224,11 @@ class TestFailing:
     ) -> None:
         Verification(success=True, failures=(), evaluated=5).write(night.query_dir("q5"))
         runs = recorded_runs(night, "q5")
-        plan_confirmation(night, runs)
+        night.files.write_confirmation_runs(runs)
         for run in runs:
-            write_failure(night.query_dir("q5") / run.name, "run_query.py: error: no heap")
+            TaskDirectory(night.query_dir("q5") / run.name).write_failure(
+                "run_query.py: error: no heap"
+            )
         confirmation.record_confirmation()
         rows = store.repetitions(night.name)
         assert {(row.stage, row.status) for row in rows} == {(Stage.PROFILED, "failed")}
@@ -239,7 +236,7 @@ class TestFailing:
         measured = store.paired_night(night.name)
         assert (measured.invalid, measured.missing) == ({}, {})
         recorded.draw_flames(night)
-        found = flames_of(night.directory, "q5")
+        found = flames_of(night.files.flames, "q5")
         assert found is not None
         assert found.problem is not None
         assert found.problem.endswith("run_query.py: error: no heap")
@@ -252,7 +249,7 @@ class TestFailing:
             Run(query="q5", number=1, arm=x, stage=Stage.FRESH) for x in ("candidate", "baseline")
         ]
         plan = [*fresh, *recorded_runs(night, "q5")]
-        plan_confirmation(night, plan)
+        night.files.write_confirmation_runs(plan)
         for run in plan:
             directory = night.query_dir("q5") / run.name
             directory.mkdir(parents=True)

@@ -14,12 +14,11 @@ from nexmark.dag.graph import build_nightly_dag, build_on_demand_dag
 from nexmark.dag.signoff import build_signoff_dag
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
+from nexmark.night.repetition_plan import first_runs
 from nexmark.night.run_directory import (
-    claim,
-    first_runs,
-    in_sequence,
-    note_application,
-    write_failure,
+    ApplicationSpan,
+    TaskDirectory,
+    TurnFile,
 )
 from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
@@ -90,7 +89,7 @@ def statuses(store: Store, night: Night) -> dict[int, tuple[str, str | None]]:
 
 def test_an_application_that_failed_is_recorded_as_failed(night: Night, store: Store) -> None:
     verified(night)
-    write_failure(night.query_dir("q0") / "rep-1", "run_query.py: error: out of luck")
+    TaskDirectory(night.query_dir("q0") / "rep-1").write_failure("run_query.py: error: out of luck")
     recording.record("q0")
     found = statuses(store, night)
     told = "the application failed: run_query.py: error: out of luck"
@@ -100,7 +99,9 @@ def test_an_application_that_failed_is_recorded_as_failed(night: Night, store: S
 
 
 def test_a_verification_that_did_not_run_is_the_reason(night: Night, store: Store) -> None:
-    write_failure(night.query_dir("q0") / "verify", "run_query.py: error: no such table")
+    TaskDirectory(night.query_dir("q0") / "verify").write_failure(
+        "run_query.py: error: no such table"
+    )
     recording.record("q0")
     told = "not run, because the verification run failed: run_query.py: error: no such table"
     assert statuses(store, night)[1] == ("failed", told)
@@ -186,7 +187,7 @@ def test_a_missing_query_turns_the_night_red_with_its_reason(night: Night) -> No
 def test_a_query_whose_cluster_cannot_be_made_whole_says_so(night: Night, store: Store) -> None:
     """Though its verification run, which is of all queries together, was done before."""
     produced(night.query_dir("q0") / "verify")
-    write_failure(night.query_dir("q0"), "host nexmark03: no answer")
+    TaskDirectory(night.query_dir("q0")).write_failure("host nexmark03: no answer")
     recording.record("q0")
     reasons = {row.reason for row in store.repetitions(night.name)}
     assert reasons == {"not run, because it could not be prepared: host nexmark03: no answer"}
@@ -262,10 +263,12 @@ class TestPositions:
         runs = first_runs(night, "q0")
         submissions = [{"label": f"q0 {run.name}"} for run in runs]
         path = night.query_dir("q0") / "sequence.json"
-        in_sequence(path, submissions)
+        TurnFile(path).write(submissions)
         for moment, instance in enumerate(instances):
-            label = claim(path, instance)["label"]
-            note_application(night.directory, label, float(moment), moment + 0.5)
+            label = TurnFile(path).claim(instance)["label"]
+            night.files.add_application(
+                ApplicationSpan(label=label, start=float(moment), end=moment + 0.5)
+            )
 
     def positions(self, store: Store, night: Night) -> list[int | None]:
         recording.record("q0")

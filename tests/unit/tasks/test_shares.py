@@ -17,12 +17,11 @@ from nexmark.night import sampled as shares
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
 from nexmark.night.repetitions import repetition_records
-from nexmark.night.run_directory import Run
+from nexmark.night.run_directory import GroupDirectory, Run
 from nexmark.night.submission import repetition_submission
 from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
 from nexmark.tasks import infrastructure, recording
-from nexmark.tasks.sampling import samples_path
 from tests.unit.measure.sample_builder import APP, T0, batch, header, proc, result, tick
 from tests.unit.tasks.in_task import in_task_of
 
@@ -58,7 +57,11 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     monkeypatch.setattr(RemoteCluster, "copy_samples", copy_samples)
     monkeypatch.setattr(RemoteCluster, "_secret", lambda _: "0" * 64)
     monkeypatch.setattr(shares, "_PAUSE_S", 0.0)
-    lines(samples_path(made.query_dir("q5")), header(host="here"), *(tick(s) for s in range(71)))
+    lines(
+        GroupDirectory(made.query_dir("q5")).driver_samples,
+        header(host="here"),
+        *(tick(s) for s in range(71)),
+    )
     return made
 
 
@@ -132,7 +135,7 @@ class TestAgain:
     ) -> None:
         ran(night, tasks=FROZEN)
         assert shares.measure_again(night, submission)
-        assert shares.dropped(night.query_dir("q5") / RUN.name) == NOTHING
+        assert night.files.application(RUN).dropped() == NOTHING
         assert not shares.measure_again(night, submission)
 
     def test_even_shares_are_not_measured_again(
@@ -140,7 +143,7 @@ class TestAgain:
     ) -> None:
         ran(night, tasks=EVEN)
         assert not shares.measure_again(night, submission)
-        assert shares.dropped(night.query_dir("q5") / RUN.name) is None
+        assert night.files.application(RUN).dropped() is None
 
     def test_a_host_that_cannot_be_asked_is_left_to_the_record(
         self, night: Night, submission: dict[str, Any], monkeypatch: pytest.MonkeyPatch

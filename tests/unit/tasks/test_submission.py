@@ -14,7 +14,8 @@ from nexmark.model import Arm, Stage
 from nexmark.night import submission
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import find_problems, make_night
-from nexmark.night.run_directory import Run, first_runs, fresh_runs, prepare
+from nexmark.night.repetition_plan import first_runs, fresh_runs
+from nexmark.night.run_directory import Run, prepare
 from nexmark.reason import reason_of
 
 

@@ -24,7 +24,7 @@ from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.night.night_progress import MOMENTARY
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
-from nexmark.night.run_directory import overhead, read_failure
+from nexmark.night.run_directory import TaskDirectory
 from nexmark_jobs.narrator import Narrator
 from tests.foreign_variables import FOREIGN, MARK
 from tests.unit.tasks.in_task import in_task_of
@@ -57,6 +57,7 @@ def submission(night: Night, program: str) -> dict[str, Any]:
     binary.chmod(binary.stat().st_mode | stat.S_IXUSR)
     return {
         "label": "q5 rep-1",
+        "sampled_with": "q5",
         "night": str(night.directory),
         "directories": [str(night.query_dir("q5") / "rep-1")],
         "renames": [],
@@ -109,7 +110,7 @@ def test_spark_submit_gets_what_the_night_decided(night: Night) -> None:
     assert "--deploy-mode client " in words
     assert "--name nexmark q5 rep-1 " in words
     assert words.endswith(" run_query.py --query q5")
-    assert overhead(night.directory) == (0.0, 1)
+    assert night.files.overhead() == (0.0, 1)
 
 
 def test_spark_submit_gets_no_variable_of_the_tasks_process(
@@ -143,7 +144,7 @@ def test_wrong_arguments_are_not_tried_again_whatever_is_printed(
     with pytest.raises(AirflowException) as raised:
         run(night, f"print({words!r}, flush=True)\n{ends}")
     assert type(raised.value) is expected
-    assert read_failure(night.query_dir("q5") / "rep-1") == words
+    assert TaskDirectory(night.query_dir("q5") / "rep-1").failure() == words
 
 
 def test_a_cause_at_the_beginning_of_a_long_output_is_told(night: Night) -> None:
@@ -153,13 +154,13 @@ def test_a_cause_at_the_beginning_of_a_long_output_is_told(night: Night) -> None
         run(night, f"print(open({str(log)!r}).read(), flush=True)\nsys.exit(1)")
     told = "Error: Invalid properties file '/srv/jobs/none.conf'."
     assert str(raised.value) == told
-    assert read_failure(night.query_dir("q5") / "rep-1") == told
+    assert TaskDirectory(night.query_dir("q5") / "rep-1").failure() == told
 
 
 def test_an_application_that_was_killed_says_so(night: Night) -> None:
     with pytest.raises(AirflowException):
         run(night, "print('26/11/27 00:46:07 INFO Job: on', flush=True)\nos.kill(os.getpid(), 9)")
-    assert "killed by SIGKILL" in read_failure(night.query_dir("q5") / "rep-1")
+    assert "killed by SIGKILL" in TaskDirectory(night.query_dir("q5") / "rep-1").failure()
 
 
 def test_an_earlier_exit_code_is_forgotten(night: Night) -> None:

@@ -13,7 +13,8 @@ from nexmark.model import Arm, Stage
 from nexmark.night.night_progress import MOMENTARY, PROGRESS_VARIABLE, Watch, duration
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
-from nexmark.night.run_directory import Run, first_runs, note_application, plan_confirmation
+from nexmark.night.repetition_plan import first_runs
+from nexmark.night.run_directory import ApplicationSpan, Run
 from nexmark_jobs import narrator
 from nexmark_jobs.narrator import Narrator
 
@@ -115,14 +116,14 @@ class TestWatch:
         for tries in ([(0, 60), (100, 200)], [(100, 200)]):
             (night.directory / "applications.jsonl").unlink(missing_ok=True)
             for start, end in tries:
-                note_application(night.directory, "q0 rep-1", start, end)
+                night.files.add_application(ApplicationSpan(label="q0 rep-1", start=start, end=end))
             texts.append(Watch(night, "q0 rep-2", clock=lambda: 200).text(self.LINE))
         assert texts[0] == texts[1]
 
     def test_fresh_repetitions_count_as_soon_as_they_are_planned(self, night: Night) -> None:
         runs = [Run(query="q5", number=number, stage=Stage.FRESH) for number in (1, 2, 3)]
-        plan_confirmation(night, runs)
-        note_application(night.directory, "q5 fresh-rep-1", 0, 100)
+        night.files.write_confirmation_runs(runs)
+        night.files.add_application(ApplicationSpan(label="q5 fresh-rep-1", start=0, end=100))
         clock = iter((110.0, 178.0))
         text = Watch(night, "q5 fresh-rep-2", clock=lambda: next(clock)).text(self.LINE)
         assert text.endswith(f"night about {duration(32 + 100 + 2)}")
@@ -162,7 +163,7 @@ class TestEnd:
                     minutes, seconds = text.rpartition("night about ")[2].split(":")
                     if end - now > 30:
                         found.append((60 * int(minutes) + int(seconds)) / (end - now))
-            note_application(night.directory, label, start, stop)
+            night.files.add_application(ApplicationSpan(label=label, start=start, end=stop))
         return found
 
     @pytest.mark.parametrize("pace", [0.8, 1.0, 1.3])
@@ -170,7 +171,7 @@ class TestEnd:
         earlier = night.model_copy(update={"run_id": "run 0"})
         earlier.write()
         for label, (start, stop) in ran(night, 0).items():
-            note_application(earlier.directory, label, start, stop)
+            earlier.files.add_application(ApplicationSpan(label=label, start=start, end=stop))
         found = self.estimates(night, ran(night, 10_000, pace))
         assert len(found) > 20
         assert all(2 / 3 < each < 4 / 3 for each in found), found
@@ -187,7 +188,7 @@ class TestEnd:
         earlier = night.model_copy(update={"run_id": "run 0", "workload": other})
         earlier.write()
         for label, (start, stop) in ran(night, 0, pace=100).items():
-            note_application(earlier.directory, label, start, stop)
+            earlier.files.add_application(ApplicationSpan(label=label, start=start, end=stop))
         assert max(self.estimates(night, ran(night, 0))[:2]) < 2
 
 

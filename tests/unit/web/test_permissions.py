@@ -14,10 +14,11 @@ from fastapi.testclient import TestClient
 from nexmark.cli.kafka_verbs import as_json
 from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.experiments.experiment_rows import records_of
-from nexmark.flames.flame_files import flames_directory, write_flames
+from nexmark.flames.flame_files import write_flames
 from nexmark.flames.tree import Profile
 from nexmark.kafka.benchmark import BenchRow
 from nexmark.model import Spread
+from nexmark.night.run_directory import RunDirectory
 from nexmark.report.rendering import part
 from nexmark.store import Store, open_store
 from nexmark.web import auth
@@ -68,7 +69,7 @@ def fill(store: Store, home: Path) -> None:
     told = as_json(rows, is_shared=True) | {"records": 2000, "runs": 3}
     store.record_broker_bench("kafka1:9092", told)
     profile = Profile({("main", "work"): 3}, 1.0)
-    write_flames(flames_directory(home / "night"), "q5", profile, profile, "steady")
+    write_flames(RunDirectory(home / "night").flames, "q5", profile, profile, "steady")
     for place in ("night/report", "night/report/alarms/q5", "signed/signoff"):
         (home / place).mkdir(parents=True)
         (home / place / "evidence.html").write_text("evidence")
