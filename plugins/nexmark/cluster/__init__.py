@@ -1,4 +1,4 @@
-"""Starting, finding and ending Spark on hosts."""
+"""Start, find and end Spark on hosts."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def open_cluster(config: AnyCluster, home: Path) -> SparkCluster:
-    """Returns the cluster of `config`; its state on this machine is below `home`."""
+    """Return the cluster of `config`; its state on this machine is below `home`."""
     if isinstance(config, EmbeddedCluster):
         return LocalCluster(config, home)
     from nexmark.cluster.remote import RemoteCluster  # Airflow's SSH provider: slow to import

@@ -19,13 +19,13 @@ from nexmark.engines.short_runs import C1, spark_conf_dir
 from nexmark_jobs.host.leases import locked, write_whole
 from nexmark_jobs.host.processes import kill_one, owner_mark, plain_environment
 
-#: Far longer than any query's repetitions: a forgotten sampler ends by itself.
+#: Seconds after which a forgotten sampler ends by itself: longer than any query's repetitions.
 SAMPLER_MAX_SECONDS = 12 * 3600
 
 _STATUS_TIMEOUT_S = 5
-#: JVM options of the daemons: they do little once they have started.
+#: JVM options of the daemons, which do little once they have started.
 DAEMON_JAVA_OPTIONS = f"{C1} -XX:+UseSerialGC"
-#: Confs of the daemons: they open only what the night needs.
+#: Confs of the daemons, which open only the ports that the night needs.
 DAEMON_CONFS = {
     "spark.authenticate": "true",
     "spark.master.rest.enabled": "false",
@@ -35,7 +35,7 @@ DAEMON_CONFS = {
     "spark.master.ui.decommission.allow.mode": "DENY",
 }
 
-#: How many of its last lines are read of the log of a daemon that did not start.
+#: How many last lines of a daemon's log are read if the daemon did not start.
 LOG_LINES = 400
 
 #: The JDK versions of the newest Spark, and the version of this Python.
@@ -49,7 +49,7 @@ def silent(text: str) -> None:
 
 
 def surely(lease: Lease) -> bool:
-    """Assumes that a night without a process goes on; only Airflow would know."""
+    """Assume that a night without a process of its own goes on; only Airflow would know."""
     return True
 
 
@@ -63,10 +63,10 @@ class Release:
 
 
 class SparkCluster(ABC):
-    """One Spark standalone cluster of one night at a time.
+    """A Spark standalone cluster, which one night at a time uses.
 
-    `state` (on this machine) has the lease, which names the night that uses the cluster. What is
-    for other hosts does nothing here.
+    Its `state` on this machine has the lease, which names the night that uses the cluster. Methods
+    for other hosts do nothing in this class.
     """
 
     config: Cluster
@@ -74,17 +74,17 @@ class SparkCluster(ABC):
 
     @property
     def state(self) -> Path:
-        """The directory of the cluster's state on this machine."""
+        """Return the directory of the cluster's state on this machine."""
         return self.home / "clusters" / self.config.name
 
     @property
     def scratch(self) -> Path:
-        """Space on this machine for Spark's temporary files, removed when the cluster stops."""
+        """Return the directory of Spark's temporary files here; stopping the cluster removes it."""
         return self.state / "scratch"
 
     @property
     def conf_dir(self) -> Path:
-        """The SPARK_CONF_DIR of Spark on this machine: empty, since `include/conf` configures it.
+        """Return the SPARK_CONF_DIR of Spark here, which is empty: `include/conf` configures Spark.
 
         It is on the class path, and the JVM uses a class archive only with the same class path.
         Both arms share the directory; otherwise one arm's driver would start slower.
@@ -93,27 +93,27 @@ class SparkCluster(ABC):
 
     @property
     def mark(self) -> str:
-        """The value of NEXMARK_OWNER in every process of this cluster."""
+        """Return the value of NEXMARK_OWNER in every process of this cluster."""
         return owner_mark(self.home, self.config.name)
 
     @property
     def checkpoints(self) -> Path:
-        """Where streaming queries keep their checkpoints: the same path for every process."""
+        """Return the directory of the queries' checkpoints; every process sees it by this path."""
         return self.scratch / "checkpoints"
 
     def worker_python(self, driver: str) -> str:
-        """The interpreter of Python workers: the driver's, where they run on its machine."""
+        """Return the interpreter of Python workers: the driver's, if they run on its machine."""
         return driver
 
     def properties_file(self, profile: Path) -> Path:
-        """A private file with the confs of `profile` and the secret of this night."""
+        """Write a private file with the confs of `profile` and the secret; return its path."""
         confs = {"spark.authenticate": "true", "spark.authenticate.secret": self._secret()}
         target = self._private / profile.name
         write_whole(target, f"{profile.read_text()}\n{properties(confs)}")
         return target
 
     def _secret(self) -> str:
-        """The secret of the night; the first call makes it, a restart keeps it.
+        """Return the secret of the night; the first call makes it, and a restart keeps it.
 
         Several threads may call first, because hosts are prepared at the same time.
         """
@@ -127,15 +127,15 @@ class SparkCluster(ABC):
 
     @property
     def _private(self) -> Path:
-        """The files with the secret; they live as long as the lease."""
+        """Return the directory of the files with the secret; they live as long as the lease."""
         return self.state / "private"
 
     def data_dir(self, run: Path) -> Path:
-        """The directory of the executors' output for the run directory `run`."""
+        """Return the directory of the executors' output for the run directory `run`."""
         return run
 
     def driver_environment(self, spark_home: Path) -> dict[str, str]:
-        """The environment of Spark on this machine, with no settings of the caller's."""
+        """Return the environment of Spark on this machine, with no settings of the caller's."""
         return {
             **plain_environment(),
             "SPARK_HOME": str(spark_home),
@@ -145,7 +145,7 @@ class SparkCluster(ABC):
         }
 
     def make_conf_dir(self) -> None:
-        """Makes the directory; ClusterError if it is not empty."""
+        """Make the directory; ClusterError if it exists and is not empty."""
         self.conf_dir.mkdir(parents=True, exist_ok=True)
         if strangers := sorted(path.name for path in self.conf_dir.iterdir()):
             remedy = "move it away, and set what Spark needs in include/conf/spark"
@@ -159,14 +159,16 @@ class SparkCluster(ABC):
         java: Sequence[int] = JAVA_MAJORS,
         python: Sequence[int] = PYTHON,
     ) -> list[str]:
-        """Returns the problems that keep a night from running here, one line each; changes nothing.
+        """Return the problems that keep a night from running here, one line each; change nothing.
 
-        `java` are the versions of the JDK that the builds of the night can use, `python` is the
-        minor version of the Python that its drivers run on.
+        Args:
+            say: Called with each line of progress.
+            java: The versions of the JDK that the builds of the night can use.
+            python: The minor version of the Python that its drivers run on.
         """
 
     def deploy(self, releases: list[Release], say: Say) -> None:  # noqa: B027
-        """Brings `releases` to every other host; sends only what is missing."""
+        """Bring `releases` to every other host; send only what is missing."""
 
     def start(self, spark: Release, logs: Path, lease: Lease) -> None:
         """Start master and workers and wait until all are ready; claims the cluster if need be.
@@ -192,66 +194,76 @@ class SparkCluster(ABC):
 
     @abstractmethod
     def clear(self, logs: Path | None = None) -> list[str]:
-        """Ends all processes of this cluster and removes its temporary files; keeps the lease.
+        """End all processes of this cluster and remove its temporary files, but keep the lease.
 
-        Returns one line for each process that it ended. It is no error if there are none.
+        Returns:
+            One line for each process that was ended. No process is no error.
         """
 
     def stop(self, logs: Path | None = None) -> list[str]:
-        """Clears the cluster, then releases the lease; for the night that has it."""
+        """Clear the cluster, then release the lease; only the night that has it may call this."""
         ended = [*self.clear(logs), *self.end_kafka()]
         self.release()
         return ended
 
     def end_kafka(self) -> list[str]:
-        """Ends the Kafka brokers of the night, if it has some; a line for each process."""
+        """End the Kafka brokers of the night, if it has some; return a line for each process."""
         return []
 
     def start_samplers(self, jobs: Release, query: str, interval_s: float) -> None:  # noqa: B027
-        """Starts a CPU sampler on every other host, and waits for its first reading."""
+        """Start a CPU sampler on every other host, and wait for its first reading."""
 
     def stop_samplers(self, query: str, directory: Path) -> None:  # noqa: B027
         """End these samplers and fetch `samples-HOST.jsonl` and `clock-HOST.json`."""
 
     def copy_samples(self, query: str, directory: Path) -> None:  # noqa: B027
-        """Copies the samples so far to `directory/samples-HOST.jsonl`; the samplers continue."""
+        """Copy the samples so far to `directory/samples-HOST.jsonl`; the samplers continue."""
 
     @abstractmethod
     def fetch_recordings(self, application: str, executors: Sequence[str], directory: Path) -> None:
-        """Move the flight recordings of these `executors` of `application` to `directory`.
+        """Move the flight recordings of some executors to `directory/HOST/EXECUTOR.jfr`.
 
-        They are at `HOST/EXECUTOR.jfr` then. ClusterError if one of the executors left none. There
-        may be others: a master replaces an executor that exits before its driver has unregistered.
+        The application may have other executors: a master replaces an executor that exits before
+        its driver has unregistered.
+
+        Raises:
+            ClusterError: One of these executors left no recording.
         """
 
     def recorder_problem(self) -> str:
-        """The reason why executors cannot run with the JDK's flight recorder, or ''."""
+        """Return the reason why executors cannot run with the JDK's flight recorder, or ''."""
         program = java_program("jfr")
         return "" if program.exists() else f"this JDK has no flight recorder: {program} is missing"
 
     @abstractmethod
     def canary(self) -> dict[str, dict[str, float]]:
-        """Runs the canary on every host at once; returns the measured metrics by host."""
+        """Run the canary on every host at once; return the measured metrics by host."""
 
     def describe(self) -> dict[str, dict[str, Any]]:
-        """The facts of every host (`nexmark_jobs.host.facts`); ClusterError if one fails."""
+        """Return the facts of every host (`nexmark_jobs.host.facts`); ClusterError if one fails."""
         return {}
 
     @property
     def sampled_hosts(self) -> tuple[str, ...]:
-        """The hosts that `stop_samplers` brings samples of."""
+        """Return the hosts from which `stop_samplers` fetches samples."""
         return ()
 
     def holder(self) -> Lease | None:
-        """The lease of the night that has the cluster; ClusterError if it cannot be read."""
+        """Return the lease of the night that has the cluster; ClusterError if it cannot be read."""
         return self._lease.holder()
 
     def claim(self, mine: Lease, is_active: Callable[[Lease], bool] = surely) -> bool:
-        """Takes the cluster for the night of `mine`, until `release`.
+        """Take the cluster for the night of `mine`, until `release`; check and claim are one step.
 
-        Check and claim are one step. `is_active` tells whether another DAG run is still active; if
-        so, ClusterError names the night that uses the cluster. Returns False if the night already
-        had the cluster.
+        Args:
+            mine: The lease of the night.
+            is_active: Tells whether another DAG run is still active.
+
+        Returns:
+            False if the night had the cluster already.
+
+        Raises:
+            ClusterError: Another night uses the cluster; the message names it.
         """
         claimed = self._lease.claim(mine, is_active)
         if claimed:
@@ -259,7 +271,7 @@ class SparkCluster(ABC):
         return claimed
 
     def release(self) -> None:
-        """Releases the lease; for the night that has it."""
+        """Release the lease; only the night that has it may call this."""
         shutil.rmtree(self._private, ignore_errors=True)
         self._lease.release()
 
@@ -269,32 +281,32 @@ class SparkCluster(ABC):
 
     @property
     def at_the_prompt(self) -> LeaseFile:
-        """The lease among commands: which command will run a night on this cluster."""
+        """Return the lease among commands: which command will run a night on this cluster."""
         return LeaseFile(self.state / "prompt.json", self.config.name)
 
     @property
     def _running(self) -> Path:
-        """The file with the name of the Spark release that the cluster was started with."""
+        """Return the file with the name of the Spark release that the cluster was started with."""
         return self.state / "running"
 
     def reap(self, mine: Lease, is_active: Callable[[Lease], bool] = surely) -> list[str]:
-        """Claims the cluster, then ends all processes of earlier nights and earlier tries.
+        """Claim the cluster, then end all processes of earlier nights and earlier tries.
 
-        It never touches another active night. Returns one line for each process that it ended.
+        It never touches another active night. It returns one line for each process that was ended.
         """
         self.claim(mine, is_active)
         return [*self.clear(), *self.end_kafka()]
 
     def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
-        """SIGKILL to one of its processes that have `word` in their command line.
+        """Send SIGKILL to one of the processes that have `word` in their command line.
 
-        With `again` its process group is killed, and its command started again, as by systemd.
-        Returns False if there is no such process.
+        With `again`, its whole process group is killed and its command started again, as systemd
+        would do. It returns False if there is no such process.
         """
         return kill_one(self.mark, word, draws, again=again)
 
     def status(self) -> Mapping[str, Any]:
-        """The master's status as JSON; OSError or ValueError if it does not answer."""
+        """Return the master's status as JSON; OSError or ValueError if it does not answer."""
         url = f"http://{self.config.master_address}:{self.config.master_ui_port}/json/"
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with direct.open(url, timeout=_STATUS_TIMEOUT_S) as response:
@@ -306,7 +318,7 @@ class SparkCluster(ABC):
         return self._running.exists()
 
     def trouble_with(self, spark: Release) -> str:
-        """The reason why no application of the release `spark` can run properly now, or ''."""
+        """Return the reason why no application of the release `spark` can run properly, or ''."""
         running = self._running.read_text() if self.started else "nothing"
         if running != spark.name:
             return f"it runs {running}, not {spark.name}"
@@ -319,7 +331,7 @@ class SparkCluster(ABC):
         return f"processes {pids} did not end; {remedy}" if pids else ""
 
     def trouble(self) -> str:
-        """The reason why no application can run properly now, or ''."""
+        """Return the reason why no application can run properly now, or ''."""
         try:
             status = self.status()
         except (OSError, ValueError) as error:
@@ -334,12 +346,19 @@ class SparkCluster(ABC):
         return ""
 
     def master_arguments(self, address: str) -> list[str]:
-        """The arguments of the master's program."""
+        """Return the arguments of the master's program."""
         port, ui = self.config.master_port, self.config.master_ui_port
         return ["--host", address, "--port", str(port), "--webui-port", str(ui)]
 
     def worker_arguments(self, address: str, cores: int, memory: str, work: str) -> list[str]:
-        """The arguments of a worker's program; `work` is its directory."""
+        """Return the arguments of a worker's program.
+
+        Args:
+            address: The address that it listens on.
+            cores: The cores that it offers.
+            memory: The memory that it offers, as Spark writes it.
+            work: Its directory.
+        """
         port, ui = self.config.worker_port, self.config.worker_ui_port
         return [
             *("--host", address, "--port", str(port), "--webui-port", str(ui)),
@@ -355,5 +374,5 @@ class SparkCluster(ABC):
 
 
 def properties(confs: Mapping[str, str]) -> str:
-    """The text of a Spark properties file."""
+    """Return the text of a Spark properties file."""
     return "".join(f"{name} {value}\n" for name, value in confs.items())

@@ -1,6 +1,6 @@
-"""Inspects the hosts of a cluster before anything is copied: one table, all problems at once.
+"""Inspect the hosts of a cluster before anything is copied: one table, all problems at once.
 
-The facts of a host (`nexmark_jobs.host.facts`) are held against what a night needs.
+The facts of a host (`nexmark_jobs.host.facts`) are compared with what a night needs.
 """
 
 import secrets
@@ -21,7 +21,7 @@ from nexmark.model import Arm
 from nexmark.terminal import columns
 from nexmark_jobs.host import facts
 
-#: Free disk space that a night needs: a build, packed and unpacked; state and shuffle files.
+#: Bytes of free disk that a night needs: a build, packed and unpacked; state and shuffle files.
 ROOT_BYTES, LOCAL_BYTES, SHARED_BYTES = 2 * 10**9, 2 * 10**9, 10**9
 #: If other programs use more cores of a host than this, its figures are worthless.
 BUSY_CORES = 0.5
@@ -55,16 +55,16 @@ class Inspection:
 
     @property
     def problems(self) -> list[str]:
-        """The problems that keep a night from running."""
+        """Return the problems that keep a night from running."""
         return [problem for report in self.reports for problem in report.problems]
 
     @property
     def warnings(self) -> list[str]:
-        """The problems that only make figures worse."""
+        """Return the problems that only make figures worse."""
         return [warning for report in self.reports for warning in report.warnings]
 
     def __str__(self) -> str:
-        """The table; `!` marks a problem."""
+        """Return the table; `!` marks a problem."""
         names = list(dict.fromkeys(c for report in self.reports for c in report.cells))
         rows = [[r.host, *(r.cells.get(c, "-") for c in names)] for r in self.reports]
         return columns(["host", *names], rows)
@@ -77,10 +77,14 @@ def inspect(
     java: Sequence[int],
     python: Sequence[int],
 ) -> Inspection:
-    """Look at all `hosts` at once.
+    """Look at all hosts at once.
 
-    `mark` is the prefix of the mark in the environment of our processes; `java` are the accepted
-    versions of the JDK, `python` is the minor version of the drivers' Python.
+    Args:
+        config: The cluster.
+        hosts: Its hosts.
+        mark: How the value of NEXMARK_OWNER begins in our own processes.
+        java: The versions of the JDK that the builds of the night can use.
+        python: The minor version of the Python that drivers run on.
     """
     token = secrets.token_hex(8)
     shared = Path(config.shared)
@@ -109,6 +113,14 @@ def inspect(
 
 
 def _facts(config: SshCluster, host: Host, mark: str, token: Mapping[str, str]) -> dict[str, Any]:
+    """Return the facts of a host.
+
+    Args:
+        config: The cluster.
+        host: The host.
+        mark: How the value of NEXMARK_OWNER begins in our own processes.
+        token: What the host writes into the shared directory, by file name.
+    """
     arms = [ports_of(config.of_arm(arm), host.name) for arm in (Arm.CANDIDATE, Arm.BASELINE)]
     request = {
         "java_home": config.java_home,
@@ -123,6 +135,14 @@ def _facts(config: SshCluster, host: Host, mark: str, token: Mapping[str, str]) 
 
 
 def _shared(config: SshCluster, host: Host, do: str, names: list[str]) -> dict[str, Any]:
+    """Let a host read or remove files of the shared directory; return its answer.
+
+    Args:
+        config: The cluster.
+        host: The host.
+        do: read or remove.
+        names: The names of the files.
+    """
     request = {"shared": {"directory": config.shared, do: names}, "busy_window_s": 0}
     return dict(host.call(facts, request, timeout_s=_CALL_S)["shared"])
 
@@ -144,9 +164,12 @@ def _missing_here(shared: Path, expected: Mapping[str, str]) -> str:
 
 
 def listening(config: SshCluster, hosts: Sequence[Host], mark: str) -> bool:
-    """Return whether the daemons with `mark` listen on all their ports on `hosts`.
+    """Tell whether the daemons with `mark` listen on all their ports on `hosts`.
 
-    ClusterError if a stranger does: two installations that start at once may both find a port free.
+    Two installations that start at the same time may both find a port free.
+
+    Raises:
+        ClusterError: Another process listens on one of the ports.
     """
 
     def holders(host: Host) -> dict[str, Any]:
@@ -165,7 +188,7 @@ def listening(config: SshCluster, hosts: Sequence[Host], mark: str) -> bool:
 
 
 def ports_of(config: SshCluster, host: str) -> dict[str, str]:
-    """The ports of the daemon of a host, with the address that it listens on."""
+    """Return the ports of the daemon of a host, with the address that it listens on."""
     machine = config.hosts[host]
     names = [name for name in PORTS if name.startswith(machine.role)]
     return {str(getattr(config, name)): machine.address for name in names}
@@ -178,7 +201,15 @@ def judge(
     java: Sequence[int],
     python: Sequence[int],
 ) -> None:
-    """Compares the facts of a host with the needs of the cluster and its builds."""
+    """Compare the facts of a host with the needs of the cluster and its builds.
+
+    Args:
+        config: The cluster.
+        report: The report of the host, which gets the findings.
+        found: The facts.
+        java: The versions of the JDK that the builds of the night can use.
+        python: The minor version of the Python that drivers run on.
+    """
     report.note("connection", "ok")
     _judge_java(report, found["java"], java)
     _judge_python(config, report, found["python"], python)
@@ -199,6 +230,14 @@ def _judge_java(report: HostReport, java: Facts, majors: Sequence[int]) -> None:
 def _judge_python(
     config: SshCluster, report: HostReport, there: str, python: Sequence[int]
 ) -> None:
+    """Compare the Python of a host with the Python of the drivers.
+
+    Args:
+        config: The cluster.
+        report: The report of the host, which gets the findings.
+        there: The version of the host's Python.
+        python: The minor version of the Python that drivers run on.
+    """
     driver = ".".join(map(str, python))
     same = driver == ".".join(there.split(".")[:2])
     remedy = "Python workers must be of the same minor version; set python to one that is"
@@ -286,10 +325,14 @@ _CHECKS = (
 def judge_shared(
     config: SshCluster, report: HostReport, seen: Facts | HostError, expected: Facts, here: str
 ) -> None:
-    """Checks that the host saw the files of all hosts in the shared directory.
+    """Check that the host saw the files of all hosts in the shared directory.
 
-    `seen` and `expected` are tokens by file name: read by this host, written by all. `here` is the
-    reason why this machine does not share the directory, if it does not.
+    Args:
+        config: The cluster.
+        report: The report of the host, which gets the findings.
+        seen: The tokens that the host read, by file name, or the error.
+        expected: The tokens that were written, by file name.
+        here: The reason why this machine does not share the directory, or ''.
     """
     if isinstance(seen, HostError):
         report.note("shared", "no", str(seen))
@@ -307,7 +350,7 @@ def judge_shared(
 
 
 def judge_alike(reports: Sequence[HostReport], found: Mapping[str, Facts]) -> None:
-    """Hosts that differ, or that change their frequency, measure badly; the night still runs."""
+    """Note hosts that differ or change their frequency: figures get worse, but the night runs."""
     for what, key in (("CPU", "cpu_model"), ("kernel", "kernel")):
         kinds = {name: str(facts[key] or "?") for name, facts in found.items()}
         for report in reports:

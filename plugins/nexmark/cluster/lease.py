@@ -1,4 +1,4 @@
-"""The lease of a cluster: a night claims it before it starts anything there."""
+"""Keep two nights from one cluster: a night claims the lease before it starts anything there."""
 
 import contextlib
 import json
@@ -30,18 +30,18 @@ class Lease:
     command: Process | None = None
 
     def __str__(self) -> str:
-        """The night, for messages."""
+        """Return the name of the night, for messages."""
         run = f" run {self.run_id}" if self.run_id else ""
         process = f" (process {self.holder.pid})" if self.holder else ""
         return f"{self.dag_id}{run}{process}"
 
     def same_run(self, other: "Lease") -> bool:
-        """Whether both belong to the same DAG run, or to the same process that will begin one."""
+        """Tell whether both belong to one DAG run, or to one process that will begin a DAG run."""
         mine, theirs = (self.dag_id, self.run_id), (other.dag_id, other.run_id)
         return mine == theirs and (bool(self.run_id) or self.holder == other.holder)
 
     def goes_on(self, is_active: "Callable[[Lease], bool]") -> bool:
-        """Whether the night is still active; `is_active` tells it for a night without a holder."""
+        """Tell whether the night is still active; `is_active` knows it if there is no holder."""
         return self.holder.alive if self.holder else is_active(self)
 
 
@@ -53,7 +53,11 @@ class LeaseFile:
     name: str
 
     def holder(self) -> Lease | None:
-        """The current lease, or None; ClusterError if it cannot be read: a night may have it."""
+        """Return the current lease, or None.
+
+        Raises:
+            ClusterError: It cannot be read, so a night may have it.
+        """
         try:
             content = json.loads(self.path.read_text())
             processes = (content["holder"], content.get("command"))
@@ -66,10 +70,14 @@ class LeaseFile:
             raise ClusterError(f"lease {self.path}: cannot be read ({error}), {held}") from None
 
     def claim(self, mine: Lease, is_active: Callable[[Lease], bool]) -> bool:
-        """Checks and claims in one step; returns False if this DAG run already had the lease.
+        """Check and claim in one step; return False if this DAG run had the lease already.
 
-        `is_active` tells whether a night without a `holder` is still active. ClusterError if
-        another night has the cluster, or if the lease cannot be read or written.
+        Args:
+            mine: The lease of the night.
+            is_active: Tells whether a night without a `holder` is still active.
+
+        Raises:
+            ClusterError: Another night has the cluster, or the lease cannot be read or written.
         """
         with self._locked():
             other = self.holder()
@@ -81,7 +89,7 @@ class LeaseFile:
         return not known
 
     def release(self) -> None:
-        """Removes the lease; for the night that has it."""
+        """Remove the lease; only the night that has it may call this."""
         with self._locked():
             self.path.unlink(missing_ok=True)
 

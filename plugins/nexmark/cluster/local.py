@@ -63,14 +63,14 @@ class LocalCluster(SparkCluster):
 
     @property
     def brokers(self) -> "LocalBrokers":
-        """The Kafka brokers of a night that reads Kafka; they outlive a restart of the cluster."""
+        """Return the Kafka brokers of a night; a restart of the cluster leaves them running."""
         from nexmark.kafka.broker import LocalBrokers
 
         mark = owner_mark(self.home, f"{self.config.name} kafka")
         return LocalBrokers(self.state / "kafka", mark)
 
     def end_kafka(self) -> list[str]:
-        """Ends the brokers, and removes their storage."""
+        """End the brokers, and remove their storage."""
         return self.brokers.down() if (self.state / "kafka").exists() else []
 
     def problems(
@@ -79,11 +79,11 @@ class LocalCluster(SparkCluster):
         java: Sequence[int] = JAVA_MAJORS,
         python: Sequence[int] = PYTHON,
     ) -> list[str]:
-        """Too little memory, and each port that a foreign process has."""
+        """Return whether there is too little memory, and each port that another process has."""
         return [*filter(None, [self._memory_problem()]), *self._taken_ports()]
 
     def fetch_recordings(self, application: str, executors: Sequence[str], directory: Path) -> None:
-        """Moves the files on this machine."""
+        """Move the recordings, which are files on this machine."""
         host = socket.gethostname()
         request = {"find": pattern_of(self.scratch / "work", application)}
         found = wait_until_whole(lambda: {host: files.main(request)["found"]}, executors)
@@ -93,7 +93,7 @@ class LocalCluster(SparkCluster):
             shutil.move(path, target)
 
     def canary(self) -> dict[str, dict[str, float]]:
-        """The canary of this machine, in a separate process as on a host."""
+        """Run the canary of this machine, in a separate process as on a host."""
         command = program_command(sys.executable)
         asked = program_input(canary, {"directory": str(self.home)})
         run = subprocess.run(command, input=asked, capture_output=True, timeout=_CANARY_S)
@@ -105,7 +105,7 @@ class LocalCluster(SparkCluster):
         return {socket.gethostname(): answer["metrics"]}
 
     def describe(self) -> dict[str, dict[str, Any]]:
-        """The facts of this machine."""
+        """Return the facts of this machine."""
         home = str(java_program("java").parents[1])
         return {socket.gethostname(): facts.main({"java_home": home, "busy_window_s": 0})}
 
@@ -150,7 +150,7 @@ class LocalCluster(SparkCluster):
         self._wait(lambda: master.alive and not self.trouble(), worker, log, "worker")
 
     def clear(self, logs: Path | None = None) -> list[str]:
-        """Ends all processes of this cluster and removes its scratch space; keeps the lease."""
+        """End all processes of this cluster and remove its temporary files, but keep the lease."""
         answer = processes.main({"do": "end", "mark": self.mark, "grace_s": _END_GRACE_S})
         if left := self.left_behind(answer):
             raise ClusterError(f"cluster {self.config.name}: {left}")
@@ -159,6 +159,14 @@ class LocalCluster(SparkCluster):
         return [f"{process['pid']} {process['command']}" for process in answer["ended"]]
 
     def _start_daemon(self, name: str, arguments: list[str], spark: Release, log: Path) -> Process:
+        """Start the master or a worker.
+
+        Args:
+            name: The class of the daemon, without its package's beginning.
+            arguments: The arguments of the daemon.
+            spark: The Spark that it runs on.
+            log: The file that it writes its output to.
+        """
         archive = ClassArchive.of(spark.path, spark_version(spark.path), self.conf_dir)
         options = [base.DAEMON_JAVA_OPTIONS, *archive.use()]
         environment = {
@@ -172,9 +180,15 @@ class LocalCluster(SparkCluster):
         return start_detached([*program, *confs, *arguments], environment, self.mark, log)
 
     def _wait(self, ready: Callable[[], bool], process: Process, log: Path, what: str) -> None:
-        """Waits until `process` is ready and listens on its ports itself.
+        """Wait until a daemon is ready, and listens on its ports itself.
 
         Another installation may have been a moment earlier: then its daemon answers there.
+
+        Args:
+            ready: Tells whether the daemon is ready.
+            process: The daemon.
+            log: The daemon's log.
+            what: master or worker.
         """
         deadline = time.monotonic() + self.config.start_timeout_s
         ports = [getattr(self.config, name) for name in PORTS if name.startswith(what)]
@@ -187,7 +201,7 @@ class LocalCluster(SparkCluster):
             time.sleep(_POLL_S)
 
     def _why(self, log: Path) -> str:
-        """The process that has a port of this cluster, else what `log` says."""
+        """Name the process that has a port of this cluster, or return the end of `log`."""
         if taken := self._taken_ports():
             return f"{taken[0]}; see {log}"
         said = cause.last_words("\n".join(files.tail(log, base.LOG_LINES)) or _SILENT)

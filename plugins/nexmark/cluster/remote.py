@@ -61,45 +61,45 @@ class RemoteCluster(SparkCluster):
 
     @property
     def mark(self) -> str:
-        """The value of NEXMARK_OWNER in every process of this cluster."""
+        """Return the value of NEXMARK_OWNER in every process of this cluster."""
         return f"{socket.gethostname()}:{super().mark}"
 
     @property
     def key(self) -> str:
-        """The name of all directories of this installation's cluster."""
+        """Return the name of all directories of this installation's cluster."""
         return f"{self.config.name}-{hashlib.sha256(self.mark.encode()).hexdigest()[:8]}"
 
     @property
     def work(self) -> str:
-        """On a host: configuration, logs, the worker's directory, samples."""
+        """Return the directory on a host with configuration, logs, samples, the worker's files."""
         return f"{self.config.root}/nights/{self.key}"
 
     @property
     def local(self) -> str:
-        """On a host: state and shuffle files."""
+        """Return the directory on a host with state and shuffle files."""
         return f"{self.config.local_dir}/{self.key}"
 
     @property
     def shared(self) -> Path:
-        """On every host and here."""
+        """Return the directory that every host and this machine see."""
         return Path(self.config.shared) / self.key
 
     @property
     def checkpoints(self) -> Path:
-        """Where streaming queries keep their checkpoints."""
+        """Return the directory of the queries' checkpoints."""
         return self.shared / "checkpoints"
 
     def worker_python(self, driver: str) -> str:
-        """The interpreter on the hosts, of the driver's minor version (`inspection`)."""
+        """Return the interpreter on the hosts, of the driver's minor version (see `inspection`)."""
         return self.config.python
 
     @property
     def sampled_hosts(self) -> tuple[str, ...]:
-        """Every host, also the master's: other programs may run there."""
+        """Return every host, the master's too: other programs may run there."""
         return tuple(self.config.hosts)
 
     def data_dir(self, run: Path) -> Path:
-        """In the shared directory, since executors of every host write there."""
+        """Return a directory in the shared one, since executors of every host write there."""
         return self.shared / "runs" / safe_name(f"{run.parent.name}-{run.name}")
 
     def problems(
@@ -108,7 +108,13 @@ class RemoteCluster(SparkCluster):
         java: Sequence[int] = JAVA_MAJORS,
         python: Sequence[int] = PYTHON,
     ) -> list[str]:
-        """Returns the problems of all hosts, one line each; prints their table with `say`."""
+        """Return the problems of all hosts, one line each; print their table with `say`.
+
+        Args:
+            say: Called with the table.
+            java: The versions of the JDK that the builds of the night can use.
+            python: The minor version of the Python that its drivers run on.
+        """
         with self._hosts() as hosts:
             found = inspect(self.config, hosts, self.mark, java, python)
         say(f"cluster {self.config.name}\n{found}")
@@ -138,7 +144,11 @@ class RemoteCluster(SparkCluster):
             self._wait(lambda: not self.trouble(), workers)
 
     def clear(self, logs: Path | None = None) -> list[str]:
-        """Here and on every reachable host; ClusterError at the end if one could not be reached."""
+        """End the processes here and on every host.
+
+        Raises:
+            ClusterError: A host did not answer; all others are clear.
+        """
         mine = owned(self.mark)
         ended = [f"{process.pid} {process.command}" for process in mine]
         end(mine)
@@ -154,9 +164,9 @@ class RemoteCluster(SparkCluster):
         return ended
 
     def claim(self, mine: Lease, is_active: Callable[[Lease], bool] = base.surely) -> bool:
-        """Claims the cluster among the nights of this machine, then among other machines.
+        """Claim the cluster among the nights of this machine, then among other machines.
 
-        The second lease is on the master's host. If this host cannot be reached, a night can still
+        The second lease is on the master's host. If this host does not answer, a night can still
         clean up the other hosts.
         """
         claimed = super().claim(mine, is_active)
@@ -182,7 +192,7 @@ class RemoteCluster(SparkCluster):
             )
 
     def release(self) -> None:
-        """Releases both leases; the hosts' lease stays while the other arm's cluster is up."""
+        """Release both leases; the hosts' lease stays while the other arm's cluster is up."""
         self._ask_host({"do": "release"})
         super().release()
 
@@ -196,13 +206,13 @@ class RemoteCluster(SparkCluster):
         return f"{self.config.root}/lease.json"
 
     def reap(self, mine: Lease, is_active: Callable[[Lease], bool] = base.surely) -> list[str]:
-        """Ends the processes of earlier nights, and removes their files in the shared directory."""
+        """End the processes of earlier nights, and remove their files in the shared directory."""
         ended = super().reap(mine, is_active)
         shutil.rmtree(self.shared, ignore_errors=True)
         return ended
 
     def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
-        """SIGKILL to a process on one of the hosts."""
+        """Send SIGKILL to a process on one of the hosts."""
         ours = {"mark": self.mark, "word": word}
         with self._hosts() as hosts:
             answers = _all_of(on_all(hosts, lambda host: _processes(host, "owned", ours)))
@@ -219,17 +229,17 @@ class RemoteCluster(SparkCluster):
         self._on_hosts(lambda host: samplers.start_sampler(host, *what))
 
     def stop_samplers(self, query: str, directory: Path) -> None:
-        """Ends the samplers and fetches their files; a host without samples has no file."""
+        """End the samplers and fetch their files; a host without samples gets no file."""
         what = (f"{self.work}/samplers", query, self.mark, directory)
         self._on_hosts(lambda host: samplers.fetch_samples(host, *what))
 
     def copy_samples(self, query: str, directory: Path) -> None:
-        """Copies the samples from all hosts at once."""
+        """Copy the samples from all hosts at once."""
         remote = f"{self.work}/samplers/{query}.jsonl"
         self._on_hosts(lambda host: host.fetch(remote, directory / f"samples-{host.name}.jsonl"))
 
     def fetch_recordings(self, application: str, executors: Sequence[str], directory: Path) -> None:
-        """Fetches the recordings from the workers' hosts, and removes them there."""
+        """Fetch the recordings from the workers' hosts, and remove them there."""
         pattern = samplers.pattern_of(f"{self.work}/worker", application)
         with self._hosts() as hosts:
 
@@ -241,7 +251,7 @@ class RemoteCluster(SparkCluster):
             _all_of(on_all(hosts, lambda h: fetch(h, found[h.name], directory / h.name)))
 
     def recorder_problem(self) -> str:
-        """The reason why a host's JDK cannot record, or this machine's JDK cannot read it."""
+        """Return why a host's JDK cannot record, or why this machine cannot read it, or ''."""
         program = f"{self.config.java_home}/bin/jfr"
         with self._hosts() as hosts:
             outcomes = on_all(hosts, lambda host: samplers.recordings_on(host, program))
@@ -253,24 +263,24 @@ class RemoteCluster(SparkCluster):
         return super().recorder_problem()
 
     def canary(self) -> dict[str, dict[str, float]]:
-        """The canary of every host, on the disk for state."""
+        """Run the canary on every host, on the disk for state."""
         request = {"directory": self.config.local_dir}
         found = self._on_hosts(lambda host: host.call(canary, request, timeout_s=_CANARY_S))
         return {name: answer["metrics"] for name, answer in found.items()}
 
     def describe(self) -> dict[str, dict[str, Any]]:
-        """The facts of every host; asks all at once."""
+        """Return the facts of every host, which are asked for at once."""
         request = {"java_home": self.config.java_home, "busy_window_s": 0}
         return self._on_hosts(lambda host: host.call(facts, request, timeout_s=_DESCRIBE_S))
 
     def _on_hosts(self, function: Callable[[Host], Outcome]) -> dict[str, Outcome]:
-        """`function` of every host at the same time; ClusterError if it failed on one."""
+        """Call `function` for every host at the same time; ClusterError if it failed on one."""
         with self._hosts() as hosts:
             return _all_of(on_all(hosts, function))
 
     @contextlib.contextmanager
     def _hosts(self) -> Iterator[list[Host]]:
-        """All hosts; each connects when it is first used."""
+        """Return all hosts; each connects when it is first used."""
         with contextlib.ExitStack() as opened:
             hosts = list(map(self._host, self.config.hosts))
             for host in hosts:
@@ -298,6 +308,14 @@ class RemoteCluster(SparkCluster):
     def _start_daemon(
         self, host: Host, name: str, arguments: Sequence[str], spark: Release
     ) -> None:
+        """Start the master or a worker on a host.
+
+        Args:
+            host: The host.
+            name: The class of the daemon, without its package's beginning.
+            arguments: The arguments of the daemon.
+            spark: The Spark that it runs on.
+        """
         spark_home = f"{self.config.root}/releases/{spark.name}"
         environment = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",

@@ -1,4 +1,4 @@
-"""A concrete Spark build, named by a hash over every file; a manifest checks it quickly."""
+"""Describe a Spark build: a hash over every file is its name, and a manifest checks it quickly."""
 
 import hashlib
 import json
@@ -35,9 +35,10 @@ class Build:
 
 
 def parse_source(text: str) -> BuildSource:
-    """A build as written in a DAG param or on a command line.
+    """Read a build as a DAG param or a command line has it.
 
-    `pypi:4.3.0`, `tarball:PATH-OR-URL#sha512=HEX` or `directory:PATH`; BuildError for any other.
+    It is `pypi:4.3.0`, `tarball:PATH-OR-URL#sha512=HEX` or `directory:PATH`; any other text is a
+    BuildError.
     """
     kind, _, value = text.strip().partition(":")
     forms = "pypi:4.3.0, tarball:PATH-OR-URL#sha512=HEX or directory:PATH"
@@ -60,7 +61,7 @@ def parse_source(text: str) -> BuildSource:
 
 
 def find_spark_home(directory: Path) -> Path:
-    """The SPARK_HOME in `directory`: itself, its `pyspark`, or its only subdirectory."""
+    """Return the SPARK_HOME in `directory`: itself, its `pyspark`, or its only subdirectory."""
     candidates = [directory, directory / "pyspark"]
     subdirectories = [p for p in directory.iterdir() if p.is_dir()] if directory.is_dir() else []
     if len(subdirectories) == 1:
@@ -73,7 +74,7 @@ def find_spark_home(directory: Path) -> Path:
 
 
 def spark_version(spark_home: Path) -> str:
-    """The version of the jars of `spark_home`, e.g. `4.3.0` or `4.4.0-SNAPSHOT`."""
+    """Return the version of the jars of `spark_home`, e.g. `4.3.0` or `4.4.0-SNAPSHOT`."""
     names = [re.fullmatch(r"spark-core_[0-9.]+-(.+)\.jar", p.name) for p in _core_jars(spark_home)]
     versions = sorted({match[1] for match in names if match})
     if len(versions) != 1:
@@ -84,7 +85,7 @@ def spark_version(spark_home: Path) -> str:
 
 
 def known_version(source: BuildSource) -> str:
-    """The version of a build, as far as it shows without fetching or unpacking it, or ''."""
+    """Return the version of a build, if it shows without fetching or unpacking the build, or ''."""
     if source.directory is not None:
         with suppress(BuildError, OSError):
             return spark_version(find_spark_home(Path(source.directory).expanduser()))
@@ -117,12 +118,15 @@ class Manifest:
 
     @property
     def id(self) -> str:
-        """Hash of sorted (path, SHA-256) pairs, 16 hexadecimal digits."""
+        """Return the hash of the sorted (path, SHA-256) pairs, 16 hexadecimal digits."""
         lines = (f"{path}\0{record.sha256}\n" for path, record in sorted(self.files.items()))
         return hashlib.sha256("".join(lines).encode()).hexdigest()[:_ID_DIGITS]
 
     def changed(self, root: Path, *, full: bool = False) -> list[str]:
-        """The paths that are missing, new or of another size or time; with `full`, other bytes."""
+        """Return the paths that are missing, new, or of another size or time.
+
+        With `full`, files with other bytes are among them, too.
+        """
         now = dict(_walk(root))
         different = sorted(set(now) ^ set(self.files))
         for path, stat in now.items():
@@ -135,13 +139,13 @@ class Manifest:
         return different
 
     def write(self, path: Path) -> None:
-        """Writes JSON, to a temporary name first."""
+        """Write it as JSON, to a temporary name first."""
         files = {name: [r.size, r.mtime_ns, r.sha256] for name, r in self.files.items()}
         write_text(path, json.dumps({"format": _FORMAT, "id": self.id, "files": files}))
 
     @classmethod
     def read(cls, path: Path) -> "Manifest | None":
-        """The manifest in `path`; None if there is no valid one."""
+        """Return the manifest in `path`; None if there is no valid one."""
         try:
             content = json.loads(path.read_text())
             if content["format"] != _FORMAT:
@@ -152,7 +156,7 @@ class Manifest:
 
 
 def scan(root: Path) -> Manifest:
-    """Reads every file below `root`, except compiled Python files, which come and go."""
+    """Read every file below `root`, except compiled Python files, which come and go."""
     records = (
         (path, FileRecord(stat.st_size, stat.st_mtime_ns, _sha256(root / path)))
         for path, stat in _walk(root)
@@ -175,7 +179,10 @@ def _sha256(path: Path) -> str:
 
 
 def local_environment(spark_home: Path, scratch: Path) -> dict[str, str]:
-    """Of an application in local mode, or with a cluster of its own; it writes to `scratch`."""
+    """Return the environment of an application in local mode, or with a cluster in its own process.
+
+    The application writes its temporary files to `scratch`.
+    """
     return plain_environment() | {
         "SPARK_HOME": str(spark_home),
         "SPARK_CONF_DIR": str(spark_conf_dir(paths.home())),

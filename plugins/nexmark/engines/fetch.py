@@ -1,4 +1,4 @@
-"""A Spark build on this machine: a PyPI release, a tarball, the newest snapshot, by way of a cache.
+"""Bring a Spark build to this machine: a PyPI release, a tarball or a snapshot, kept in a cache.
 
 <cache>/<version>-<id>/           one build, as fetched
 <cache>/<version>-<id>.json       its manifest
@@ -40,9 +40,9 @@ Say = Callable[[str], None]
 _CHUNK = 1 << 20
 _TIMEOUT_S = 60
 _INSTALL_TIMEOUT_S = 1800
-#: Download, wheel and unpacked files of one release, bytes.
+#: Bytes that one release needs: download, wheel and unpacked files.
 _RELEASE_BYTES = 2_500_000_000
-#: Unpacked size / packed size of a Spark tarball, at most.
+#: How many times as large as the tarball an unpacked Spark is, at most.
 _EXPANSION = 2
 
 
@@ -68,7 +68,7 @@ def fetch_release(version: str, target: Path, say: Say) -> None:
 
 
 def _installer() -> list[str]:
-    """uv beside this Python or on the PATH (it shares its cache); else pip."""
+    """Return the command of uv, beside this Python or on the PATH; of pip if there is no uv."""
     beside = Path(sys.executable).with_name("uv")
     uv = str(beside) if beside.is_file() else shutil.which("uv")
     if uv:
@@ -77,7 +77,17 @@ def _installer() -> list[str]:
 
 
 def fetch_tarball(location: str, sha512: str, target: Path, say: Say) -> None:
-    """Unpack the tarball at `location` (path or URL) into a new directory, checked by `sha512`."""
+    """Unpack a tarball into a new directory, after a check of its SHA-512.
+
+    Args:
+        location: The path or the URL of the tarball.
+        sha512: The digest that it has to have.
+        target: The new directory.
+        say: Called with each line of progress.
+
+    Raises:
+        BuildError: It cannot be read or unpacked, or it has another digest.
+    """
     if "://" not in location:
         archive = Path(location).expanduser()
         if not archive.is_file():
@@ -109,6 +119,14 @@ def _download(url: str, archive: Path) -> None:
 
 
 def _unpack(archive: Path, location: str, sha512: str, target: Path) -> None:
+    """Unpack a tarball whose SHA-512 is right; BuildError for any other.
+
+    Args:
+        archive: The file on this machine.
+        location: Where it came from, for messages.
+        sha512: The digest that it has to have.
+        target: The new directory.
+    """
     with archive.open("rb") as packed:
         found = hashlib.file_digest(packed, "sha512").hexdigest()
     if found != sha512.lower():
@@ -129,17 +147,22 @@ def _need_space(target: Path, needed: int) -> None:
 
 
 _LOOK_TIMEOUT_S = 60
-#: A file with a SHA-512 in it is never larger, bytes.
+#: The largest file in which a SHA-512 is looked for, in bytes.
 _CHECKSUM_BYTES = 1 << 16
 _NOT_THERE = (404, 410)
 
 
 class MissingBuild(BuildError):
-    """A date has no build. This is no failure: not every night has one."""
+    """A date has no build; this is no failure, because not every night has one."""
 
 
 def snapshot(snapshots: Snapshots, day: date) -> BuildSource:
-    """The build of `day` with its SHA-512; MissingBuild: there is none, BuildError: not known."""
+    """Return the build of `day` with its SHA-512.
+
+    Raises:
+        MissingBuild: There is none.
+        BuildError: Nobody can tell whether there is one.
+    """
     tarball, checksum = snapshots.of(day)
     try:
         with closing(_open(checksum)) as response:
@@ -156,7 +179,7 @@ def snapshot(snapshots: Snapshots, day: date) -> BuildSource:
 
 
 def _open(location: str, method: str = "GET") -> HTTPResponse:
-    """The response for a path or URL; FileNotFoundError if there is no such file."""
+    """Return the response for a path or URL; FileNotFoundError if there is no such file."""
     is_url = "://" in location
     url = location if is_url else Path(location).expanduser().absolute().as_uri()
     try:
@@ -193,10 +216,19 @@ _LOCK_TIMEOUT_S = 1800.0
 def resolve(
     source: BuildSource, cache: Path, *, full_check: bool = False, say: Say = log.info
 ) -> Build:
-    """The build of `source`, fetched into `cache` unless it is there.
+    """Return the build of `source`, and fetch it if the cache lacks it.
 
-    What is there is checked first: file sizes and times, every byte with `full_check`; one that
-    fails is fetched again. Two processes fetch the same source once. Raises BuildError.
+    A build in the cache is checked first, and fetched again if it has changed. Two processes fetch
+    the same source once.
+
+    Args:
+        source: Where the build comes from.
+        cache: The directory of builds.
+        full_check: Whether every byte is checked, not only sizes and times of files.
+        say: Called with each line of progress.
+
+    Raises:
+        BuildError: The build cannot be fetched, or is no Spark.
     """
     check_path(cache, "NEXMARK_HOME")
     if source.directory is not None:
@@ -211,7 +243,18 @@ def resolve(
 def usable(
     source: BuildSource, cache: Path, *, full_check: bool = False, say: Say = log.info
 ) -> Build:
-    """As `resolve`; UnusableBuild for a Spark that cannot run here, a release before its fetch."""
+    """Return the build of `source` as `resolve` does, if it can run here.
+
+    Args:
+        source: Where the build comes from.
+        cache: The directory of builds.
+        full_check: Whether every byte is checked, not only sizes and times of files.
+        say: Called with each line of progress.
+
+    Raises:
+        UnusableBuild: This Spark cannot run here; of a release, this is known before its fetch.
+        BuildError: The build cannot be fetched, or is no Spark.
+    """
     _refuse(source.pypi)
     build = resolve(source, cache, full_check=full_check, say=say)
     _refuse(build.version)
@@ -228,6 +271,15 @@ def _refuse(version: str | None) -> None:
 
 
 def _cached(index: Path, cache: Path, source: BuildSource, full: bool, say: Say) -> Build | None:
+    """Return the build that a source had before, if it is whole.
+
+    Args:
+        index: The file with the name of the build.
+        cache: The directory of builds.
+        source: Where the build comes from.
+        full: Whether every byte is checked.
+        say: Called if it has to be fetched again.
+    """
     try:
         name = str(json.loads(index.read_text())["build"])
     except (OSError, ValueError, KeyError):
@@ -245,6 +297,14 @@ def _cached(index: Path, cache: Path, source: BuildSource, full: bool, say: Say)
 
 
 def _fetch(index: Path, cache: Path, source: BuildSource, say: Say) -> Build:
+    """Fetch a build into the cache, and note in `index` which one it is.
+
+    Args:
+        index: The file with the name of the build.
+        cache: The directory of builds.
+        source: Where the build comes from.
+        say: Called with each line of progress.
+    """
     temporary = cache / f".{index.stem}"
     shutil.rmtree(temporary, ignore_errors=True)
     try:
@@ -267,7 +327,7 @@ def _fetch(index: Path, cache: Path, source: BuildSource, say: Say) -> Build:
 
 
 def _is_whole(cache: Path, name: str) -> bool:
-    """Whether another source has the same content in the cache already."""
+    """Tell whether the cache has the same content already, from another source."""
     manifest = Manifest.read(cache / f"{name}.json")
     if manifest is None or not (cache / name).is_dir():
         return False
@@ -275,6 +335,14 @@ def _is_whole(cache: Path, name: str) -> bool:
 
 
 def _in_place(directory: Path, cache: Path, source: BuildSource, full_check: bool) -> Build:
+    """Return a build that is used where it is, with a manifest in the cache.
+
+    Args:
+        directory: The directory of the build.
+        cache: The directory of builds.
+        source: The directory as it was named, for messages.
+        full_check: Whether every byte is checked.
+    """
     if not directory.is_dir():
         raise BuildError(f"build {source}: there is no such directory; correct the path")
     home = find_spark_home(directory)

@@ -11,11 +11,13 @@ from pathlib import Path
 from nexmark.errors import NexmarkError
 
 _PLAIN = re.compile(r"[\w@%+=:,./\-#]+")
-#: They separate paths, options or jars, or mean something in a glob, a URI, or a properties file.
+#: Characters that separate paths, options or jars, or mean something in a glob, a URI or a
+#: properties file.
 _SPECIAL = frozenset("\\\"'`?*%#,:;|[]{}$!")
-#: Spark's parser of options writes half of a character beyond this a second time.
+#: The last character that Spark's parser of options takes: of later ones it doubles a half.
 _LAST = 0xFFFF
-#: Control characters, separators of lines, halves of characters, what is no character.
+#: Categories of Unicode: control characters, separators of lines, halves of characters, and
+#: numbers that are no character.
 _UNUSABLE = frozenset({"Cc", "Cn", "Cs", "Zl", "Zp"})
 
 
@@ -24,7 +26,7 @@ class PathError(NexmarkError):
 
 
 def java_option(option: str) -> str:
-    r"""One option as Spark takes it among others, in quotes where it needs them.
+    """Return one option as Spark takes it among others, in quotes where it needs them.
 
     >>> java_option("-Djava.io.tmpdir=/data/my disk")
     '"-Djava.io.tmpdir=/data/my disk"'
@@ -36,14 +38,15 @@ def java_option(option: str) -> str:
 
 
 def temporary_files(directory: Path) -> str:
-    """The option with which a JVM has its temporary files in `directory`."""
+    """Return the option with which a JVM has its temporary files in `directory`."""
     return java_option(f"-Djava.io.tmpdir={directory}")
 
 
 def path_problem(path: Path, what: str) -> str:
-    """The reason why neither Spark nor the JVM can work in `path`, or ''; `what` is its name.
+    """Return the reason why Spark or the JVM cannot work in `path`, or ''.
 
-    Blanks and letters of all alphabets are fine, as far as UTF-8 writes them in three bytes.
+    `what` is its name in messages. Blanks and letters of all alphabets are fine, if UTF-8 writes
+    them in at most three bytes.
     """
     wrong = next((character for character in str(path) if not _is_usable(character)), "")
     if not wrong:
@@ -54,7 +57,7 @@ def path_problem(path: Path, what: str) -> str:
 
 
 def check_path(path: Path, what: str) -> None:
-    """PathError where `path_problem` finds one."""
+    """Raise PathError if `path_problem` finds a problem."""
     if problem := path_problem(path, what):
         raise PathError(problem)
 

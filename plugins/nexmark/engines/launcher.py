@@ -1,4 +1,4 @@
-"""Runs programs of `nexmark_jobs` with a Spark build on this machine."""
+"""Run programs of `nexmark_jobs` with a Spark build on this machine."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ class ProcessGroup(subprocess.Popen[bytes]):
     """A process with a group of its own."""
 
     def kill(self) -> None:
-        """SIGKILL to the whole group, as if the host was lost."""
+        """Send SIGKILL to the whole group, as if the host was lost."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self.wait()
@@ -49,7 +49,15 @@ def start(
     cwd: Path | None = None,
     with_parent: signal.Signals | None = None,
 ) -> ProcessGroup:
-    """Start a process that writes to `log`; the kernel signals `with_parent` when we have ended."""
+    """Start a process in a group of its own.
+
+    Args:
+        command: Its command line.
+        environment: Its environment.
+        log: The file that it writes its output to.
+        cwd: Its working directory.
+        with_parent: The signal that the kernel sends it when this process has ended; None: nothing.
+    """
     with log.open("wb") as output:
         return ProcessGroup(
             command,
@@ -64,28 +72,45 @@ def start(
 
 
 def submitted(home: Path, program: str, arguments: Sequence[str], confs: Confs) -> list[str]:
-    """The command with which the Spark in `home` runs a program of `nexmark_jobs`."""
+    """Return the command with which a Spark runs a program of `nexmark_jobs`.
+
+    Args:
+        home: SPARK_HOME.
+        program: The file of the program.
+        arguments: The program's arguments.
+        confs: The Spark confs.
+    """
     words = (word for pair in confs.items() for word in ("--conf", "=".join(pair)))
     return [str(home / "bin" / "spark-submit"), *words, str(JOBS / program), *arguments]
 
 
 def check_places(work: Path) -> None:
-    """PathError where Spark cannot work: from this installation, or in `work`."""
+    """Raise PathError if Spark cannot work from this installation, or in `work`."""
     check_path(JOBS, "installation")
     check_path(work, "directory")
 
 
 @dataclass(frozen=True)
 class Launcher:
-    """How processes of a query are started."""
+    """What starts the processes of a query.
+
+    Attributes:
+        build: The Spark build.
+        confs: Spark confs of every process.
+        work: The directory for logs, results and all that Spark writes beside them.
+        mark: The environment variable that marks the processes.
+        master: `local[N]`, `CLUSTER`, or the URL of a standalone cluster.
+        local: Where executors of a standalone cluster have temporary files.
+        java_options: Options of the JVMs; without any, they compile as Spark's own do.
+    """
 
     build: Build
     confs: Confs
-    work: Path  # for logs, results and all that Spark writes beside
-    mark: Mapping[str, str]  # the variable that marks the processes
-    master: str = "local[2]"  # or `CLUSTER`, or the URL of a standalone cluster
-    local: Path | None = None  # where executors of a standalone cluster have temporary files
-    java_options: str = C1  # of its JVMs; without any, they compile as Spark's own do
+    work: Path
+    mark: Mapping[str, str]
+    master: str = "local[2]"
+    local: Path | None = None
+    java_options: str = C1
 
     def __post_init__(self) -> None:
         """Refuse a directory that Spark cannot work in."""
@@ -95,10 +120,15 @@ class Launcher:
     def started(
         self, given: Sequence[str], result: Path, job: str = "run_query.py", confs: Confs = NONE
     ) -> Iterator[ProcessGroup]:
-        """A process with a group of its own; the context ends it, and removes what it wrote aside.
+        """Start a process in a group of its own; the context ends it and removes temporary files.
 
-        `confs` are Spark confs of this process only.
         SIGKILL leaves the local directories of RocksDB behind: they are in `scratch(result)`.
+
+        Args:
+            given: The arguments of the program.
+            result: The result file of the program.
+            job: The program.
+            confs: Spark confs of this process only.
         """
         scratch = result.with_suffix(".tmp")
         scratch.mkdir()
@@ -114,15 +144,15 @@ class Launcher:
             shutil.rmtree(scratch, ignore_errors=True)
 
     def scratch(self, result: Path) -> Path:
-        """Where the process with this result file, or its executors, have temporary files."""
+        """Return the directory of temporary files of the process with this result file."""
         return self.local or result.with_suffix(".tmp")
 
     def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
-        """See `nexmark.cluster.SparkCluster.kill_one`."""
+        """Kill one process; see `nexmark.cluster.SparkCluster.kill_one`."""
         return kill_one(self.mark[OWNER_VARIABLE], word, draws, again=again)
 
     def _home(self) -> Path:
-        """SPARK_HOME; a cluster in the driver writes there, so it has one of links."""
+        """Return SPARK_HOME; a cluster in the driver writes there, so it gets one made of links."""
         if self.master != CLUSTER:
             return self.build.spark_home
         home = self.work / "spark-home"
@@ -135,7 +165,17 @@ class Launcher:
 
 
 def dump_events(launcher: Launcher, given: Sequence[str], target: Path, kind: str) -> None:
-    """Write generated events to `target` in files of `kind`; NexmarkError if that fails."""
+    """Write generated events to a directory.
+
+    Args:
+        launcher: What starts the program.
+        given: The arguments of the generator.
+        target: The new directory.
+        kind: json or parquet.
+
+    Raises:
+        NexmarkError: The program failed.
+    """
     arguments = [*given, "--out", str(target), "--format", kind]
     result = launcher.work / f"{target.name}.dump"
     options = untimed_options(launcher.build.spark_home, launcher.build.version)
@@ -147,19 +187,19 @@ def dump_events(launcher: Launcher, given: Sequence[str], target: Path, kind: st
 
 
 def log_of(result: Path) -> Path:
-    """The output of the process with this result file, or at least its last words."""
+    """Return the log of the process with this result file."""
     return result.with_suffix(".log")
 
 
 def last_words(log: Path, code: int | None = None) -> str:
-    """Why the process with this log and exit code ended, in one line."""
+    """Say in one line why the process with this log and exit code ended."""
     said = cause.last_words(log.read_text(errors="replace"), code)
     _, told, why = said.partition(".py: error: ")
     return (why if told else said)[:500]
 
 
 def progress(result: Path) -> list[dict[str, Any]]:
-    """The progress that a process has written; a last line that was cut off is left out."""
+    """Return the progress that a process has written, without a last line that was cut off."""
     path = result.with_name(f"{result.name}.progress")
     lines = path.read_text().split("\n")[:-1] if path.exists() else []
     return [json.loads(line) for line in lines]

@@ -1,7 +1,7 @@
-"""The prerequisites of the machine: Python, a JDK, disk space.
+"""Check the prerequisites of the machine: Python, a JDK, disk space, open files.
 
-Standard library only and importing nothing of ours: `make env` runs this file with the system's
-Python before there is an environment.
+It imports the standard library only: `make env` runs this file with the system's Python before
+there is an environment.
 """
 
 import importlib.util
@@ -19,7 +19,7 @@ from pathlib import Path
 SETUP_BYTES = 4 * 10**9
 #: The usual limit of open files, with which Spark runs.
 LEAST_FILES = 1024
-#: What a program needs to start; options in other variables would be a part of java's answer.
+#: The variables that java needs to start; options in others would be printed with its version.
 _OF_PROGRAMS = ("HOME", "JAVA_HOME", "LD_LIBRARY_PATH", "PATH")
 
 
@@ -46,7 +46,7 @@ RUNTIMES = {
 
 
 def runtime(spark_version: str = "") -> Runtime:
-    """What Spark `spark_version` runs on; a version that is not known counts as the newest one."""
+    """Return the runtime of Spark `spark_version`; an unknown version counts as the newest one."""
     return RUNTIMES.get(".".join(spark_version.split(".")[:2]), [*RUNTIMES.values()][-1])
 
 
@@ -55,7 +55,7 @@ LEAST_SPARK = (3, 5)
 
 
 def spark_problem(spark_version: str) -> str:
-    """The reason why the jobs do not run on a version of Spark, or ''."""
+    """Return the reason why the jobs do not run on a version of Spark, or ''."""
     found = re.match(r"(\d+)\.(\d+)", spark_version)
     if found is None or (int(found[1]), int(found[2])) >= LEAST_SPARK:
         return ""
@@ -64,12 +64,12 @@ def spark_problem(spark_version: str) -> str:
 
 
 def java_majors(spark_version: str = "") -> tuple[int, ...]:
-    """The versions of the JDK that Spark `spark_version` supports."""
+    """Return the versions of the JDK that Spark `spark_version` supports."""
     return runtime(spark_version).java
 
 
 def java_problem(spark_version: str = "", environment: Mapping[str, str] = os.environ) -> str:
-    """The problem of the JDK for Spark `spark_version`, with the remedy, or ''."""
+    """Return the problem of the JDK for Spark `spark_version`, with the remedy, or ''."""
     wanted = java_majors(spark_version)
     remedy = f"install a JDK {' or '.join(map(str, wanted))} and set JAVA_HOME to it"
     text, problem = _ask_java(environment)
@@ -82,19 +82,19 @@ def java_problem(spark_version: str = "", environment: Mapping[str, str] = os.en
 
 
 def java_version() -> str:
-    """The output of `java -version`, or '' without java."""
+    """Return the output of `java -version`, or '' without java."""
     return _ask_java(os.environ)[0]
 
 
 def java_program(name: str) -> Path:
-    """The path of program `name` in the JDK that runs Spark here; it may not exist."""
+    """Return the path of program `name` in the JDK that runs Spark here; it may not exist."""
     if home := os.environ.get("JAVA_HOME"):
         return Path(home) / "bin" / name
     return Path(shutil.which("java") or "java").resolve().with_name(name)
 
 
 def _ask_java(environment: Mapping[str, str]) -> tuple[str, str]:
-    """The output of `java -version`, and the problem if there is none."""
+    """Return the output of `java -version`, and the problem if there is no output."""
     home = environment.get("JAVA_HOME")
     java = f"{home}/bin/java" if home else shutil.which("java", path=environment.get("PATH"))
     if java is None:
@@ -115,7 +115,7 @@ def _ask_java(environment: Mapping[str, str]) -> tuple[str, str]:
 
 
 def python_problem(version: tuple[int, ...] = HERE) -> str:
-    """The problem of this Python, with the remedy, or ''."""
+    """Return the problem of this Python, with the remedy, or ''."""
     if version[:2] in PYTHONS:
         return ""
     known = ", ".join(map(_dotted, PYTHONS[:-1]))
@@ -124,7 +124,10 @@ def python_problem(version: tuple[int, ...] = HERE) -> str:
 
 
 def venv_problem() -> str:
-    """The problem of a Python that cannot create an environment (Debian's without a package)."""
+    """Return the problem of a Python that cannot create an environment, or ''.
+
+    Debian's Python cannot, without a package of its own.
+    """
     if importlib.util.find_spec("ensurepip"):
         return ""
     name = _dotted(HERE[:2])
@@ -132,10 +135,10 @@ def venv_problem() -> str:
 
 
 def job_version(*spark_versions: str) -> tuple[int, ...]:
-    """The minor version of the Python that runs the jobs of these Spark versions here, or ().
+    """Return the minor version of the Python that runs the jobs of these Spark versions, or ().
 
-    This Python runs them if all of them support it, else the newest `python3.x` on the PATH that
-    they do. A night has one for both arms.
+    This Python runs them if all of these Sparks support it; else the newest `python3.x` on the PATH
+    that they all support. A night has one Python for both arms.
     """
     newest = min(runtime(version).python for version in spark_versions)
     if HERE[:2] <= newest:
@@ -145,13 +148,13 @@ def job_version(*spark_versions: str) -> tuple[int, ...]:
 
 
 def job_python(*spark_versions: str) -> str:
-    """The interpreter of that version, or ''. A job needs its standard library only."""
+    """Return the interpreter of that version, or ''; a job needs its standard library only."""
     version = job_version(*spark_versions)
     return sys.executable if version == HERE[:2] else _installed(version)
 
 
 def job_python_problem(*spark_versions: str) -> str:
-    """The problem if no Python here runs the jobs of these Spark versions, or ''."""
+    """Return the problem if no Python here runs the jobs of these Spark versions, or ''."""
     if job_python(*spark_versions):
         return ""
     oldest = min(spark_versions, key=lambda version: runtime(version).python)
@@ -161,7 +164,7 @@ def job_python_problem(*spark_versions: str) -> str:
 
 
 def _installed(version: tuple[int, ...]) -> str:
-    """The path of this Python, if it is on the PATH and runs, else ''."""
+    """Return the path of this Python if it is on the PATH and runs, else ''."""
     found = shutil.which(f"python{_dotted(version)}") if version else None
     if found is None:
         return ""
@@ -177,9 +180,9 @@ def _dotted(version: tuple[int, ...]) -> str:
 
 
 def files_problem(limit: int | None = None) -> str:
-    """The problem of the number of files that a process may have open, or ''.
+    """Return the problem of the number of files that a process may have open, or ''.
 
-    `limit` is the limit of this process if it is not given; whatever it starts inherits it.
+    `limit` is that number; None takes the limit of this process, which all its children inherit.
     """
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0] if limit is None else limit
     if allowed == resource.RLIM_INFINITY or allowed >= LEAST_FILES:
@@ -189,7 +192,10 @@ def files_problem(limit: int | None = None) -> str:
 
 
 def disk_problem(directory: Path, needed: int = SETUP_BYTES) -> str:
-    """The problem of the free space (bytes) at `directory`, which may not exist yet, or ''."""
+    """Return the problem of the free space at `directory`, which may not exist yet, or ''.
+
+    `needed` is in bytes.
+    """
     existing = directory.resolve()
     while not existing.exists():
         existing = existing.parent
@@ -201,7 +207,7 @@ def disk_problem(directory: Path, needed: int = SETUP_BYTES) -> str:
 
 
 def main() -> int:
-    """Prints one line per problem; returns exit code 1 if there is one."""
+    """Print one line per problem; return exit code 1 if there is one."""
     problems = [
         python_problem(),
         venv_problem(),

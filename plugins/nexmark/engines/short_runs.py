@@ -1,4 +1,4 @@
-"""What lets a short Spark application start and end sooner, where its time is not the subject.
+"""Let a short Spark application start and end sooner, where nobody reads its time.
 
 A JVM that uses a class archive (JDK class data sharing) starts in half the time. It takes one only
 with the JDK and the class path that made it, and Spark's class path is SPARK_CONF_DIR and the jars
@@ -25,7 +25,10 @@ _MOVED = (4, 1)
 
 
 def spark_conf_dir(home: Path) -> Path:
-    """The empty SPARK_CONF_DIR of a home; a link to another home's shares the archives of that."""
+    """Return the empty SPARK_CONF_DIR of a home.
+
+    If it is a link to another home's, both homes share it, and the class archives beside it.
+    """
     return (home / "no-spark-conf").resolve()
 
 
@@ -37,9 +40,9 @@ class ClassArchive:
 
     @classmethod
     def of(cls, spark_home: Path, version: str, conf_dir: Path) -> "ClassArchive":
-        """The archive for a build and a SPARK_CONF_DIR.
+        """Return the archive for a build and a SPARK_CONF_DIR.
 
-        Its name has all that the JVM checks before it uses one: itself and the class path.
+        Its name has all that the JVM checks before it uses an archive: the JVM and the class path.
         """
         jars = sorted((p.name, p.stat().st_mtime_ns) for p in (spark_home / "jars").glob("*.jar"))
         java = _java(os.environ.get("JAVA_HOME"), os.environ.get("PATH"))
@@ -48,15 +51,15 @@ class ClassArchive:
         return cls(conf_dir.parent / "archives" / name)
 
     def unfinished(self, maker: str) -> Path:
-        """Where it is while `maker` makes it."""
+        """Return the path of the archive while `maker` makes it."""
         return self.path.with_suffix(f".{hashlib.sha256(maker.encode()).hexdigest()[:8]}.tmp")
 
     def make(self, maker: str) -> str:
-        """The option with which `maker` makes it."""
+        """Return the JVM option with which `maker` makes it."""
         return java_option(f"-XX:ArchiveClassesAtExit={self.unfinished(maker)}")
 
     def use(self) -> list[str]:
-        """The options to use it, none if it is not there."""
+        """Return the JVM options to use it; none if it does not exist."""
         return [java_option(f"-XX:SharedArchiveFile={self.path}")] if self.path.exists() else []
 
 
@@ -67,15 +70,15 @@ def _java(home: str | None, path: str | None) -> str:
 
 
 def untimed_options(spark_home: Path, version: str) -> str:
-    """JVM options of an application whose time does not count, in `build.local_environment`."""
+    """Return JVM options for an application that nobody times, in `build.local_environment`."""
     archive = ClassArchive.of(spark_home, version, spark_conf_dir(paths.home()))
     return " ".join([C1, *archive.use()])
 
 
 def checkpoint_confs(version: str) -> dict[str, str]:
-    """Spark confs for checkpoints on a local disk without Hadoop's native library.
+    """Return Spark confs for checkpoints on a local disk without Hadoop's native library.
 
-    Spark's default file manager then starts a process, `readlink`, several times for each file.
+    Without them, Spark's file manager starts the process `readlink` several times for each file.
     """
     moved = feature_release(version) >= _MOVED
     room = f"{_STREAMING}.checkpointing" if moved else _STREAMING

@@ -1,4 +1,4 @@
-"""Kafka beside a cluster: a broker of our own, its jars, topics and their filling."""
+"""Kafka for a night: its brokers, their jars, and topics that are filled with events."""
 
 from nexmark.errors import NexmarkError
 

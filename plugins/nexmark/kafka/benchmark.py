@@ -1,8 +1,8 @@
-"""The benchmark of the brokers themselves: ten tests with Kafka's own tools and one set of confs.
+"""Benchmark the brokers themselves: ten tests with Kafka's own tools and one set of confs.
 
 The tests are from Jay Kreps, "Benchmarking Apache Kafka: 2 million writes per second (on three
 cheap machines)", 2014: three brokers, 6 partitions, records of 100 bytes. Rates depend on the
-machine; the ratios between the tests are what carries over, so these are printed beside the text's.
+machine; ratios between tests carry over, so they are printed beside the ratios of the article.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ _LATENCY_RECORDS = 3_000
 
 @dataclass(frozen=True)
 class BrokerTest:
-    """A test, and the records per second that the text reports; None where it has no figure."""
+    """A test, and the records per second that the article reports; None where it has no figure."""
 
     id: str
     what: str
@@ -60,7 +60,7 @@ TESTS = {
 
 @dataclass(frozen=True)
 class RateRatio:
-    """The rate of one test divided by another's; `shared`: why one machine cannot show it."""
+    """The rate of one test divided by another's; `shared` says why one machine cannot show it."""
 
     over: str
     under: str
@@ -82,7 +82,7 @@ RATIOS = (
 
 @dataclass(frozen=True)
 class BenchRow:
-    """The figures of a test, per second; None for the latencies."""
+    """The figures of a test, per second; a test of latencies has no rates."""
 
     id: str  # of K9 with the size; `K5 first` is the first fifth
     records: Spread | None
@@ -94,7 +94,7 @@ class BenchRow:
 
 @dataclass(frozen=True)
 class Bench:
-    """The benchmark of a Kafka cluster, with Kafka's tools against it."""
+    """The benchmark of a Kafka cluster by Kafka's own tools."""
 
     kafka: KafkaCluster
     tools: Tools
@@ -104,7 +104,7 @@ class Bench:
     say: Callable[[str], None]
 
     def run(self, tests: list[str]) -> list[BenchRow]:
-        """Run the tests, in the text's order; KafkaError for too few brokers."""
+        """Run the tests in the article's order; KafkaError for too few brokers."""
         wanted = [test for name, test in TESTS.items() if name in tests]
         brokers = len(self.kafka.brokers())
         for test in wanted:
@@ -136,19 +136,19 @@ class Bench:
             return self._together(partial(self._producer, topic, acks), clients)
 
     def _producer(self, topic: str, acks: str) -> Client:
-        """A producer that warms up with as many records as are measured."""
+        """Start a producer that warms up with as many records as are measured."""
         warm = self.records
         return self.tools.producer(topic, warm + self.records, RECORD_BYTES, acks, warm_up=warm)
 
     def _together(self, client: Callable[[], Client], number: int) -> Throughput:
-        """The sum of the rates of clients that run at the same time."""
+        """Return the sum of the rates of clients that run at the same time."""
         with contextlib.ExitStack() as stack:
             running = [stack.enter_context(client()) for _ in range(number)]
             rates = [rate() for rate in running]
         return Throughput(sum(x.records for x in rates), sum(x.megabytes for x in rates))
 
     def _beside(self, topic: str) -> Throughput:
-        """The rate of a consumer while a producer writes to the same topic."""
+        """Return the rate of a consumer while a producer writes to the same topic."""
         with self._producer(topic, "1") as written:
             with self.tools.consumer(topic, self.records) as read:
                 rate = read()
@@ -156,7 +156,7 @@ class Bench:
         return rate
 
     def _growing(self, test: BrokerTest) -> list[BenchRow]:
-        """The first and the last fifth of what is written to one topic."""
+        """Measure the first and the last fifth of what is written to one topic."""
         with self._topic(test.replicas) as topic:
             run = partial(self._together, partial(self._producer, topic, "1"), 1)
             numbers = range(1, _PARTS + 1)
@@ -164,7 +164,7 @@ class Bench:
         return [replace(parts[0], id="K5 first"), replace(parts[-1], id="K5")]
 
     def _sized(self, size: int) -> BenchRow:
-        """As many bytes in records of another size."""
+        """Measure records of another size, with as many bytes in all."""
         records = max(_MIN_RECORDS, self.records * RECORD_BYTES // size // 2)
 
         def written() -> Throughput:
@@ -188,7 +188,10 @@ class Bench:
         return replace(row, records=None, megabytes=None, latencies=middle)
 
     def _measured(self, name: str, run: Rate, *, once: bool = False) -> BenchRow:
-        """The runs of a test; the first one, cold, is dropped, unless it can only run `once`."""
+        """Run a test several times and return its medians.
+
+        The first run is cold and does not count, unless the test can only run `once`.
+        """
         what = TESTS[name.split()[0]].what
         measured = []
         for number in range(1 if once else self.runs + 1):
@@ -208,7 +211,7 @@ class Bench:
 
     @contextlib.contextmanager
     def _topic(self, replicas: int) -> Iterator[str]:
-        """A new topic, removed after its test."""
+        """Create a topic; it is removed after its test."""
         name = f"nexmark-bench-{uuid.uuid4().hex[:10]}"
         self.kafka.create(name, PARTITIONS, replicas=replicas)
         try:
@@ -218,7 +221,7 @@ class Bench:
 
 
 def ratio(found: RateRatio, rows: list[BenchRow]) -> float | None:
-    """The measured ratio; None where one of its tests did not run."""
+    """Return the measured ratio; None where one of its tests did not run."""
     rates = {row.id: row.records.median for row in rows if row.records is not None}
     if found.over not in rates or found.under not in rates:
         return None

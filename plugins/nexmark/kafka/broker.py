@@ -40,15 +40,15 @@ from nexmark_jobs.host.processes import (
     text_of,
 )
 
-#: The port of the first broker; its controller has the next one, the second broker the one after.
+#: The port of the first broker. Its controller has the next port, the second broker the one after.
 PORT = 19092
-#: The same of the brokers of benchmarks and of measurements of latency.
+#: The first ports of the brokers for benchmarks, and for measurements of latency.
 BENCH_PORT = 19292
 LATENCY_PORT = 19392
-#: How many brokers there may be: a test of one, or of replication.
+#: The possible numbers of brokers: one, or enough for replication.
 COUNTS = (1, 3)
 
-#: How a process says which broker it is.
+#: The option by which the command line of a broker has its number.
 _NUMBER = "-Dnexmark.broker="
 _HEAP_MB: Mapping[int, int] = {1: 512, 3: 400}
 _READY_S = 90
@@ -108,16 +108,16 @@ class Broker:
 
     @property
     def address(self) -> str:
-        """Its host."""
+        """Return its host."""
         return self.addresses[self.number - 1]
 
     @property
     def port(self) -> int:
-        """Where clients connect; its controller has the next port."""
+        """Return the port of its clients; its controller has the next one."""
         return self.first_port + 2 * (self.number - 1)
 
     def write(self, files: Path, directory: Path) -> None:
-        """Write its configuration to `files`, which is `directory` on its host."""
+        """Write its configuration to `files`, which is the directory `directory` on its host."""
         others = brokers_at(self.addresses, self.first_port)
         voters = (f"{x.number}@{x.address}:{x.port + 1}" for x in others)
         settings = _SERVER.format(
@@ -138,7 +138,7 @@ class Broker:
             (files / name).write_text(_escaped(text), encoding="ascii")
 
     def formatting(self, directory: Path, class_path: str, common: str) -> list[str]:
-        """The command that makes its storage; `common` is the id of the cluster."""
+        """Return the command that makes its storage; `common` is the id of the cluster."""
         return [
             *(str(java_program("java")), "-Xmx128m", "-cp", class_path, _log_option(directory)),
             *("kafka.tools.StorageTool", "format", "--cluster-id", common),
@@ -146,7 +146,7 @@ class Broker:
         ]
 
     def command(self, directory: Path, class_path: str) -> list[str]:
-        """The command that runs it."""
+        """Return the command that runs it."""
         heap = _HEAP_MB[len(self.addresses)]
         return [
             *(str(java_program("java")), f"-Xms{heap}m", f"-Xmx{heap}m"),
@@ -169,17 +169,17 @@ class BrokerStatus:
 
 
 def brokers_at(addresses: tuple[str, ...], port: int) -> list[Broker]:
-    """A broker at each address, from `port` on."""
+    """Return a broker at each address; their ports begin at `port`."""
     return [Broker(number, addresses, port) for number, _ in enumerate(addresses, 1)]
 
 
 def servers(brokers: Iterable[Broker]) -> str:
-    """Their bootstrap servers."""
+    """Return the bootstrap servers of these brokers."""
     return ",".join(f"{broker.address}:{broker.port}" for broker in brokers)
 
 
 def cluster_id(stored: Iterable[Path]) -> str:
-    """The id in the `meta.properties` that brokers have stored, or a new one, as Kafka makes it."""
+    """Return the id in the `meta.properties` that brokers have stored, or a new id."""
     for file in stored:
         for line in file.read_text().splitlines():
             if line.startswith("cluster.id="):
@@ -189,7 +189,10 @@ def cluster_id(stored: Iterable[Path]) -> str:
 
 @dataclass(frozen=True)
 class LocalBrokers:
-    """The brokers in a `directory` of this machine; `mark` is NEXMARK_OWNER in their processes."""
+    """The brokers whose files are in a `directory` of this machine.
+
+    `mark` is the value of NEXMARK_OWNER in their processes.
+    """
 
     directory: Path
     mark: str
@@ -197,8 +200,10 @@ class LocalBrokers:
     def up(self, count: int, port: int, say: Callable[[str], None]) -> str:
         """Start brokers, unless they run, wait until all answer, and return the bootstrap servers.
 
-        Storage that a killed broker has left is used again. KafkaError: they cannot be started, or
-        are not ready after 90 s; then none of them runs.
+        Storage that a killed broker has left is used again.
+
+        Raises:
+            KafkaError: They cannot be started, or are not ready after 90 s; then none of them runs.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         with locked(self.directory / "up.lock", _LOCK_TIMEOUT_S):
@@ -218,19 +223,19 @@ class LocalBrokers:
         return servers(brokers)
 
     def down(self) -> list[str]:
-        """End all brokers and remove their storage; returns a line for each process it ended."""
+        """End all brokers and remove their storage; return a line for each process that ended."""
         ended = self._end()
         for directory in self.directory.glob("broker-*"):
             shutil.rmtree(directory)
         return ended
 
     def status(self) -> list[BrokerStatus]:
-        """The brokers that run, or whose storage is there."""
+        """Return the brokers that run, or that have storage."""
         running = self._processes()
         return [self._status(broker, running.get(broker.number)) for broker in self._stored()]
 
     def cpu_s(self) -> float:
-        """Processor time that the brokers which run have used so far, in seconds."""
+        """Return the processor time that the running brokers have used so far, in seconds."""
         fields = (stat_fields(process.pid) or [] for process in self._processes().values())
         user_and_system = (int(ticks) for each in fields for ticks in each[11:13])
         return sum(user_and_system) / os.sysconf("SC_CLK_TCK")
@@ -245,13 +250,13 @@ class LocalBrokers:
         return self.directory / f"broker-{broker.number}"
 
     def _processes(self) -> dict[int, Process]:
-        """The brokers that run, by number."""
+        """Return the processes of running brokers, by the number of the broker."""
         words = ((x, word) for x in owned(self.mark) for word in _proc(x, "cmdline").split("\0"))
         found = (each for each in words if each[1].startswith(_NUMBER))
         return {int(word.removeprefix(_NUMBER)): process for process, word in found}
 
     def _stored(self) -> list[Broker]:
-        """The brokers whose files are there, as their configuration has them."""
+        """Return the brokers that have files, as their configuration describes them."""
         files = sorted(self.directory.glob("broker-*/server.properties"))
         return [_read(file, len(files)) for file in files]
 
@@ -318,7 +323,7 @@ class LocalBrokers:
             raise KafkaError(f"kafka: storage of broker {broker.number} cannot be made: {said}")
 
     def _last_words(self, broker: Broker) -> str:
-        """What a broker's logs say, in one line."""
+        """Return the end of a broker's logs in one line."""
         files = self._files(broker)
         for path in (files / "console.log", files / "server.log"):
             if said := tail(path, _LOG_LINES):
@@ -335,13 +340,16 @@ class LocalBrokers:
 
 
 def of_this_machine(purpose: str = "") -> LocalBrokers:
-    """The brokers that `nexmark kafka` starts; with a purpose (bench, latency), others beside."""
+    """Return the brokers that `nexmark kafka` starts, or others that serve a purpose only.
+
+    Purposes are bench and latency; their brokers have their own directory and ports.
+    """
     mark = owner_mark(paths.home(), f"kafka {purpose or 'brokers'}")
     return LocalBrokers(paths.home() / "kafka" / purpose, mark)
 
 
 def _problem(directory: Path, brokers: list[Broker]) -> str:
-    """Why these brokers cannot run here, or ''."""
+    """Return why these brokers cannot run here, or ''."""
     if problem := java_problem() or disk_problem(directory, _LEAST_BYTES):
         return f"kafka: {problem}"
     for port in (port for broker in brokers for port in (broker.port, broker.port + 1)):
@@ -357,7 +365,7 @@ def _counted(brokers: list[Broker]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A text as Java's properties files have it, which are read as ISO 8859-1."""
+    """Return a text as Java reads it from a properties file in ISO 8859-1."""
     return "".join(x if x.isascii() else f"\\u{ord(x):04x}" for x in text)
 
 
@@ -366,12 +374,12 @@ def _log_option(files: Path) -> str:
 
 
 def _proc(process: Process, file: str) -> str:
-    """What the kernel says of a process; "" if it has ended meanwhile."""
+    """Return a file that the kernel has of a process; "" if the process has ended meanwhile."""
     return text_of(f"/proc/{process.pid}/{file}") or ""
 
 
 def _read(file: Path, count: int) -> Broker:
-    """The broker of a `server.properties`."""
+    """Return the broker that a `server.properties` describes, one of `count`."""
     settings = dict(line.split("=", 1) for line in file.read_text().splitlines())
     number = int(settings["node.id"])
     port = int(settings["advertised.listeners"].rsplit(":", 1)[1])

@@ -1,7 +1,7 @@
-"""Filling a topic with recorded events: event n goes to partition n mod P, in order.
+"""Fill a topic with recorded events: event n goes to partition n mod P, in order.
 
-So a query that reads R events per batch, R a multiple of P, reads the batches of the generator:
-Spark takes the same number of records from every partition.
+Spark takes the same number of records from every partition. So a query that reads R events per
+batch, R a multiple of P, reads the same batches as from the generator.
 """
 
 import gzip
@@ -64,11 +64,20 @@ def fill(
     replace: bool = False,
     say: SayNumber = lambda written: None,
 ) -> Filled:
-    """Write the first `limit` lines (all) of `events` to a new topic; all of them or no topic.
+    """Write events to a new topic: all of them, or the topic is removed again.
 
-    `events` is a file of JSON lines, gzip or not, or a directory of such files. `replace` removes a
-    topic of that name first. `say` is called about once a second with the number of events so far.
-    KafkaError: the events cannot be read, the topic is there, or not every event has reached it.
+    Args:
+        kafka: The brokers.
+        events: A file of JSON lines, gzip or not, or a directory of such files.
+        topic: The name of the topic.
+        partitions: Its number of partitions.
+        limit: How many events are written; None writes all.
+        replace: Whether a topic of this name is removed first.
+        say: Called about once a second with the number of events so far.
+
+    Raises:
+        KafkaError: The events cannot be read, the topic exists already, or not every event has
+            reached it.
     """
     files = event_files(events)
     if topic in kafka.names():
@@ -95,7 +104,7 @@ def fill(
 
 
 def event_files(events: Path) -> list[Path]:
-    """The files of recorded events at a path, by name; KafkaError if there are none."""
+    """Return the files of recorded events at a path, by name; KafkaError if there are none."""
     if not events.exists():
         raise KafkaError(f"kafka fill: {events}: there is no such file or directory")
     if events.is_file():
@@ -112,7 +121,15 @@ def event_files(events: Path) -> list[Path]:
 def _produce(
     kafka: KafkaCluster, lines: Iterator[bytes], topic: str, partitions: int, say: SayNumber
 ) -> int:
-    """Send every event; returns how many there were."""
+    """Send every event; return how many there were.
+
+    Args:
+        kafka: The brokers.
+        lines: The events.
+        topic: The topic.
+        partitions: Its number of partitions.
+        say: Called about once a second with the number of events so far.
+    """
     failures: list[str] = []
     lost = Undelivered()
     told = {**ONLY_FAILURES, "error_cb": lambda error: failures.append(error.str())}
@@ -141,7 +158,19 @@ def _produce(
 def _send(
     producer: Producer, topic: str, partition: int, values: list[bytes], lost: Undelivered
 ) -> None:
-    """Queue events in order, as there is room; TimeoutError: there is none, KafkaException."""
+    """Queue events for a partition, in order, and wait while the client's queue is full.
+
+    Args:
+        producer: The client.
+        topic: The topic.
+        partition: The partition.
+        values: The events.
+        lost: Called with each report of the client.
+
+    Raises:
+        TimeoutError: The queue stays full.
+        KafkaException: The client refuses an event for another reason.
+    """
     waiting: list[dict[str, Any]] = [{"value": value} for value in values]
     deadline = time.monotonic() + _PATIENCE_S
     while producer.produce_batch(topic, waiting, partition=partition, on_delivery=lost) < len(
@@ -159,7 +188,7 @@ def _send(
 
 
 def _lines(files: list[Path]) -> Iterator[bytes]:
-    """Every line that is not blank, without its end."""
+    """Yield every line that is not blank, without its end."""
     for file in files:
         try:
             with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:

@@ -1,4 +1,4 @@
-"""The jars of the broker, of Spark's Kafka connector, of an HDFS: with their SHA-256, fetched once.
+"""Fetch the jars of the broker, of Spark's Kafka connector and of an HDFS, and check their SHA-256.
 
 `locks/NAME.lock` lists a set of jars, a line each: `GROUP:ARTIFACT:VERSION SHA256`. Apache Ivy
 fetches them from Maven Central, as `spark-submit --packages` does; it is one of PySpark's jars. An
@@ -52,22 +52,25 @@ class Jar:
 
     @property
     def file_name(self) -> str:
-        """The name of its file, e.g. `kafka-clients-3.9.2.jar`."""
+        """Return the name of its file, e.g. `kafka-clients-3.9.2.jar`."""
         return f"{self.artifact}-{self.version}.jar"
 
 
 def connectors() -> tuple[str, ...]:
-    """The versions of Spark's Kafka connector that there are locks of, the oldest first."""
+    """Return the locked versions of Spark's Kafka connector, the oldest first."""
     found = (path.stem.removeprefix("connector-") for path in _LOCKS.glob("connector-*.lock"))
     return tuple(sorted(found, key=_numbers))
 
 
 def connector_of(spark_version: str) -> str:
-    """The connector for a version of Spark: of its feature release, else the newest before that.
+    """Return the version of the connector for a version of Spark.
 
-    A feature release is 4.1, whatever the third number: its internal classes stay where they are,
-    so one connector reads and writes with every release of it. For each there is one that Maven
-    Central has whole. KafkaError: there is none.
+    It is the connector of the same feature release (4.1 of 4.1.4), else of the newest one before.
+    Spark's internal classes stay where they are within a feature release, so one connector works
+    with every release of it. For each, there is one that Maven Central has whole.
+
+    Raises:
+        KafkaError: There is none.
 
     >>> connector_of("4.3.0")
     '4.2.0'
@@ -84,7 +87,7 @@ def connector_of(spark_version: str) -> str:
 
 
 def connector_problem(spark_version: str) -> str:
-    """The reason why a version of Spark cannot read Kafka, or ''."""
+    """Return the reason why a version of Spark cannot read Kafka, or ''."""
     try:
         connector_of(spark_version)
     except KafkaError as error:
@@ -93,12 +96,12 @@ def connector_problem(spark_version: str) -> str:
 
 
 def connector(spark_version: str, say: Callable[[str], None]) -> list[Path]:
-    """The jars with which a version of Spark reads Kafka; see `jars`."""
+    """Return the jars with which a version of Spark reads Kafka; see `jars`."""
     return jars(f"connector-{connector_of(spark_version)}", say)
 
 
 def connector_files(spark_version: str) -> list[Path]:
-    """Where these jars are once they are fetched."""
+    """Return the paths that these jars have once they are fetched."""
     return _files(f"connector-{connector_of(spark_version)}")
 
 
@@ -111,7 +114,11 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def jars(name: str, say: Callable[[str], None]) -> list[Path]:
-    """The jars of the set `name`, fetched unless they are there; KafkaError for a wrong byte."""
+    """Return the jars of the set `name`, after fetching those that are missing.
+
+    Raises:
+        KafkaError: A jar cannot be fetched, or has other bytes than its lock says.
+    """
     wanted = locked_jars(name)
     directory = _directory(name)
     check_path(directory, "NEXMARK_HOME")
@@ -129,7 +136,7 @@ def jars(name: str, say: Callable[[str], None]) -> list[Path]:
 
 
 def locked_jars(name: str) -> list[Jar]:
-    """The jars of the set `name`, as its lock lists them."""
+    """Return the jars of the set `name`, as its lock lists them."""
     lines = (_LOCKS / f"{name}.lock").read_text().splitlines()
     return [Jar(*line.replace(":", " ").split()) for line in lines]
 
@@ -143,7 +150,7 @@ def _files(name: str) -> list[Path]:
 
 
 def _wrong(directory: Path, wanted: Sequence[Jar]) -> Jar | None:
-    """The first jar that is missing, or that is another one."""
+    """Return the first jar that is missing or has other bytes; None if all are right."""
     for jar in wanted:
         path = directory / jar.file_name
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != jar.sha256:
@@ -169,7 +176,7 @@ def _fetch(name: str, wanted: Sequence[Jar], directory: Path) -> None:
 
 
 def _ivy(wanted: Sequence[Jar], target: Path) -> str:
-    """Retrieve the jars into `target`; returns why some may be missing."""
+    """Retrieve the jars into `target`; return the reason why some may be missing."""
     cache = target.parent.with_name("ivy")
     target.mkdir(parents=True)
     module = target / "ivy.xml"
@@ -199,13 +206,13 @@ def _ivy(wanted: Sequence[Jar], target: Path) -> str:
 
 
 def pyspark_jars() -> Path:
-    """The directory of the jars of the installed PySpark."""
+    """Return the directory of the jars of the installed PySpark."""
     found = find_spec("pyspark")
     return Path((found.origin if found else None) or "pyspark").parent / "jars"
 
 
 def _module(wanted: Sequence[Jar]) -> str:
-    """The jars as an Ivy module; of each the jar alone, since the lock lists all."""
+    """Return an Ivy module with these jars alone: their lock lists all that they depend on."""
     lines = "".join(
         f"<dependency org={quoteattr(jar.group)} name={quoteattr(jar.artifact)} "
         f'rev={quoteattr(jar.version)} conf="default->master" transitive="false"/>\n'

@@ -53,13 +53,14 @@ _OF_ONE_CLIENT = (
     *("enable.idempotence", "statistics.interval.ms", "debug", "log_level"),
 )
 _HARMLESS = {"enable.ssl.certificate.verification": "true"}
-"""Settings that the JVM's client does not have, and the value of each that it acts by."""
+"""Settings that the JVM's client does not have, with the value as if it had them."""
 
 
 def spark_confs(settings: Mapping[str, str]) -> dict[str, str]:
-    """The confs with which `run_query.py` connects as a client with these settings does.
+    """Return the confs with which `run_query.py` connects as a client with these settings does.
 
-    KafkaError for a setting that the JVM's client has no counterpart to, or a value of it.
+    Raises:
+        KafkaError: The JVM's client has no counterpart for a setting, or for its value.
     """
     known = {*_IMPORTED, *_OF_ONE_CLIENT}
     strange = [
@@ -76,7 +77,7 @@ def spark_confs(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _names(settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings that have the same name, or almost."""
+    """Return the settings whose name is the same, or almost, in both clients."""
     words: dict[str, Callable[[str], str]] = {
         "security.protocol": str.upper,
         "client.dns.lookup": str,
@@ -92,7 +93,7 @@ def _mechanism(settings: Mapping[str, str]) -> str:
 
 
 def _login(settings: Mapping[str, str]) -> dict[str, str]:
-    """The login by a password."""
+    """Return the settings of a login by password."""
     mechanism = _mechanism(settings)
     is_used = settings.get("security.protocol", "").upper().startswith("SASL_")
     if mechanism not in _MODULES and (is_used or mechanism):
@@ -106,14 +107,14 @@ def _login(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _quoted(name: str, value: str) -> str:
-    """A text as Java's StreamTokenizer reads it: it knows some escapes of JSON's, and not \\u."""
+    r"""Quote a text for Java's StreamTokenizer, which reads some escapes of JSON, but not \u."""
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in value):
         raise KafkaError(f"{name}: has a control character, which Spark cannot be given; change it")
     return json.dumps(value, ensure_ascii=False)
 
 
 def _certificates(settings: Mapping[str, str]) -> dict[str, str]:
-    """The certificates that are trusted, and the client's own with its key."""
+    """Return the settings of the trusted certificates, and of the client's own with its key."""
     confs = {}
     if trusted := _pem(settings, "ssl.ca"):
         confs = {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": trusted}
@@ -131,7 +132,7 @@ def _certificates(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pem(settings: Mapping[str, str], name: str) -> str:
-    """The text of `name`.pem, or of the file `name`.location; "" if there is neither."""
+    """Return the text of the setting `name`.pem, or of the file `name`.location, or ""."""
     if f"{name}.pem" in settings:
         return settings[f"{name}.pem"]
     path = settings.get(f"{name}.location")
@@ -152,7 +153,7 @@ def _unreadable(name: str, path: str, error: Exception) -> KafkaError:
 
 
 def _plain_key(text: str, password: str | None) -> str:
-    """A private key in the one form that every JVM reads: PKCS #8 without a password."""
+    """Return a private key in the one form that every JVM reads: PKCS #8 without a password."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -164,7 +165,7 @@ def _plain_key(text: str, password: str | None) -> str:
 
 
 def _of_keystore(path: str, password: str | None) -> dict[str, str]:
-    """The certificates and the key in a file of PKCS #12."""
+    """Return the certificates and the key in a file of PKCS #12."""
     from cryptography.hazmat.primitives.serialization import Encoding
     from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
 

@@ -1,4 +1,4 @@
-"""Kafka's own performance tools, run as processes of their own; what they print, as figures."""
+"""Run Kafka's own performance tools as processes, and read the figures that they print."""
 
 import contextlib
 import csv
@@ -45,7 +45,7 @@ class Latencies:
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools against one Kafka cluster; producers have the same confs in every test."""
+    """Run the tools against one Kafka cluster; producers have the same confs in every test."""
 
     servers: str
     environment: Mapping[str, str]
@@ -55,10 +55,17 @@ class Tools:
     def producer(
         self, topic: str, records: int, size: int, acks: str, *, warm_up: int = 0
     ) -> Iterator[Callable[[], Throughput]]:
-        """Start a producer of `records` records of `size` bytes.
+        """Start a producer; it is killed if it still runs when the context ends.
 
-        Yields what waits for its end and returns its rate after the first `warm_up` records. One
-        that still runs when the context ends is killed.
+        Args:
+            topic: The topic.
+            records: How many records it writes.
+            size: Bytes of a record.
+            acks: How many replicas confirm a record, 1 or all.
+            warm_up: How many of the first records do not count.
+
+        Yields:
+            A function that waits for the producer's end and returns its rate.
         """
         confs = {**CONFS, "acks": acks}
         words = ["--topic", topic, "--num-records", str(records), "--record-size", str(size)]
@@ -70,13 +77,20 @@ class Tools:
 
     @contextlib.contextmanager
     def consumer(self, topic: str, records: int) -> Iterator[Callable[[], Throughput]]:
-        """Start a consumer, as `producer`; its rate leaves out the time of the group join."""
+        """Start a consumer, as `producer` does; its rate leaves out the time to join the group."""
         words = ["--topic", topic, "--num-records", str(records)]
         with self._running("ConsumerPerformance", words) as output:
             yield lambda: fetched(output())
 
     def latencies(self, topic: str, records: int, size: int, acks: str) -> Latencies:
-        """Send records one by one and wait for each to come back."""
+        """Send records one by one, and wait until each comes back.
+
+        Args:
+            topic: The topic.
+            records: How many records are sent.
+            size: Bytes of a record.
+            acks: How many replicas confirm a record, 1 or all.
+        """
         words = ["--topic", topic, "--num-records", str(records), "--record-size", str(size)]
         with self._running("EndToEndLatency", [*words, "--producer-acks", acks]) as output:
             return percentiles(output())
@@ -113,13 +127,13 @@ class Tools:
 
 
 def sent(output: str) -> Throughput:
-    """The rate that ProducerPerformance prints: of the steady state, if it tells that."""
+    """Return the rate that ProducerPerformance prints: of the steady state, if there is one."""
     rate, megabytes = _last(_SENT, "ProducerPerformance", output)
     return Throughput(float(rate), float(megabytes))
 
 
 def fetched(output: str) -> Throughput:
-    """The rate that ConsumerPerformance prints, without the time of the group join."""
+    """Return the rate that ConsumerPerformance prints, without the time to join the group."""
     lines = [line.replace(", ", ",") for line in output.splitlines() if line.count(",") >= 9]
     rows = list(csv.DictReader(lines))
     try:
@@ -129,18 +143,18 @@ def fetched(output: str) -> Throughput:
 
 
 def percentiles(output: str) -> Latencies:
-    """The percentiles that EndToEndLatency prints."""
+    """Return the percentiles that EndToEndLatency prints."""
     return Latencies(*map(int, _last(_PERCENTILES, "EndToEndLatency", output)))
 
 
 def children_cpu_s() -> float:
-    """Processor time of all processes that this one has started and waited for, in seconds."""
+    """Return the processor time (s) of all processes that this one started and waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def _last(pattern: re.Pattern[str], tool: str, output: str) -> tuple[str, ...]:
-    """The groups of the last match; KafkaError if there is none."""
+    """Return the groups of the last match; KafkaError if there is none."""
     found = list(pattern.finditer(output))
     if not found:
         raise _unread(tool, output)

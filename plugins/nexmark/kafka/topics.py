@@ -1,4 +1,4 @@
-"""The topics of a Kafka cluster: made, described, removed."""
+"""Create, describe and remove topics of a Kafka cluster."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from nexmark_jobs.sources import CONSUMER
 
 _POLL_S = 0.1
 _NONE: Mapping[str, str] = MappingProxyType({})
-#: Of every topic of ours, whatever the brokers' defaults are: no record goes before the topic does.
+#: Settings of every topic of ours, so that no record is removed before the topic is.
 _KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 
 
@@ -33,10 +33,12 @@ class TopicStatus:
 
 @dataclass(frozen=True)
 class KafkaCluster:
-    """A Kafka cluster as a client sees it, by its bootstrap servers.
+    """A Kafka cluster as a client sees it.
 
-    `settings` are the client's others (librdkafka's names), secrets among them; `time_out_s` is how
-    long a request may take.
+    Attributes:
+        servers: Its bootstrap servers.
+        settings: The client's other settings, by librdkafka's names; some are secrets.
+        time_out_s: How long a request may take.
     """
 
     servers: str
@@ -44,14 +46,14 @@ class KafkaCluster:
     time_out_s: float = 15
 
     def brokers(self) -> set[int]:
-        """The numbers of the brokers that are there; none if no one answers."""
+        """Return the numbers of the brokers that are up; none if no broker answers."""
         try:
             return set(self._admin().list_topics(timeout=self.time_out_s).brokers)
         except KafkaException:
             return set()
 
     def topics(self) -> list[TopicStatus]:
-        """The topics that users made, by name; KafkaError if no broker answers."""
+        """Return the topics that users made, by name; KafkaError if no broker answers."""
         topics = []
         for name, found in sorted(self._listed().items()):
             partitions = found.partitions
@@ -67,7 +69,7 @@ class KafkaCluster:
         return topics
 
     def names(self) -> set[str]:
-        """The names of the topics that users made; KafkaError if no broker answers."""
+        """Return the names of the topics that users made; KafkaError if no broker answers."""
         return set(self._listed())
 
     def problem(self) -> str:
@@ -85,9 +87,16 @@ class KafkaCluster:
     def create(
         self, name: str, partitions: int, config: Mapping[str, str] = _NONE, replicas: int = -1
     ) -> None:
-        """Make a topic that keeps its records, with `replicas` (-1: as brokers do).
+        """Create a topic that keeps its records.
 
-        KafkaError: the brokers refuse, or it is there.
+        Args:
+            name: The name of the topic.
+            partitions: Its number of partitions.
+            config: Kafka's settings of the topic, beside ours.
+            replicas: The copies of each partition; -1 leaves it to the brokers.
+
+        Raises:
+            KafkaError: The topic exists already, or the brokers refuse.
         """
         admin = self._admin()  # a client that is gone cannot answer
         new = NewTopic(name, partitions, replicas, config={**_KEPT, **config})
@@ -102,12 +111,12 @@ class KafkaCluster:
             time.sleep(_POLL_S)  # the controller has removed it, a broker learns that later
 
     def offsets(self, name: str, partitions: int) -> list[tuple[int, int]]:
-        """The begin and end offsets of each partition; KafkaError if no broker answers."""
+        """Return the begin and end offset of each partition; KafkaError if no broker answers."""
         with self.consumer() as consumer:
             return [self._range(consumer, TopicPartition(name, each)) for each in range(partitions)]
 
     def records(self, name: str) -> Iterator[Message]:
-        """The records of the first partition, in their order; KafkaError if some do not come."""
+        """Yield the records of the first partition, in order; KafkaError if some do not come."""
         ((begin, end),) = self.offsets(name, 1)
         found = 0
         with self.consumer() as consumer:
@@ -120,7 +129,7 @@ class KafkaCluster:
                 yield from records
 
     def consumer(self, fetch: Mapping[str, str] = _NONE) -> closing[Consumer]:
-        """A context with a consumer; `fetch` are more of its settings.
+        """Return a context with a consumer; `fetch` are more settings of it.
 
         It commits no offsets: another program's group may have the same name.
         """
@@ -128,7 +137,10 @@ class KafkaCluster:
         return closing(Consumer({**self.client(), **fetch, **group}))
 
     def _range(self, consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
-        """Begin and end; asked again while the partition, new or moved, has no leader yet."""
+        """Return the begin and end offset of a partition.
+
+        A partition that is new or was moved may have no leader yet, so it is asked again.
+        """
         deadline = time.monotonic() + self.time_out_s
         while True:
             try:
@@ -139,7 +151,7 @@ class KafkaCluster:
                 time.sleep(_POLL_S)
 
     def client(self) -> dict[str, str | int | float | bool]:
-        """The settings of any client of this cluster."""
+        """Return the settings of any client of this cluster."""
         return {
             **self.settings,
             "bootstrap.servers": self.servers,
@@ -180,11 +192,19 @@ _CHUNK = 10_000
 
 
 def read_alone(kafka: KafkaCluster, topic: str, partitions: int, given: Mapping[str, str]) -> float:
-    """Read `topic` again and again for two seconds; returns records per second of the fastest pass.
+    """Read a topic again and again for two seconds; return records per second of the fastest pass.
 
-    The fastest, because other load makes a pass slower and nothing makes it faster. A pass ends
-    after two million records. `given` are settings of the queries' consumers that are not the usual
-    ones. KafkaError: the broker refuses, or does not send all that it has.
+    The fastest pass counts, because other load makes a pass slower and nothing makes it faster. A
+    pass ends after two million records.
+
+    Args:
+        kafka: The brokers.
+        topic: The topic.
+        partitions: Its number of partitions.
+        given: Settings in which the consumers of queries differ from the usual ones.
+
+    Raises:
+        KafkaError: The broker refuses, or does not send all records.
     """
     wanted = {**_CRCS, **CONSUMER, **given}
     fetch = {name: wanted[name] for name in _FETCH if name in wanted}
@@ -201,7 +221,14 @@ def read_alone(kafka: KafkaCluster, topic: str, partitions: int, given: Mapping[
 
 
 def _pass(consumer: Consumer, topic: str, partitions: int, count: int) -> float:
-    """Read `count` records; the time runs from the first of them."""
+    """Read records once, and return how many came per second, from the first one on.
+
+    Args:
+        consumer: The client.
+        topic: The topic.
+        partitions: Its number of partitions.
+        count: How many records are read.
+    """
     consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in range(partitions)])
     first = consumer.consume(1, timeout=_PATIENCE_S)
     began, read = time.monotonic(), len(first)

@@ -1,4 +1,4 @@
-"""Records that did not reach their topic: how many, why, and what to do about it."""
+"""Count the records that did not reach their topic, and say why and what to do about it."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ _USUAL = "look at the brokers (nexmark kafka status)"
 
 @dataclass
 class Undelivered:
-    """The records that a producer reported as not delivered; called with each report."""
+    """The records that a producer reported as not delivered; it is called with each report."""
 
     records: int = 0
     first: str = ""

@@ -1,1 +1,1 @@
-"""Latency: events that are due at a rate, and the time until their rows are in the output topic."""
+"""Measure latency: events are due at a rate, and each waits until its row is in a topic."""

@@ -1,4 +1,4 @@
-"""The figures of one paced run: percentiles, and whether they can be believed."""
+"""Compute the figures of one paced run: percentiles, and whether they can be believed."""
 
 import statistics
 from collections import Counter
@@ -11,7 +11,7 @@ from nexmark.latency.matching import Matched
 from nexmark.latency.pacing import PacedEvent
 
 MAX_LAG_MS = 5.0
-"""A run whose producer was later than this, at the 99th percentile, measured the producer."""
+"""If the producer was later than this (99th percentile), the figures are the producer's own."""
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 _LONGEST_MS = 3_600_000
@@ -37,12 +37,12 @@ class LatencyFigures:
     p99: float
     longest: int
     lag_p99: float  # how late the producer was
-    keeps_up: bool  # whether the latency does not grow by a tenth of the time that passes, or more
+    keeps_up: bool  # whether the latency grows by less than a tenth of the time that passes
     invalid: str  # why the figures cannot be believed; empty if they can
     histogram: str  # all latencies as HdrHistogram encodes them, in base64; they can be added
     sent: int  # how many events were sent, the warm-up included
     first_ms: int  # when the first event was due
-    from_ms: int  # the first that counts
+    from_ms: int  # when the first event that counts was due
     last_ms: int
 
 
@@ -55,7 +55,17 @@ def figures(
     sent: Sequence[PacedEvent],
     from_ms: int,
 ) -> LatencyFigures:
-    """The figures of events due from `from_ms` on; `lags`: the producer's, `sent`: all events."""
+    """Compute the figures of a run, from the events that are due from `from_ms` on.
+
+    Args:
+        query: The query.
+        trigger: Its trigger.
+        rate: Events per second.
+        matched: The latencies of its events.
+        lags: How late the producer sent each of these events, in milliseconds.
+        sent: All events, the warm-up included.
+        from_ms: When the first event that counts was due, in milliseconds since 1970.
+    """
     found = sorted((due, latency) for due, latency in matched.latencies if due >= from_ms)
     histogram = HdrHistogram(1, _LONGEST_MS, _DIGITS)
     for _, latency in found:
@@ -82,7 +92,7 @@ def figures(
 
 
 def _within(found: Sequence[tuple[int, int]], part: float) -> float:
-    """The quantile, with the events of one millisecond spread over it."""
+    """Return a quantile of the latencies, with the events of one millisecond spread over it."""
     counts = sorted(Counter(latency for _, latency in found).items())
     rank, below = part * len(found), 0
     for latency, count in counts:
@@ -107,10 +117,10 @@ def _invalid(matched: Matched, found: Sequence[tuple[int, int]], lag: float) -> 
 
 
 def _keeps_up(found: Sequence[tuple[int, int]]) -> bool:
-    """Whether latencies do not grow: a line is fitted to (due, latency), both in milliseconds.
+    """Tell whether the latencies do not grow: a line is fitted to (due, latency), in milliseconds.
 
-    A query that does only a part of its input per second is later by the rest of each second. What
-    grows by less than a second in all is noise of a short run.
+    A query that does only a part of its input per second falls behind by the rest in each second. A
+    growth of less than a second in all is noise of a short run.
     """
     if not found:
         return False

@@ -1,6 +1,6 @@
-"""Output records matched to events: an event ends with the first row that has it.
+"""Match output records to events: an event's latency ends with the first row that contains it.
 
-Never the newest `dateTime` of a row: that would hide the events which waited for a batch.
+The newest `dateTime` of a row would not do: it would hide the events that waited for a batch.
 """
 
 import re
@@ -23,7 +23,13 @@ class OutputRecord:
 
 @dataclass(frozen=True)
 class Matched:
-    """For every event found its due time and latency, in milliseconds; and how many were not."""
+    """The due time and the latency of every event that was found, both in milliseconds.
+
+    Attributes:
+        latencies: These pairs.
+        missing: How many events are in no row.
+        repeated: How many rows came again.
+    """
 
     latencies: list[tuple[int, int]]
     missing: int
@@ -37,7 +43,7 @@ class PerRow:
     selects: Callable[[Mapping[str, Any]], bool] = lambda _: True
 
     def match(self, events: Sequence[PacedEvent], output: Sequence[OutputRecord]) -> Matched:
-        """Find bids in the output, which is in the order of the topic."""
+        """Find each bid in the output, which is in the order of the topic."""
         bids = (event for event in events if event.kind == "bid" and self.selects(event.entity))
         wanted = Counter(event.due_ms for event in bids)
         found: list[tuple[int, int]] = []
@@ -54,10 +60,10 @@ class PerRow:
 
 
 class PerAuctionAndDay:
-    """Queries that count bids by auction and day: bid n is in the first row of n or more."""
+    """Queries that count bids by auction and day: bid n is in the first row that counts n bids."""
 
     def match(self, events: Sequence[PacedEvent], output: Sequence[OutputRecord]) -> Matched:
-        """Bids of an auction are taken in the order in which they are due."""
+        """Find each bid in the output; the bids of an auction count in the order of due times."""
         waiting: dict[tuple[int, str], list[int]] = defaultdict(list)
         for event in events:
             if event.kind == "bid":

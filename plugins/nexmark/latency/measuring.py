@@ -1,4 +1,4 @@
-"""Measures a query that runs: events when they are due, then its rows with the brokers' times."""
+"""Measure a query that runs: send events when they are due, then read its rows with their times."""
 
 import contextlib
 import json
@@ -23,10 +23,10 @@ _MAX_DRAIN_S = 120.0
 _POLL_S = 0.5
 
 PARTITIONS = 2
-"""Of the input topic."""
+"""The partitions of the input topic."""
 
 SLOTS = 4
-"""Real-Time Mode needs one for each input partition and one for the shuffle, all at once."""
+"""Cores: Real-Time Mode needs one for each input partition and one for the shuffle at once."""
 
 _CONFS = {"spark.sql.shuffle.partitions": "1", "spark.driver.memory": "2g"}
 _STOP_S = 90
@@ -52,9 +52,10 @@ class Measuring:
 
     @contextlib.contextmanager
     def topics(self, name: str, partitions: int) -> Iterator[tuple[str, str]]:
-        """New topics for the input and the output of a query; the end of the context removes them.
+        """Create topics for the input and the output of a query; they are gone after the context.
 
-        KafkaError: the brokers refuse.
+        Raises:
+            KafkaError: The brokers refuse.
         """
         source, sink = f"{name}-in", f"{name}-out"
         with contextlib.ExitStack() as made:
@@ -69,11 +70,12 @@ class Measuring:
         """Send recorded events to a query, once it runs, and wait for its rows.
 
         Args:
-            pace: the query.
-            recorded: their directory; their times are moved so that the first is due in a moment.
-            topics: the one that the query reads, and the one that it writes.
-            started: the file that the query makes when it runs.
-            alive: raises if the query no longer runs.
+            pace: The query, its trigger and its rate.
+            recorded: The directory of the events; their times are moved, so that the first one is
+                due in a moment.
+            topics: The topic that the query reads, and the topic that it writes.
+            started: The file that the query makes when it runs.
+            alive: Raises an error if the query has ended.
 
         Raises:
             KafkaError: The events did not reach the topic.
@@ -105,9 +107,15 @@ class Measuring:
     def _drained(
         self, query: str, events: list[PacedEvent], sink: str, alive: Check
     ) -> list[OutputRecord]:
-        """The output: when every bid has its row, or when no more rows come.
+        """Return the output when every bid has its row, or when no more rows come.
 
         A query on a busy machine may write its first row long after the last event.
+
+        Args:
+            query: The query.
+            events: All events that were sent.
+            sink: The topic that it writes.
+            alive: Raises an error if the query has ended.
         """
         deadline = time.monotonic() + _MAX_DRAIN_S
         output: list[OutputRecord] = []
@@ -121,7 +129,7 @@ class Measuring:
             time.sleep(_POLL_S)
 
     def _output(self, sink: str) -> list[OutputRecord]:
-        """All records of the output, in their order."""
+        """Return all records of the output topic, in their order."""
         found = []
         for record in self.kafka.records(sink):
             value, key = record.value(), record.key()
@@ -145,10 +153,19 @@ class PacedRuns:
     def run(
         self, query: str, trigger: str, rate: int, seconds: int, warm_up: int, confs: Confs = NONE
     ) -> LatencyFigures:
-        """Measure `seconds` at `rate` events per second, after a warm-up at the same rate.
+        """Measure a query, after a warm-up at the same rate.
 
-        `confs`: Spark confs of the query beside the usual ones. NexmarkError: it failed, did not
-        start or did not end, or the events did not reach the topic.
+        Args:
+            query: The query.
+            trigger: Its trigger.
+            rate: Events per second.
+            seconds: How long is measured.
+            warm_up: Seconds before that, whose events do not count.
+            confs: Spark confs of the query beside the usual ones.
+
+        Raises:
+            NexmarkError: The query failed, did not start or did not end, or the events did not
+                reach the topic.
         """
         recorded = self._events(rate, (seconds + warm_up) * rate)
         measuring = Measuring(self.kafka, self.say)
@@ -161,7 +178,7 @@ class PacedRuns:
             return measuring.measure(pace, recorded, topics, started, alive)
 
     def _events(self, rate: int, count: int) -> Path:
-        """Generated events, `rate` of them in a second of event time."""
+        """Generate events, `rate` of them in a second of event time; return their directory."""
         target = self.work / f"events-{rate}-{count}"
         if not target.is_dir():
             given = ["--events", str(count), "--tps", str(rate)]
@@ -172,7 +189,18 @@ class PacedRuns:
     def _query(
         self, query: str, trigger: str, topics: tuple[str, str], confs: Confs
     ) -> Iterator[tuple[Path, Check]]:
-        """Run the query; yields its file `started`, and a check, NexmarkError if it has ended."""
+        """Run the query while the context is open.
+
+        Args:
+            query: The query.
+            trigger: Its trigger.
+            topics: The topic that it reads, and the topic that it writes.
+            confs: Spark confs beside the usual ones.
+
+        Yields:
+            The file that the query makes when it runs, and a check that raises NexmarkError if the
+            query has ended.
+        """
         place = self.work / f"{query}-{uuid.uuid4().hex[:8]}"
         place.mkdir()
         started, stop, result = (place / name for name in ("started", "stop", "result.json"))

@@ -1,4 +1,4 @@
-"""Events that are due at a fixed rate: event i at start + i / rate, which is its `dateTime`."""
+"""Send events at a fixed rate: event i is due at start + i / rate, which is its `dateTime`."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ _SPIN_S = 0.002
 _ASK_S = 1.0
 _FLUSH_S = 30
 _NICE = -19
-Check = Callable[[], None]  # raises if the query that reads the events no longer runs
+Check = Callable[[], None]  # raises an error if the query that reads the events has ended
 _PRODUCER = {"acks": "1", "linger.ms": 0, "queue.buffering.max.messages": 1_000_000}
 
 
@@ -38,7 +38,7 @@ class PacedEvent:
 
 
 def paced(lines: Iterable[str], start_ms: int) -> list[PacedEvent]:
-    """Recorded events, moved so that the first of them is due at `start_ms`."""
+    """Return recorded events, moved in time so that the first of them is due at `start_ms`."""
     shift, events = None, []
     for line in lines:
         event = json.loads(line)
@@ -68,9 +68,18 @@ def send(
 ) -> list[float]:
     """Send every event when it is due, event n to partition n mod `partitions`.
 
-    `alive` raises if the query that reads them no longer runs; it is asked once a second. Returns
-    for each event how many milliseconds after it was due it was given to the client. KafkaError:
-    not every event has reached the topic.
+    Args:
+        kafka: The brokers.
+        topic: The topic.
+        partitions: Its number of partitions.
+        events: The events, in their order.
+        alive: Raises an error if the query that reads them has ended; called once a second.
+
+    Returns:
+        How many milliseconds after its due time each event was given to the client.
+
+    Raises:
+        KafkaError: Not every event has reached the topic.
     """
     with _before_others():
         producer = Producer({**kafka.client(), **_PRODUCER, **ONLY_FAILURES})
@@ -94,7 +103,15 @@ def send(
 
 
 def _give(producer: Producer, topic: str, line: bytes, partition: int, lost: Undelivered) -> None:
-    """Give a record to the client; if that has too many, it first gets rid of some, and is late."""
+    """Give a record to Kafka's client; wait while the client's queue is full.
+
+    Args:
+        producer: The client.
+        topic: The topic.
+        line: The record.
+        partition: The partition.
+        lost: Called with each report of the client.
+    """
     wait_s = 0.0
     while True:
         producer.poll(wait_s)
@@ -106,7 +123,7 @@ def _give(producer: Producer, topic: str, line: bytes, partition: int, lost: Und
 
 @contextlib.contextmanager
 def _before_others() -> Iterator[None]:
-    """Where it is allowed, this thread and those it starts run before the query that they feed."""
+    """Let this thread, and those it starts, run before the query, where that is allowed."""
     thread = threading.get_native_id()
     usual = os.getpriority(os.PRIO_PROCESS, thread)
     with contextlib.suppress(PermissionError):

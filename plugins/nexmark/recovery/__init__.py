@@ -1,1 +1,1 @@
-"""Recovery: what it costs to kill and restart a query, and whether its result is still right."""
+"""Kill a query, restart it, and measure what that costs and whether the result is still right."""

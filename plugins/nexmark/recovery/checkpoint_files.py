@@ -1,4 +1,4 @@
-"""Reads the state of a running or killed query from the files of its checkpoint."""
+"""Read the state of a running or killed query from the files of its checkpoint."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ class HdfsDirectory:
 
     @property
     def url(self) -> str:
-        """The directory as Spark is to name it."""
+        """Return the URL of the directory, as Spark takes it."""
         return f"{self.name_node}{self.path}"
 
     def __truediv__(self, name: str) -> HdfsDirectory:
-        """Return a directory below."""
+        """Return a directory below this one."""
         return HdfsDirectory(self.name_node, self.web, f"{self.path}/{name}")
 
     def files(self, below: str = "") -> Iterator[tuple[str, File]]:
-        """Each file with its path in the directory; NexmarkError if HDFS does not answer."""
+        """Return each file by its path in the directory; NexmarkError if HDFS does not answer."""
         url = f"{self.web}/webhdfs/v1{quote(self.path + below)}?op=LISTSTATUS"
         try:
             with _HERE.open(url, timeout=_CALL_S) as answer:
@@ -76,10 +76,10 @@ Place = Path | HdfsDirectory
 
 
 def files(place: Place) -> dict[str, File]:
-    """The files below a directory, by their path in it; none if there is no such directory.
+    """Return the files below a directory by their path in it; none if there is no such directory.
 
-    Files and directories may come and go meanwhile. ``os.walk`` passes over a directory that
-    vanishes; ``Path.glob`` would fail.
+    Files and directories may come and go while this function reads: ``os.walk`` passes over a
+    directory that vanishes, where ``Path.glob`` would fail.
     """
     if not isinstance(place, Path):
         return dict(place.files())
@@ -89,7 +89,10 @@ def files(place: Place) -> dict[str, File]:
 
 
 def is_committed(checkpoint: Place, batch: int) -> bool:
-    """Whether a batch was committed: asked all the time, so it looks at one file where it can."""
+    """Tell whether a batch was committed.
+
+    Callers ask many times a second, so on a local disk this looks at one file only.
+    """
     directory = checkpoint / "commits"
     if isinstance(directory, Path):
         return (directory / str(batch)).exists()
@@ -97,23 +100,33 @@ def is_committed(checkpoint: Place, batch: int) -> bool:
 
 
 def commits(checkpoint: Place) -> dict[int, float]:
-    """When each batch was committed, in seconds since 1970, by its number."""
+    """Return when each batch was committed, in seconds since 1970, by the number of the batch."""
     return _times(checkpoint / "commits")
 
 
 def planned(checkpoint: Place) -> dict[int, float]:
-    """When each batch was planned."""
+    """Return when each batch was planned, in seconds since 1970, by the number of the batch."""
     return _times(checkpoint / "offsets")
 
 
 def moment(
     checkpoint: Place, committed_at_start: int, scratch: Path | None = None, since: float = 0.0
 ) -> tuple[Moment, int]:
-    """The work of a query at the moment of the kill, and its batch.
+    """Tell what the query was doing when it was killed, and in which batch.
 
-    start: it had not yet planned a batch since it was started; restore: it loaded state to its
-    local disk, `scratch`, since `since`; upload: files of the batch's state were on their way;
-    commit: a state store had its version of the batch; batch: all else.
+    Args:
+        checkpoint: The checkpoint of the query.
+        committed_at_start: The newest batch that was committed when the process was started.
+        scratch: The local directory with the stores of the process; None if there is none.
+        since: When the process was started, in seconds since 1970.
+
+    Returns:
+        The number of the batch, after one of these words:
+        start: the process had not planned a batch yet.
+        restore: it was loading state to `scratch`.
+        upload: it was writing the batch's state to the checkpoint.
+        commit: a state store had written its version of the batch.
+        batch: anything else.
     """
     committed = max(commits(checkpoint), default=-1)
     newest = max(planned(checkpoint), default=-1)
@@ -129,10 +142,10 @@ def moment(
 
 
 def is_uploading(checkpoint: Place, batch: int) -> bool:
-    """Whether files of the state of a batch are on their way.
+    """Tell whether the query is writing the state of a batch to the checkpoint.
 
-    A file of this version has a temporary name and content, or an SST is newer than the batch in a
-    store that has no snapshot of this version yet.
+    It is, if a file of this version has a temporary name and content, or if an SST is newer than
+    the batch in a store that has no snapshot of this version yet.
     """
     state, version = files(checkpoint / "state"), batch + 1
     for name, file in state.items():
@@ -149,7 +162,7 @@ def is_uploading(checkpoint: Place, batch: int) -> bool:
 
 
 def is_restoring(scratch: Path, since: float) -> bool:
-    """Whether a RocksDB store made since `since` is not open yet: its state is being loaded."""
+    """Tell whether a RocksDB store that was made after `since` is still loading its state."""
     for store in local_stores(scratch):
         made = _file(store)
         if made and made.modified > since and not any(_found(store, "workingDir*/LOCK")):
@@ -158,17 +171,17 @@ def is_restoring(scratch: Path, since: float) -> bool:
 
 
 def local_stores(scratch: Path) -> Iterator[Path]:
-    """The local directories of RocksDB stores below Spark's directory for temporary files."""
+    """Return the directories of RocksDB stores below Spark's directory for temporary files."""
     return _found(scratch, "**/StateStoreId*")
 
 
 def size(place: Place) -> int:
-    """Bytes of all files below a directory."""
+    """Return the bytes of all files below a directory."""
     return sum(file.size for file in files(place).values())
 
 
 def gaps(times: Mapping[int, float]) -> dict[int, float]:
-    """Seconds from the commit before to the commit of each batch but the first."""
+    """Return the seconds from one commit to the next, by the number of the later batch."""
     return {batch: times[batch] - times[batch - 1] for batch in times if batch - 1 in times}
 
 

@@ -1,4 +1,4 @@
-"""A standalone cluster whose workers can be killed and started again."""
+"""Start a standalone cluster whose workers can be killed and started again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DAEMON = {"SPARK_DAEMON_MEMORY": "512m", "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSer
 
 @contextlib.contextmanager
 def standalone(build: Build, work: Path, mark: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """A master and two workers with a core each; they end with the context.
+    """Start a master and two workers with a core each; they end with the context.
 
     Yields:
         The URL of the master, and the directory where executors have their temporary files.

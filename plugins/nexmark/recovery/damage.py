@@ -1,4 +1,4 @@
-"""Damages a checkpoint, in ways in which disks, object stores and half-done copies do."""
+"""Damage a checkpoint as disks, object stores and half-done copies do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENDINGS = (".delta", ".changelog", ".zip")
 
 
 def damage(kind: str, checkpoint: Path) -> bool:
-    """Do one kind of `DAMAGES` to a checkpoint; False if its state store has no such files.
+    """Do one kind of `DAMAGES` to a checkpoint; return False if its state store has no such files.
 
     Checksum files beside the data stay as they are.
 
@@ -46,7 +46,7 @@ def _commit(checkpoint: Path) -> list[Path]:
 
 
 def _version(checkpoint: Path, version: int) -> list[Path]:
-    """The files that the state stores have for a version, the biggest first."""
+    """Return the files that the state stores have of a version, the biggest first."""
     found = (checkpoint / "state").glob(f"*/*/**/{version}.*")
     return _by_size(path for path in found if path.suffix in _ENDINGS)
 
@@ -56,7 +56,10 @@ def _by_size(paths: Iterable[Path]) -> list[Path]:
 
 
 def _all_states(checkpoint: Path) -> list[Path]:
-    """Of all stores: where only one is damaged, its rows may not matter any more."""
+    """Return the newest files of all stores.
+
+    The damage hits every store, because the query may never need the rows of a single one again.
+    """
     found = _version(checkpoint, _last(checkpoint) + 1)
     if not found:
         raise NexmarkError(f"{checkpoint}: the last batch has no state; take a query with some")
@@ -68,13 +71,13 @@ def _state(checkpoint: Path) -> list[Path]:
 
 
 def _older_state(checkpoint: Path) -> list[Path]:
-    """A file that the newest state builds on; a snapshot builds on no other."""
+    """Return an older file that the newest state needs; none if the newest file is a snapshot."""
     (newest,) = _state(checkpoint)
     return [] if newest.suffix == ".zip" else _version(checkpoint, _last(checkpoint))[:1]
 
 
 def _sst(checkpoint: Path) -> list[Path]:
-    """The biggest SST that the newest snapshot of a store refers to."""
+    """Return the biggest SST that the newest snapshot of a store refers to."""
     (snapshot,) = _state(checkpoint)
     if snapshot.suffix != ".zip":
         return []
@@ -103,12 +106,13 @@ def _flip(path: Path) -> None:
 
 
 def _stale(path: Path) -> None:
-    """The content of the batch before, as a replica has it that missed the last write."""
+    """Give the file the content of the batch before, as on a replica that missed the last write."""
     number, dot, ending = path.name.partition(".")
     shutil.copyfile(path.with_name(f"{int(number) - 1}{dot}{ending}"), path)
 
 
-#: Each kind of damage, of the last committed batch unless it says otherwise: files, and the change.
+#: Kinds of damage: which files, and what happens to them. They belong to the last committed batch,
+#: unless the name says otherwise.
 DAMAGES: dict[str, tuple[Callable[[Path], list[Path]], Callable[[Path], None]]] = {
     "offsets truncated": (_offsets, _truncate),
     "offsets missing": (_offsets, Path.unlink),

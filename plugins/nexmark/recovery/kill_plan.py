@@ -1,4 +1,4 @@
-"""When a query is killed: moments drawn from a seed, and whether the next one is there."""
+"""Draw the moments at which a query is killed from a seed, and tell when the next one has come."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Aim = Literal["any", "upload", "restart", "restore"]
 _AIMS: tuple[Aim, ...] = ("any", "upload", "restore", "any", "upload", "restart")
 _DEFAULT_GAP_S = 1.0
 _RESTART_S = 12.0
-"""A kill of a restart comes at most so long after it: session, plan and state take about this."""
+"""Seconds after a restart by which its kill comes: session, plan and state take so long."""
 _AIM_GAPS = 3.0
-"""It waits for a moment to aim at no longer than this many gaps, or parts of a restart."""
+"""A kill with an aim waits at most this many gaps, or times `_RESTART_S`, and then comes anyway."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Kill:
     """A kill to come.
 
     Attributes:
-        after_batch: the batch whose commit it waits for; -1 is the start of the query.
-        delay: how long it then waits, in parts of the time from one commit to the next: 0 to 1.
-        aim: any: nothing else. upload: it waits until state is being uploaded. restart, restore: it
-            waits for no commit, but hits the restart after the kill before, at a random moment or
-            while state is being loaded.
+        after_batch: The kill waits for the commit of this batch; -1 is the start of the query.
+        delay: How long it waits after that commit, from 0 to 1 times the gap between two commits.
+        aim: What it waits for in addition. any: nothing. upload: until state is being uploaded.
+            restart, restore: it waits for no commit; it hits the restart after the previous kill,
+            at a random moment or while state is being loaded.
     """
 
     after_batch: int
@@ -45,22 +45,25 @@ class Kill:
 
     @property
     def of_restart(self) -> bool:
-        """Whether it hits the restart after the kill before."""
+        """Tell whether the kill hits the restart after the previous kill."""
         return self.aim in ("restart", "restore")
 
 
 def spread_kills(batches: int, at: float, times: int) -> list[Kill]:
-    """`times` kills, each half-way between two commits: the first after the part `at` of a run."""
+    """Return `times` kills, each half-way between two commits.
+
+    The first kill comes after the part `at` (0 to 1) of the batches.
+    """
     step = (1 - at) / times
     after = (round(batches * (at + step * number)) - 1 for number in range(times))
     return [Kill(min(batch, batches - 2), 0.5, "any") for batch in after]
 
 
 def kill_plan(kills: int, batches: int, seed: int) -> list[Kill]:
-    """`kills` moments in a run of `batches` batches with events, in their order.
+    """Draw `kills` moments in a run of `batches` batches with events, in their order.
 
-    The run is cut into as many parts as there are kills, and each part has one. From the second one
-    on, every third kill hits a restart.
+    The run is cut into as many parts as there are kills, and each part has one kill. From the
+    second one on, every third kill hits a restart.
     """
     draws = random.Random(seed)
     plan = []
@@ -74,9 +77,9 @@ def kill_plan(kills: int, batches: int, seed: int) -> list[Kill]:
 
 @dataclass
 class Trigger:
-    """One kill to come, of a query that was started, or lost an executor, at `since`.
+    """The trigger of the next kill, for a process or executors that were started at `since`.
 
-    It looks at Spark's `checkpoint` and its local directory `scratch`.
+    It looks at Spark's `checkpoint` and at its local directory `scratch`.
     """
 
     kill: Kill
@@ -87,11 +90,11 @@ class Trigger:
     _due: float | None = field(default=None, init=False)
 
     def __post_init__(self, draws: random.Random) -> None:
-        """Draw when after the restart before."""
+        """Draw how long after the restart the kill comes."""
         self._delay = draws.uniform(1.0, _RESTART_S)
 
     def is_due(self) -> bool:
-        """Whether the moment is there."""
+        """Tell whether the moment of the kill has come."""
         if self.kill.of_restart:
             return self._is_restart_due()
         if self._due is None:

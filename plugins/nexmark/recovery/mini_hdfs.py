@@ -1,7 +1,7 @@
-"""HDFS on this machine: one name node and one data node, which hold a checkpoint for one command.
+"""Start an HDFS on this machine, which holds a checkpoint for one command.
 
-See `nexmark_jobs/remote_fs/MiniHdfs.java`. It runs on the jars of the installed PySpark, whatever
-build writes to it.
+It has one name node and one data node; see `nexmark_jobs/remote_fs/MiniHdfs.java`. It runs on the
+jars of the installed PySpark, whatever build writes to it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ _END_S = 20
 def mini_hdfs(
     work: Path, mark: Mapping[str, str], say: Callable[[str], None]
 ) -> Iterator[HdfsDirectory]:
-    """HDFS with its data in `work`; it ends with the context, or with this process.
+    """Start an HDFS with its data in `work`; it ends with the context, or with this process.
 
-    NexmarkError: it did not start, or its jar cannot be fetched.
+    Raises:
+        NexmarkError: It did not start, or its jar cannot be fetched.
     """
     told, log = work / "hdfs.txt", work / "hdfs.log"
     classes = ":".join([*map(str, jars(JARS, say)), f"{pyspark_jars()}/*"])

@@ -1,4 +1,4 @@
-"""A query with kills: from its arguments to what each kill cost, and the check of its result."""
+"""Run a query with kills, from its arguments to the cost of each kill and the check of its rows."""
 
 from __future__ import annotations
 
@@ -42,16 +42,18 @@ class RecoveryOptions:
     """The run to kill.
 
     Attributes:
-        events, tps, seed, rows_per_batch: the generated input; the seed draws the kills, too.
-        state: hdfs or rocksdb, the state store.
-        changelog: whether RocksDB uploads changes, in place of snapshots.
-        kill: what a kill kills.
-        remote: the storage of the checkpoint; None is the local disk.
-        hdfs: whether the checkpoint is in an HDFS of this run, which ends with it.
-        pace_s: a batch is due so long after the one before; 0: at once.
-        conf: more Spark confs.
-        servers: Kafka's brokers, for rows that go to a topic; left out: they go to parquet.
-        untimed: whether its times do not count, so that its JVMs may start quicker.
+        query: The query.
+        kills: The number of kills.
+        events, tps, seed, rows_per_batch: The generated input; the seed draws the kills, too.
+        state: The state store, hdfs or rocksdb.
+        changelog: Whether RocksDB uploads changes in place of snapshots.
+        kill: The processes that a kill hits.
+        remote: The storage of the checkpoint; None is the local disk.
+        hdfs: Whether the checkpoint is in an HDFS of this run, which ends with it.
+        pace_s: Seconds from the start of one batch to the start of the next; 0 is at once.
+        conf: More Spark confs.
+        servers: Kafka's brokers, for rows that go to a topic; None writes them as Parquet.
+        untimed: Whether nobody reads the run's times, so that its JVMs may start quicker.
     """
 
     query: str
@@ -72,17 +74,17 @@ class RecoveryOptions:
 
     @property
     def input(self) -> list[str]:
-        """The arguments of the generator."""
+        """Return the arguments of the generator."""
         return ["--events", str(self.events), "--tps", str(self.tps), "--seed", str(self.seed)]
 
     @property
     def confs(self) -> dict[str, str]:
-        """The Spark confs of the state, and those that were given."""
+        """Return the Spark confs of the state store, and those that were given."""
         return state_confs(self.state, changelog=self.changelog) | dict(self.conf)
 
 
 def state_confs(state: str, *, changelog: bool) -> dict[str, str]:
-    """The Spark confs of a state store, and of as few partitions as there are cores."""
+    """Return the Spark confs of a state store, and of as few partitions as there are cores."""
     name = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
     return {
         "spark.sql.shuffle.partitions": str(_PARTITIONS),
@@ -102,9 +104,20 @@ def recover(
 ) -> dict[str, Any]:
     """Run the query with its kills; its final table is then in `out`/result.
 
-    Returns the splits of each kill and commit, and whether the table equals the reference. Left
-    out, `plan` (its kills) is drawn from the seed, `events` (its input as parquet) written for this
-    run. NexmarkError: the query failed by itself.
+    Args:
+        build: The Spark build that runs the query.
+        options: The query, its input, and what is killed.
+        out: The directory of the result.
+        mark: The environment variable that marks the processes of the run.
+        say: Called with each line of progress.
+        plan: The kills; None draws them from the seed.
+        events: The input as Parquet, for the reference; None writes it for this run.
+
+    Returns:
+        The cost of each kill and commit, and whether the table equals the reference.
+
+    Raises:
+        NexmarkError: The query failed by itself.
     """
     table = out / "result"
     if options.servers:
@@ -177,6 +190,15 @@ def _launching(
     mark: Mapping[str, str],
     say: Callable[[str], None],
 ) -> Iterator[Launcher]:
+    """Yield the launcher of the query's processes, on the kind of cluster that the kills need.
+
+    Args:
+        build: The Spark build that runs the query.
+        options: The query, its input, and what is killed.
+        work: The directory of the run's files.
+        mark: The environment variable that marks the processes.
+        say: Called with each line of progress.
+    """
     remote = options.remote.confs(build, work / _FAULT_FILE) if options.remote else {}
     confs = options.confs | remote | (CONFS if options.hdfs else {})
     if options.servers:
@@ -193,7 +215,7 @@ def _launching(
 
 
 def _url(options: RecoveryOptions, checkpoint: Place) -> str:
-    """The checkpoint as Spark is to name it."""
+    """Return the URL or path of the checkpoint, as Spark takes it."""
     if not isinstance(checkpoint, Path):
         return checkpoint.url
     return options.remote.url(checkpoint) if options.remote else str(checkpoint)
@@ -226,7 +248,10 @@ def splits_of(story: Story, committed: Mapping[int, float], pace_s: float = 0.0)
 
 @contextmanager
 def row_topic(servers: str) -> Iterator[tuple[KafkaCluster, str]]:
-    """A new topic for output rows, in one partition, so that they keep their order."""
+    """Create a topic for output rows with one partition, so that they keep their order.
+
+    The topic is removed at the end of the context.
+    """
     from nexmark.kafka.topics import KafkaCluster
 
     kafka, topic = KafkaCluster(servers), f"nexmark-recovery-{uuid.uuid4().hex[:10]}"
@@ -238,12 +263,13 @@ def row_topic(servers: str) -> Iterator[tuple[KafkaCluster, str]]:
 
 
 def table_of(values: Iterable[str | bytes], query: str, target: Path) -> int:
-    """Write the final table to `target`, a new directory: `values` are rows as JSON, in order.
+    """Write the final table to `target`, a new directory.
 
-    Later rows replace earlier ones of the same key; without a key, equal rows count once.
+    `values` are rows as JSON, in their order. A later row replaces an earlier one of the same key;
+    without a key, equal rows count once.
 
     Returns:
-        How many rows are there again, equal in all columns.
+        How many rows came again, equal in all columns.
     """
     import duckdb
 

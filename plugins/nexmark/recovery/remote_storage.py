@@ -1,4 +1,4 @@
-"""A stand-in for remote storage: the local disk with latency, bandwidth and faults, for any build.
+"""Stand in for remote storage: the local disk with latency, bandwidth and faults, for any build.
 
 See `nexmark_jobs/remote_fs/SlowFileSystem.java`. It is compiled where it is used, with the JDK of
 this machine against the Hadoop of the build.
@@ -36,7 +36,7 @@ class Fault:
 
     @classmethod
     def parse(cls, text: str) -> Fault:
-        """A fault as a person writes it; ValueError with a remedy for any other text."""
+        """Read a fault as a person writes it; ValueError with a remedy for any other text."""
         kind, _, size = text.partition(":")
         highest = 100 if kind == "errors" else 3600
         with suppress(ValueError):
@@ -57,10 +57,10 @@ class RemoteStorage:
     """How slow the storage is, and what goes wrong.
 
     Attributes:
-        latency_ms: the mean latency of a call.
-        mb_per_s: the bandwidth of a process.
-        seed: draws latencies and errors.
-        fault: acts while `fault_file` of the run is there.
+        latency_ms: The mean latency of a call.
+        mb_per_s: The bandwidth of a process.
+        seed: Latencies and errors are drawn from it.
+        fault: It acts while the file `fault_file` of the run exists; None is no fault.
     """
 
     latency_ms: float = 20
@@ -69,15 +69,15 @@ class RemoteStorage:
     fault: Fault | None = None
 
     def url(self, directory: Path) -> str:
-        """The directory as Spark is to name it."""
+        """Return the URL of the directory, as Spark takes it."""
         return f"slow://{directory}"
 
     def confs(
         self, build: Build, fault_file: Path | None, place: Path | None = None
     ) -> dict[str, str]:
-        """The Spark confs with which drivers and executors of the build use it.
+        """Return the Spark confs with which drivers and executors of the build use this storage.
 
-        `place`, a directory that all of them see, gets its classes; None is a directory here.
+        `place` is a directory that all of them see; it gets the classes. None is a directory here.
         """
         classes = str(compiled(build, place))
         hadoop = {
@@ -97,9 +97,10 @@ class RemoteStorage:
 
 
 def compiled(build: Build, place: Path | None = None) -> Path:
-    """The directory with the classes for a build, in `place`; compiled once, kept by content.
+    """Return the directory with the classes for a build, in `place`; compile them if need be.
 
-    NexmarkError: there is no compiler, or it refuses the source.
+    Raises:
+        NexmarkError: There is no compiler, or it refuses the source.
     """
     digest = hashlib.sha256(build.id.encode() + _SOURCE.read_bytes()).hexdigest()[:16]
     target = (place or paths.home() / "remote-fs") / digest

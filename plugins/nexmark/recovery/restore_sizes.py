@@ -1,8 +1,9 @@
-"""Restore against the size of the state: grows a query's state, and restarts it at each size.
+"""Grow the state of a query, and restart the query at each size: how long does it restore?
 
 The query grows once, with snapshots on the local disk. At each size every restart goes on with a
-fresh copy of its checkpoint, so all see the same state. For changelogs, the query first goes on
-from a copy with changelogs for `DELTAS` batches: a restart loads the snapshot and replays these.
+fresh copy of its checkpoint, so all restarts load the same state. For changelogs, the query first
+goes on from a copy for `DELTAS` batches with changelogs: a restart then loads the snapshot and
+replays these.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from nexmark_jobs.host.leases import write_whole
 DELTAS = 5
 MODES = ("snapshot", "changelog")
 _BATCHES = 3
-"""Batches of a restart: the first one restores, the gap between the last two is regular."""
+"""Batches that a restart runs: the first one restores, the gap between the last two is regular."""
 _EVENTS = 10**9
 _POLL_S = 0.05
 _RUN_S = 3600.0
 _MB = 2**20
 
-#: What Oceanus measured with q20: 57 GB in 8 tasks, restored in 10 s, away for 25 s; with state
-#: that stays in remote storage, in 1.5 s and for 17 s.
+#: The figures of Oceanus for q20 with 57 GB of state in 8 tasks: the restore took 10 s and the
+#: interruption 25 s; with state that stays in remote storage, 1.5 s and 17 s.
 TASK_MB = 57 * 1024 / 8
 OCEANUS = (
     ("Flink, RocksDB", "remote", "", "10", "", "25"),
@@ -53,10 +54,10 @@ class Restarted:
     Attributes:
         mode: snapshot or changelog.
         place: local or remote.
-        state_mb: the SSTs of the state it found.
-        restore_s: load and replay, summed over state stores; None if the engine does not tell.
-        interruption_s: from its start to its first commit, less the regular gap.
-        commit_s: the longest commit of an operator in its last batch.
+        state_mb: The size of the SSTs of the state that it loaded.
+        restore_s: Load and replay, summed over state stores; None if the engine reports neither.
+        interruption_s: From its start to its first commit, less the regular gap between commits.
+        commit_s: The longest commit of an operator in its last batch.
     """
 
     mode: str
@@ -69,13 +70,13 @@ class Restarted:
 
 @dataclass(frozen=True)
 class Growth:
-    """A query that grows, and its restarts.
+    """A query whose state grows, and its restarts.
 
     Attributes:
-        query, tps, seed, rows_per_batch: the query and its endless input.
-        repetitions: restarts in each cell of the table.
-        remote: the storage beside the local disk.
-        conf: more Spark confs.
+        query, tps, seed, rows_per_batch: The query and its endless input.
+        repetitions: Restarts in each cell of the table.
+        remote: The storage that is compared with the local disk.
+        conf: More Spark confs.
     """
 
     query: str
@@ -97,8 +98,17 @@ def restarts(
 ) -> Iterator[Restarted]:
     """Restart the query at each size, with snapshots and changelogs, locally and remotely.
 
-    `keep`, a directory, has the states and the restarts: a call that was interrupted goes on there.
-    NexmarkError: the query failed, its state does not grow, or `keep` is of something else.
+    Args:
+        build: The Spark build that runs the query.
+        growth: The query, its input, and the number of restarts.
+        sizes_mb: The sizes of the state, smallest first.
+        mark: The environment variable that marks the processes.
+        say: Called with each line of progress.
+        keep: A directory that keeps the states and the restarts, so that a call that was
+            interrupted can go on; None keeps nothing.
+
+    Raises:
+        NexmarkError: The query failed, its state does not grow, or `keep` is of something else.
     """
     with tempfile.TemporaryDirectory(prefix="nexmark-sizes-", ignore_cleanup_errors=True) as new:
         runs, kept = _Runs(build, growth, Path(new), mark), keep or Path(new)
@@ -127,7 +137,7 @@ def restarts(
 
 @dataclass
 class _Runs:
-    """The runs of one growth; each has a number."""
+    """The runs of a growth, numbered."""
 
     build: Build
     growth: Growth
@@ -136,9 +146,9 @@ class _Runs:
     number: int = 0
 
     def grown(self, kept: Path, size: int, before: Path | None) -> dict[str, float]:
-        """Make the states of a size, `before` grown further; returns their MB by mode.
+        """Make the states of a size from the state `before`; return their MB by mode.
 
-        What an interrupted call has made is taken.
+        States that an interrupted call has made are used.
         """
         ends = (".json", "-snapshot", "-changelog")
         done, snapshot, changed = (kept / f"{size}{end}" for end in ends)
@@ -155,19 +165,26 @@ class _Runs:
         return found
 
     def grow(self, checkpoint: Path, size_mb: int) -> tuple[float, int]:
-        """Run until the SSTs have this size; returns their size and the number of rows."""
+        """Run until the SSTs have this size; return their size in MB and the number of rows."""
         told = self._run(
             checkpoint, "snapshot", "local", lambda p: sst_bytes(p[-1]) >= size_mb * _MB
         )
         return sst_bytes(told[-1]) / _MB, state_rows(told[-1])
 
     def with_changelogs(self, checkpoint: Path) -> int:
-        """Run for `DELTAS` batches with changelogs; returns the number of rows."""
+        """Run for `DELTAS` batches with changelogs; return the number of rows."""
         told = self._run(checkpoint, "changelog", "local", lambda p: len(p) >= DELTAS)
         return state_rows(told[-1])
 
     def restart(self, checkpoint: Path, mode: str, place: str, state_mb: float) -> Restarted:
-        """Restart once, in a copy of the checkpoint."""
+        """Restart once, in a copy of the checkpoint.
+
+        Args:
+            checkpoint: The state to restart from.
+            mode: snapshot or changelog.
+            place: local or remote.
+            state_mb: The size of the state, for the result.
+        """
         copy = self.work / "copy"
         shutil.copytree(checkpoint, copy)
         try:
@@ -194,7 +211,14 @@ class _Runs:
         place: str,
         is_enough: Callable[[list[dict[str, Any]]], bool],
     ) -> list[dict[str, Any]]:
-        """Run the query until its progress is enough, then kill it (SIGKILL)."""
+        """Run the query until its progress is enough, then kill it (SIGKILL); return its progress.
+
+        Args:
+            checkpoint: The directory of the checkpoint.
+            mode: snapshot or changelog.
+            place: local or remote.
+            is_enough: Tells from the progress so far whether the run may end.
+        """
         self.number += 1
         remote = place == "remote"
         confs = state_confs("rocksdb", changelog=mode == "changelog") | dict(self.growth.conf)
@@ -223,7 +247,7 @@ class _Runs:
 
 
 def cells(found: Sequence[Restarted]) -> list[list[str]]:
-    """The rows of the table: mode, place, size, restore, interruption, commit."""
+    """Return the rows of the table: mode, place, size, restore, interruption, commit."""
     groups = grouped(found, lambda each: (each.mode, each.place, each.state_mb))
     return [
         [
@@ -237,10 +261,11 @@ def cells(found: Sequence[Restarted]) -> list[list[str]]:
 
 
 def predictions(found: Sequence[Restarted], tasks: int) -> list[list[str]]:
-    """The rows of the second table: mode, place, then s/MB and s at `TASK_MB` of restore and
-    interruption; Oceanus' rows last.
+    """Return the rows of the second table; the rows of Oceanus come last.
 
-    All is by task: a restore summed over `tasks` tasks that load at a time takes a part of it.
+    A row has mode, place, seconds per MB and seconds at `TASK_MB` of restore, and the same two of
+    interruption. All figures are of one task: a restore that is summed over `tasks` tasks, which
+    load at the same time, is divided by their number.
     """
     rows = []
     for (mode, place), here in sorted(grouped(found, lambda x: (x.mode, x.place)).items()):
@@ -253,7 +278,10 @@ def predictions(found: Sequence[Restarted], tasks: int) -> list[list[str]]:
 
 
 def _line(points: Sequence[tuple[float, float]]) -> tuple[str, str]:
-    """Seconds per MB with twice the standard error; the prediction, if it grows with the state."""
+    """Return seconds per MB with twice the standard error, and seconds at `TASK_MB`.
+
+    Where the time does not grow with the state, the second one is the text "no growth".
+    """
     from scipy.stats import linregress
 
     if len({size for size, _ in points}) < 2:

@@ -1,7 +1,8 @@
-"""The cost of kills and commits, from Spark's progress and the files of the checkpoint.
+"""Compute the cost of kills and commits from Spark's progress and the files of the checkpoint.
 
-None stands for what an engine does not report, never 0: metrics of restores exist since Spark 4.1,
-the number of stores loaded from the checkpoint since 4.2, and neither for aggregations.
+None stands for a figure that an engine does not report, never 0: metrics of restores exist since
+Spark 4.1, the number of stores loaded from the checkpoint since 4.2, and neither exists for
+aggregations.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from nexmark.recovery.checkpoint_files import Moment, gaps
 from nexmark_jobs.state_metrics import LOAD_MS, LOADED, REPLAY_MS, state_metric
 
 _MS = 1000
-#: Parts of a commit by Spark's metric of them, in milliseconds; the first that is there counts.
+#: The parts of a commit, and Spark's metrics of each in milliseconds: the first one that a batch
+#: reports counts.
 _PARTS = {
     "write_s": ("rocksdbCommitWriteBatchLatency", "rocksdbChangeLogWriterCommitLatencyMs"),
     "flush_s": ("rocksdbCommitFlushLatency",),
@@ -34,15 +36,15 @@ _COUNTS = {
 
 @dataclass(frozen=True)
 class KillRecord:
-    """A kill that happened; times in seconds since 1970.
+    """A kill that happened; times are in seconds since 1970.
 
     Attributes:
-        at: when the process was killed.
-        restarted: when its successor was started; None if only an executor was killed.
-        batch, moment: what it did; see `checkpoint_files.moment`.
-        what: driver, executor or both.
-        attempt: the number of the process that goes on.
-        left_behind_bytes: what the local state stores had on disk when it was killed.
+        at: When the process was killed.
+        restarted: When its successor was started; None if only an executor was killed.
+        batch, moment: What the query was doing; see `checkpoint_files.moment`.
+        what: driver, executor, worker or both.
+        attempt: The number of the process that goes on.
+        left_behind_bytes: What the local state stores had on disk when it was killed.
     """
 
     at: float
@@ -63,10 +65,16 @@ def kill_split(
     until: float,
     pace_s: float = 0.0,
 ) -> dict[str, Any]:
-    """The cost of a kill; `start` is when the first process was started.
+    """Return the cost of a kill, by the names of its parts; times are in seconds.
 
-    `progress` is the progress of the process that goes on; the next kill is at `until`; with
-    `pace_s`, batches were due so long after each other.
+    Args:
+        number: The number of the kill, from 1.
+        kill: The kill.
+        start: When the first process was started.
+        commits: When each batch was committed, by its number.
+        progress: Spark's progress of the process that goes on.
+        until: When the next kill comes; infinite after the last one.
+        pace_s: Seconds from one batch to the next, if they were paced; else 0.
     """
     after = [at for at in commits.values() if kill.at < at <= until]
     before = [at for at in commits.values() if at <= kill.at]
@@ -103,7 +111,7 @@ def kill_split(
 
 
 def commit_splits(progress: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The commit of every batch and stateful operator."""
+    """Return the parts of the commit of every batch and stateful operator."""
     return [
         {
             "batch": batch["batchId"],
@@ -121,23 +129,23 @@ def commit_splits(progress: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 
 
 def restore_s(batch: Mapping[str, Any]) -> float | None:
-    """How long state stores loaded in a batch, summed over them; None if the engine is silent."""
+    """Return the seconds that state stores loaded in a batch, summed; None if none is reported."""
     load = _sum(batch, LOAD_MS)
     return None if load is None else load / _MS
 
 
 def sst_bytes(batch: Mapping[str, Any]) -> int:
-    """Bytes of the SSTs after a batch; of a join, only of the stores with the rows."""
+    """Return the bytes of the SSTs after a batch; of a join, only of the stores with the rows."""
     return _sum(batch, "rocksdbSstFileSize") or 0
 
 
 def state_rows(batch: Mapping[str, Any]) -> int:
-    """Rows in the state after a batch."""
+    """Return the number of rows in the state after a batch."""
     return sum(operator["numRowsTotal"] for operator in batch.get("stateOperators", []))
 
 
 def regular_gap(commits: Mapping[int, float], kills: Sequence[float]) -> float | None:
-    """The median time from one commit to the next, without the gaps that have a kill."""
+    """Return the median seconds from one commit to the next, without the gaps that have a kill."""
     calm = [
         gap
         for batch, gap in gaps(commits).items()
@@ -147,7 +155,11 @@ def regular_gap(commits: Mapping[int, float], kills: Sequence[float]) -> float |
 
 
 def catch_up(kill: float, commits: Mapping[int, float], pace_s: float) -> float | None:
-    """From a kill until a batch is late by less than half the pace more than before the kill."""
+    """Return the seconds from a kill until the query is as punctual as before; None if it never is.
+
+    It is as punctual when a batch is late by at most half the pace more than batches usually were
+    before the kill.
+    """
     late = {batch: at - batch * pace_s for batch, at in commits.items()}
     before = [late[batch] for batch, at in commits.items() if at <= kill]
     if not before:
@@ -158,7 +170,10 @@ def catch_up(kill: float, commits: Mapping[int, float], pace_s: float) -> float 
 
 
 def _stores(operator: Mapping[str, Any]) -> int | None:
-    """How many stores the metrics are of: of a join with several in a partition, one of two."""
+    """Return the number of stores that the metrics are of; None if the engine does not report it.
+
+    If a join has several stores in a partition, the metrics are of half of them.
+    """
     found, partitions = operator.get("numStateStoreInstances"), operator.get("numShufflePartitions")
     if found is None or partitions is None:
         return None
@@ -172,7 +187,7 @@ def _part(operator: Mapping[str, Any], metrics: Sequence[str]) -> float | None:
 
 
 def _sum(batch: Mapping[str, Any], name: str) -> int | None:
-    """A metric summed over the stateful operators; None if none reports it."""
+    """Return a metric summed over the stateful operators; None if no operator reports it."""
     found = [state_metric(operator, name) for operator in batch.get("stateOperators", [])]
     told = [value for value in found if value is not None]
     return sum(told) if told else None

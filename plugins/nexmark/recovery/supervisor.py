@@ -1,4 +1,4 @@
-"""Runs a query to its end, kills it on the way, and starts it again from its checkpoint."""
+"""Run a query to its end, kill it on the way, and start it again from its checkpoint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nexmark_jobs.ending import error_class
 What = Literal["driver", "executor", "worker", "both"]
 EXECUTOR = "CoarseGrainedExecutorBackend"
 _REPLACED = {"executor": EXECUTOR, "worker": WORKER}
-"""What the driver outlives, by a word of its command line."""
+"""Kills that the driver outlives: a word of the command line of the process that is killed."""
 
 _POLL_S = 0.02
 _RUN_S = 3600.0
@@ -35,32 +35,32 @@ class Running(Protocol):
 
     @property
     def returncode(self) -> int | None:
-        """Its exit code; None while it runs."""
+        """Return its exit code; None while it runs."""
 
     def poll(self) -> int | None:
         """Look again, and return its exit code."""
 
     def kill(self) -> None:
-        """SIGKILL to it and its children, and wait for their end."""
+        """Send SIGKILL to it and its children, and wait for their end."""
 
 
 class Starter(Protocol):
-    """How processes of a query are started; see `Launcher`."""
+    """What starts processes of a query; see `Launcher`."""
 
     @property
     def work(self) -> Path:
-        """A directory for logs, results and all that is written beside."""
+        """Return the directory for logs, results and all other files of the run."""
 
     def started(
         self, arguments: Sequence[str], result: Path, *, confs: Mapping[str, str]
     ) -> contextlib.AbstractContextManager[Running]:
-        """A process; the context ends it."""
+        """Start a process; the context ends it."""
 
     def scratch(self, result: Path) -> Path:
-        """Where the process with this result file has its temporary files."""
+        """Return where the process with this result file has its temporary files."""
 
     def kill_one(self, word: str, draws: random.Random, *, again: bool) -> bool:
-        """See `nexmark.cluster.SparkCluster.kill_one`."""
+        """Kill one process; see `nexmark.cluster.SparkCluster.kill_one`."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,10 @@ class Attempt:
 class Story:
     """The course of a query that was killed.
 
-    `ends`: where it ended by itself before its end: when, and by which class of error.
+    Attributes:
+        attempts: Its processes, in their order.
+        killed: Its kills.
+        ends: When a process ended by itself before the query's end, and the class of its error.
     """
 
     attempts: list[Attempt] = field(default_factory=list)
@@ -88,12 +91,14 @@ class Supervisor:
     """The supervisor of one query.
 
     Attributes:
-        arguments: of `run_query.py`, without --result and --checkpoint.
-        checkpoint: the directory of the checkpoint.
-        url: the same, as Spark is to name it.
-        table: the directory of the final table, which is there once the query is at its end.
-        what: the processes that a kill hits.
-        fault_file: written at the first commit, for a fault of the storage; None without one.
+        launcher: What starts its processes.
+        arguments: The arguments of `run_query.py`, without --checkpoint and --result.
+        checkpoint: The directory of the checkpoint.
+        url: The same directory, as Spark takes it.
+        table: The directory of the final table, which exists once the query is at its end.
+        what: The processes that a kill hits.
+        fault_file: Written at the first commit, to begin a fault of the storage; None for no fault.
+        say: Called with each line of progress.
     """
 
     launcher: Starter
@@ -106,17 +111,20 @@ class Supervisor:
     say: Callable[[str], None] = field(repr=False)
 
     def run(self, plan: Sequence[Kill], seed: int) -> Story:
-        """Run to the end, with the kills of `plan`; those after the end do not happen.
+        """Run the query to its end, with the kills of `plan`; those after the end do not happen.
 
         A query with a fault of its storage, or with lost executors, may end by itself: it is
-        started again. NexmarkError: the query failed by itself.
+        started again.
+
+        Raises:
+            NexmarkError: The query failed by itself, without such a reason.
         """
         draws = random.Random(seed)
         story, left = Story(), list(plan)
         while True:
             result = self.launcher.work / f"attempt-{len(story.attempts)}.json"
             given = [*self.arguments, "--checkpoint", self.url, "--result", str(result)]
-            # With the seed of the process before, the call that ended that one would fail again.
+            # With the seed of the previous process, the call that ended it would fail again.
             confs = {SEED_CONF: str(seed + len(story.attempts))}
             with self.launcher.started(given, result, confs=confs) as process:
                 started = time.time()
@@ -135,7 +143,15 @@ class Supervisor:
         story: Story,
         draws: random.Random,
     ) -> bool:
-        """Wait for the end of the process, or kill it; returns whether it ended by itself."""
+        """Wait for the end of the process, or kill it; return whether it ended by itself.
+
+        Args:
+            process: The process.
+            result: Its result file.
+            left: The kills to come; a kill that happened is removed.
+            story: The course of the query, which gets the kills.
+            draws: Draws which of several processes is killed.
+        """
         scratch, since = self.launcher.scratch(result), time.time()
         committed = max(commits(self._spark()), default=-1)
         deadline = time.monotonic() + _RUN_S
@@ -164,7 +180,7 @@ class Supervisor:
         return True
 
     def _kill(self, process: Running, draws: random.Random) -> bool:
-        """Kill; returns False if there is no such process."""
+        """Kill the processes that a kill hits; return False if there is no such process."""
         if self.what not in _REPLACED:
             process.kill()
             return True
@@ -191,5 +207,5 @@ class Supervisor:
         self.say(f"the query ended by itself in batch {end['batch']}: {reason[:200]}")
 
     def _spark(self) -> Place:
-        """Where Spark has its checkpoint."""
+        """Return the directory below `checkpoint` in which Spark has its own files."""
         return self.checkpoint / "checkpoint"

@@ -1,1 +1,1 @@
-"""Programs on other hosts: SSH, deployment, samplers, recordings."""
+"""Work with programs on other hosts: SSH, deployment, samplers, recordings."""

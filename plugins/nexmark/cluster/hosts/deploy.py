@@ -1,4 +1,4 @@
-"""Brings a release to hosts: only the missing bytes, to all hosts at once, complete or not at all.
+"""Bring a release to all hosts at once: only the missing bytes, and complete or not at all.
 
 `nexmark_jobs.host.releases` keeps the releases on a host. A release travels as an uncompressed tar
 (over the networks of clusters, compressing would take longer than sending).
@@ -44,11 +44,23 @@ class DeployOutcome:
 def deploy_release(
     hosts: Sequence[Host], root: str, source: Path, name: str, digest: str, *, keep: int, say: Say
 ) -> dict[str, DeployOutcome | HostError]:
-    """Brings the directory `source` to every host, as `<root>/releases/<name>`.
+    """Bring the directory `source` to every host, as `<root>/releases/<name>`.
 
-    `digest` is its `Manifest.id`. Each host keeps the `keep` last used releases of a kind (`name`
-    up to the last dash). Returns the transfers by host; ClusterError if `source` does not have the
-    digest.
+    Args:
+        hosts: The hosts.
+        root: The package's own directory on a host.
+        source: The directory to bring.
+        name: The name of the release.
+        digest: The `Manifest.id` of the directory.
+        keep: Each host keeps this number of last used releases of a kind (`name` up to the last
+            dash).
+        say: Called with each line of progress.
+
+    Returns:
+        The transfers by host.
+
+    Raises:
+        ClusterError: `source` does not have the digest.
     """
     with closing(_Archive(source, digest)) as archive:
         return on_all(hosts, lambda host: _deploy(host, root, archive, name, keep, say))
@@ -57,6 +69,16 @@ def deploy_release(
 def _deploy(
     host: Host, root: str, archive: "_Archive", name: str, keep: int, say: Say
 ) -> DeployOutcome:
+    """Bring a release to one host, in several attempts, and remove old releases there.
+
+    Args:
+        host: The host.
+        root: The package's own directory on the host.
+        archive: The release.
+        name: Its name.
+        keep: The number of last used releases of its kind that stay.
+        say: Called with each line of progress.
+    """
     begin = time.monotonic()
     sent = resumed = 0
     known: dict[str, Any] = {"root": root, "name": name, "digest": archive.digest}
@@ -99,12 +121,12 @@ class _Archive:
 
     @property
     def description(self) -> dict[str, Any]:
-        """Its size `bytes` and `sha256`, and the `unpacked_bytes`."""
+        """Return its size `bytes` and `sha256`, and the `unpacked_bytes`."""
         self._made()
         return self._description
 
     def agreed(self, length: int, sha256: str) -> int:
-        """Returns `length` if the first `length` bytes have this hash, else 0."""
+        """Return `length` if the first `length` bytes have this hash, else 0."""
         if not 0 < length <= self.description["bytes"]:
             return 0
         hashed, descriptor = hashlib.sha256(), self._made().fileno()
@@ -113,7 +135,7 @@ class _Archive:
         return length if hashed.hexdigest() == sha256 else 0
 
     def chunks(self, offset: int) -> Iterator[bytes]:
-        """Reads the bytes from `offset` on; several hosts may read at the same time."""
+        """Yield the bytes from `offset` on; several hosts may read at the same time."""
         descriptor = self._made().fileno()
         while data := os.pread(descriptor, _CHUNK, offset):
             offset += len(data)

@@ -1,4 +1,4 @@
-"""One host of a cluster: commands, programs and files, over SSH.
+"""Run commands and programs on a host of a cluster and move files, over SSH.
 
 Every command is bounded on the host (`timeout`) and here, and every failure is one line that names
 the host. A program of `nexmark_jobs.host` runs there without this package: the command is a small
@@ -43,19 +43,19 @@ Sink = Callable[[bytes], object]
 
 
 def program_command(python: str) -> list[str]:
-    """The command that runs the program on its standard input, with the standard library only."""
+    """Return the command that runs the program on its standard input, without other packages."""
     return [python, "-I", "-S", "-c", _LOADER]
 
 
 def program_input(program: ModuleType, request: Request) -> bytes:
-    """Returns the first line for `program_command`. The last line of its output is the result."""
+    """Return the first line for `program_command`; the last line of its output is the result."""
     before = _LIBRARY[: _LIBRARY.index(program)] if program in _LIBRARY else _LIBRARY
     sources = [[x.__name__, inspect.getsource(x)] for x in (*before, program)]
     return json.dumps({"modules": sources, "request": dict(request)}).encode() + b"\n"
 
 
 def program_result(output: bytes) -> dict[str, Any]:
-    """The result, in the last line that a program printed; ValueError if there is none."""
+    """Return the result in the last line that a program printed; ValueError if there is none."""
     lines = output.strip().splitlines()
     result = json.loads(lines[-1]) if lines else None
     if not isinstance(result, dict):
@@ -98,7 +98,17 @@ class Host:
     def call(
         self, program: ModuleType, request: Request, *, timeout_s: float, data: Chunks = ()
     ) -> dict[str, Any]:
-        """Run a program of `nexmark_jobs.host`; `data` follows the request on its input."""
+        """Run a program of `nexmark_jobs.host`, and return its answer.
+
+        Args:
+            program: The module of the program.
+            request: What it is asked to do.
+            timeout_s: How long it may take, in seconds.
+            data: More input, which follows the request.
+
+        Raises:
+            HostError: It failed, took too long, or gave no answer.
+        """
         what, command = program.__name__.rpartition(".")[2], program_command(self.python)
         output = bytearray()
         sent = chain([program_input(program, request)], data)
@@ -112,7 +122,7 @@ class Host:
             raise HostError(f"host {self.name}: {what} answered {said!r}; {remedy}") from None
 
     def fetch(self, remote: str, local: Path, *, timeout_s: float = 60.0) -> None:
-        """Copies the file `remote` to `local`, completely or not at all."""
+        """Copy the file `remote` to `local`, completely or not at all."""
         local.parent.mkdir(parents=True, exist_ok=True)
         temporary = local.with_name(f".{local.name}.part")
         try:
@@ -125,7 +135,19 @@ class Host:
     def _execute(
         self, command: Sequence[str], what: str, timeout_s: float, stdin: Chunks, sink: Sink
     ) -> None:
-        """Runs `command` and passes its output to `sink` as it arrives; messages call it `what`."""
+        """Run a command, and hand its output on as it arrives.
+
+        Args:
+            command: The words of the command.
+            what: Its name in messages.
+            timeout_s: How long it may take, in seconds.
+            stdin: Its input.
+            sink: Called with each piece of its output.
+
+        Raises:
+            HostError: It exits with another code than 0.
+            HostUnreachable: The connection was lost, or the command did not end in time.
+        """
         import paramiko
 
         bounded = shlex.join(["timeout", "-k", "5", f"{timeout_s:g}", *command])
@@ -168,6 +190,14 @@ class Host:
         return HostUnreachable(f"host {self.name}: {lost}; {remedy}")
 
     def _failed(self, what: str, status: int, errors: str, timeout_s: float) -> HostError:
+        """Return the error for a command that exits with another code than 0.
+
+        Args:
+            what: The name of the command in messages.
+            status: The exit code.
+            errors: What it wrote to stderr.
+            timeout_s: How long it had, in seconds.
+        """
         lines = [line.strip() for line in errors.splitlines() if line.strip()]
         last = (lines or ["it gave no reason"])[-1]
         if status in _TIMED_OUT:
@@ -190,7 +220,7 @@ Outcome = TypeVar("Outcome")
 def on_all(
     hosts: Iterable[Host], function: Callable[[Host], Outcome]
 ) -> dict[str, Outcome | HostError]:
-    """Calls `function` for every host at once; returns its results or HostErrors by name."""
+    """Call `function` for every host at once; return its results or HostErrors by name."""
     hosts = list(hosts)
 
     def attempt(host: Host) -> Outcome | HostError:
@@ -206,10 +236,19 @@ def on_all(
 def _converse(
     channel: "paramiko.Channel", stdin: Chunks, sink: Sink, deadline: float
 ) -> tuple[int, str]:
-    """Send `stdin`, then read all; (exit status, errors). TimeoutError at `deadline`.
+    """Send the input, then read everything; return the exit status and the errors.
 
     The status is -1 if the host gave none. A command that writes more than `WINDOW_BYTES` before it
     has read its input would block; no command here does that.
+
+    Args:
+        channel: The open channel of the command.
+        stdin: The input.
+        sink: Called with each piece of the output.
+        deadline: When to give up, by `time.monotonic`.
+
+    Raises:
+        TimeoutError: The deadline has passed.
     """
 
     def bound() -> None:

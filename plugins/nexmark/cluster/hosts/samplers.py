@@ -1,4 +1,4 @@
-"""CPU samplers and flight recordings on hosts: started, ended, and their files fetched.
+"""Start and end CPU samplers on hosts, and fetch their files and flight recordings.
 
 Beside the samples of a host comes `clock-HOST.json`: by how much its clock was ahead of this
 machine's when its sampler was started and when it was stopped.
@@ -38,7 +38,7 @@ _LOOK_POLL_S = 1.0
 
 
 def clock_offset(host: Host) -> tuple[float, float]:
-    """Returns the seconds by which the host's clock is ahead of ours, and the uncertainty (+-).
+    """Return the seconds by which the host's clock is ahead of ours, and the uncertainty (+-).
 
     The host reads its clock between question and answer; the quickest of a few answers counts.
     """
@@ -59,7 +59,17 @@ def _reading(host: Host) -> dict[str, float]:
 def start_sampler(
     host: Host, python: str, program: str, directory: str, query: str, interval_s: float, mark: str
 ) -> None:
-    """Start a sampler and wait until its first reading is written; HostError if it does not."""
+    """Start a sampler, and wait until its first reading is written; HostError if none comes.
+
+    Args:
+        host: The host.
+        python: The interpreter there.
+        program: The path of the sampler there.
+        directory: Where it writes its files.
+        query: The query, which names its files.
+        interval_s: Seconds between two readings.
+        mark: The value of NEXMARK_OWNER in its environment.
+    """
     log, pid_file = f"{directory}/{query}.log", f"{directory}/{query}.pid"
     _end(host, pid_file, mark)
     request = {
@@ -85,9 +95,17 @@ def start_sampler(
 
 
 def fetch_samples(host: Host, directory: str, query: str, mark: str, target: Path) -> None:
-    """Ends the sampler, which writes a last reading first, and fetches its file.
+    """End the sampler, which writes a last reading first, and fetch its file.
 
-    A file from an earlier try, which failed because of another host, is kept.
+    If this host's samples were fetched in an earlier try, which failed because of another host,
+    they are kept.
+
+    Args:
+        host: The host.
+        directory: Where the sampler writes its files.
+        query: The query, which names its files.
+        mark: The value of NEXMARK_OWNER in its environment.
+        target: The directory here.
     """
     clock = target / f"clock-{host.name}.json"
     if clock.exists():
@@ -102,10 +120,10 @@ def fetch_samples(host: Host, directory: str, query: str, mark: str, target: Pat
 
 
 def _end(host: Host, pid_file: str, mark: str) -> None:
-    """Ends our sampler that has `pid_file` among its arguments, and removes the file.
+    """End our sampler that has `pid_file` among its arguments, and remove that file.
 
-    A pid may be another process's by now. And a killed sampler leaves its file, which would say
-    that the next one is ready.
+    The pid in it may be another process's by now. And a killed sampler leaves its file, which would
+    say that the next sampler is ready.
     """
     request = {"do": "end", "mark": mark, "word": pid_file, "grace_s": _STOP_GRACE_S}
     host.call(processes, request, timeout_s=2 * _CALL_S)
@@ -117,14 +135,14 @@ def _tail(host: Host, path: str) -> list[str]:
 
 
 def pattern_of(worker: Path | str, application: str) -> str:
-    """The directory of an application's recordings, below the directory of a worker."""
+    """Return the pattern of an application's recordings, below the directory of a worker."""
     if not re.fullmatch(r"[A-Za-z0-9_-]+", application):
         raise ClusterError(f"{application!r} is not an application id, so it has no recordings")
     return f"{worker}/{application}/*/{RECORDING}"
 
 
 def executor_of(path: str) -> str:
-    """The executor that recorded into `path`."""
+    """Return the executor that recorded into `path`."""
     return Path(path).parent.name
 
 
@@ -134,9 +152,16 @@ def wait_until_whole(
     wait_s: float = _WAIT_S,
     poll_s: float = _LOOK_POLL_S,
 ) -> Found:
-    """What `look` finds of these executors when all have finished.
+    """Return the recordings of these executors when all have finished.
 
-    ClusterError if one has not in time.
+    Args:
+        look: Finds the recordings by host, with their sizes.
+        executors: The executors.
+        wait_s: How long to wait, in seconds.
+        poll_s: Seconds between two looks.
+
+    Raises:
+        ClusterError: One of them has not finished in time.
     """
     deadline = time.monotonic() + wait_s
     before: Found | None = None
@@ -157,7 +182,7 @@ def wait_until_whole(
 
 
 def recordings_on(host: Host, pattern: str) -> dict[str, int]:
-    """The recordings on a host by their paths, with their bytes."""
+    """Return the size in bytes of each recording on a host, by path."""
     return dict(host.call(files, {"find": pattern}, timeout_s=_CALL_S)["found"])
 
 

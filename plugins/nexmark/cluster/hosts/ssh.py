@@ -1,4 +1,4 @@
-"""Connects to a host by its Airflow connection (type ssh), with its host key pinned.
+"""Connect to a host by its Airflow connection (type ssh), with its host key pinned.
 
 Only the host key in the connection counts; known_hosts, agents and the keys in ~/.ssh are not used.
 Every failure is one line that names the host.
@@ -42,14 +42,17 @@ class HostError(ClusterError):
 
 
 class HostUnreachable(HostError):
-    """There is no connection, or it was lost: the command may or may not have run."""
+    """The connection failed or was lost, so nobody knows whether the command has run."""
 
 
 def connect(name: str, connection_id: str) -> paramiko.SSHClient:
-    """A new connection to host `name`. A few attempts, `_ATTEMPTS_S` s at most.
+    """Open a connection to host `name`, in a few attempts and at most `_ATTEMPTS_S` seconds.
 
-    HostUnreachable if none succeeds. HostError, at once, if the Airflow connection is missing or
-    not safe, if the host has another key, or if it refuses the login.
+    Raises:
+        HostUnreachable: No attempt succeeds.
+        HostError: The Airflow connection is missing or not safe, the host has another key, or it
+            refuses the
+            login. Then there is only one attempt.
     """
     hook = _hook(name, connection_id)
     end = time.monotonic() + _ATTEMPTS_S
@@ -64,19 +67,19 @@ def connect(name: str, connection_id: str) -> paramiko.SSHClient:
 
 
 def is_alive(client: paramiko.SSHClient) -> bool:
-    """Whether the connection is open, as far as this side knows."""
+    """Tell whether the connection is open, as far as this side knows."""
     transport = client.get_transport()
     return transport is not None and transport.is_active()
 
 
 def words(error: Exception | None) -> str:
-    """The text of an exception, without Python's errno prefix."""
+    """Return the text of an exception, without Python's errno prefix."""
     text = getattr(error, "strerror", None) or str(error or "")
     return " ".join(str(text).split()).rstrip(".")
 
 
 def _hook(name: str, connection_id: str) -> SSHHook:
-    """The login of the Airflow connection; HostError if the connection is missing or not safe."""
+    """Return the login of the Airflow connection; HostError if it is missing or not safe."""
     from airflow.providers.ssh.hooks.ssh import SSHHook
 
     where = f"host {name}: Airflow connection {connection_id}"
@@ -97,7 +100,7 @@ def _hook(name: str, connection_id: str) -> SSHHook:
 
 
 def _key(name: str, hook: SSHHook) -> paramiko.PKey | None:
-    """The key to log in with; HostError if it cannot be read, None with a password only."""
+    """Return the key to log in with, None with a password only; HostError if it cannot be read."""
     import paramiko
 
     if hook.pkey or not hook.key_file:
@@ -160,7 +163,7 @@ def _connect(name: str, hook: SSHHook, timeout_s: float) -> paramiko.SSHClient:
 
 
 def _tcp(address: str, port: int, timeout_s: float) -> socket.socket:
-    """A connection that breaks when the other end has not answered for `DEAD_LINK_S`."""
+    """Open a connection that breaks when the other end has not answered for `DEAD_LINK_S`."""
     connection = socket.create_connection((address, port), timeout_s)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_LINK_S * 1000)
