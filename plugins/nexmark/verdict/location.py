@@ -39,7 +39,7 @@ def nan_median(values: Array) -> Array:
     ordered = np.sort(values, axis=-1)
     count = np.sum(~np.isnan(ordered), axis=-1)
     low = np.maximum((count - 1) // 2, 0)[..., None]
-    high = np.minimum(count // 2, values.shape[-1] - 1)[..., None]
+    high = (count // 2)[..., None]
     low_values = np.take_along_axis(ordered, low, axis=-1)
     return (low_values + np.take_along_axis(ordered, high, axis=-1))[..., 0] / 2
 

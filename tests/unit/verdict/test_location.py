@@ -69,6 +69,36 @@ def test_five_pairs_have_their_range_as_the_widest_interval() -> None:
     assert depth(10, 0.95) == 9  # the ninth from each end, as in tables
 
 
+@pytest.mark.parametrize(
+    ("size", "critical"),
+    [(6, 0), (7, 2), (8, 3), (9, 5), (10, 8), (12, 13), (15, 25), (20, 52), (25, 89)],
+)
+def test_the_depth_follows_from_the_critical_values_in_tables(size: int, critical: int) -> None:
+    """Of the signed-rank test at 5 %, two-sided; the interval ends at the next Walsh average."""
+    assert depth(size, 0.95) == critical + 1
+
+
+@pytest.mark.parametrize(
+    ("size", "confidence", "outside"),
+    [
+        (5, 0.9375, 1),  # P(W <= 0) is 1/32, and just that may lie outside on each side
+        (2, 0.0, 2),  # P is 1/4, 2/4, 3/4, 1
+        (1, 0.0, 1),  # P is 1/2, 1
+    ],
+)
+def test_what_has_just_the_probability_lies_outside(
+    size: int, confidence: float, outside: int
+) -> None:
+    assert depth(size, confidence) == outside
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_the_median_of_nothing_is_no_number(shape: tuple[int, ...]) -> None:
+    median = nan_median(np.zeros((*shape, 0)))
+    assert np.shape(median) == shape
+    assert np.isnan(median).all()
+
+
 def test_no_values_have_no_interval() -> None:
     assert all(math.isnan(end) for end in interval(np.array([math.nan])))
 
@@ -129,3 +159,19 @@ def test_estimates_move_with_the_values_and_mirror_with_them(
     assert interval(-ratios) == pytest.approx((-high, -low))
     if len(ratios) > 1:
         assert spread(ratios + moved) == pytest.approx(spread(-ratios), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "level", "agreed"),
+    [
+        # P(W <= w) of five is 1/32, 2/32, 3/32, 5/32: at 0.1 two averages may be on the other side.
+        ([1.0, 2.0, 5.0, 6.0, -2.0], 0.1, True),  # -2 and -0.5; 0 is on no side
+        ([1.0, 2.5, 5.0, 6.0, -3.0], 0.1, False),  # -3, -1 and -0.25
+        ([1.0, 2.0, 5.0, 6.0, -0.5], 0.0625, True),  # one, and just that probability
+        ([1.0, 2.0, 5.0, 6.0, -1.5], 0.0625, False),  # -1.5 and -0.25
+    ],
+)
+def test_values_agree_on_a_side_by_hand(ratios: list[float], level: float, agreed: bool) -> None:
+    values = np.array(ratios)
+    assert agree(values, np.array(1.0), level) == agreed
+    assert agree(-values, np.array(-1.0), level) == agreed
