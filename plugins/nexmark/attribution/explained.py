@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from nexmark.measure.executed_plan import Part
+from nexmark.measure.executed_plan import OPERATOR, OUTSIDE, Part
 
 NAMED = 3
 """The largest number of confs, and of parts, that a sentence names."""
 LEAST_SHARE = 0.05
 _TELLING = 0.1
 _LONGEST_VALUE = 40
-_OUTSIDE = "outside of tasks (JVM: start-up, compiler, garbage collection, network)"
+_OUTSIDE_OF_TASKS = "outside of tasks (JVM: start-up, compiler, garbage collection, network)"
 
 
 @dataclass(frozen=True)
@@ -219,8 +219,8 @@ def _parts(attribution: Attribution) -> str:
 
 
 def _part(part: PartChange) -> str:
-    name = _OUTSIDE if part.kind == "outside" else part.name
-    if part.kind == "operator":
+    name = _OUTSIDE_OF_TASKS if part.kind == OUTSIDE else part.name
+    if part.kind == OPERATOR:
         name = f"{part.match} {name}" if part.match != "both" else f"{name} in stage {part.stage}"
     metric = _telling(part)
     return f"{part.share:.0%} {name}" + (f" ({metric})" if metric else "")
@@ -229,7 +229,7 @@ def _part(part: PartChange) -> str:
 def _telling(part: PartChange) -> str:
     """Return the stopwatch, or the count of tasks, that changed most."""
     for metric in part.metrics:
-        if not (metric.name == "tasks" or metric.name.endswith("[s]")) or part.kind == "outside":
+        if not (metric.name == "tasks" or metric.name.endswith("[s]")) or part.kind == OUTSIDE:
             continue
         ratio = 1.0 if metric.ratio is None else metric.ratio
         if abs(ratio - 1) > _TELLING and (ratio > 1) == (part.contribution > 0):

@@ -37,6 +37,11 @@ def test_of_the_steady_state_they_are_the_data_batches_after_the_warm_up() -> No
     assert sum(x.cpu_s or 0 for x in found) == pytest.approx(3.0)
 
 
+def test_the_kinds_of_parts_have_the_names_that_evidence_and_stored_nights_have() -> None:
+    kinds = {x.kind for x in made(measurement(10.0, **FIGURES))}
+    assert kinds == {"operator", "stage", "tasks", "outside", "phase"}
+
+
 def test_of_the_application_they_are_all_batches() -> None:
     found = made(measurement(None, **FIGURES))
     assert tasks(found) == 4 * 4 * 2
