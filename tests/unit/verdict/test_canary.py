@@ -71,6 +71,13 @@ def test_a_broken_host_makes_a_night_invalid() -> None:
     assert suspects(broken, earlier(), rules()) == []
 
 
+def test_the_canary_of_the_night_counts_for_queries_with_one_of_their_own() -> None:
+    canaries = (timing(1.7, host="nexmark02"), timing(1.0, host="nexmark02", group="first"))
+    broken = replace(night(), canary=canaries, groups={"q5": "first"})
+    assert verdict(broken).value is Value.INVALID
+    assert verdict(replace(broken, canary=canaries[1:])).value is Value.OK
+
+
 def test_an_unsteady_host_widens_the_noise_by_what_the_canary_saw() -> None:
     usual = verdict(night())
     found = verdict(replace(night(), canary=(timing(1.2, host="nexmark02"),)))

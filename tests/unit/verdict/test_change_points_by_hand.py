@@ -96,6 +96,15 @@ def test_it_takes_five_wild_nights_in_a_row_to_be_a_level_that_ends(
     assert [x.index for x in found(shifts, [0.02] * len(shifts))] == changes
 
 
+@pytest.mark.parametrize(("step", "changes"), [(1.77, []), (1.82, [10])])
+def test_a_change_has_to_explain_sixteen_squared_deviations(
+    step: float, changes: list[int]
+) -> None:
+    """Ten nights on each side of one level, half a step away: 5 squared steps, 15.7 or 16.6."""
+    shifts = [0.0] * 10 + [0.02 * step] * 10
+    assert [x.index for x in found(shifts, [0.02] * 20)] == changes
+
+
 def test_each_series_has_its_own_changes_and_indices_into_all_nights() -> None:
     """Of two workloads in turns; some nights measured nothing."""
     nights = []

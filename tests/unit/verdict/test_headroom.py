@@ -69,6 +69,19 @@ def test_a_wrong_result_stays_invalid_and_rates_have_no_verdict_of_their_own() -
     assert {one.metric for one in judged} == {CPU}
 
 
+def test_just_the_headroom_asked_for_is_enough() -> None:
+    assert source_bound(rates(300_000, 100_000), rules()) == {}
+    assert source_bound(rates(299_999, 100_000), rules()).keys() == {"q5"}
+
+
+def test_repetitions_without_a_partner_read_as_fast_as_others() -> None:
+    """Of the candidate four repetitions have none: together with the first their median counts."""
+    alone, _ = rates(210_000, 100_000)
+    pairs = (Pair(1, 50_000, 50_000), *(Pair(number, 100_000, None) for number in range(2, 6)))
+    read = Measured("q5", READ_RATE, pairs)
+    assert source_bound([alone, read], rules()) == {"q5": SAID}
+
+
 def test_by_bounds_too() -> None:
     arm = BoundsArm("n", "s", tuple(BoundsRepetition(n, 1.0, 1.0) for n in (1, 2)))
     bound = source_bound(rates(210_000, 100_000), rules())
