@@ -135,7 +135,7 @@ def make_file(engine: Engine) -> None:
         touch_private(path)
 
 
-SCHEMA = "0012"  # the newest revision in ``migrations``; a test holds the two together
+SCHEMA = "0013"  # the newest revision in ``migrations``; a test holds the two together
 POLL_S = 0.02
 
 
@@ -144,7 +144,7 @@ def open_engine(url: str, *, create: bool = True, patience_s: float | None = Non
 
     Several processes may open it at once. ``patience_s``: how long to wait for others. StoreError
     when it cannot be reached or is not there (and may not be ``create``d), when another process
-    keeps it locked, or when a newer package has been at it.
+    keeps it locked, or when a package has been at it that is newer, or of before the first release.
     """
     engine = connect(url, patience_s)
     try:
@@ -154,17 +154,13 @@ def open_engine(url: str, *, create: bool = True, patience_s: float | None = Non
             raise no_results(engine)
         with _alone(engine, patience_s), engine.connect() as connection:
             _check_encoding(connection)
-            current, settled = versions.revision(connection), versions.is_settled(connection)
+            current = versions.revision(connection)
             connection.rollback()
             if current is None and not create:
                 raise no_results(engine, "it has no tables of ours")
-            if current is not None and current > SCHEMA:
-                raise StoreError(
-                    f"results database {shown(engine)}: its schema {current} is newer than that"
-                    f" of this package ({SCHEMA}); update the package or set NEXMARK_DB to another"
-                    " database"
-                )
-            if current != SCHEMA or not settled:
+            if current is not None:
+                versions.check_readable(connection, current, SCHEMA)
+            if current != SCHEMA:
                 _migrate(connection)
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
         raise database_error(engine, error) from error
@@ -233,17 +229,15 @@ def _migrate(connection: Connection) -> None:
             raw.execute("PRAGMA foreign_keys=ON")
 
 
-def upgrade(connection: Connection, revision: str = SCHEMA) -> None:
-    """Migrate to a revision, or make the tables, within the transaction of the connection."""
+def upgrade(connection: Connection) -> None:
+    """Migrate to our schema, or make the tables, within the transaction of the connection."""
     current = versions.revision(connection)
     if current is None:
         versions.check_free(connection, NightRow.metadata.tables)
         NightRow.metadata.create_all(connection, checkfirst=False)
         versions.begin(connection, SCHEMA)
         return
-    if not versions.is_settled(connection):
-        versions.take_over(connection, current)
-    if current < revision:
+    if current < SCHEMA:
         from nexmark.store.migrations import migrate  # alembic is slow to import
 
-        migrate(connection, current, revision)
+        migrate(connection, current, SCHEMA)

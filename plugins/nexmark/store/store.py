@@ -48,21 +48,12 @@ NOT_SHAPE = frozenset(
     | {"master_port", "master_ui_port", "worker_port", "worker_ui_port", "start_timeout_s"}
     | {"baseline_ports", "history_server", "kafka_port", "kafka"}
 )
-#: Keys that specs of earlier versions lack, and the values that applied then.
-_LATER = (
-    *(("source", "datagen"), ("partitions", None), ("kind", "bounded")),
-    *((name, None) for name in ("rate", "seconds", "warm_up", "trigger", "recovery")),
-)
-
 _REPETITION = ("night_id", "query", "arm", "stage", "number")
 
 
 def shape(workload: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
     """Return the hash of everything in a workload and a cluster that changes what is measured."""
-    kept = [
-        {k: v for k, v in spec.items() if k not in NOT_SHAPE and (k, v) not in _LATER}
-        for spec in (workload, cluster)
-    ]
+    kept = [{k: v for k, v in spec.items() if k not in NOT_SHAPE} for spec in (workload, cluster)]
     text = json.dumps(kept, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

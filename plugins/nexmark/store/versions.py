@@ -1,7 +1,6 @@
 """The number of the schema in a database, in a table of our own; and whose the tables there are.
 
-Up to schema 0012 the number was in ``alembic_version``. Every program that uses Alembic has a table
-of that name, so ours is taken over from there, and theirs is left alone.
+Every program that uses Alembic has a table ``alembic_version``: that one is left alone.
 """
 
 from collections.abc import Iterable
@@ -10,14 +9,16 @@ from sqlalchemy import Connection, inspect, text
 
 from nexmark.store.store_error import StoreError, shown
 
-TABLE, EARLIER = "nexmark_version", "alembic_version"
+TABLE = "nexmark_version"
+FIRST = "0013"
+"""The schema of the first release; the numbers below it were used before, and are not read."""
 _NUMBER = "version_num"
 _MAKE = (
     f"CREATE TABLE {TABLE} ({_NUMBER} VARCHAR(32) NOT NULL,"
     f" CONSTRAINT {TABLE}_pkc PRIMARY KEY ({_NUMBER}))"
 )
-_LAST_EARLIER = 12
-_OURS = {  # of the first schema: no other program has all of these
+_UNNUMBERED = "0000"
+_OURS = {  # no other program has all of these
     "night": {"dag_id", "run_id", "shape", "workload_spec"},
     "repetition": {"night_id", "query", "arm", "cpu_s_per_mevent"},
     "sample_series": {"repetition_id", "series"},
@@ -26,34 +27,39 @@ _OURS = {  # of the first schema: no other program has all of these
 
 def revision(connection: Connection) -> str | None:
     """Return the number of our schema, None where there is none of ours."""
-    if is_settled(connection):
+    if _has(connection, TABLE, {_NUMBER}):
         number = connection.execute(text(f"SELECT {_NUMBER} FROM {TABLE}")).scalar()
         return None if number is None else str(number)
-    return _earlier(connection)
-
-
-def is_settled(connection: Connection) -> bool:
-    """Tell whether the number is in the table of our own."""
-    return _has(connection, TABLE, {_NUMBER})
+    if all(_has(connection, name, columns) for name, columns in _OURS.items()):
+        return _UNNUMBERED
+    return None
 
 
 def begin(connection: Connection, number: str) -> None:
-    """Make our table, with the number of a new schema, or of one that an earlier package made."""
+    """Make our table, with the number of a new schema."""
     connection.execute(text(_MAKE))
     connection.execute(text(f"INSERT INTO {TABLE} VALUES (:n)"), {"n": number})
-
-
-def take_over(connection: Connection, number: str) -> None:
-    """Move the number from where earlier packages had it; rows of others stay there."""
-    begin(connection, number)
-    connection.execute(text(f"DELETE FROM {EARLIER} WHERE {_NUMBER} = :n"), {"n": number})
-    if not connection.execute(text(f"SELECT count(*) FROM {EARLIER}")).scalar():
-        connection.execute(text(f"DROP TABLE {EARLIER}"))
 
 
 def write(connection: Connection, number: str) -> None:
     """Replace the number."""
     connection.execute(text(f"UPDATE {TABLE} SET {_NUMBER} = :n"), {"n": number})
+
+
+def check_readable(connection: Connection, found: str, newest: str) -> None:
+    """Refuse a schema of before the first release, and one that is newer than ours; StoreError."""
+    database = f"results database {shown(connection.engine)}"
+    if found < FIRST:
+        raise StoreError(
+            f"{database}: it was made before the first release, and this package cannot read it;"
+            " set NEXMARK_HOME to a new directory or NEXMARK_DB to another database (nexmark export"
+            " of the version that made it writes its results to files)"
+        )
+    if found > newest:
+        raise StoreError(
+            f"{database}: its schema {found} is newer than schema {newest} of this package; update"
+            " the package or set NEXMARK_DB to another database"
+        )
 
 
 def check_free(connection: Connection, names: Iterable[str]) -> None:
@@ -67,17 +73,6 @@ def check_free(connection: Connection, names: Iterable[str]) -> None:
             f"results database {shown(connection.engine)}: it has the {tables} of another program;"
             " set NEXMARK_DB to a database, or to a user with a schema, that is nexmark's alone"
         )
-
-
-def _earlier(connection: Connection) -> str | None:
-    if not _has(connection, EARLIER, {_NUMBER}):
-        return None
-    found = connection.execute(text(f"SELECT {_NUMBER} FROM {EARLIER}")).scalars()
-    numbers = [f"{x:04}" for x in range(1, _LAST_EARLIER + 1)]
-    ours = [str(number) for number in found if number in numbers]
-    if ours and all(_has(connection, name, columns) for name, columns in _OURS.items()):
-        return max(ours)
-    return None
 
 
 def _has(connection: Connection, table: str, columns: set[str]) -> bool:

@@ -19,7 +19,7 @@ def url(tmp_path: Path) -> str:
 
 @pytest.fixture(scope="session")
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database as the migrations make it; made once, for it takes a while."""
+    """A database as it is made; made once, for it takes a while."""
     path = tmp_path_factory.mktemp("database") / "results.db"
     open_store(f"sqlite:///{path}").close()
     return path

@@ -49,7 +49,7 @@ def url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterato
 
 @pytest.fixture(scope="session")
 def empty_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database as the migrations make it; made once, for it takes a while."""
+    """A database as it is made; made once, for it takes a while."""
     path = tmp_path_factory.mktemp("database") / "results.db"
     open_store(f"sqlite:///{path}").close()
     return path
@@ -57,7 +57,7 @@ def empty_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def empty_postgresql(postgresql: Postgresql) -> str:
-    """The name of a database as the migrations make it."""
+    """The name of a database as it is made."""
     postgresql.execute("CREATE DATABASE empty")
     open_store(postgresql.url("empty")).close()
     return "empty"

@@ -2,48 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from sqlalchemy import Column, String, Text
 from sqlalchemy.exc import SQLAlchemyError
 
-from nexmark.store import Store, StoreError, connecting, open_store
+from nexmark.store import Store, StoreError, connecting, migrations, open_store, versions
 from nexmark.store.connecting import connect, make_file
 from nexmark.store.table_base import Base
 from tests.unit.store import earlier_schema
-from tests.unit.store.store_builder import night, repetition
+from tests.unit.store.store_builder import measurement, night, repetition
 
-FIRST_SCHEMA = (
-    "INSERT INTO build VALUES ('sha', '4.3.0', 'pypi', '2026-11-01 00:00:00+00')",
-    "INSERT INTO night VALUES ('d/1', 'd', '1', 'e', 'w', 'c', 'sha', 'jobs', 'shape', '{}', '{}',"
-    " '[\"q5\"]', 1, 'runs/1', '2026-11-01 00:00:00+00')",
-    "INSERT INTO repetition (id, night_id, query, arm, number, status, recorded, cpu_s_per_mevent)"
-    " VALUES (7, 'd/1', 'q5', 'candidate', 1, 'ok', '2026-11-01 00:00:00+00', 9.5)",
-    "INSERT INTO sample_series (id, repetition_id, host, path, interval_s, readings, series)"
-    " VALUES (1, 7, 'nexmark02', 'samples', 1.0, 0, '')",
-    "INSERT INTO verdict (night_id, query, metric, gate_version, value, reason, bound, repetitions,"
-    " judged, id) VALUES ('d/1', 'q5', 'm', 1, 'OK', 'r', 1.15, 1, '2026-11-01 00:00:00+00', 1)",
-    "INSERT INTO acceptance VALUES (1, 'e', 'w', 'c', 'q5', 'd/1', 'ada', 'right',"
-    " '2026-11-02 00:00:00+00')",
-)
-"""Rows as the first schema had them."""
 COMPARED = {"render_as_batch": True, "version_table": "nexmark_version"}
 
 
-@pytest.mark.parametrize("revision", earlier_schema.REVISIONS)
-def test_a_database_of_every_earlier_revision_becomes_what_the_rows_say(
-    url: str, revision: str
-) -> None:
+@pytest.fixture
+def first(url: str) -> str:
+    """The URL of a database that the first release has made."""
+    execute(url)
+    return url
+
+
+def execute(url: str, *statements: str) -> None:
+    """Make the schema of the first release, then execute statements."""
     engine = connect(url)
     make_file(engine)
-    with engine.connect() as connection:
-        earlier_schema.make(connection, revision)
-        connection.commit()
-    open_store(url).close()
+    with engine.begin() as connection:
+        earlier_schema.make(connection)
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+def test_a_database_of_the_first_release_becomes_what_the_rows_say(first: str) -> None:
+    """If a row of today has another column, a migration lacks."""
+    open_store(first).close()
+    engine = connect(first)
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts=COMPARED)
         assert compare_metadata(context, Base.metadata) == []
@@ -57,7 +55,7 @@ def test_a_new_database_is_what_the_rows_say(store: Store, database: str) -> Non
 
 
 def test_the_package_knows_its_newest_migration() -> None:
-    assert earlier_schema.REVISIONS[-1] == connecting.SCHEMA
+    assert max(migrations.CHANGES, default=versions.FIRST) == connecting.SCHEMA
 
 
 def test_what_was_recorded_is_there_after_a_restart(url: str) -> None:
@@ -88,77 +86,79 @@ def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:
 
 
 class TestMigration:
-    """What the first schema held is there in the second, and means the same."""
+    """A later schema: what the first one held is still there, or nothing has changed."""
+
+    NUMBER = "0014"
 
     @pytest.fixture
-    def migrated(self, url: str) -> Iterator[Store]:
-        engine = connect(url)
-        make_file(engine)
-        with engine.connect() as connection:
-            earlier_schema.make(connection, "0001")
-            for statement in FIRST_SCHEMA:
-                connection.exec_driver_sql(statement)
-            connection.commit()
-        engine.dispose()
-        with open_store(url) as store:
-            yield store
+    def later(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """A package with one more change: a column, and the statements that the test appends."""
+        more: list[str] = []
 
-    def test_a_night_is_one_of_bounds(self, migrated: Store) -> None:
-        night = migrated.night("d/1")
-        assert (night.mode, night.baselines, night.grade) == ("bounds", None, None)
-        assert night.candidate_conf is None
+        def change(op: Operations) -> None:
+            # SQLite replaces the table: rows that refer to it must not go with it.
+            with op.batch_alter_table("night") as table:
+                table.add_column(Column("moon", String(10), nullable=False, server_default="full"))
+                table.alter_column("grade_reason", existing_type=Text, nullable=True)
+            for statement in more:
+                op.execute(statement)
 
-    def test_repetitions_keep_their_samples(self, migrated: Store) -> None:
-        (row,) = migrated.repetitions("d/1")
-        assert (row.stage, row.number, row.position, row.cpu_s_per_mevent) == (1, 1, None, 9.5)
-        assert [x.host for x in migrated.sample_series(row.id)] == ["nexmark02"]
+        monkeypatch.setitem(migrations.CHANGES, self.NUMBER, change)
+        monkeypatch.setattr(connecting, "SCHEMA", self.NUMBER)
+        return more
 
-    def test_a_verdict_keeps_its_bound_and_decides(self, migrated: Store) -> None:
-        (row,) = migrated.verdicts("d/1")
-        assert (row.mode, row.decides, row.bound, row.value) == ("bounds", True, 1.15, "OK")
-        assert (row.drift_slower, row.drift_faster, row.lo, row.baseline_build) == (
-            0,
-            0,
-            None,
-            None,
-        )
+    @pytest.fixture
+    def recorded(self, first: str) -> str:
+        with open_store(first) as store:
+            store.record_night(night())
+            store.record_repetition(repetition(night().run, "q5", measurement=measurement(9.5)))
+        return first
 
-    def test_an_acceptance_is_of_the_build_of_its_night_and_never_expires(
-        self, migrated: Store
+    def test_rows_and_what_refers_to_them_stay(self, recorded: str, later: list[str]) -> None:
+        for _ in range(2):
+            with open_store(recorded) as store:
+                assert [x.cpu_s_per_mevent for x in store.repetitions(night().run)] == [9.5]
+        assert values(recorded, "SELECT moon FROM night") == ["full"]
+        assert values(recorded, "SELECT version_num FROM nexmark_version") == [self.NUMBER]
+
+    def test_a_change_that_fails_leaves_the_database_as_it_was(
+        self, recorded: str, later: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        row = migrated.accepted("e", "w", "c", datetime(2030, 1, 1, tzinfo=UTC))["q5"]
-        assert (row.build_id, row.metric, row.expires) == ("sha", "cpu_s_per_mevent", None)
-        assert row.accepted == datetime(2026, 11, 2, tzinfo=UTC)
-
-    def test_acceptances_are_still_only_ever_added(self, migrated: Store, url: str) -> None:
-        for change in ("UPDATE acceptance SET who='eve'", "DELETE FROM acceptance"):
-            with connect(url).connect() as connection, pytest.raises(SQLAlchemyError, match="only"):
-                connection.exec_driver_sql(change)
-
-    def test_a_second_stage_has_its_own_numbers(self, migrated: Store) -> None:
-        migrated.record_night(night())
-        for stage in (1, 2):
-            migrated.record_repetition(repetition(night().run, "q5", stage=stage))
-        assert [x.stage for x in migrated.repetitions(night().run)] == [1, 2]
+        later.append("INSERT INTO nowhere VALUES (1)")
+        with pytest.raises(StoreError, match="nowhere"):
+            open_store(recorded)
+        assert values(recorded, "SELECT version_num FROM nexmark_version") == [versions.FIRST]
+        with pytest.raises(SQLAlchemyError, match="moon"):
+            values(recorded, "SELECT moon FROM night")
+        later.clear()
+        open_store(recorded).close()
+        assert values(recorded, "SELECT moon FROM night") == ["full"]
 
 
-def test_a_migration_that_fails_leaves_the_database_as_it_was(
-    url: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE nexmark_version SET version_num = '0012'",
+        "UPDATE nexmark_version SET version_num = '0001'",
+        "DROP TABLE nexmark_version",
+    ],
+)
+@pytest.mark.parametrize("create", [True, False])
+def test_a_database_of_before_the_first_release_is_refused_in_one_line(
+    url: str, statement: str, create: bool
 ) -> None:
+    execute(url, statement)
+    with pytest.raises(StoreError, match="made before the first release") as caught:
+        open_store(url, create=create)
+    assert "set NEXMARK_HOME to a new directory or NEXMARK_DB" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert values(url, "SELECT count(*) FROM night") == ["0"], "it is as it was"
+
+
+def values(url: str, query: str) -> list[str]:
     engine = connect(url)
-    make_file(engine)
-    with engine.connect() as connection:
-        earlier_schema.make(connection, "0001")
-        for statement in FIRST_SCHEMA:
-            connection.exec_driver_sql(statement)
-        connection.exec_driver_sql("CREATE TABLE self_test (in_the_way INTEGER)")
-        connection.commit()
-    with pytest.raises(StoreError, match="self_test"):
-        open_store(url)
-    with engine.begin() as connection:
-        connection.exec_driver_sql("DROP TABLE self_test")
-        assert connection.exec_driver_sql("SELECT number FROM repetition").scalar() == 1
-        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() == (
-            "0001"
-        )
-    open_store(url).close()
+    try:
+        with engine.connect() as connection:
+            return [str(row[0]) for row in connection.exec_driver_sql(query)]
+    finally:
+        engine.dispose()

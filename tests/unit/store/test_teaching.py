@@ -12,13 +12,11 @@ import pytest
 
 from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.model import Value
-from nexmark.store import NightRecord, Store, StoreError, connecting
-from nexmark.store.connecting import connect, make_file
+from nexmark.store import NightRecord, Store, StoreError
 from nexmark.store.query_history import trail
 from nexmark.verdict.__main__ import main as replay
 from nexmark.verdict.measured_night import Measured, MeasuredNight, QueryVerdict
 from nexmark.verdict.nightly import judge_night
-from tests.unit.store import earlier_schema
 from tests.unit.store.night_builder import CPU_METRIC, RULES, judge, paired, record_night
 from tests.unit.store.store_builder import STARTED
 from tests.unit.verdict.gate_builder import around, noisy, with_query
@@ -125,35 +123,3 @@ class TestReplay:
             for one in verdicts:
                 mde = "" if one.mde is None else f"{one.mde:.6g}"
                 assert replayed[run, one.query, one.metric] == (one.value.value, mde)
-
-
-ROW = (
-    "INSERT INTO night (id, dag_id, run_id, engine, workload, cluster, build_id, jobs, shape,"
-    " workload_spec, cluster_spec, queries, repetitions, directory, started, candidate_conf)"
-    " VALUES ('{0}/1', '{0}', '1', 'e', 'w', 'c', 'sha', 'jobs', 'shape', '{{}}', '{{}}',"
-    " '[\"q5\"]', 1, 'runs/1', '2026-11-01 00:00:00+00', {1})"
-)
-
-
-def test_nights_of_before_teach_unless_they_were_trials(url: str) -> None:
-    """The column comes with a value for every night that is there."""
-    engine = connect(url)
-    make_file(engine)
-    with engine.connect() as connection:
-        earlier_schema.make(connection, "0006")
-        connection.exec_driver_sql(
-            "INSERT INTO build VALUES ('sha', '4.3.0', 'pypi', '2026-11-01 00:00:00+00')"
-        )
-        for dag, conf in (
-            ("nexmark_spark_4_3_0", "NULL"),
-            ("nexmark_build", "NULL"),
-            ("nexmark_signoff", "NULL"),
-            ("nexmark_spark_3_5_9", '\'{"spark.x": "1"}\''),
-        ):
-            connection.exec_driver_sql(ROW.format(dag, conf).replace("%", "%%"))
-        connection.commit()
-    engine.dispose()
-    with Store(connecting.open_engine(url)) as store:
-        assert [night.dag_id for night in store.nights() if night.teaches] == [
-            "nexmark_spark_4_3_0"
-        ]
