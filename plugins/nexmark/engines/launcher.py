@@ -25,7 +25,7 @@ from nexmark_jobs.host.processes import OWNER_VARIABLE, kill_one
 JOBS = Path(nexmark_jobs.__file__).parent
 Confs = Mapping[str, str]
 NONE: Confs = MappingProxyType({})
-_DUMP_S = 3600
+_DUMP_S = 3 * 3600
 _CONFS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
 _OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 #: Two executors with a core each, in processes of their own, with master and workers in the driver.
@@ -181,7 +181,10 @@ def dump_events(launcher: Launcher, given: Sequence[str], target: Path, kind: st
     options = untimed_options(launcher.build.spark_home, launcher.build.version)
     quick = replace(launcher, java_options=options)
     with quick.started(arguments, result, job="dump_events.py") as process:
-        process.wait(timeout=_DUMP_S)
+        try:
+            process.wait(timeout=_DUMP_S)
+        except subprocess.TimeoutExpired:
+            raise NexmarkError(f"no events: they took over {_DUMP_S} s") from None
     if process.returncode != 0:
         raise NexmarkError(f"no events: {last_words(log_of(result), process.returncode)}")
 

@@ -5,7 +5,6 @@ of the cluster's connection. Event n of a topic is event n of the generator: the
 """
 
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,8 @@ from nexmark.cluster import OWNER_VARIABLE
 from nexmark.cluster.local import LocalCluster
 from nexmark.config import Size, SshCluster
 from nexmark.config.fields import Model
-from nexmark.engines import known_version
+from nexmark.engines import Build, known_version
+from nexmark.engines.launcher import Launcher, dump_events
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import connector, connector_of, connector_problem
 from nexmark.model import BROKER_CPU, READ_RATE, SOURCE_RATE, Arm, grouped
@@ -24,13 +24,11 @@ from nexmark.night.night_progress import say
 from nexmark.night.paced_night import key_of, prefix_of
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.run_directory import ApplicationDirectory
-from nexmark_jobs.cause import last_words
 
 if TYPE_CHECKING:
     from nexmark.kafka.topics import KafkaCluster
 
 _CONFS = "spark.nexmark.kafka."
-_DUMP_TIMEOUT_S = 3 * 3600
 
 
 class NightKafka(Model):
@@ -119,7 +117,7 @@ def check_build(night: Night, spark_version: str) -> None:
 def fill_topics(night: Night, deployments: Deployments, kafka: "KafkaCluster | None") -> None:
     """Fill the topics of the night; on the embedded cluster (`kafka` None) start its broker.
 
-    KafkaError if it does not start, the events cannot be written, or a jar is missing.
+    NexmarkError if it does not start, the events cannot be written, or a jar is missing.
     """
     if night.workload.source != "kafka":
         return
@@ -132,23 +130,25 @@ def fill_topics(night: Night, deployments: Deployments, kafka: "KafkaCluster | N
         kafka = KafkaCluster(cluster.brokers.up(1, cluster.config.kafka_port, say))
         say(f"Kafka is up at {kafka.servers}")
     assert kafka is not None
-    events, rates = night.files.topic_events, {}
+    work, rates = night.files.topic_events, {}
+    events = work / "events"
     partitions, confs = night.workload.partitions or 1, night.engine.conf.items()
     consumer = {x.removeprefix(_CONFS): value for x, value in confs if x.startswith(_CONFS)}
     try:
         # Sizes of the same rate have the first events of the largest one.
         for same in grouped(sizes(night), lambda size: size.tps).values():
-            _dump(night, deployments.candidate, max(same, key=lambda x: x.events), events)
+            largest = max(same, key=lambda size: size.events)
+            _dump(night, deployments.candidate, largest, work, events)
             for size in same:
                 topic, limit = topic_of(night, size), size.events
                 say(str(fill(kafka, events, topic, partitions, limit=limit, replace=True)))
         if night.workload.is_paced:
-            _dump(night, deployments.candidate, night.workload, night.files.paced_events)
+            _dump(night, deployments.candidate, night.workload, work, night.files.paced_events)
         for topic in (topic_of(night, size) for size in _timed(night)):
             rates[topic] = read_alone(kafka, topic, partitions, consumer)
             say(f"{topic}: a consumer alone reads {rates[topic]:,.0f} records per second")
     finally:
-        shutil.rmtree(events, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
     found = NightKafka(servers=kafka.servers, rates=rates)
     night.files.kafka.write_text(found.model_dump_json())
 
@@ -191,28 +191,15 @@ def remove_topics(night: Night, kafka: "KafkaCluster") -> None:
     say("the topics of this night are removed")
 
 
-def _dump(night: Night, deployment: Deployment, size: Size, target: Path) -> None:
-    """Write the events of `size` to JSON files, in order, by an application on this machine."""
-    shutil.rmtree(target, ignore_errors=True)
-    home = Path(deployment.spark_home)
-    command = [
-        *(str(home / "bin" / "spark-submit"), "--master", "local[*]", "--driver-memory", "1g"),
-        *("--conf", "spark.ui.enabled=false", "--conf", "spark.log.level=WARN"),
-        *(str(Path(deployment.jobs_home) / "dump_events.py"), "--format", "json"),
-        *("--out", str(target), *generator_arguments(night, size)),
-    ]
-    environment = {
-        **night.spark_cluster.driver_environment(home),
-        "PYSPARK_PYTHON": deployment.python,
-        "PYTHONPATH": "",
-        OWNER_VARIABLE: night.spark_cluster.mark,
-    }
-    try:
-        run = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=_DUMP_TIMEOUT_S
-        )
-    except subprocess.TimeoutExpired:
-        raise KafkaError(f"kafka: {size.events:,} events took over {_DUMP_TIMEOUT_S} s") from None
-    if run.returncode != 0:
-        said = last_words(run.stderr, run.returncode)[:300]
-        raise KafkaError(f"kafka: the events of the topics cannot be generated: {said}")
+def _dump(night: Night, deployment: Deployment, size: Size, work: Path, target: Path) -> None:
+    """Write the events of `size` to JSON files in `target`, by an application on this machine.
+
+    `work` is a directory for what that application writes beside; both are made new.
+    """
+    for directory in (work, target):
+        shutil.rmtree(directory, ignore_errors=True)
+    work.mkdir()
+    home, mark = Path(deployment.spark_home), {OWNER_VARIABLE: night.spark_cluster.mark}
+    build = Build(deployment.build, deployment.spark_version, home, deployment.source)
+    launcher = Launcher(build, {}, work, mark, master="local[*]")
+    dump_events(launcher, generator_arguments(night, size), target, "json")

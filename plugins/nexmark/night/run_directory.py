@@ -400,7 +400,7 @@ class RunDirectory:
 
     @property
     def topic_events(self) -> Path:
-        """The events while they are written to the topics."""
+        """Where events are generated before they are written to the topics."""
         return self.path / "topics"
 
     @property
