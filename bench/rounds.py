@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from bench.gate import GateBar
 from nexmark.config import Gate
-from nexmark.model import Arm, Value
+from nexmark.model import Arm, Mode, Value
 from nexmark.recovery.kept_runs import KeptRuns
 from nexmark.terminal import columns
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair, QueryVerdict
@@ -81,7 +81,7 @@ class Rounds:
 
     def judged(self, metric: str, gate: Gate) -> tuple[list[QueryVerdict], list[QueryVerdict]]:
         """The verdicts on the A/A comparisons and on the seeded ones, where `metric` decides."""
-        rules = gate.model_copy(update={"metric": metric, "mode": "paired"})
+        rules = gate.model_copy(update={"metric": metric, "mode": Mode.PAIRED})
         control = list(self.comparisons((Arm.CONTROL, Arm.BASELINE), rules))
         seeded = self.comparisons((Arm.SLOWED, Arm.BASELINE), rules)
         known = [judge_night(night, [], rules) for night in control]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from nexmark.measure.cpu_series import CpuSeries, pack
-from nexmark.model import CPU, SUITE, Arm, Value
+from nexmark.model import CPU, SUITE, Arm, Mode, Value
 from nexmark.store import Store
 from nexmark.store.table_rows import (
     AcceptanceRow,
@@ -128,7 +128,7 @@ def _night_row(
         "repetitions": pairs,
         "directory": f"/nowhere/{number}",
         "started": started,
-        "mode": "paired",
+        "mode": Mode.PAIRED,
         "baselines": dict.fromkeys(queries, old),
         "seed": number,
         "gate_spec": {"version": 1},
@@ -238,7 +238,7 @@ def _verdicts(
                 "gate_version": 1,
                 "value": (Value.REGRESSION if bad else Value.OK).value,
                 "reason": f"ratio {math.exp(shift):.3f} (0.971 to 1.031), 6.8% could be seen",
-                "mode": "paired",
+                "mode": Mode.PAIRED,
                 "decides": metric == CPU,
                 "ratio": math.exp(shift),
                 "lo": math.exp(shift - 0.03),

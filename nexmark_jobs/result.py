@@ -1,7 +1,6 @@
 """The result file of a run, schema version 1."""
 
 import json
-import os
 import re
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from nexmark_jobs.host.whole_files import READABLE, write_whole
 from nexmark_jobs.options import DatagenOptions, Options
 from nexmark_jobs.plan_fingerprint import Fingerprint
 from nexmark_jobs.progress import DIGEST_KIND, Batch, combine
@@ -106,12 +106,7 @@ def input_of(options: Options) -> dict[str, Any]:
 
 def write(result: dict[str, Any], path: Path) -> None:
     """Write the result in one step: the file is whole or not there."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole(path, json.dumps(result, indent=1) + "\n", READABLE)
 
 
 def confs(spark: SparkSession) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.cluster.lease import ClusterError
-from nexmark_jobs.host.leases import write_whole
+from nexmark_jobs.host.whole_files import write_whole
 
 #: Below NEXMARK_HOME.
 CONNECTIONS = Path("airflow/connections.json")

@@ -32,8 +32,9 @@ from bench.detection.earlier import teach
 from nexmark.config import Engine, load, paths
 from nexmark.config.load import load_gate
 from nexmark.errors import NexmarkError
+from nexmark.home import write_text
 from nexmark.interrupts import signalled_with_parent, undisturbed
-from nexmark.model import Value
+from nexmark.model import Mode, Value
 from nexmark.store import Store, open_store
 from nexmark.terminal import show_line
 
@@ -189,7 +190,7 @@ class Bench:
             "--workload",
             self.workload,
             "--mode",
-            "paired",
+            Mode.PAIRED,
         ]
         command += ["--queries", ",".join(queries), *options]
         own = {
@@ -225,10 +226,8 @@ class Bench:
         return Done(**found) if found else None
 
     def _keep(self, key: str, done: Done) -> Done:
-        path = self.directory / "nights.json"
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps({**self._nights(), key: asdict(done)}, indent=1))
-        temporary.replace(path)
+        kept = json.dumps({**self._nights(), key: asdict(done)}, indent=1)
+        write_text(self.directory / "nights.json", kept)
         return done
 
 

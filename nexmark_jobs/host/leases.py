@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark_jobs.host.processes import marked
+from nexmark_jobs.host.whole_files import write_whole
 
 _POLL_S = 0.02
 _LOCK_WAIT_S = 30.0
@@ -54,22 +55,6 @@ def locked(
                     return
                 continue
         time.sleep(_POLL_S)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write `path`, readable only for the owner; a reader sees the old text or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
-    temporary.unlink(missing_ok=True)
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:

@@ -15,11 +15,12 @@ import os
 import select
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from nexmark.model import Say
 from nexmark_jobs.host import processes
 from nexmark_jobs.host.processes import Process, identify
 
@@ -65,7 +66,7 @@ def guarded(environment: Mapping[str, str]) -> Iterator[None]:
         processes.end([guardian])
 
 
-def wait_for_guardians(say: Callable[[str], None], within_s: float = 120.0) -> None:
+def wait_for_guardians(say: Say, within_s: float = 120.0) -> None:
     """Wait while a guardian ends the processes of a killed command, at most `within_s` seconds."""
     deadline = time.monotonic() + within_s
     told = False
@@ -101,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pid, ticks = map(int, sys.argv[1:] if arguments is None else arguments)
     command = Process(pid, ticks)
     _wait_for_end(command)
-    _say(f"the command with process {pid} has ended and has not ended what it started")
+    _log(f"the command with process {pid} has ended and has not ended what it started")
     _end_processes(command)
     _clear_clusters(command)
     return 0
@@ -126,7 +127,7 @@ def _end_processes(command: Process) -> None:
         if not found:
             return
         for process in found:
-            _say(f"ending {process.pid} {process.command}")
+            _log(f"ending {process.pid} {process.command}")
         processes.end(found, _GRACE_S)
 
 
@@ -143,17 +144,17 @@ def _clear_clusters(command: Process) -> None:
                 continue
             cluster.claim(replace(lease, holder=identify(os.getpid())))
             for line in cluster.stop():
-                _say(f"ended {line}")
+                _log(f"ended {line}")
         except ClusterError as error:
-            _say(str(error))
+            _log(str(error))
 
 
 def _text(process: Process) -> str:
     return f"{process.pid}:{process.start_ticks}"
 
 
-def _say(text: str) -> None:
-    """A line of the log, with the guardian's pid."""
+def _log(text: str) -> None:
+    """Write a line to the log, with the pid of the guardian."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     print(f"{now} guardian {os.getpid()}: {text}", flush=True)
 

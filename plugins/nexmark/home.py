@@ -14,7 +14,7 @@ from pathlib import Path
 
 from nexmark.config import paths
 from nexmark.errors import NexmarkError
-from nexmark_jobs.host.leases import write_whole
+from nexmark_jobs.host.whole_files import READABLE, write_whole
 
 DIRECTORY, FILE = 0o700, 0o600
 _OTHERS = 0o077
@@ -61,9 +61,7 @@ def touch_private(path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file that others may read, in one step: a reader sees the old text or the new one."""
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    write_whole(path, text, READABLE)
 
 
 @contextmanager

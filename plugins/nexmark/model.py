@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from statistics import median
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 SUITE = "suite"
 """The query under which the suite as a whole has its verdict."""
@@ -21,6 +21,10 @@ COMPARABLE = ("engine", "workload", "cluster", "shape", "mode")
 
 MIN_PAIRS = 3
 """Below this no estimate sheds a single spike: no verdict."""
+
+
+Say: TypeAlias = Callable[[str], None]
+"""What a function calls with each line for the person who waits for it."""
 
 
 class Arm(StrEnum):
@@ -85,8 +89,6 @@ class Mode(StrEnum):
     """By the ratio to an accepted run."""
     PAIRED = "paired"
     """By pairs with a baseline build that was measured in the same night."""
-    HISTORY = "history"
-    """Only in nights of earlier versions."""
 
 
 class Value(StrEnum):

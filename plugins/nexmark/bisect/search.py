@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nexmark.engines import parse_source
 from nexmark.errors import NexmarkError
+from nexmark.model import Say
 from nexmark.verdict.bisection import Bisection, Pairs, bisection_of, shift_of
 
 #: Below NOTHING standard deviations the bad build does not differ from the good one; from DIFFERENT
@@ -49,7 +50,7 @@ class Search:
         measure: Callable[[str], Pairs],
         most: int,
         show: "Callable[[Search, Bisection], None]",
-        say: Callable[[str], None],
+        say: Say,
     ) -> Bisection:
         """Measure until a build has 95 %, nothing more can be told, or there are `most` nights.
 

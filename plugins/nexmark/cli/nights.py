@@ -9,6 +9,7 @@ import typer
 from nexmark.cli import shared_options as option
 from nexmark.config import BUILD_DAG_ID, Config, load, paths
 from nexmark.errors import NexmarkError
+from nexmark.model import Mode
 from nexmark.night.params import NightParams, RolloutParams, help_of
 from nexmark.people import process_user, signed
 from nexmark.terminal import INTERRUPTED, show_line
@@ -131,7 +132,7 @@ def bisect(
         "workload": workload or chosen.workload,
         "cluster": cluster or config.cluster_of(chosen),
         "against": ends[0],
-        "mode": "paired",
+        "mode": Mode.PAIRED,
         "repetitions": repetitions or config.gate.pairs,
     }
     elsewhere = running_airflow(airflow) if airflow else None

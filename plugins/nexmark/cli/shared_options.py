@@ -6,16 +6,18 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nexmark import model
 from nexmark.config import load, paths
 from nexmark.errors import suggest
+from nexmark.model import Say
 from nexmark.night.params import BUILD as WRITTEN
 from nexmark.night.params import help_of
 from nexmark.secrets import without_secrets
-from nexmark_jobs.host.leases import write_whole
+from nexmark_jobs.host.whole_files import write_whole
 
 if TYPE_CHECKING:
     from nexmark.engines import Build
@@ -92,7 +94,7 @@ def known_query(query: str) -> None:
         raise typer.BadParameter(f"--query: unknown query {query!r}; {suggest(query, QUERIES)}")
 
 
-def build_of(engine: str | None, say: Callable[[str], None]) -> "tuple[str, Build]":
+def build_of(engine: str | None, say: Say) -> "tuple[str, Build]":
     """Return the name and the build of an engine, by default of the newest."""
     from nexmark.engines import usable
 
@@ -135,7 +137,7 @@ Queries = Annotated[str | None, text(help_of("queries"))]
 Against = Annotated[str | None, text(help_of("against"))]
 ClusterName = Annotated[str | None, text("Of clusters.yaml (default: the first).")]
 EngineCluster = Annotated[str | None, text("Of clusters.yaml (default: the engine's).")]
-Mode = Annotated[Literal["bounds", "paired"] | None, typer.Option(help=help_of("mode"))]
+Mode = Annotated[model.Mode | None, typer.Option(help=help_of("mode"))]
 Repetitions = Annotated[int | None, number(1, 100, help=help_of("repetitions"))]
 CandidateConf = Annotated[list[str] | None, confs_option(help_of("candidate_conf"))]
 Conf = Annotated[list[str] | None, confs_option("A Spark conf of the query.")]

@@ -10,14 +10,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from nexmark.cluster.lease import ClusterError, Lease, LeaseFile
 from nexmark.config import Cluster
 from nexmark.engines.prerequisites import HERE, java_majors, java_program
 from nexmark.engines.short_runs import C1, spark_conf_dir
-from nexmark_jobs.host.leases import locked, write_whole
+from nexmark.model import Say
+from nexmark_jobs.host.leases import locked
 from nexmark_jobs.host.processes import kill_one, owner_mark, plain_environment
+from nexmark_jobs.host.whole_files import write_whole
 
 #: Seconds after which a forgotten sampler ends by itself: longer than any query's repetitions.
 SAMPLER_MAX_SECONDS = 12 * 3600
@@ -40,8 +42,6 @@ LOG_LINES = 400
 
 #: The JDK versions of the newest Spark, and the version of this Python.
 JAVA_MAJORS, PYTHON = java_majors(), HERE[:2]
-
-Say: TypeAlias = Callable[[str], None]
 
 
 def silent(text: str) -> None:

@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from nexmark.errors import NexmarkError
-from nexmark_jobs.host.leases import locked, write_whole
+from nexmark_jobs.host.leases import locked
 from nexmark_jobs.host.processes import Process
+from nexmark_jobs.host.whole_files import write_whole
 
 
 class ClusterError(NexmarkError):

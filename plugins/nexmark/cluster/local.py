@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexmark.cluster import base
-from nexmark.cluster.base import JAVA_MAJORS, PYTHON, Release, Say, SparkCluster, silent
+from nexmark.cluster.base import JAVA_MAJORS, PYTHON, Release, SparkCluster, silent
 from nexmark.cluster.hosts.host import program_command, program_input, program_result
 from nexmark.cluster.hosts.samplers import executor_of, pattern_of, wait_until_whole
 from nexmark.cluster.lease import ClusterError
@@ -37,12 +37,13 @@ from nexmark.config.fields import mebibytes
 from nexmark.engines.build import spark_version
 from nexmark.engines.prerequisites import java_program
 from nexmark.engines.short_runs import ClassArchive
+from nexmark.model import Say
 from nexmark_jobs import cause
 from nexmark_jobs.host import canary, facts, files, processes
 from nexmark_jobs.host.facts import free_memory
-from nexmark_jobs.host.leases import write_whole
 from nexmark_jobs.host.ports import LOOPBACK, is_free, listener, listens
 from nexmark_jobs.host.processes import Process, owned, owner_mark, start_detached
+from nexmark_jobs.host.whole_files import write_whole
 
 if TYPE_CHECKING:
     from nexmark.kafka.broker import LocalBrokers

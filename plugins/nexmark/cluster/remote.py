@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from nexmark.cluster import base
-from nexmark.cluster.base import JAVA_MAJORS, PYTHON, Release, Say, SparkCluster, silent
+from nexmark.cluster.base import JAVA_MAJORS, PYTHON, Release, SparkCluster, silent
 from nexmark.cluster.hosts import samplers
 from nexmark.cluster.hosts.deploy import deploy_release
 from nexmark.cluster.hosts.host import Host, Outcome, on_all
@@ -36,6 +36,7 @@ from nexmark.config import SshCluster
 from nexmark.config.fields import mebibytes
 from nexmark.config.paths import safe_name
 from nexmark.engines.jvm import temporary_files
+from nexmark.model import Say
 from nexmark_jobs.cause import last_words
 from nexmark_jobs.host import canary, facts, files, leases, processes
 from nexmark_jobs.host.processes import end, owned

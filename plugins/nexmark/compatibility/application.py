@@ -5,7 +5,7 @@ import os
 import shlex
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from nexmark.engines.launcher import JOBS, ProcessGroup, check_places, last_word
 from nexmark.engines.short_runs import untimed_options
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import undisturbed
+from nexmark.model import Say
 from nexmark_jobs.host.processes import OWNER_VARIABLE, end, owned
 
 _POLL_S = 0.2
@@ -63,7 +64,7 @@ class Application:
         """Refuse a directory that Spark cannot work in."""
         check_places(self.work)
 
-    def run(self, say: Callable[[str], None]) -> Mapping[str, Mapping[str, Any]]:
+    def run(self, say: Say) -> Mapping[str, Mapping[str, Any]]:
         """Run the halves; where one ends the application, a second application runs the rest.
 
         Returns the outcome of each half by its id. ApplicationError: it does not start, or ends
@@ -81,7 +82,7 @@ class Application:
             left, self.dump = rest, None
         return self.records
 
-    def _run(self, halves: list[Half], say: Callable[[str], None]) -> None:
+    def _run(self, halves: list[Half], say: Say) -> None:
         log, plan = self.work / "log.jsonl", self.work / "plan.json"
         log.write_text("")
         more = str(self.formulations) if self.formulations else None
@@ -104,7 +105,7 @@ class Application:
         is_ready = self.records.get(half.after or "", {}).get("state") == "done"
         return vars(half) | {"confs": dict(half.confs)} | ({"after": None} if is_ready else {})
 
-    def _follow(self, process: ProcessGroup, log: Path, say: Callable[[str], None]) -> None:
+    def _follow(self, process: ProcessGroup, log: Path, say: Say) -> None:
         """Read the log until the application has ended, or nothing has happened for too long."""
         read, running, heard = 0, None, time.monotonic()
         while True:

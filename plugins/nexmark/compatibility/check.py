@@ -9,7 +9,7 @@ Steps of the same build that follow each other are one Spark application.
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -19,9 +19,9 @@ from nexmark.compatibility.application import Application, Half
 from nexmark.compatibility.classes import Case, Compatibility, Ending, Input, Restart, Side
 from nexmark.compatibility.plans import PlanDifference, QueryPlan, carried_confs, compare, overruled
 from nexmark.interrupts import temporary_directory
-from nexmark_jobs.host.leases import write_whole
+from nexmark.model import Say
+from nexmark_jobs.host.whole_files import write_whole
 
-Say = Callable[[str], None]
 Records = Mapping[str, Mapping[str, Any]]
 
 _LEFT_OUT = "left out"

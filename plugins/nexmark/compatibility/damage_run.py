@@ -1,7 +1,7 @@
 """Runs a build on damaged checkpoints: it refuses, goes on rightly, or answers wrongly."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from nexmark.compatibility.classes import Ending, Input, Restart
 from nexmark.engines import Build
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import temporary_directory
+from nexmark.model import Say
 from nexmark.recovery.damage import damage
 from nexmark.recovery.recovery_run import state_confs
 from nexmark.recovery.remote_storage import RemoteStorage
@@ -53,7 +54,7 @@ class Damaged:
 
 
 def run_damaged(
-    build: Build, query: str, kinds: Sequence[str], events: Input, say: Callable[[str], None]
+    build: Build, query: str, kinds: Sequence[str], events: Input, say: Say
 ) -> list[Damaged]:
     """Begin the query with each state store, damage copies of its checkpoint, and go on with them.
 

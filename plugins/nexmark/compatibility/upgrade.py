@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from nexmark.compatibility.check import check
 from nexmark.compatibility.classes import Compatibility, Input, Side, cases_of
 from nexmark.engines import Build
-from nexmark.model import grouped
+from nexmark.model import Say, grouped
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.private_confs import profile_confs, split
 from nexmark_jobs.redaction import is_secret
@@ -28,7 +28,7 @@ class Upgrade:
     candidate: Deployment
     queries: tuple[str, ...]
 
-    def check(self, night: Night, say: Callable[[str], None]) -> list[Compatibility]:
+    def check(self, night: Night, say: Say) -> list[Compatibility]:
         """Go on with the candidate where the baseline stopped, and back; ApplicationError."""
         size = night.compatibility
         assert size is not None

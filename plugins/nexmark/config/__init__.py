@@ -4,7 +4,7 @@ croniter where there is a schedule: every parse of a DAG file comes through here
 from nexmark.config.clusters import AnyCluster, Cluster, EmbeddedCluster, SshCluster
 from nexmark.config.experiment_models import Experiment
 from nexmark.config.fields import KNOWN_QUERIES, SparkConf
-from nexmark.config.gate_rules import Gate, Mode
+from nexmark.config.gate_rules import Gate
 from nexmark.config.load import load, load_experiments, profile_path
 from nexmark.config.models import (
     ACCEPT_DAG_ID,
@@ -39,7 +39,6 @@ __all__ = [
     "Engine",
     "Experiment",
     "Gate",
-    "Mode",
     "Size",
     "Snapshots",
     "Span",

@@ -12,8 +12,6 @@ from typing import Any, TypeAlias, TypeVar, cast
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from nexmark.config.fields import HISTORY_KEYS, REMEDY
-from nexmark.config.gate_rules import Gate
 from nexmark.errors import ConfigError, KeyedError, suggest
 
 Key: TypeAlias = tuple[str | int, ...]
@@ -208,8 +206,6 @@ def problem_of(error: Mapping[str, Any], model: type[BaseModel], at: Key) -> str
     """The problem and the remedy."""
     kind, value = error["type"], error["input"]
     if kind == "extra_forbidden":
-        if model is Gate and str(at[-1]).startswith(HISTORY_KEYS):
-            return f"{REMEDY}, and remove it"
         known = [name for name in _fields(model, at[:-1]) if name != "name"]
         return f"unknown key {at[-1]!r}; {suggest(at[-1], known)}"
     if kind == "missing":

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -208,33 +208,6 @@ def local_path(location: str) -> Path | None:
 
 
 Tarball: TypeAlias = Annotated[str, AfterValidator(refuse_secret), AfterValidator(check_tarball)]
-
-
-#: Mode `history` judged one arm by its own earlier nights. It raised five to eight times the false
-#: alarms of pairs, and a confirmed change never became the level: it is refused in `gate.yaml`, and
-#: skipped in plans of old nights.
-HISTORY_MODE = "history"
-HISTORY_KEYS = "one_arm_"
-"""The prefix of its keys."""
-
-REMEDY = "mode history was removed; use paired or bounds"
-
-
-def known_mode(value: object) -> object:
-    """Return a mode as it is; ValueError with the remedy for the one that was removed."""
-    if value == HISTORY_MODE:
-        raise ValueError(REMEDY)
-    return value
-
-
-def without_removed(gate: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stored gate without the values that this version refuses; defaults replace them."""
-    kept = {key: value for key, value in gate.items() if not key.startswith(HISTORY_KEYS)}
-    if kept.get("mode") == HISTORY_MODE:
-        del kept["mode"]
-    modes = kept.get("modes") or {}
-    kept["modes"] = {name: mode for name, mode in modes.items() if mode != HISTORY_MODE}
-    return kept
 
 
 #: The queries of a night unless a workload names its own: the classic q0 to q22, and q23.

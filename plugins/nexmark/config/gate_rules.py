@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
-from nexmark.config.fields import Model, QueryName, known_mode
+from nexmark.config.fields import Model, QueryName
+from nexmark.model import Mode
 
-Mode: TypeAlias = Literal["bounds", "paired"]
-KnownMode: TypeAlias = Annotated[Mode, BeforeValidator(known_mode)]
+_MODES = {"type": "string", "enum": [mode.value for mode in Mode]}
+WrittenMode: TypeAlias = Annotated[Mode, Field(strict=False), WithJsonSchema(_MODES)]
+"""A mode as a person writes it, in a file or in a form."""
 Ratio: TypeAlias = Annotated[float, Field(gt=1, le=100, allow_inf_nan=False)]
 Change: TypeAlias = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Limit: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -33,8 +35,8 @@ class Gate(Model):
     workloads: Mapping[str, Ratio] = Field(default_factory=dict)
     queries: Mapping[QueryName, Ratio] = Field(default_factory=dict)
 
-    mode: KnownMode = "paired"
-    modes: Mapping[str, KnownMode] = Field(default_factory=dict)
+    mode: WrittenMode = Mode.PAIRED
+    modes: Mapping[str, WrittenMode] = Field(default_factory=dict)
     order_seed: Annotated[int, Field(ge=0, lt=2**31)] | None = 1
     canary: Annotated[int, Field(ge=0, le=20)] = 3
     self_test: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] = 0.2

@@ -6,6 +6,7 @@ from typing import Any
 from airflow.sdk import Param
 
 from nexmark.config import KNOWN_QUERIES, Config, Engine
+from nexmark.model import Mode
 from nexmark.night.params import BUILD, schema_of
 
 SIGNOFF_DAYS = 7
@@ -54,8 +55,8 @@ def signoff_params(config: Config, more_pairs: int) -> dict[str, Param]:
         "cluster": _one_of("cluster", clusters, clusters[0]),
         "mode": _one_of(
             "mode",
-            ["paired", "bounds"],
-            "paired",
+            [Mode.PAIRED, Mode.BOUNDS],
+            Mode.PAIRED,
             description="paired: both builds are measured in this run; bounds: against the "
             "accepted run, to try things.",
         ),

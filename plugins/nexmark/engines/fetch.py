@@ -16,7 +16,7 @@ import sys
 import tarfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import date
 from functools import partial
@@ -33,9 +33,8 @@ from nexmark.engines.prerequisites import (
     spark_problem,
 )
 from nexmark.home import write_text
+from nexmark.model import Say
 from nexmark_jobs.host.leases import locked
-
-Say = Callable[[str], None]
 
 _CHUNK = 1 << 20
 _TIMEOUT_S = 60

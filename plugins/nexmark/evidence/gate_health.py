@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from nexmark.model import CONFIRMATION, CPU, Value, grouped, median_of
+from nexmark.model import CONFIRMATION, CPU, Mode, Value, grouped, median_of
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store import Store, history
 from nexmark.store.history import Tally
@@ -48,7 +48,7 @@ class ComparedNights:
     engine: str
     workload: str
     cluster: str
-    mode: str
+    mode: Mode
     nights: int
     seen: tuple[Seen, ...]
 
@@ -123,7 +123,9 @@ def seen_of(rows: Iterable[Any]) -> list[Seen]:
 def _series(store: Store, nights: Sequence[Any]) -> Iterable[ComparedNights]:
     place = attrgetter("engine", "workload", "cluster", "mode", "shape")
     for (engine, workload, cluster, mode, _), own in grouped(nights, place).items():
-        rows = history.figures(store, [night.id for night in own], CPU) if mode != "bounds" else ()
+        rows = (
+            history.figures(store, [night.id for night in own], CPU) if mode != Mode.BOUNDS else ()
+        )
         yield ComparedNights(engine, workload, cluster, mode, len(own), tuple(seen_of(rows)))
 
 

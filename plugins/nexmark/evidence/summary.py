@@ -9,7 +9,7 @@ from textwrap import shorten
 
 from nexmark.evidence.gate_health import SelfTests
 from nexmark.evidence.rows import Row
-from nexmark.model import Value, metric_of
+from nexmark.model import Mode, Value, metric_of
 from nexmark.night.run_directory import RunDirectory
 from nexmark.store.accepting import confs_of_candidate
 from nexmark.store.table_rows import CompatibilityRow, NightRow, VerdictRow
@@ -76,7 +76,7 @@ def summary(
 
 def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
     """Return one line on how the night was judged, and one on the self-test; none for bounds."""
-    if night.mode == "bounds":
+    if night.mode == Mode.BOUNDS:
         return []
     parts = [f"mode {night.mode}"]
     pairs = max((row.repetitions for row in rows), default=0)

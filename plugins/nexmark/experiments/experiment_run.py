@@ -13,12 +13,11 @@ from nexmark.expectations.suites import validate
 from nexmark.experiments.arm_runs import ArmRun, Trial
 from nexmark.experiments.gains import Crossing, TrialResult, crossings, trial_result
 from nexmark.experiments.local_applications import RESULT, ExperimentError, LocalApplications
+from nexmark.model import Say
 from nexmark.verdict.order import arm_order
 from nexmark_jobs.ending import UsageError
 from nexmark_jobs.experiments import query_named
 from nexmark_jobs.queries import Query
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from functools import partial
 from nexmark.kafka import KafkaError
 from nexmark.kafka.tools import Latencies, Throughput, Tools, children_cpu_s
 from nexmark.kafka.topics import KafkaCluster
-from nexmark.model import Spread
+from nexmark.model import Say, Spread
 
 PARTITIONS = 6
 RECORD_BYTES = 100
@@ -101,7 +101,7 @@ class Bench:
     brokers_cpu_s: Callable[[], float | None]  # the processor time that they have used so far
     records: int  # of a run, without the warm-up
     runs: int  # that are measured, of each test, after one that is not
-    say: Callable[[str], None]
+    say: Say
 
     def run(self, tests: list[str]) -> list[BenchRow]:
         """Run the tests in the article's order; KafkaError for too few brokers."""

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from nexmark.engines.prerequisites import disk_problem, java_problem, java_progr
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
 from nexmark.kafka.topics import KafkaCluster
+from nexmark.model import Say
 from nexmark_jobs.cause import last_words
 from nexmark_jobs.host import processes
 from nexmark_jobs.host.files import tail
@@ -197,7 +198,7 @@ class LocalBrokers:
     directory: Path
     mark: str
 
-    def up(self, count: int, port: int, say: Callable[[str], None]) -> str:
+    def up(self, count: int, port: int, say: Say) -> str:
         """Start brokers, unless they run, wait until all answer, and return the bootstrap servers.
 
         Storage that a killed broker has left is used again.

@@ -12,7 +12,7 @@ import hashlib
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,8 +22,10 @@ from nexmark.config import paths
 from nexmark.engines.jvm import check_path
 from nexmark.engines.prerequisites import disk_problem, java_problem, java_program
 from nexmark.kafka import KafkaError
-from nexmark_jobs.host.leases import locked, write_whole
+from nexmark.model import Say
+from nexmark_jobs.host.leases import locked
 from nexmark_jobs.host.processes import plain_environment
+from nexmark_jobs.host.whole_files import write_whole
 
 #: The set of jars of the broker and its tools: Apache Kafka and a log4j binding.
 BROKER = "broker-4.3.1"
@@ -95,7 +97,7 @@ def connector_problem(spark_version: str) -> str:
     return ""
 
 
-def connector(spark_version: str, say: Callable[[str], None]) -> list[Path]:
+def connector(spark_version: str, say: Say) -> list[Path]:
     """Return the jars with which a version of Spark reads Kafka; see `jars`."""
     return jars(f"connector-{connector_of(spark_version)}", say)
 
@@ -113,7 +115,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"[0-9]+", version)[:3])
 
 
-def jars(name: str, say: Callable[[str], None]) -> list[Path]:
+def jars(name: str, say: Say) -> list[Path]:
     """Return the jars of the set `name`, after fetching those that are missing.
 
     Raises:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from nexmark.engines.prerequisites import java_program
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import BROKER, jars
+from nexmark.model import Say
 from nexmark_jobs.cause import last_words
 from nexmark_jobs.host.processes import plain_environment
 
@@ -49,7 +50,7 @@ class Tools:
 
     servers: str
     environment: Mapping[str, str]
-    say: Callable[[str], None] = field(repr=False)
+    say: Say = field(repr=False)
 
     @contextlib.contextmanager
     def producer(

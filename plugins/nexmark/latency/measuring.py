@@ -5,7 +5,7 @@ import json
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from nexmark.kafka.topics import KafkaCluster
 from nexmark.latency.figures import LatencyFigures, figures
 from nexmark.latency.matching import MATCHINGS, OutputRecord
 from nexmark.latency.pacing import Check, PacedEvent, paced, send
+from nexmark.model import Say
 
 _AHEAD_MS = 1_500
 _READY_S = 300.0
@@ -48,7 +49,7 @@ class Measuring:
     """Measurements with one Kafka."""
 
     kafka: KafkaCluster
-    say: Callable[[str], None] = field(repr=False)
+    say: Say = field(repr=False)
 
     @contextlib.contextmanager
     def topics(self, name: str, partitions: int) -> Iterator[tuple[str, str]]:
@@ -148,7 +149,7 @@ class PacedRuns:
     kafka: KafkaCluster
     mark: Mapping[str, str]  # the variable that marks its processes
     work: Path  # an empty directory for all that is written
-    say: Callable[[str], None] = field(repr=False)
+    say: Say = field(repr=False)
 
     def run(
         self, query: str, trigger: str, rate: int, seconds: int, warm_up: int, confs: Confs = NONE

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from nexmark.config import paths
 from nexmark.engines import parse_source
-from nexmark.model import P50, WITHOUT_SIZE, Arm, median_of
+from nexmark.model import P50, WITHOUT_SIZE, Arm, Mode, median_of
 from nexmark.night.plan import Night
 from nexmark_jobs.real_time import later_confs
 
@@ -78,7 +78,7 @@ def _ack(store: Store, row: AcceptanceRow, tonight: QueryVerdict) -> Iterator[Ac
     if tonight.figures:
         other = tonight.figures.baseline_run or ""
         baseline = store.night(other).build_id if other else ""
-    theirs = accepted.baseline_run if accepted.mode == "bounds" else accepted.baseline_build
+    theirs = accepted.baseline_run if accepted.mode == Mode.BOUNDS else accepted.baseline_build
     if (accepted.mode, theirs or "") == (tonight.mode, other):
         size = row.size
     elif row.build_id == baseline:
@@ -94,7 +94,7 @@ def with_baselines(night: Night) -> Night:
     A build that was asked for stays; else it is the one that was accepted for each query. Nights
     that are judged by bounds measure no second build.
     """
-    if night.mode != "paired":
+    if night.mode != Mode.PAIRED:
         return night
     from nexmark.store import open_store
     from nexmark.store.history import count_nights

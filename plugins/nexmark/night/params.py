@@ -6,7 +6,9 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nexmark.config import KNOWN_QUERIES
+from nexmark.config.gate_rules import WrittenMode
 from nexmark.errors import NexmarkError
+from nexmark.model import Mode
 from nexmark_jobs.redaction import SECRET_NAMES, SECRET_VALUES
 
 _NAMES = "|".join(KNOWN_QUERIES)
@@ -75,11 +77,11 @@ class NightParams(BaseModel):
             "propertyNames": {"not": {"pattern": SECRET_NAMES}},
         },
     )
-    mode: str | None = Field(
+    mode: WrittenMode | None = Field(
         None,
         description="bounds: medians against the accepted run; paired: against the accepted "
         "build, measured in the same night; empty: what include/conf/gate.yaml says.",
-        json_schema_extra={"enum": [None, "bounds", "paired"]},
+        json_schema_extra={"enum": [None, *(mode.value for mode in Mode)]},
     )
     compatibility: bool | None = Field(
         None,

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
@@ -16,11 +15,11 @@ import nexmark_jobs
 from nexmark import config
 from nexmark.cluster import Release, SparkCluster, open_cluster
 from nexmark.config import BuildSource, Size, paths
-from nexmark.config.fields import Model, without_removed
+from nexmark.config.fields import Model
 from nexmark.engines.build import scan
 from nexmark.errors import NexmarkError
 from nexmark.home import whole_directory, write_text
-from nexmark.model import ARMS, Arm, RunKey
+from nexmark.model import ARMS, Arm, Mode, RunKey
 from nexmark.night.run_directory import RunDirectory
 from nexmark_jobs.host.leases import locked
 
@@ -30,8 +29,7 @@ class Night(Model):
 
     Attributes:
         candidate_conf: Spark confs of the candidate alone, if the night tests a setting.
-        mode: how it is judged: by bounds or paired (`include/conf/gate.yaml`); plans of earlier
-            versions can have history, which is read and not judged.
+        mode: how it is judged (`include/conf/gate.yaml`).
         against: by query the build to compare with in this night, if there is one.
         accepted: by query the id of the build in `against`, if it is the accepted build.
         teaches: whether the gate learns from it (`planning.teaches`).
@@ -51,7 +49,7 @@ class Night(Model):
     queries: tuple[str, ...]
     candidate: BuildSource
     candidate_conf: config.SparkConf = Field(default_factory=dict)
-    mode: config.Mode | Literal["history"] = "bounds"
+    mode: Mode = Mode.BOUNDS
     teaches: bool = True
     against: Mapping[str, BuildSource] = Field(default_factory=dict)
     accepted: Mapping[str, str] = Field(default_factory=dict)
@@ -145,16 +143,13 @@ class Night(Model):
     @classmethod
     def read(cls, dag_id: str, run_id: str) -> "Night":
         """The plan of a DAG run; NexmarkError if its preflight has not been passed."""
-        plan = json.loads(_text(RunDirectory.of(dag_id, run_id).night))
-        if isinstance(plan.get("gate"), dict):  # of an earlier version, maybe
-            plan["gate"] = without_removed(plan["gate"])
-        return cls.model_validate_json(json.dumps(plan))
+        return cls.model_validate_json(_text(RunDirectory.of(dag_id, run_id).night))
 
 
 class Deployment(Model):
     """A deployed Spark build and the deployed jobs, each named by its content.
 
-    `program` is the hash of what a timed run imports of the jobs; "" in older nights.
+    `program` is the hash of what a timed run imports of the jobs.
     `python` is the interpreter of drivers on this machine, the same for all arms of a night.
     """
 
@@ -164,7 +159,7 @@ class Deployment(Model):
     source: str
     jobs: str
     jobs_home: str
-    program: str = ""
+    program: str
     python: str = sys.executable
 
     @property

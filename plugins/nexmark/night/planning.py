@@ -15,12 +15,12 @@ from pydantic import TypeAdapter, ValidationError
 from nexmark import engines
 from nexmark.config import BuildSource, Config, EmbeddedCluster, Gate, Span, Workload, paths, pick
 from nexmark.config.document import place_of, problem_of
-from nexmark.config.fields import HISTORY_MODE, KNOWN_QUERIES, REMEDY, SparkConf, local_path
+from nexmark.config.fields import KNOWN_QUERIES, SparkConf, local_path
 from nexmark.config.models import BUILD_DAG_ID, SIGNOFF_DAG_ID
 from nexmark.engines import BuildError
 from nexmark.engines.jvm import path_problem
 from nexmark.errors import NexmarkError, suggest
-from nexmark.model import MIN_PAIRS
+from nexmark.model import MIN_PAIRS, Mode
 from nexmark.night import kafka_input, paced_night, recovery_night
 from nexmark.night.params import NightParams
 from nexmark.night.plan import Night
@@ -47,8 +47,8 @@ def make_night(
     workload: Workload = pick("workload", name, config.workloads)
     gate = _gate(config.gate, workload, asked)
     mode = gate.mode
-    repetitions = asked.repetitions or (gate.pairs if mode == "paired" else 0)
-    if mode != "bounds" and 0 < repetitions < MIN_PAIRS:
+    repetitions = asked.repetitions or (gate.pairs if mode == Mode.PAIRED else 0)
+    if mode != Mode.BOUNDS and 0 < repetitions < MIN_PAIRS:
         few = f"repetitions: {repetitions} are too few for a verdict in mode {mode}"
         raise NexmarkError(f"{few}; give at least {MIN_PAIRS}, or mode bounds")
     if repetitions:
@@ -143,15 +143,13 @@ def _candidate(asked: NightParams) -> str:
 def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
     """The gate of a night; a build to compare with is for pairs."""
     against = asked.against
-    mode = asked.mode or ("paired" if against else gate.modes.get(workload.name, gate.mode))
+    mode = asked.mode or (Mode.PAIRED if against else gate.modes.get(workload.name, gate.mode))
     if workload.kind != "bounded":
-        if mode == "bounds":
+        if mode == Mode.BOUNDS:
             problem = f"{workload.name} is of kind {workload.kind}, which is judged by pairs"
             raise NexmarkError(f"mode: workload {problem}; take mode paired")
         gate = gate.model_copy(update={"metric": gate.metric_of(workload.kind)})
-    if mode == HISTORY_MODE:
-        raise NexmarkError(f"mode: {REMEDY}")
-    if against and mode != "paired":
+    if against and mode != Mode.PAIRED:
         problem = f"nights in mode {mode} measure no second build; leave out mode, or against"
         raise NexmarkError(f"against: {problem}")
     on_demand = {"self_test": 0.0} if asked.build else {}

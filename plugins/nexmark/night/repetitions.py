@@ -22,15 +22,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nexmark.config import paths
 from nexmark.errors import NexmarkError
 from nexmark.model import P50, P99, Arm, grouped
 from nexmark.night import recovery_night
 from nexmark.night.kafka_input import source_figures
-from nexmark.night.plan import Deployments, Night
+from nexmark.night.plan import Night
 from nexmark.night.run_directory import Run
 from nexmark.night.sampled import Samples, trouble
-from nexmark.night.timed_program import timed_program
 from nexmark.night.verification import Verification
 
 if TYPE_CHECKING:
@@ -169,25 +167,13 @@ def _accepted(night: Night, query: str, timed: Mapping[str, Any], store: Store) 
     if accepted is None:
         return None
     baseline, ours = store.night(accepted.night_id), store.night(night.name)
-    if baseline.shape != ours.shape or not _same_program(night, baseline.jobs, ours.jobs):
+    if (baseline.shape, baseline.jobs) != (ours.shape, ours.jobs):
         return None
     for row in store.repetitions(baseline.id, [query]):
         same = row.counts and row.formulation == timed["formulation"]
         if same and row.digest is not None and row.output_rows is not None:
             return Expected(row.output_rows, row.digest, f"the baseline {baseline.id}")
     return None
-
-
-def _same_program(night: Night, baseline: str, ours: str) -> bool:
-    """Whether a timed run of the baseline's night imported the same as one of this night.
-
-    An older night has noted the hash of all of its jobs; this home may have a copy of them.
-    """
-    deployment = Deployments.read(night).candidate
-    if baseline in (ours, deployment.jobs):
-        return True
-    copy = paths.home() / "jobs" / baseline / Path(deployment.jobs_home).name
-    return copy.is_dir() and timed_program(copy) == deployment.program
 
 
 def _absent(

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import nexmark_jobs
 from nexmark.engines.prerequisites import java_program
 from nexmark.errors import NexmarkError
 from nexmark.kafka.jars import jars, pyspark_jars
+from nexmark.model import Say
 from nexmark.recovery.checkpoint_files import HdfsDirectory
 from nexmark_jobs.cause import last_words
 from nexmark_jobs.host.processes import plain_environment
@@ -33,9 +34,7 @@ _END_S = 20
 
 
 @contextlib.contextmanager
-def mini_hdfs(
-    work: Path, mark: Mapping[str, str], say: Callable[[str], None]
-) -> Iterator[HdfsDirectory]:
+def mini_hdfs(work: Path, mark: Mapping[str, str], say: Say) -> Iterator[HdfsDirectory]:
     """Start an HDFS with its data in `work`; it ends with the context, or with this process.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from nexmark.engines.launcher import CLUSTER, Launcher, dump_events
 from nexmark.engines.short_runs import C1, untimed_options
 from nexmark.expectations.contract import contract
 from nexmark.expectations.suites import validate
+from nexmark.model import Say
 from nexmark.recovery.checkpoint_files import Place, commits, size
 from nexmark.recovery.daemons import standalone
 from nexmark.recovery.kill_plan import Kill, kill_plan
@@ -98,7 +99,7 @@ def recover(
     options: RecoveryOptions,
     out: Path,
     mark: Mapping[str, str],
-    say: Callable[[str], None],
+    say: Say,
     plan: Sequence[Kill] | None = None,
     events: Path | None = None,
 ) -> dict[str, Any]:
@@ -188,7 +189,7 @@ def _launching(
     options: RecoveryOptions,
     work: Path,
     mark: Mapping[str, str],
-    say: Callable[[str], None],
+    say: Say,
 ) -> Iterator[Launcher]:
     """Yield the launcher of the query's processes, on the kind of cluster that the kills need.
 

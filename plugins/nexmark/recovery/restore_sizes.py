@@ -21,13 +21,13 @@ from typing import Any
 from nexmark.engines import Build
 from nexmark.engines.launcher import Launcher, last_words, log_of, progress
 from nexmark.errors import NexmarkError
-from nexmark.model import Spread, grouped
+from nexmark.model import Say, Spread, grouped
 from nexmark.recovery.checkpoint_files import commits, gaps
 from nexmark.recovery.kept_runs import KeptRuns
 from nexmark.recovery.recovery_run import state_confs
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.recovery.splits import restore_s, sst_bytes, state_rows
-from nexmark_jobs.host.leases import write_whole
+from nexmark_jobs.host.whole_files import write_whole
 
 DELTAS = 5
 MODES = ("snapshot", "changelog")
@@ -93,7 +93,7 @@ def restarts(
     growth: Growth,
     sizes_mb: list[int],
     mark: Mapping[str, str],
-    say: Callable[[str], None],
+    say: Say,
     keep: Path | None = None,
 ) -> Iterator[Restarted]:
     """Restart the query at each size, with snapshots and changelogs, locally and remotely.

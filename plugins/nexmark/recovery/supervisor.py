@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from nexmark.engines.launcher import last_words, log_of, progress
 from nexmark.errors import NexmarkError
+from nexmark.model import Say
 from nexmark.recovery.checkpoint_files import Place, commits, local_stores, moment, size
 from nexmark.recovery.daemons import WORKER
 from nexmark.recovery.kill_plan import Kill, Trigger
@@ -108,7 +109,7 @@ class Supervisor:
     table: Path
     what: What
     fault_file: Path | None
-    say: Callable[[str], None] = field(repr=False)
+    say: Say = field(repr=False)
 
     def run(self, plan: Sequence[Kill], seed: int) -> Story:
         """Run the query to its end, with the kills of `plan`; those after the end do not happen.

@@ -14,7 +14,7 @@ from nexmark.errors import NexmarkError
 from nexmark.evidence.night_evidence import make_report
 from nexmark.evidence.summary import GROSS, is_gross
 from nexmark.home import write_private
-from nexmark.model import grouped
+from nexmark.model import Say, grouped
 from nexmark.night.run_directory import RunDirectory
 from nexmark.report.rendering import standalone
 from nexmark.rollout.state import QueryStep, Rollout, RolloutStage, file_of
@@ -58,9 +58,7 @@ def _step(row: Row, survives: CompatibilityRow | None) -> QueryStep:
 Measure = Callable[[Sequence[str]], str]
 
 
-def roll(
-    rollout: Rollout, measure: Measure, opened: Callable[[], Store], say: Callable[[str], None]
-) -> Rollout:
+def roll(rollout: Rollout, measure: Measure, opened: Callable[[], Store], say: Say) -> Rollout:
     """Give the new arm to one stage after the other, until all have it or one is red."""
     while (place := rollout.next) is not None and rollout.stopped is None:
         stage = rollout.stages[place]

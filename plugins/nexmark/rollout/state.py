@@ -18,6 +18,7 @@ from nexmark.config.fields import Model
 from nexmark.engines import parse_source
 from nexmark.errors import NexmarkError, suggest
 from nexmark.home import write_private
+from nexmark.model import Mode
 from nexmark.night.params import RolloutParams
 from nexmark.night.planning import make_night, spark_confs
 
@@ -96,7 +97,7 @@ class Rollout(Model):
     def params(self) -> Mapping[str, object]:
         """Return the params that all its nights share, without the queries."""
         same = {"engine", "workload", "cluster", "build", "against", "repetitions"}
-        own = {"candidate_conf": dict(self.conf), "mode": "paired", "compatibility": True}
+        own = {"candidate_conf": dict(self.conf), "mode": Mode.PAIRED, "compatibility": True}
         return self.model_dump(include=same) | own
 
     def with_stage(self, place: int, stage: RolloutStage) -> Rollout:

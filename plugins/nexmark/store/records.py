@@ -25,8 +25,8 @@ class BuildRecord:
 class NightRecord:
     """One DAG run; the fields are as in ``NightRow``, specs are the configured objects as JSON.
 
-    ``jobs`` is the hash of what a timed run imports of ``nexmark_jobs`` (in older nights, of all of
-    it), ``repetitions`` how many of each query (pairs, if the night has both arms).
+    ``jobs`` is the hash of what a timed run imports of ``nexmark_jobs``. ``repetitions``: how many
+    of each query (pairs, if the night has both arms).
     ``baseline_builds``: the builds in ``baselines``.
     """
 
@@ -43,7 +43,7 @@ class NightRecord:
     repetitions: int
     directory: Path
     started: datetime
-    mode: str = Mode.BOUNDS
+    mode: Mode = Mode.BOUNDS
     baselines: Mapping[str, str] | None = None
     seed: int | None = None
     gate_spec: Mapping[str, Any] | None = None

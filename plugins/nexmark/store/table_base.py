@@ -6,8 +6,13 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.orm import DeclarativeBase
 
+from nexmark.model import Mode
+
 RUN = sa.String(400)
 NAME = sa.String(100)
+MODE = sa.Enum(
+    Mode, native_enum=False, length=100, values_callable=lambda modes: [x.value for x in modes]
+)
 
 
 class Utc(sa.TypeDecorator[datetime]):

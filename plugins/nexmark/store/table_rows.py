@@ -9,7 +9,7 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from nexmark.measure.measurement import Measurement
 from nexmark.model import CPU, FAILING, JUDGED, Mode, Stage, Status, Value, is_red
-from nexmark.store.table_base import NAME, RUN, Base, append_only
+from nexmark.store.table_base import MODE, NAME, RUN, Base, append_only
 
 
 class _Numbered:
@@ -59,7 +59,7 @@ class NightRow(Base):
     repetitions: Mapped[int]
     directory: Mapped[str] = mapped_column(sa.Text)
     started: Mapped[datetime] = mapped_column(index=True)
-    mode: Mapped[str] = mapped_column(NAME, default=Mode.BOUNDS, server_default=Mode.BOUNDS)
+    mode: Mapped[Mode] = mapped_column(MODE, default=Mode.BOUNDS, server_default=Mode.BOUNDS)
     baselines: Mapped[dict[str, Any] | None]
     seed: Mapped[int | None]
     gate_spec: Mapped[dict[str, Any] | None]
@@ -214,7 +214,7 @@ class VerdictRow(_OfNight, Base):
     gate_version: Mapped[int]
     value: Mapped[str] = mapped_column(NAME)
     reason: Mapped[str] = mapped_column(sa.Text)
-    mode: Mapped[str] = mapped_column(NAME, default=Mode.BOUNDS, server_default=Mode.BOUNDS)
+    mode: Mapped[Mode] = mapped_column(MODE, default=Mode.BOUNDS, server_default=Mode.BOUNDS)
     decides: Mapped[bool] = mapped_column(default=True, server_default=sa.true())
     bound: Mapped[float | None]
     ratio: Mapped[float | None]

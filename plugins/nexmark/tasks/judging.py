@@ -26,9 +26,8 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.observability import stats
 
 from nexmark.config import paths
-from nexmark.config.fields import HISTORY_MODE, REMEDY
 from nexmark.errors import NexmarkError
-from nexmark.model import Arm, Value
+from nexmark.model import Arm, Mode, Value
 from nexmark.night.accepted import covered
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
@@ -87,9 +86,6 @@ def _gauge(name: str, value: float | None, parts: list[str], tags: Mapping[str, 
 def judge() -> None:
     """Judge every query as the mode of the night says, and record the verdicts."""
     night = current_night()
-    if night.mode == HISTORY_MODE:  # planned by an earlier version
-        kept = "the verdicts of this one stay as they are"
-        raise AirflowFailException(f"{REMEDY} for a new night; {kept}")
     with results_of(night) as store:
         record_lacking(night, store, say)
         judge_night(night, store)
@@ -100,7 +96,7 @@ def judge_night(night: Night, store: "Store", at: datetime | None = None) -> Non
 
     `at` is the moment whose accepted baselines count in a night by bounds: now, if it is None.
     """
-    if night.mode == "bounds":
+    if night.mode == Mode.BOUNDS:
         _record(night, store, _judge_by_bounds(night, store, at))
     else:
         _judge_by_gate(night, store)

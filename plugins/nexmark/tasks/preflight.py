@@ -10,7 +10,7 @@ from nexmark.config import Cluster, SshCluster, load
 from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
 from nexmark.home import make_home
-from nexmark.model import grouped
+from nexmark.model import Mode, grouped
 from nexmark.night.accepted import with_baselines
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
@@ -68,7 +68,7 @@ def prepare_night(engine: str, params: Mapping[str, Any]) -> None:
 
 
 def _compared(night: Night) -> dict[str, list[str]]:
-    compared = [x for x in night.queries if x in night.against or night.mode == "paired"]
+    compared = [x for x in night.queries if x in night.against or night.mode == Mode.PAIRED]
     nothing = "nothing, for there is no accepted build"
     return grouped(compared, lambda query: str(night.against.get(query, nothing)))
 

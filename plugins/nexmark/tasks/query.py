@@ -14,7 +14,7 @@ from airflow.sdk import exceptions, get_current_context
 
 from nexmark.config import KNOWN_QUERIES
 from nexmark.errors import NexmarkError
-from nexmark.model import CONFIRMATION, Arm
+from nexmark.model import CONFIRMATION, Arm, Mode
 from nexmark.night import profiling
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
@@ -106,7 +106,7 @@ def suspects() -> list[dict[str, Any]]:
     """Return the submissions of the fresh repetitions; skip the next tasks if there are none."""
     night = current_night()
     plan: list[Run] = []
-    if night.mode == "paired" and night.against:
+    if night.mode == Mode.PAIRED and night.against:
         with results() as store:
             found = suspect_arms(night, store)
         recorded = profiling.can_record(night, found)

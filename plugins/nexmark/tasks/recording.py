@@ -5,12 +5,12 @@ nothing: `judge` first records what is lacking, and where that fails, too, it sa
 it later (`nexmark record`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from nexmark.model import CONFIRMATION, Arm, Stage, grouped, metric_of
+from nexmark.model import CONFIRMATION, Arm, Say, Stage, grouped, metric_of
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.repetition_plan import position, runs_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from nexmark.store import NightRecord, RepetitionRecord, Store
     from nexmark.store.table_rows import CanaryRow, CompatibilityRow
 
-Say = Callable[[str], None]
 _MOMENTS: tuple[Moment, ...] = ("before", "after")
 #: Columns of these rows that the database itself knows.
 _NOT_KEPT = frozenset({"id", "night_id", "checked"})
@@ -60,7 +59,7 @@ def night_record(night: Night, deployments: Deployments, started: datetime) -> "
         workload=night.workload.name,
         cluster=night.cluster.name,
         build=recorded(deployment),
-        jobs=deployment.program or deployment.jobs,
+        jobs=deployment.program,
         workload_spec=night.workload.model_dump(mode="json"),
         cluster_spec=night.cluster.model_dump(mode="json"),
         queries=night.queries,

@@ -14,6 +14,7 @@ from nexmark.cluster import ClusterError
 from nexmark.cluster.base import SAMPLER_MAX_SECONDS
 from nexmark.errors import NexmarkError
 from nexmark.kafka import KafkaError
+from nexmark.model import Mode
 from nexmark.night import kafka_input
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
@@ -37,7 +38,7 @@ def run_canary(night: Night, group: str, moment: Moment) -> None:
 
     If a host fails the canary, its queries fail too, with a better message.
     """
-    if night.mode == "bounds" or not night.gate.canary:
+    if night.mode == Mode.BOUNDS or not night.gate.canary:
         return
     try:
         found = [night.spark_cluster.canary() for _ in range(night.gate.canary)]

@@ -21,7 +21,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from nexmark.config import Config, load, paths
 from nexmark.config.fields import Model
 from nexmark.errors import NexmarkError
-from nexmark.model import Value
+from nexmark.model import Mode, Value
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.tasks import current_night, failing
@@ -94,7 +94,7 @@ def signoff_preflight() -> None:
         asked = night_params(load(), params)
     prepare_night(params["engine"], asked)
     night = current_night()
-    if night.mode == "paired" and not night.against:
+    if night.mode == Mode.PAIRED and not night.against:
         place = f"{night.engine.name}, workload {night.workload.name}, cluster {night.cluster.name}"
         remedy = "name the build to compare with, the last release say: pypi:4.2.1"
         raise AirflowFailException(f"against: nothing is accepted for {place}; {remedy}")
@@ -103,7 +103,7 @@ def signoff_preflight() -> None:
 def night_params(config: Config, params: Mapping[str, Any]) -> dict[str, Any]:
     """The params of a nightly DAG that a sign-off amounts to."""
     pairs = params["pairs"]
-    if not pairs and params["mode"] == "paired":
+    if not pairs and params["mode"] == Mode.PAIRED:
         pairs = MORE_PAIRS * config.gate.pairs
     same = ("workload", "cluster", "against", "mode", "verify_scale", "compatibility")
     own = {"candidate": params["build"], "repetitions": pairs, "queries": None}

@@ -12,7 +12,7 @@ from nexmark.night.plan import Deployments, Night
 from nexmark.reason import reason_of
 from nexmark.tasks import current_night, results
 from nexmark.tasks.recording import compatibility_kept, keep_compatibility
-from nexmark_jobs.host.leases import write_whole
+from nexmark_jobs.host.whole_files import write_whole
 
 if TYPE_CHECKING:
     from nexmark.compatibility.classes import Compatibility

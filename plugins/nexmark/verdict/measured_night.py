@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from nexmark.model import Arm, QueryKey, Value, is_red, median_of
+from nexmark.model import Arm, Mode, QueryKey, Value, is_red, median_of
 
 
 def possible(value: float | None) -> TypeGuard[float]:
@@ -153,7 +153,7 @@ class QueryVerdict:
     metric: str
     value: Value
     reason: str
-    mode: str
+    mode: Mode
     gate_version: int
     decides: bool = True
     ratio: float | None = None

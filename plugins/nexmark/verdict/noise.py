@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nexmark.model import CONFIRMED, SUITE, grouped
+from nexmark.model import CONFIRMED, SUITE, Mode, grouped
 from nexmark.verdict.location import EFFICIENCY, Array, nan_median, spread
 from nexmark.verdict.measured_night import QueryVerdict
 
@@ -152,7 +152,7 @@ class Learned:
 class Past:
     """Earlier verdicts on one metric in one mode, by query and oldest first."""
 
-    def __init__(self, earlier: Earlier, metric: str, mode: str) -> None:
+    def __init__(self, earlier: Earlier, metric: str, mode: Mode) -> None:
         """Keep what was measured; verdicts without numbers teach nothing."""
         rows = [x for night in earlier for x in night if (x.metric, x.mode) == (metric, mode)]
         self._suite_changed = {x.night for x in rows if x.query == SUITE and _changed(x)}

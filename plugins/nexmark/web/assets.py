@@ -17,7 +17,7 @@ from starlette.responses import Response
 
 from nexmark.config import paths
 from nexmark.errors import NexmarkError
-from nexmark_jobs.host.leases import write_whole
+from nexmark_jobs.host.whole_files import write_whole
 
 LIBRARY = "vega.js"
 TYPES = {

@@ -24,6 +24,7 @@ from nexmark_jobs.host.processes import OWNER_VARIABLE, owned, owner_mark
 from tests.waiting import wait_for
 
 DEPLOYMENT = Deployment(
+    program="fedc",
     **{"build": "b", "spark_version": "4.3.0", "spark_home": "/spark", "source": "pypi:4.3.0"},
     **{"jobs": "j", "jobs_home": "/jobs"},
 )

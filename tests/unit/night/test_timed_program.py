@@ -12,7 +12,7 @@ import pytest
 
 import nexmark_jobs
 from nexmark.config import load
-from nexmark.night.plan import Deployment, Deployments, Night, deploy_jobs
+from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
 from nexmark.night.repetitions import Expected, _accepted
 from nexmark.night.timed_program import imported, timed_program
@@ -158,18 +158,3 @@ class TestAccepted:
     def test_another_program_does_not(self, store: Store) -> None:
         self.baseline(store, "jobs-1", "one")
         assert self.expected(store, "jobs-2", "two") is None
-
-    def test_a_baseline_of_an_older_package_is_known_by_its_jobs(self, store: Store) -> None:
-        self.baseline(store, "jobs-1", "")
-        assert self.expected(store, "jobs-1", "same") is not None
-
-    def test_a_baseline_of_an_older_package_is_known_by_the_copy_of_its_jobs(
-        self, store: Store, jobs: Path, tmp_path: Path
-    ) -> None:
-        add(jobs, "experiments/long_window.py", "# no timed run reads this")
-        name, copy = deploy_jobs(tmp_path / "home" / "jobs")
-        add(copy, "cpu_sampler.py", "# nor this")
-        self.baseline(store, name, "")
-        assert self.expected(store, "jobs-2", timed_program(jobs)) is not None
-        add(copy, "queries/q05_hot_items.py", "SIZE = 7")
-        assert self.expected(store, "jobs-3", timed_program(jobs)) is None

@@ -109,7 +109,7 @@ class TestEarlier:
             {"engine": "spark-3.5.9"},
             {"workload": "big"},
             {"cluster": "x"},
-            {"mode": "history"},
+            {"mode": "bounds"},
             {"workload_spec": {"events": 7}},
         ],
     )

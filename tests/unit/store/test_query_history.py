@@ -139,7 +139,7 @@ class TestReading:
 
     def test_without_pairs_no_change_is_looked_for(self, store: Store) -> None:
         for number in range(1, 31):
-            judged_night(store, number, 0.0 if number < 16 else 0.5, mode="history")
+            judged_night(store, number, 0.0 if number < 16 else 0.5, mode="bounds")
         history = store.history("q5")
         assert (len(history.points), history.changes, history.paired) == (30, (), False)
 

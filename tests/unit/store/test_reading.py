@@ -317,7 +317,7 @@ class TestHistory:
             {"workload": "other"},
             {"cluster": "other"},
             {"workload_spec": {"events": 7}},
-            {"mode": "history"},
+            {"mode": "bounds"},
             {"teaches": False},
         ],
     )

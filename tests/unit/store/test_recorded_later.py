@@ -56,6 +56,7 @@ def begin(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Night]
         params = {"workload": "smoke", "cluster": "local", "queries": "q0,q5", "repetitions": 3}
         night = make_night(load(), "spark-4.3.0", "nexmark_spark_4_3_0", "run 1", params)
         deployment = Deployment(
+            program="fedc",
             **{"build": "0123", "spark_version": "4.3.0", "spark_home": "/opt/spark"},
             **{"source": "pypi:4.3.0", "jobs": "fedc", "jobs_home": "/opt/jobs"},
         )

@@ -50,6 +50,7 @@ def planned(**params: Any) -> Night:
 def submitted(night: Night, tmp_path: Path) -> dict[str, Any]:
     (tmp_path / "spark" / "jars").mkdir(parents=True, exist_ok=True)
     deployment = Deployment(
+        program="fedc",
         build="0123456789abcdef",
         spark_version="4.3.0",
         spark_home=str(tmp_path / "spark"),

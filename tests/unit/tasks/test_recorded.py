@@ -37,6 +37,7 @@ EXECUTOR, DRIVER = "spark.executor.defaultJavaOptions", "spark.driver.defaultJav
 def deployment(tmp_path: Path) -> Deployment:
     (tmp_path / "spark" / "jars").mkdir(parents=True)
     return Deployment(
+        program="fedc",
         build="0123456789abcdef",
         spark_version="4.3.0",
         spark_home=str(tmp_path / "spark"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ def begin(run_id: str, monkeypatch: pytest.MonkeyPatch, **params: Any) -> Night:
     asked = {"workload": "smoke", "cluster": "local", "queries": "q0", "repetitions": 3, **params}
     night = make_night(load(), "spark-4.3.0", "nexmark_spark_4_3_0", run_id, asked)
     deployment = Deployment(
+        program="fedc",
         build="0123456789abcdef",
         spark_version="4.3.0",
         spark_home="/opt/spark",
@@ -231,7 +233,7 @@ class TestReport:
         assert alarm.exists()
 
     def test_evidence_that_cannot_be_written_fails_nothing(self, night: Night, shown: Path) -> None:
-        (night.directory / "report" / "evidence.json.tmp").mkdir(parents=True)
+        (night.directory / "report" / f".evidence.json-{os.getpid()}").mkdir(parents=True)
         assert judging.report()["red"] is True
         told = [x for x in shown.read_text().splitlines() if "not written" in x]
         assert len(told) == 1

@@ -41,6 +41,7 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     made = make_night(load(), "spark-4.3.0", "nexmark_spark_4_3_0", "run 1", params)
     (tmp_path / "spark" / "jars").mkdir(parents=True)
     deployment = Deployment(
+        program="fedc",
         build="0123456789abcdef",
         spark_version="4.3.0",
         spark_home=str(tmp_path / "spark"),

@@ -34,6 +34,7 @@ def deployment(tmp_path: Path) -> Deployment:
     (tmp_path / "spark" / "jars").mkdir(parents=True)
     (tmp_path / "spark" / "jars" / "a.jar").write_bytes(b"a")
     return Deployment(
+        program="fedc",
         build="0123456789abcdef",
         spark_version="4.3.0",
         spark_home=str(tmp_path / "spark"),

@@ -35,6 +35,7 @@ NAMES = ("spark.sql.shuffle.partitions", "spark.sql.streaming.stateStore.compres
 
 def deployment(version: str, build: str) -> Deployment:
     return Deployment(
+        program="fedc",
         build=build,
         spark_version=version,
         spark_home=f"/builds/{version}",

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from nexmark.cluster.base import Say
 from nexmark.cluster.hosts.host import Host, on_all
 from nexmark.cluster.hosts.ssh import HostError, HostUnreachable
 from nexmark.cluster.lease import ClusterError
 from nexmark.engines.build import Manifest, scan
+from nexmark.model import Say
 from nexmark_jobs.host import releases
 
 _LOOK_S = 120

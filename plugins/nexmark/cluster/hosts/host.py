@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nexmark.cluster.hosts import ssh
 from nexmark.cluster.hosts.ssh import HostError, HostUnreachable
-from nexmark_jobs.host import leases, ports, processes
+from nexmark_jobs.host import leases, ports, processes, whole_files
 
 if TYPE_CHECKING:
     import paramiko
@@ -36,7 +36,7 @@ for name, source in sent["modules"]:
 print(json.dumps(module.main(sent["request"])))
 """
 #: The modules that programs may import, in this order.
-_LIBRARY = (processes, leases, ports)
+_LIBRARY = (processes, whole_files, leases, ports)
 Request = Mapping[str, Any]
 Chunks = Iterable[bytes]
 Sink = Callable[[bytes], object]
