@@ -14,19 +14,9 @@ import pytest
 from nexmark.expectations import suites
 from nexmark.expectations.checks import Evidence
 from nexmark.expectations.suites import ValidationOutcome, build_suite, judge, validate
+from tests.expectations.evidence_builder import evidence
 
-RIGHT = Evidence(
-    query="q2",
-    events=10,
-    rows=4,
-    reference_rows=3,
-    reference_may_be_empty=False,
-    comparable=True,
-    compared_rows=3,
-    missing_rows=0,
-    unexpected_rows=0,
-    findings=dict.fromkeys(("schema", "difference", "auction_is_selected", "price_was_bid")),
-)
+RIGHT = evidence("q2")
 RULES = {
     "schema": "The columns are, in this order: auction BIGINT, price BIGINT.",
     "reference_rows": "The reference has rows, unless the events are too few.",

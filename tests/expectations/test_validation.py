@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from nexmark.cli.app import main
-from nexmark.expectations.checks import Evidence, invariants
+from nexmark.expectations.checks import invariants
 from nexmark.expectations.contract import CONTRACTS, ExpectationsError
 from nexmark.expectations.suites import build_suite, judge, validate
 from nexmark.expectations.tables import Events, open_events
 from tests.expectations.event_builders import RECORDED, bid, write_events
+from tests.expectations.evidence_builder import evidence
 from tests.expectations.wrong_engines import right_sql
 
 ALL = sorted(CONTRACTS)
@@ -31,27 +32,10 @@ def write_output(
     return directory
 
 
-def evidence(query: str, finding: str | None) -> Evidence:
-    return Evidence(
-        query=query,
-        events=10,
-        rows=3,
-        reference_rows=3,
-        reference_may_be_empty=False,
-        comparable=True,
-        compared_rows=3,
-        missing_rows=0,
-        unexpected_rows=0,
-        findings=dict.fromkeys(
-            ("schema", "difference", *(check.name for check in invariants(query))), finding
-        ),
-    )
-
-
 @pytest.mark.parametrize("query", ALL)
 def test_suite_judges_every_finding(query: str) -> None:
     """A finding that no expectation looks at would go unseen."""
-    assert judge(evidence(query, None)).success
+    assert judge(evidence(query)).success
     judgement = judge(evidence(query, "1 case, e.g. {a: 1}"))
     names = ["schema", "difference", *(check.name for check in invariants(query))]
     assert not judgement.success

@@ -137,8 +137,7 @@ def _load(connection: DuckDBPyConnection, files: list[Path]) -> None:
 
 
 def _struct(fields: dict[str, str]) -> str:
-    types = {"TIMESTAMP": "VARCHAR"}
-    return "STRUCT(" + ", ".join(f"{n} {types.get(k, k)}" for n, k in fields.items()) + ")"
+    return "STRUCT(" + ", ".join(f"{name} {kind}" for name, kind in fields.items()) + ")"
 
 
 def _checked(connection: DuckDBPyConnection, files: list[Path]) -> tuple[int, bool]:
