@@ -182,6 +182,12 @@ class TestRows:
         assert found(dags=["a"]) == [("q1", 2)]
         assert found(dags=[]) == []
 
+    def test_the_newest_benchmark_of_every_kafka_is_given_by_its_name(self, store: Store) -> None:
+        for cluster, rate in (("kafka2", 1), ("kafka2", 2), ("kafka1", 3)):
+            store.record_broker_bench(cluster, {"rate": rate})
+        found = [(row.cluster, row.figures) for row in store.broker_benches()]
+        assert found == [("kafka1", {"rate": 3}), ("kafka2", {"rate": 2})]
+
     def test_verdicts_are_of_one_run_as_they_were_given(self, store: Store) -> None:
         first, second = judged(store, 1, FULL, replace(FULL, query="q0")), judged(store, 2, FULL)
         assert [x.query for x in store.verdicts(first)] == ["q5", "q0"]
