@@ -121,3 +121,10 @@ def test_a_change_is_asked_of_the_quickest_tests_and_of_ten_seconds_of_them() ->
     asked = _quickest(tests)
     assert next(iter(asked)) == "quick"
     assert 9 < sum(asked.values()) <= 10
+
+
+def test_many_cases_of_one_test_leave_time_for_every_other_test() -> None:
+    cases = {f"a.py::often[{number}]": 0.1 for number in range(200)}
+    others = {"a.py::once": 0.5, "b.py::often[1]": 0.9}
+    assert list(_quickest(cases | others))[:3] == ["a.py::often[0]", *others]
+    assert sum(test in cases for test in _quickest(cases | others)) > 80
