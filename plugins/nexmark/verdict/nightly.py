@@ -189,9 +189,9 @@ def judge_informing(
 
 def log_ratios(rows: Sequence[Sequence[Pair]]) -> Array:
     """Return the log ratios of rows of pairs, (rows, most pairs), NaN where there are fewer."""
-    width = max((len(row) for row in rows), default=0)
+    width = max(len(row) for row in rows)
     padded = [[pair.ratio for pair in row] + [math.nan] * (width - len(row)) for row in rows]
-    return np.asarray(padded, dtype=np.float64).reshape(len(rows), width)
+    return np.asarray(padded)
 
 
 def _history(fit: Sequence[Measured], grounds: Grounds, past: Past) -> Learned:
@@ -200,15 +200,13 @@ def _history(fit: Sequence[Measured], grounds: Grounds, past: Past) -> Learned:
 
 
 def _widening(fit: Sequence[Measured], grounds: Grounds) -> Array:
-    found = [grounds.widening(grounds.grade(one.query)) for one in fit]
-    return np.asarray(found, dtype=np.float64)
+    return np.asarray([grounds.widening(grounds.grade(one.query)) for one in fit])
 
 
 def _doubted(one: Measured, verdict: QueryVerdict, doubt: str, grounds: Grounds) -> QueryVerdict:
     """Return the verdict on a suspect whose fresh pairs say nothing."""
-    way = "slower" if (verdict.shift or 0) > 0 else "faster"
     why = f"not confirmed, not cleared: while it was measured again, {doubt}"
-    return grounds.without(one, Value.INVALID, f"{way}? {_size(verdict)}; {why}")
+    return grounds.without(one, Value.INVALID, f"{_way(verdict)}? {_size(verdict)}; {why}")
 
 
 def _said_of_host(verdict: QueryVerdict, grounds: Grounds) -> QueryVerdict:
@@ -251,9 +249,11 @@ def _interval(shift: float, noise: float) -> dict[str, Any]:
 
 
 def _size(verdict: QueryVerdict) -> str:
-    if verdict.ratio is None or verdict.lo is None or verdict.hi is None:
-        return "no ratio"
     return f"ratio {verdict.ratio:.3f} ({verdict.lo:.3f} to {verdict.hi:.3f})"
+
+
+def _way(suspect: QueryVerdict) -> str:
+    return "slower" if (suspect.shift or 0) > 0 else "faster"
 
 
 def _said_of_drift(verdict: QueryVerdict, side: float) -> str:
@@ -292,7 +292,7 @@ def _suite_creep(
 def _quiet(verdict: QueryVerdict, drift: str) -> QueryVerdict:
     if drift:
         return replace(verdict, value=Value.WATCH, reason=f"{drift}; tonight {_size(verdict)}")
-    return replace(verdict, reason=f"{_size(verdict)}, {verdict.mde or 0:.1%} could be seen")
+    return replace(verdict, reason=f"{_size(verdict)}, {verdict.mde:.1%} could be seen")
 
 
 def _loud(
@@ -302,8 +302,7 @@ def _loud(
 
     ``fresh`` has the numbers of those that there are; ``side`` is 0 where they did not confirm.
     """
-    first, count = _size(verdict), verdict.fresh_pairs
-    way = "slower" if (verdict.shift or 0) > 0 else "faster"
+    first, way, count = _size(verdict), _way(verdict), verdict.fresh_pairs
     if count < MIN_FRESH_PAIRS:
         reason = f"{way}? {first}; {count} of {asked} fresh pairs: not confirmed, not cleared"
         return replace(verdict, value=Value.SUSPECT, reason=reason)

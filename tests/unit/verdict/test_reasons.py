@@ -26,6 +26,7 @@ from tests.unit.verdict.gate_builder import (
 )
 
 WALL = "wall_s"
+WAITS = ", CPU time is not: it waits for something"
 
 
 def informed(metric: str, ratio: float, cpu: MeasuredNight) -> QueryVerdict:
@@ -41,24 +42,24 @@ def informed(metric: str, ratio: float, cpu: MeasuredNight) -> QueryVerdict:
 
 class TestInforming:
     @pytest.mark.parametrize(
-        ("ratio", "cpu", "value", "said", "waits"),
+        ("ratio", "cpu", "value", "said", "further"),
         [
-            (1.5, tonight(1.0), Value.WATCH, "more: ratio 1.500 (", True),
-            (1.5, tonight(1.12, 1.0), Value.WATCH, "more: ratio 1.500 (", True),
-            (1.5, tonight(0.7, 0.7), Value.WATCH, "more: ratio 1.500 (", True),
-            (1.5, tonight(1.5, 1.5), Value.WATCH, "more: ratio 1.500 (", False),
-            (1.5, tonight(1.5), Value.WATCH, "more: ratio 1.500 (", False),
-            (0.6, tonight(1.0), Value.FASTER, "less: ratio 0.600 (", False),
-            (1.0, tonight(1.0), Value.OK, "ratio 1.000 (", False),
+            (1.5, tonight(1.0), Value.WATCH, "more: ratio 1.500 (", WAITS),
+            (1.5, tonight(1.12, 1.0), Value.WATCH, "more: ratio 1.500 (", WAITS),
+            (1.5, tonight(0.7, 0.7), Value.WATCH, "more: ratio 1.500 (", WAITS),
+            (1.5, tonight(1.5, 1.5), Value.WATCH, "more: ratio 1.500 (", ""),
+            (1.5, tonight(1.5), Value.WATCH, "more: ratio 1.500 (", ""),
+            (0.6, tonight(1.0), Value.FASTER, "less: ratio 0.600 (", ""),
+            (1.0, tonight(1.0), Value.OK, "ratio 1.000 (", ", {0.mde:.1%} could be seen"),
         ],
     )
     def test_it_says_more_or_less_and_whether_cpu_time_is_the_cause(
-        self, ratio: float, cpu: MeasuredNight, value: Value, said: str, waits: bool
+        self, ratio: float, cpu: MeasuredNight, value: Value, said: str, further: str
     ) -> None:
         found = informed(WALL, ratio, cpu)
         assert found.value is value
         assert found.reason.startswith(said)
-        assert found.reason.endswith(", CPU time is not: it waits for something") is waits
+        assert found.reason.partition(")")[2] == further.format(found)
         assert found.ratio == pytest.approx(ratio)
 
     def test_a_change_needs_its_own_size_and_its_own_noise(self) -> None:
@@ -106,6 +107,11 @@ class TestSuspects:
     )
     def test_it_says_how_many_fresh_pairs_there_were(self, count: int, said: str) -> None:
         assert said in verdict(tonight(1.12, 1.0, fresh_count=count)).reason
+
+    def test_four_fresh_pairs_are_enough_to_confirm(self) -> None:
+        found = verdict(tonight(1.12, 1.12, fresh_count=4))
+        assert found.value is Value.REGRESSION
+        assert " in 4 of 10 fresh pairs, after ratio 1.120 (" in found.reason
 
     def test_a_suspect_that_is_not_cleared_says_how_many_pairs_clear_it(self) -> None:
         found = verdict(tonight(1.12, 1.0, fresh_count=6))
