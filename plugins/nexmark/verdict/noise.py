@@ -89,7 +89,7 @@ def learn(shifts: Array, spreads: Array, pairs: Array, floor: float) -> Noise:
     usual = nan_median(pairs)
     within = np.sqrt(EFFICIENCY / usual) * pair
     # The correction for few nights: Croux and Rousseeuw (1992).
-    few = nights / np.maximum(nights - 0.8, 0.2)
+    few = nights / (nights - 0.8)
     own = NORMAL * few * nan_median(np.abs(shifts - nan_median(shifts)[..., None]))
     share = np.where(within > 0, own / np.maximum(within, 1e-12), np.nan)
     suite = np.fmax(nan_median(share)[..., None], 1.0) * within
@@ -187,7 +187,7 @@ class Past:
 
     def _drift(self, query: str, baseline: str) -> tuple[float, float]:
         """Return the sums after the last night; 0 where another build was accepted since."""
-        rows = self._rows.get(query, [])
+        rows = self._rows.get(query)
         if not rows or rows[-1].baseline != baseline:
             return 0.0, 0.0
         return rows[-1].drift_slower, rows[-1].drift_faster
@@ -198,7 +198,7 @@ def _changed(verdict: QueryVerdict) -> bool:
 
 
 def _about_own_level(rows: Sequence[QueryVerdict]) -> list[float]:
-    shifts = np.asarray([row.shift for row in rows], dtype=np.float64)
+    shifts = np.asarray([row.shift for row in rows])
     _, stretches = np.unique([row.baseline for row in rows], return_inverse=True)
     return [float(value) for value in about_own_level(shifts, stretches)]
 

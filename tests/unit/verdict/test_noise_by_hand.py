@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from nexmark.verdict.noise import Noise, about_own_level, learn, suite_shifts
+from nexmark.model import SUITE, Value
+from nexmark.verdict.measured_night import QueryVerdict
+from nexmark.verdict.noise import Noise, Past, about_own_level, learn, suite_shifts
+from tests.unit.verdict.gate_builder import CPU
 
 FLOOR = 0.004
 ROBUST = 1.4826  # deviation / median absolute deviation of normal values
@@ -49,10 +53,19 @@ def test_what_is_less_than_the_floor_is_the_floor() -> None:
     assert noise.nightly == pytest.approx(FLOOR)
 
 
+def test_queries_whose_pairs_are_all_equal_tell_nothing_of_the_suite() -> None:
+    """However much their nights differ: the third has no noise of its own."""
+    table = np.array([turns(0.1, 20), turns(0.1, 20), [0.0] * 20])
+    spreads = np.array([[0.0] * 20, [0.0] * 20, [0.02] * 20])
+    noise = learn(table, spreads, np.full(table.shape, 5.0), FLOOR)
+    assert noise.nightly[2] == 0.0
+
+
 def test_a_stretch_of_nights_is_about_its_own_level() -> None:
     """Widened, for a median of three is close to each of them."""
-    shifts, stretches = np.array([[0.1, 0.2, 0.3, 0.5, 0.7, 0.9]]), np.array([0, 0, 0, 1, 1, 1])
-    expected = np.array([[-0.1, 0, 0.1, -0.2, 0, 0.2]]) * math.sqrt(3 / 2)
+    shifts = np.array([[0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0, 1.0, 4.0]])
+    stretches = np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])
+    expected = np.array([[-0.1, 0, 0.1, -0.2, 0, 0.2, 0, 0, 3]]) * math.sqrt(3 / 2)
     np.testing.assert_allclose(about_own_level(shifts, stretches), expected, atol=1e-12)
 
 
@@ -100,3 +113,31 @@ def test_hosts_add_to_the_noise_of_the_night_as_independent_noise_does() -> None
     wider = _usual(2).widened(np.array([0.0, 0.03]))
     assert wider.nightly == pytest.approx([0.01, math.hypot(0.01, 0.03)])
     assert wider.pair == pytest.approx(0.02)
+
+
+def _row(
+    night: str, query: str, shift: float | None, value: Value = Value.OK, **drift: float
+) -> QueryVerdict:
+    """A verdict on a night whose baseline no other night has: its shift is about no level."""
+    row = QueryVerdict(night, query, CPU, value, "", "paired", 8, shift=shift, pairs=5, **drift)
+    return replace(row, baseline=night, spread=None if shift is None else 0.01)
+
+
+def test_the_suite_learns_from_a_night_in_which_queries_had_changed_but_not_itself() -> None:
+    changed = Value.REGRESSION
+    nights = [
+        [_row("n0", "q0", 0.1), _row("n0", "q1", 0.3), _row("n0", SUITE, 0.2)],
+        [_row("n1", "q0", 0.9, changed), _row("n1", "q1", 0.5), _row("n1", SUITE, 0.5)],
+        [_row("n2", "q0", 0.4), _row("n2", "q1", 0.4), _row("n2", SUITE, 0.4, changed)],
+    ]
+    found = Past(nights, CPU, "paired").history(["q0", "q1"], {}, 3)
+    np.testing.assert_allclose(found.suite, [math.nan, 0.2, 0.5])
+    np.testing.assert_allclose(found.shift, [[math.nan, 0.1, 0.4], [0.3, 0.5, 0.4]])
+
+
+def test_a_night_without_a_figure_is_none_of_the_last_nights_and_leaves_the_drift() -> None:
+    drift = {"drift_slower": 3.0, "drift_faster": 1.0}
+    nights = [[_row("n0", "q5", 0.1, **drift)], [_row("n1", "q5", None, Value.INVALID)]]
+    found = Past(nights, CPU, "paired").history(["q5", "new"], {"q5": "n0"}, 1)
+    np.testing.assert_allclose(found.shift, [[0.1], [math.nan]])
+    assert (found.drift.slower.tolist(), found.drift.faster.tolist()) == ([3.0, 0.0], [1.0, 0.0])
