@@ -65,5 +65,5 @@ def self_test_queries(queries: Sequence[Query], night_number: int) -> tuple[Quer
     """
     count = len(queries)
     round_, place = divmod(night_number, count)
-    apart = 1 + (round_ + count // 2 - 1) % (count - 1) if count > 1 else 0
+    apart = 1 + (round_ + count // 2 - 1) % max(count - 1, 1)
     return queries[place], queries[(place + apart) % count]

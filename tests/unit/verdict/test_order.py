@@ -80,6 +80,19 @@ def test_three_arms_have_every_place_and_every_neighbour_alike(arms: str) -> Non
     assert {before[two] for two in permutations(arms, 2)} == {len(arms)}
 
 
+@pytest.mark.parametrize("arms", ["abc", "abcd"])
+def test_more_arms_begin_in_turns_and_once_all_have_begun_the_same_again_backwards(
+    arms: str,
+) -> None:
+    for seed in SEEDS:
+        order = "".join(arm for _, arm in arm_order(4 * len(arms), tuple(arms), seed))
+        rows = [order[i : i + len(arms)] for i in range(0, len(order), len(arms))]
+        for block in (rows[: 2 * len(arms)], rows[2 * len(arms) :]):
+            turned = [block[0][i:] + block[0][:i] for i in range(len(arms))]
+            assert block == [*turned, *(row[::-1] for row in turned)]
+            assert block[0] in arms * 2
+
+
 def test_one_arm_is_its_own_order() -> None:
     assert arm_order(2, ("candidate",), "1") == [(1, "candidate"), (2, "candidate")]
     assert arm_order(0, TWO, "1") == []
@@ -93,6 +106,14 @@ def test_the_queries_of_the_self_test_are_two_and_take_turns() -> None:
         assert [aa for aa, _ in nights[:count]] == queries
         assert sorted(map(str, (slow for _, slow in nights[:count]))) == sorted(queries)
         assert len(set(nights)) == len(nights)
+
+
+def test_the_queries_of_a_self_test_stay_what_they_were() -> None:
+    """The other is half of the queries away at first, and in each round one further."""
+    found = [self_test_queries(QUERIES[:6], night) for night in (0, 2, 8, 14)]
+    assert found == [("q0", "q3"), ("q2", "q5"), ("q2", "q0"), ("q2", "q1")]
+    two = [self_test_queries(QUERIES[:2], night) for night in range(4)]
+    assert two == [("q0", "q1"), ("q1", "q0")] * 2
 
 
 def test_a_single_query_is_both() -> None:
