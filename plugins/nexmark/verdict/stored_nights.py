@@ -137,7 +137,7 @@ def _header(cells: Sequence[str], line: int) -> Mapping[str, int]:
 def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
     if len(cells) <= max(places.values()):
         raise MalformedError(line, f"{len(cells)} cells, the first line has more columns")
-    text = {column: cells[place].strip() for column, place in places.items()}
+    text = dict.fromkeys(OPTIONAL, "") | {x: cells[place].strip() for x, place in places.items()}
     for column in ("night", "query", "metric"):
         if not text[column]:
             raise MalformedError(line, f"{column} is empty")
@@ -156,14 +156,14 @@ def _row(cells: Sequence[str], places: Mapping[str, int], line: int) -> _Row:
         float(text["order"]) if re.fullmatch(r"[0-9]{1,15}([.][0-9]+)?", text["order"]) else 0.0,
         text["metric"],
         _value(text["value"], line),
-        _whole("asked", text.get("asked", ""), line, may_be_empty=True),
-        tuple(text.get("queries", "").split()),
-        text.get("baseline", ""),
-        text.get("candidate", ""),
-        text.get("basis", ""),
-        _one_of("teaches", text.get("teaches", ""), line, TEACHES, "0, 1 or empty"),
-        text.get("host"),
-        text.get("group", ""),
+        _whole("asked", text["asked"], line, may_be_empty=True),
+        tuple(text["queries"].split()),
+        text["baseline"],
+        text["candidate"],
+        text["basis"],
+        _one_of("teaches", text["teaches"], line, TEACHES, "0, 1 or empty"),
+        text["host"] if "host" in places else None,
+        text["group"],
     )
 
 
@@ -200,12 +200,11 @@ def _only_once(row: _Row, seen: dict[tuple[object, ...], int]) -> None:
         raise MalformedError(row.line, problem)
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def _natural(name: str) -> list[tuple[str, int, str]]:
     """Sort q2 before q10, however many digits there are: the longer number is larger."""
     texts = re.split("([0-9]+)", name)
-    digits = [part.lstrip("0") for part in texts[1::2]]
-    numbers = ((len(part), part) for part in digits)
-    return [part for text in texts[::2] for part in ((-1, text), next(numbers, (-1, "")))]
+    digits = (part.lstrip("0") for part in [*texts[1::2], ""])
+    return [(text, len(part), part) for text, part in zip(texts[::2], digits, strict=True)]
 
 
 def _night(name: str, rows: Sequence[_Row]) -> MeasuredNight:

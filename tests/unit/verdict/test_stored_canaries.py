@@ -42,6 +42,20 @@ def halves(before: tuple[float, ...], after: tuple[float, ...]) -> Canary:
             [halves((3.0,), (4.0,))],
         ),
         (
+            ["1,1,,0.5,steal,4", "1,1,,soon,steal,3"],  # what is no number is before all
+            [halves((3.0,), (4.0,))],
+        ),
+        (
+            # without a column for hosts, a moment is only a place in time
+            [
+                "1,1,before,,steal,3",
+                "1,1,after,,steal,4",
+                "1,2,before,,steal,5",
+                "1,2,after,,steal,6",
+            ],
+            [halves((3.0, 4.0), (5.0, 6.0)), halves((3.0, 5.0), (4.0, 6.0))],
+        ),
+        (
             ["2,1,,1,steal,5", "1,9,,9,steal,4"],
             [halves((4.0,), (5.0,))],
         ),
