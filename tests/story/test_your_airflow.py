@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import urllib.request
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +49,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("own")
     build = [UV, "build", "--quiet", "--wheel", "--out-dir", str(directory / "dist")]
     subprocess.run([*build, str(paths.repository())], check=True, timeout=STEP_S)
+    (wheel,) = (directory / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as content:
+        assert {"nexmark/py.typed", "nexmark_jobs/py.typed"} <= set(content.namelist())
     return directory
 
 
@@ -85,6 +89,13 @@ def shell(script: str, place: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def run(script: str, place: Path) -> str:
+    """Run a script that has to succeed; its output."""
+    done = shell(script, place)
+    assert done.returncode == 0, (script, done.stdout[-6000:], done.stderr[-6000:])
+    return done.stdout
+
+
 def of_mine(first: str, place: Path, database: Postgresql) -> str:
     """The first block, with places of the test's own."""
     airflow = database.url("airflow").replace("postgresql:", "postgresql+psycopg2:")
@@ -113,7 +124,7 @@ def replaced(content: str, changes: dict[str, str]) -> str:
 
 
 def test_an_airflow_of_ones_own_by_the_page(place: Path, database: Postgresql) -> None:
-    first, install, package, folders, settings, look = blocks()
+    first, install, package, folders, settings, look, upgrade, uninstall = blocks()
     first = of_mine(first, place, database)
     for name in ("airflow", "nexmark"):
         database.execute(f"CREATE DATABASE {name}")
@@ -126,16 +137,17 @@ def test_an_airflow_of_ones_own_by_the_page(place: Path, database: Postgresql) -
     clusters = place / "conf" / "clusters.yaml"
     clusters.write_text(replaced(clusters.read_text(), own_ports()))
 
-    ready = first + "source nexmark-airflow/bin/activate\n" + folders.replace("cp -r", ": cp")
+    active = (
+        first + "source nexmark-airflow/bin/activate\nexport AIRFLOW__CORE__LOAD_EXAMPLES=False\n"
+    )
+    ready = active + folders.replace("cp -r", ": cp")
     steps = (
         *(replaced(settings, own_ports()), "airflow pools list; airflow plugins; airflow info"),
         *look.replace("\\\n", "").splitlines(),
     )
     said = {}
     for step in steps:
-        done = shell(ready + step, place)
-        assert done.returncode == 0, (step, done.stdout[-6000:], done.stderr[-6000:])
-        said[step] = done.stdout
+        said[step] = run(ready + step, place)
     state, errors, dags = (said[step] for step in (steps[1], steps[3], steps[4]))
     assert re.search(r"nexmark_cluster\s*\|\s*1\b", state), state
     assert re.search(r"^nexmark\s*\|", state, re.M), state
@@ -152,4 +164,13 @@ def test_an_airflow_of_ones_own_by_the_page(place: Path, database: Postgresql) -
     with results.connect() as rows:
         found = rows.execute(text("SELECT query, status FROM repetition")).all()
     assert [tuple(row) for row in found] == [("q0", "ok")]
+
+    after_upgrade = run(ready + upgrade, place)
+    assert "nexmark_spark_4_3_0" in after_upgrade
+    assert "diff -r" in after_upgrade, "the ports of the test are the only difference"
+    run(ready + uninstall, place)
+    left = run(active + "airflow dags list; airflow pools list; airflow connections list", place)
+    assert "default_pool" in left
+    assert "nexmark" not in left
+    assert shell(active + "python -c 'import nexmark'", place).returncode == 1
     shutil.rmtree(place / "nexmark-airflow")  # a GB
