@@ -90,7 +90,7 @@ def prune(root: Path, name: str, keep: int) -> list[str]:
     found.sort(key=last_use, reverse=True)
     removed = []
     for directory in found[keep:]:
-        if directory.name != name and not _in_use(directory):
+        if directory.name != name and not in_use(directory):
             _remove(directory)
             removed.append(directory.name)
     return removed
@@ -228,8 +228,8 @@ def _remove(release: Path) -> None:
     shutil.rmtree(release)
 
 
-def _in_use(release: Path) -> bool:
-    """Whether a living process of this package has it in its command or environment."""
+def in_use(release: Path) -> bool:
+    """Tell whether a living process of this package has it in its command or environment."""
     wanted = str(release).encode()
     for pid in pids():
         with contextlib.suppress(OSError):

@@ -8,8 +8,11 @@ from datetime import timedelta
 import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
+from airflow.sdk.exceptions import ParamValidationError
 
 from nexmark.airflow_site.airflow_home import POOL
+from nexmark.config import Retention, load
+from nexmark.dag.prune_dag import build_prune_dag
 from tests.dags.test_integrity import NIGHTLY
 
 
@@ -161,3 +164,26 @@ def test_a_build_on_demand_needs_a_build_and_takes_the_rest_from_its_engine(bag:
     for name in ("engine", "workload", "cluster"):
         with pytest.raises(ParamValidationError):
             params.get_param(name).resolve("no-such")
+
+
+class TestPrune:
+    @pytest.fixture
+    def dag(self, bag: DagBag) -> DAG:
+        return bag.dags["nexmark_prune"]
+
+    def test_it_waits_for_a_repetition_to_end(self, dag: DAG) -> None:
+        """Deleting files beside a repetition would be measured with it."""
+        (task,) = dag.tasks
+        assert (task.pool, task.pool_slots) == (POOL, 1)
+
+    def test_it_runs_when_the_configuration_says(self, dag: DAG) -> None:
+        schedule = load().retention.schedule
+        assert schedule is not None
+        assert dag.schedule == schedule
+        without = build_prune_dag(load().model_copy(update={"retention": Retention()}))
+        assert without.schedule is None
+
+    def test_a_run_deletes_unless_it_is_a_dry_one(self, dag: DAG) -> None:
+        assert dag.params["dry_run"] is False
+        with pytest.raises(ParamValidationError):
+            dag.params.get_param("dry_run").resolve("maybe")

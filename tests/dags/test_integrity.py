@@ -73,7 +73,7 @@ def short(task_id: str) -> str:
 
 def test_every_engine_has_its_dag_and_none_is_broken(bag: DagBag) -> None:
     assert bag.import_errors == {}
-    others = ("accept", "build", "experiment", "rollout", "signoff")
+    others = ("accept", "build", "experiment", "prune", "rollout", "signoff")
     assert sorted(bag.dags) == sorted([*NIGHTLY, *(f"nexmark_{name}" for name in others)])
     assert "nexmark_spark_4_3_0" in NIGHTLY
 

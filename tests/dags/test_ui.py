@@ -93,6 +93,7 @@ def test_the_dags_and_the_pool_are_there(ui: tuple[subprocess.Popen[str], str]) 
         "nexmark_accept",
         "nexmark_build",
         "nexmark_experiment",
+        "nexmark_prune",
         "nexmark_rollout",
         "nexmark_signoff",
     }

@@ -26,6 +26,7 @@ from nexmark.config import (
     BuildSource,
     Engine,
     Gate,
+    Retention,
     Size,
     Snapshots,
     Workload,
@@ -47,6 +48,7 @@ MODELS: dict[str, tuple[type[BaseModel], ...]] = {
     "experiments.yaml": (Experiment, ExperimentArm, ReportedGain),
     "gate.yaml": (Gate,),
     "notifications.yaml": (Notification,),
+    "retention.yaml": (Retention,),
     "workloads.yaml": (Workload, Size),
 }
 FOLDERS = ("dags", "docs", "include", "plugins", "nexmark_jobs", "bench", "testbed", "tests", ".ci")
@@ -67,13 +69,14 @@ def dags() -> list[DAG]:
         build_on_demand_dag,
         build_rollout_dag,
     )
+    from nexmark.dag.prune_dag import build_prune_dag
     from nexmark.dag.signoff import build_signoff_dag
 
     config = load()
     nightly = build_nightly_dag(next(iter(config.engines.values())), config)
     others = [build_on_demand_dag(config), build_signoff_dag(config), build_accept_dag()]
     experiment = build_experiment_dag(config, load_experiments())
-    return [nightly, *others, experiment, build_rollout_dag(config)]
+    return [nightly, *others, experiment, build_rollout_dag(config), build_prune_dag(config)]
 
 
 @cache
@@ -278,7 +281,7 @@ def test_every_variable_of_the_environment_is_read() -> None:
             assert variable in source, (name, variable)
 
 
-@pytest.mark.parametrize("kind", range(5))
+@pytest.mark.parametrize("kind", [*range(5), 6])
 def test_the_documentation_of_a_dag_names_its_params(kind: int) -> None:
     dag = dags()[kind]
     named = set(re.findall(r"`(\w+)`", str(dag.doc_md)))

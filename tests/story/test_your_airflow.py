@@ -154,7 +154,7 @@ def test_an_airflow_of_ones_own_by_the_page(place: Path, database: Postgresql) -
     assert "postgresql+psycopg2" in state
     assert "LocalExecutor" in state
     assert "No data found" in errors, errors
-    own = ("accept", "build", "experiment", "rollout", "signoff")
+    own = ("accept", "build", "experiment", "prune", "rollout", "signoff")
     for dag in [
         *(f"nexmark_{name}" for name in own),
         *(engine.dag_id for engine in load().engines.values()),

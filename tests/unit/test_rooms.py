@@ -52,7 +52,7 @@ ROOMS = {
     "dag": Room("airflow_site config nexmark_jobs night reason secrets tasks", "airflow"),
     "tasks": Room(
         "airflow_site cluster compatibility config engines evidence experiments guard home kafka"
-        " nexmark_jobs night people reason report rollout secrets store terminal verdict",
+        " nexmark_jobs night people reason report retention rollout secrets store terminal verdict",
         "airflow",
     ),
     "expectations": Room("nexmark_jobs", "duckdb great_expectations pandas"),
@@ -65,6 +65,7 @@ ROOMS = {
     ),
     "bisect": Room("config engines night store terminal verdict"),
     "rollout": Room("config engines evidence home night report terminal", "pydantic"),
+    "retention": Room("cluster config engines evidence nexmark_jobs night store terminal"),
     "recovery": Room("config engines expectations home kafka nexmark_jobs", "duckdb scipy"),
     "latency": Room("engines kafka", "confluent_kafka hdrh"),
     "flames": Room("cluster config engines home measure nexmark_jobs", "pydantic"),

@@ -15,6 +15,7 @@ from nexmark.cli import (
     machine,
     measuring_verbs,
     nights,
+    prune_verb,
     record_verb,
     recovery_verbs,
     results,
@@ -32,7 +33,7 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     *(nights.run, nights.build, nights.backfill, nights.bisect, nights.rollout),
     *(acceptance.accept, acceptance.withdraw, acceptance.acks, results.history, results.nights),
     *(results.show, results.report, results.verify, results.export, results.validate),
-    record_verb.record,
+    *(record_verb.record, prune_verb.prune),
     *(compat, measuring_verbs.experiment, measuring_verbs.latency),
     *(recovery_verbs.recovery, recovery_verbs.recovery_damage, recovery_verbs.recovery_sizes),
 )

@@ -167,8 +167,11 @@ class SparkCluster(ABC):
             python: The minor version of the Python that its drivers run on.
         """
 
-    def deploy(self, releases: list[Release], say: Say) -> None:  # noqa: B027
-        """Bring `releases` to every other host; send only what is missing."""
+    def deploy(self, releases: list[Release], keep: int, say: Say) -> None:  # noqa: B027
+        """Bring `releases` to every other host; send only what is missing.
+
+        A host keeps the `keep` last used builds, and as many copies of the jobs.
+        """
 
     def start(self, spark: Release, logs: Path, lease: Lease) -> None:
         """Start master and workers and wait until all are ready; claims the cluster if need be.

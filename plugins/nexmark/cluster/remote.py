@@ -123,12 +123,12 @@ class RemoteCluster(SparkCluster):
             say(f"warning: {warning}")
         return found.problems
 
-    def deploy(self, releases: list[Release], say: Say) -> None:
-        """Send the missing releases to all hosts at once."""
+    def deploy(self, releases: list[Release], keep: int, say: Say) -> None:
+        """Send the missing releases to all hosts at once; each host keeps `keep` of a kind."""
         with self._hosts() as hosts:
             for release in releases:
                 to = (hosts, self.config.root, release.path, release.name, release.digest)
-                _all_of(deploy_release(*to, keep=self.config.keep_releases, say=say))
+                _all_of(deploy_release(*to, keep=keep, say=say))
 
     def _start(self, spark: Release, logs: Path) -> None:
         (self.scratch / "local").mkdir(parents=True, exist_ok=True)

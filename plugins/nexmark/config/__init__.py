@@ -11,6 +11,7 @@ from nexmark.config.models import (
     BUILD_DAG_ID,
     EXPERIMENT_DAG_ID,
     OTHER_DAGS,
+    PRUNE_DAG_ID,
     ROLLOUT_DAG_ID,
     SIGNOFF_DAG_ID,
     BuildSource,
@@ -19,6 +20,7 @@ from nexmark.config.models import (
     Snapshots,
     pick,
 )
+from nexmark.config.retention_rules import Retention, load_retention
 from nexmark.config.workload_models import Size, Span, Workload
 from nexmark.errors import ConfigError, suggest
 
@@ -28,6 +30,7 @@ __all__ = [
     "EXPERIMENT_DAG_ID",
     "KNOWN_QUERIES",
     "OTHER_DAGS",
+    "PRUNE_DAG_ID",
     "ROLLOUT_DAG_ID",
     "SIGNOFF_DAG_ID",
     "AnyCluster",
@@ -39,6 +42,7 @@ __all__ = [
     "Engine",
     "Experiment",
     "Gate",
+    "Retention",
     "Size",
     "Snapshots",
     "Span",
@@ -47,6 +51,7 @@ __all__ = [
     "Workload",
     "load",
     "load_experiments",
+    "load_retention",
     "pick",
     "profile_path",
     "suggest",

@@ -137,7 +137,6 @@ class SshCluster(Cluster):
         local: on every host, a directory on a local disk for state and shuffle files.
         shared: a directory with the same content and path on every host and on this machine.
         python, java_home: on every host.
-        keep_releases: how many releases stay on a host.
         max_clock_offset_s: how far a host's clock may be from this machine's.
         kafka: the connection of the Kafka for workloads that read it.
     """
@@ -149,7 +148,6 @@ class SshCluster(Cluster):
     shared: AbsolutePath
     python: AbsolutePath = "/usr/bin/python3"
     java_home: AbsolutePath
-    keep_releases: Annotated[int, Field(ge=2, le=100)] = 4
     max_clock_offset_s: Annotated[float, Field(gt=0, le=60)] = 0.5
     kafka: _Connection | None = None
     hosts: Annotated[Mapping[_Name, Machine], Field(min_length=2)]

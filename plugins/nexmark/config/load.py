@@ -12,6 +12,7 @@ from nexmark.config.experiment_models import Experiment, load_notifications
 from nexmark.config.fields import check_conf
 from nexmark.config.gate_rules import Gate
 from nexmark.config.models import OTHER_DAGS, Config, Engine
+from nexmark.config.retention_rules import load_retention
 from nexmark.config.workload_models import Workload
 from nexmark.errors import KeyedError, suggest
 from nexmark.model import Arm
@@ -62,7 +63,7 @@ def _of_recovery(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load(directory: Path | None = None) -> Config:
-    """Read and check all files: four make the Config, the others are only checked.
+    """Read and check all files: five make the Config, the others are only checked.
 
     `directory` defaults to `paths.conf_dir()`. Raises ConfigError for the first mistake; its text
     is `file:line: key: problem; remedy`.
@@ -88,7 +89,13 @@ def load(directory: Path | None = None) -> Config:
         read_profile(path)
     load_notifications(directory)
     load_experiments(directory)
-    return Config(engines=engines, workloads=workloads, clusters=clusters, gate=gate)
+    return Config(
+        engines=engines,
+        workloads=workloads,
+        clusters=clusters,
+        gate=gate,
+        retention=load_retention(directory),
+    )
 
 
 def load_experiments(directory: Path | None = None) -> dict[str, Experiment]:

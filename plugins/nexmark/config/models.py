@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from nexmark.config.clusters import AnyCluster
 from nexmark.config.fields import Model, Schedule, SparkConf, Tarball, check_tarball, refuse_secret
 from nexmark.config.gate_rules import Gate
+from nexmark.config.retention_rules import Retention
 from nexmark.config.workload_models import Workload
 from nexmark.errors import NexmarkError, suggest
 from nexmark.model import ARMS
@@ -20,12 +21,12 @@ _T = TypeVar("_T")
 
 BUILD_DAG_ID, ACCEPT_DAG_ID = "nexmark_build", "nexmark_accept"
 SIGNOFF_DAG_ID, EXPERIMENT_DAG_ID = "nexmark_signoff", "nexmark_experiment"
-ROLLOUT_DAG_ID = "nexmark_rollout"
+ROLLOUT_DAG_ID, PRUNE_DAG_ID = "nexmark_rollout", "nexmark_prune"
 #: The DAGs that do not belong to an engine, each with its purpose; a run of a rollout is a stage.
 OTHER_DAGS = {
     **{BUILD_DAG_ID: "a build on demand", ACCEPT_DAG_ID: "accept a run"},
     **{SIGNOFF_DAG_ID: "sign a release off", EXPERIMENT_DAG_ID: "measure an experiment"},
-    ROLLOUT_DAG_ID: "roll a conf or a build out",
+    **{ROLLOUT_DAG_ID: "roll a conf or a build out", PRUNE_DAG_ID: "delete what is old"},
 }
 
 
@@ -122,6 +123,7 @@ class Config(Model):
     workloads: Mapping[str, Workload]
     clusters: Mapping[str, AnyCluster]
     gate: Gate
+    retention: Retention = Retention()
 
     @property
     def newest(self) -> Engine:

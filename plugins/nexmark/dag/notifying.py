@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Where a red night ends; a DAG has some of them.
 ENDS = (
     *("preflight", "reap", "deploy", "start_cluster", "dump_events", "judge", "report", "verdict"),
-    *("question", "evidence", "decision", "stage"),
+    *("question", "evidence", "decision", "stage", "prune"),
 )
 
 

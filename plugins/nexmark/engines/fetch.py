@@ -25,6 +25,7 @@ from pathlib import Path
 
 from nexmark.config import BuildSource, Snapshots
 from nexmark.engines.build import Build, BuildError, Manifest, find_spark_home, scan, spark_version
+from nexmark.engines.cached_builds import note_use
 from nexmark.engines.jvm import check_path
 from nexmark.engines.prerequisites import (
     disk_problem,
@@ -292,6 +293,7 @@ def _cached(index: Path, cache: Path, source: BuildSource, full: bool, say: Say)
         say(f"{directory}: {len(changed)} files changed, e.g. {changed[0]}; fetching it again")
         shutil.rmtree(directory)
         return None
+    note_use(index)
     return Build(manifest.id, spark_version(home), home, str(source))
 
 

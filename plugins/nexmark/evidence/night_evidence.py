@@ -53,6 +53,8 @@ class Report:
         night = self.night
         count = max((row.repetitions for row in self.rows), default=0)
         times = "1 repetition" if count == 1 else f"medians of {count} repetitions"
+        if night.rows_pruned:
+            times = f"raw rows pruned on {night.rows_pruned:%Y-%m-%d}"
         place = f"{night.engine}, workload {night.workload}, cluster {night.cluster}"
         tried = f"; {confs_of_candidate(night)}" if night.candidate_conf else ""
         when = f"{night.started:%Y-%m-%d %H:%M} UTC"

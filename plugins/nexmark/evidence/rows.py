@@ -1,7 +1,7 @@
 """The figures of a night: medians over repetitions, one row per query, and latencies by arm."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nexmark.model import (
     ARMS,
@@ -10,6 +10,7 @@ from nexmark.model import (
     SUITE,
     Arm,
     Stage,
+    Value,
     grouped,
     median_of,
     metric_of,
@@ -35,7 +36,7 @@ class Row:
     is one, or one of the ``figures``, the medians of what is ``tabled``. ``baseline`` and ``ratio``
     are of it; in a night of pairs with its 95 % interval ``lo``, ``hi``. ``mde`` is the smallest
     slowdown that could have been seen (0.07 is 7 %). ``acceptance`` (its id) covers the verdict.
-    ``result``: right, WRONG, unmeasured, unverified, or not run.
+    ``result``: right, WRONG, unmeasured, unverified, not run, or pruned: nobody can tell any more.
     """
 
     query: str
@@ -77,11 +78,14 @@ def rows_of(store: Store, night: NightRow, repetitions: Iterable[RepetitionRow])
     validations = {x.query: x for x in store.validations(night.id) if x.arm == Arm.CANDIDATE}
     first = [x for x in repetitions if x.arm == Arm.CANDIDATE and x.stage == Stage.FIRST]
     measured = grouped(first, lambda row: row.query)
-    return [
+    rows = [
         _row(query, measured.get(query, ()), verdicts.get(query), validations.get(query))
         for query in dict.fromkeys([*night.queries, *verdicts, *measured])
         if query != SUITE  # it is no query
     ]
+    if night.rows_pruned:
+        rows = [replace(row, result=_result_of_pruned(row)) for row in rows]
+    return rows
 
 
 def _row(
@@ -125,6 +129,12 @@ def _result(repetitions: Sequence[RepetitionRow], validation: ValidationRow | No
     if validation is not None:
         return "right"
     return "unverified" if repetitions else "not run"
+
+
+def _result_of_pruned(row: Row) -> str:
+    """Return the result of a query without its repetitions, which may have said more."""
+    known = row.result == "WRONG" or row.verdict not in (None, Value.INVALID, Value.MISSING)
+    return row.result if known else "pruned"
 
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)

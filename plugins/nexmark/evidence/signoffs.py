@@ -137,6 +137,11 @@ def verify(directory: Path) -> list[str]:
     return problems if EVIDENCE in sums else [*problems, f"{SUMS}: does not list {EVIDENCE}"]
 
 
+def is_sealed(run_directory: Path) -> bool:
+    """Tell whether a run directory has a bundle with its checksums."""
+    return any(run_directory.glob(f"{_BUNDLES}/{SUMS}"))
+
+
 def seal(directory: Path) -> str:
     """Return what all of a bundle hangs on; kept elsewhere, it tells a bundle that was replaced."""
     return digest(directory / SUMS)

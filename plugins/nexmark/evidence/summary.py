@@ -79,7 +79,7 @@ def health(night: NightRow, rows: Sequence[Row], tests: SelfTests) -> list[str]:
     if night.mode == Mode.BOUNDS:
         return []
     parts = [f"mode {night.mode}"]
-    pairs = max((row.repetitions for row in rows), default=0)
+    pairs = max((row.repetitions or row.pairs or 0 for row in rows), default=0)
     if night.baselines:
         builds = sorted(set(night.baselines.values()))
         parts.append(f"{pairs} pairs with build {' and '.join(builds)}")

@@ -221,6 +221,7 @@ def deploy_jobs(target: Path) -> tuple[str, Path]:
     with locked(target / ".lock"):
         if not (package.is_dir() and scan(package).id == name):
             _replace_copy(source, package.parent)
+        os.utime(package.parent)  # what was not used for longest is removed first
     return name, package
 
 

@@ -476,6 +476,11 @@ class RunDirectory:
         """Return the directory of a repetition."""
         return self.group(run.query).application(run.name)
 
+    def event_logs(self) -> list[Path]:
+        """Return the directories of repetitions in which there are event logs of Spark."""
+        found = (ApplicationDirectory(path).events for path in self.path.glob("*/*"))
+        return sorted(path for path in found if path.is_dir())
+
     def cluster(self, arm: str) -> Path:
         """Return the directory of the logs of the cluster of an arm."""
         return self.path / "cluster" / arm

@@ -3,7 +3,8 @@
 And the paired nights as CSV for ``python -m nexmark.verdict --nights``, which judges them again:
 measurements only, no acceptances, no settings of the gate. A query that is not proven right has one
 more pair whose value is nan, so that the replay finds it INVALID too. A missing repetition has no
-row. A night that taught the gate nothing has 0 in the column ``teaches``.
+row. A night that taught the gate nothing has 0 in the column ``teaches``; one whose raw rows were
+pruned is left out.
 """
 
 import csv
@@ -34,7 +35,7 @@ NAME = "nights.csv"
 
 def write_nights(session: Session, directory: Path) -> dict[str, int]:
     """Write a file for each series of comparable paired nights; the newest is ``nights.csv``."""
-    paired = select(NightRow).where(NightRow.mode == Mode.PAIRED)
+    paired = select(NightRow).where(NightRow.mode == Mode.PAIRED, NightRow.rows_pruned.is_(None))
     newest_first = paired.order_by(NightRow.started.desc(), NightRow.id)
     series = grouped(
         session.scalars(newest_first),

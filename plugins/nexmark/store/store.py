@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import sqlite3
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import ColumnElement, delete, exists, select, tuple_
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from nexmark.measure.cpu_series import pack
@@ -18,9 +20,17 @@ from nexmark.model import Arm, Value
 from nexmark.store.accepting import check_link, check_request, check_withdrawal, check_words
 from nexmark.store.connecting import open_engine, writing
 from nexmark.store.gate_rows import columns_of, read_night
+from nexmark.store.raw_rows import (
+    RawSize,
+    compared_runs,
+    delete_lost_plans,
+    delete_raw_rows,
+    raw_sizes,
+    shrink,
+)
 from nexmark.store.reading import Reader
 from nexmark.store.records import Accepted, NightRecord, RepetitionRecord, ValidationRecord
-from nexmark.store.store_error import Refused, StoreError
+from nexmark.store.store_error import Refused, StoreError, database_error
 from nexmark.store.table_base import Base
 from nexmark.store.table_rows import (
     AcceptanceRow,
@@ -91,6 +101,7 @@ class Store(Reader):
                     f"run {record.run}: it was measured on another workload or cluster before;"
                     " start a new run"
                 )
+            check_rows(before)
             if before and before.directory != night.directory and session.scalar(select(measured)):
                 raise StoreError(
                     f"run {record.run}: it was measured in another home, {before.directory};"
@@ -110,7 +121,7 @@ class Store(Reader):
         """
         row = _row(record)
         with self._writing() as session:
-            self._known(session, record.run)
+            check_rows(self._known(session, record.run))
             before = session.scalar(select(RepetitionRow).where(*_where(row, _REPETITION)))
             accepted = (AcceptanceRow.night_id == record.run, AcceptanceRow.query == record.query)
             if session.scalar(select(exists().where(*accepted))):
@@ -207,6 +218,7 @@ class Store(Reader):
         """Record verdicts in place of this gate version's; ``covered``: acceptances by query."""
         with self._writing() as session:
             night = self._known(session, run)
+            check_rows(night)
             paired = not all(verdict.figures for verdict in verdicts)
             measured = read_night(session, night) if paired else None
             versions = {verdict.gate_version for verdict in verdicts}
@@ -238,6 +250,7 @@ class Store(Reader):
         check_words("by", who)
         link = check_link(link)
         night = self.find_run(run)
+        check_rows(night)
         measured = [row.query for row in self.repetitions(night.id)]
         check_request(night, measured, queries or (), reason, expires, now())
         asked = list(dict.fromkeys(queries or night.queries))
@@ -248,6 +261,7 @@ class Store(Reader):
             raise Refused(f"run {night.id}: nothing to accept: {why}; accept another run")
         verdicts = {row.query: row for row in self.verdicts(night.id) if row.decides}
         with self._writing() as session:
+            check_rows(self._known(session, night.id))
             moment = now()
             for query in accepted:
                 verdict = verdicts.get(query)
@@ -260,6 +274,36 @@ class Store(Reader):
                 )
                 session.add(row)
         return Accepted(night.id, accepted, left_out)
+
+    def raw_sizes(self) -> dict[str, RawSize]:
+        """Return the size of the raw rows by night; see ``raw_rows``."""
+        with self.reading() as session:
+            return raw_sizes(session)
+
+    def compared_runs(self, runs: Collection[str]) -> set[str]:
+        """Return the accepted runs that nights were compared with by bounds."""
+        with self.reading() as session:
+            return compared_runs(session, runs)
+
+    def prune_raw_rows(self, run: str) -> int:
+        """Delete the raw rows of a night, all or none of them; returns how many went.
+
+        0 where they are gone already, or where the night is a baseline (by now).
+        """
+        with self._writing() as session:
+            return delete_raw_rows(session, run, now())
+
+    def prune_plans(self) -> int:
+        """Delete the executed plans that no repetition refers to; returns how many went."""
+        with self._writing() as session:
+            return delete_lost_plans(session)
+
+    def shrink(self) -> int:
+        """Give free room of an SQLite file back; returns the bytes. Others wait meanwhile."""
+        try:
+            return shrink(self._engine)
+        except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+            raise database_error(self._engine, error) from error
 
     def withdraw(self, number: int, who: str, reason: str) -> AcceptanceRow:
         """Take an acceptance back, by its id; it stays on record. Refused when there is none."""
@@ -296,6 +340,15 @@ def replace_row(session: Session, row: Base, key: Sequence[str]) -> None:
 
 def _where(row: Base, key: Sequence[str]) -> list[ColumnElement[bool]]:
     return [getattr(type(row), name) == getattr(row, name) for name in key]
+
+
+def check_rows(night: NightRow | None) -> None:
+    """Refuse to measure, judge or accept a night whose raw rows were pruned."""
+    if night is not None and night.rows_pruned:
+        raise Refused(
+            f"run {night.id}: its raw rows were pruned on {night.rows_pruned:%Y-%m-%d}, so it can"
+            " only be read; start a new run"
+        )
 
 
 def now() -> datetime:

@@ -38,7 +38,8 @@ class NightRow(Base):
     ``baselines`` has the build of the baseline arm by query, ``seed`` draws the order of the pairs,
     ``grade`` says how far the hosts can be trusted. With a ``candidate_conf``, Spark confs of the
     candidate alone, the night tried a setting, and cannot be a baseline. ``teaches``: whether the
-    gate learns from it; decided when it was planned.
+    gate learns from it; decided when it was planned. ``rows_pruned``: when its raw rows were
+    deleted (``raw_rows``); its verdicts stay, and cannot be computed again.
     """
 
     __tablename__ = "night"
@@ -67,6 +68,7 @@ class NightRow(Base):
     grade_reason: Mapped[str | None] = mapped_column(sa.Text)
     candidate_conf: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     teaches: Mapped[bool] = mapped_column(default=True, server_default=sa.true())
+    rows_pruned: Mapped[datetime | None]
 
     @property
     def same_build(self) -> bool:

@@ -10,7 +10,7 @@ from airflow.sdk import get_current_context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowRuntimeError
 
 from nexmark.cluster import ClusterError, Lease, identify
-from nexmark.config import BuildSource, paths
+from nexmark.config import BuildSource, load_retention, paths
 from nexmark.engines import (
     Build,
     BuildError,
@@ -92,7 +92,8 @@ def deploy() -> None:
     releases = {x.spark_release.name: x.spark_release for x in (candidate, *known.values())}
     with failing(ClusterError):
         night.spark_cluster.claim(_lease(night), _is_active)  # to fetch the builds took a while
-        night.spark_cluster.deploy([*releases.values(), candidate.jobs_release], say)
+        sent = [*releases.values(), candidate.jobs_release]
+        night.spark_cluster.deploy(sent, load_retention().host_builds, say)
     for query, build in night.accepted.items():
         if baselines[query].build != build:
             raise AirflowFailException(

@@ -76,6 +76,7 @@ CREATE TABLE night (
   grade_reason TEXT,
   candidate_conf JSON,
   teaches BOOLEAN DEFAULT true NOT NULL,
+  rows_pruned TIMESTAMP WITH TIME ZONE,
   CONSTRAINT pk_night PRIMARY KEY (id),
   CONSTRAINT fk_night_build_id_build FOREIGN KEY(build_id) REFERENCES build (id)
 );

@@ -1,0 +1,6 @@
+"""The Airflow DAG that deletes what is old, every day."""
+
+from nexmark.config import load
+from nexmark.dag.prune_dag import build_prune_dag
+
+dag = build_prune_dag(load())

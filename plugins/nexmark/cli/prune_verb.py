@@ -1,0 +1,44 @@
+"""The verb that deletes what nights have left behind."""
+
+import sys
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from nexmark.cli import shared_options as option
+from nexmark.config import load
+from nexmark.errors import NexmarkError
+
+
+def prune(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would go, and delete nothing.")
+    ] = False,
+    db: option.Database = None,
+) -> int:
+    """Delete what is beyond the limits of retention.yaml; 0 if all of it went, 2 if not.
+
+    What a baseline, an open alarm, a sealed sign-off, the gate or a running night needs stays.
+    """
+    from nexmark.retention.prune_table import prune_table, readable_bytes
+    from nexmark.retention.pruning import plan
+    from nexmark.retention.pruning import prune as pruned
+
+    try:
+        config = load()
+        with option.opened(db) as store:
+            if dry_run:
+                print(prune_table(plan(config, store, datetime.now(UTC))))
+                print("nothing was deleted: this was a dry run")
+                return 0
+            done = pruned(config, store, option.on_stderr)
+    except NexmarkError as error:
+        option.on_stderr(f"nexmark prune: {error}")
+        return 2
+    print(prune_table(done.decisions))
+    if done.shrunk:
+        print(f"the database is {readable_bytes(done.shrunk)} smaller")
+    for problem in done.problems:
+        print(problem, file=sys.stderr)
+    return 2 if done.problems else 0

@@ -1,0 +1,1 @@
+"""What nights leave behind: what stays, why, and how the rest goes."""

@@ -1,0 +1,216 @@
+"""Deletes what is beyond the limits of `retention.yaml` and is not needed.
+
+A directory is renamed, then deleted; the raw rows of a night go in one transaction. So nothing is
+half there: what a killed `prune` has renamed, the next one deletes first. Only one `prune` at a
+time runs in a home. A night that runs meanwhile keeps all that it has: by its lease, by the
+processes that use a build, and because nothing goes that was used within the last two days.
+"""
+
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nexmark.config import Config, paths
+from nexmark.engines.build import known_version
+from nexmark.engines.cached_builds import PRUNED, CachedBuild, cached_builds, set_build_aside
+from nexmark.errors import NexmarkError
+from nexmark.evidence.signoffs import is_sealed
+from nexmark.model import RunKey
+from nexmark.retention import found_things as found
+from nexmark.retention.kept_things import Kind, Thing, ThingDecision, decide, last_change
+from nexmark.retention.needed_nights import RUNNING, SIGNED, NeededNights, needed_nights, running
+from nexmark.store import Store, StoreError
+from nexmark_jobs.host.leases import locked
+from nexmark_jobs.host.releases import in_use
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What was decided, and what came of it.
+
+    `problems` has a line for each thing that could not be deleted, `shrunk` is by how many bytes
+    the database is smaller.
+    """
+
+    decisions: tuple[ThingDecision, ...]
+    problems: tuple[str, ...] = ()
+    shrunk: int = 0
+
+
+def plan(config: Config, store: Store, now: datetime) -> list[ThingDecision]:
+    """Decide what goes at a moment; reads the home and the results database, changes nothing.
+
+    Raises ClusterError if a lease cannot be read, StoreError if the database cannot.
+    """
+    home, rules = paths.home(), config.retention
+    needed = needed_nights(store, config.gate, home, now)
+    runs = found.run_directories(home)
+    whole = {str(paths.run_dir(*RunKey.parse(name))): why for name, why in needed.whole.items()}
+    sealed = {run.key: SIGNED for run in runs if is_sealed(run.paths[0])}
+    of_runs = decide(runs, rules.run_nights, sealed | whole, now)
+    staying = [one.thing for one in of_runs if not one.goes]
+    return [
+        *of_runs,
+        *decide(found.event_logs(staying), rules.event_log_nights, sealed | whole, now),
+        *_of_rows(store, rules.raw_row_nights, needed, now),
+        *_of_builds(config, store, rules.builds, now),
+        *decide(found.logs(home), rules.run_nights, {}, now),
+    ]
+
+
+def _of_rows(
+    store: Store, limit: int | None, needed: NeededNights, now: datetime
+) -> list[ThingDecision]:
+    """Decide on raw rows; the rows of a run stay if a night that keeps its own was judged by it."""
+    things = found.raw_rows(store)
+    first = decide(things, limit, needed.rows, now)
+    compared = store.compared_runs({one.thing.key for one in first if not one.goes})
+    return [
+        replace(one, reason="compared with") if one.goes and one.thing.key in compared else one
+        for one in first
+    ]
+
+
+def _of_builds(
+    config: Config, store: Store, limit: int | None, now: datetime
+) -> Iterator[ThingDecision]:
+    """Decide on builds and what belongs to them: copies of the jobs and class archives."""
+    home = paths.home()
+    cached = [] if (home / "builds").is_symlink() else cached_builds(home / "builds")
+    accepted = [row for row in store.acceptances() if not row.over(now)]
+    engines = {str(engine.build): engine.name for engine in config.engines.values()}
+    baselines = {row.build_id for row in accepted if row.build_id}
+    needed = dict(found.needed_builds(cached, engines, baselines))
+    busy = {x.name: RUNNING for x in cached if in_use(x.directory)}
+    of_builds = decide(found.builds(cached), limit, needed | busy, now)
+    yield from of_builds
+    nights = {row.night_id for row in accepted}
+    jobs = {night.jobs: "baseline" for night in store.nights() if night.id in nights}
+    copies = found.copies_of_jobs(home)
+    jobs |= {x.key: RUNNING for x in copies if in_use(x.paths[0])}
+    yield from decide(copies, limit, jobs, now)
+    staying = {one.thing.key for one in of_builds if not one.goes}
+    versions = {build.version for build in cached if build.name in staying}
+    versions |= {known_version(engine.build) for engine in config.engines.values()}
+    archives = found.class_archives(home)
+    yield from decide((x for x in archives if x.group in versions), limit, {}, now)
+    of_none = [archive for archive in archives if archive.group not in versions]
+    yield from decide(of_none, None if limit is None else 0, {}, now)
+
+
+def prune(config: Config, store: Store, say: Say) -> Pruned:
+    """Delete what goes.
+
+    What cannot be deleted is among the `problems`, and everything else goes. NexmarkError if
+    another `prune` runs in this home, or if it is not known what has to stay.
+    """
+    home = paths.home()
+    with _alone(home):
+        problems = [*_emptied(found.trash_cans(home))]
+        decisions = plan(config, store, datetime.now(UTC))
+        for thing in [one.thing for one in decisions if one.goes]:
+            try:
+                problems += _remove(thing, store, home)
+            except (NexmarkError, OSError) as error:
+                problems.append(f"{thing.kind} {thing.key}: stay: {error}")
+        problems += _emptied(found.trash_cans(home))
+        _drop_links(home / "event-logs")
+        shrunk = _shrunk(store, home, say)
+    return Pruned(tuple(decisions), tuple(problems), shrunk)
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """Keep other processes from pruning this home; NexmarkError if one does already."""
+    lock = home / "prune.lock"
+    with ExitStack() as held:
+        try:
+            held.enter_context(locked(lock, wait_s=0))
+        except TimeoutError:
+            problem = "another prune runs in this home; wait until it has ended"
+            raise NexmarkError(f"{lock}: {problem}") from None
+        except OSError as error:
+            raise NexmarkError(f"{lock}: {error}; see who owns the directory") from None
+        yield
+
+
+def _remove(thing: Thing, store: Store, home: Path) -> Iterable[str]:
+    """Remove a thing that is not used by now; returns the problems."""
+    if thing.kind == Kind.RAW_ROWS:
+        store.prune_raw_rows(thing.key)
+        return ()
+    if thing.kind == Kind.BUILDS:
+        cached = {build.name: build for build in cached_builds(home / "builds")}
+        return _remove_build(cached.get(thing.key), thing)
+    if _was_used(thing, home):
+        return ()
+    aside = _root(thing.paths[0], home) / PRUNED / uuid.uuid4().hex
+    for number, path in enumerate(thing.paths):
+        (aside / str(number)).mkdir(parents=True)
+        with suppress(FileNotFoundError):
+            path.rename(aside / str(number) / path.name)
+    return _emptied([aside])
+
+
+def _remove_build(build: CachedBuild | None, thing: Thing) -> Iterable[str]:
+    """Remove a build, unless it was used after the decision."""
+    if build is None or build.used > thing.moment.timestamp() or in_use(build.directory):
+        return ()
+    aside = set_build_aside(build)
+    return _emptied([aside] if aside else [])
+
+
+def _was_used(thing: Thing, home: Path) -> bool:
+    """Whether a run directory, or another thing, was used after the decision."""
+    if thing.kind in (Kind.RUNS, Kind.EVENT_LOGS):
+        leased = {str(paths.run_dir(*run)) for run in running(home)}
+        directory = Path(thing.key)
+        return thing.key in leased or last_change(directory) > thing.moment
+    return thing.kind == Kind.JOBS and in_use(thing.paths[0])
+
+
+def _root(path: Path, home: Path) -> Path:
+    """Return the directory below the home that has the trash for a path, on its file system."""
+    below = path.relative_to(home).parts
+    return home / below[0] / below[1] if below[0] == "airflow" else home / below[0]
+
+
+def _emptied(directories: Sequence[Path]) -> Iterator[str]:
+    """Delete directories, also those with read-only ones in them; yields the problems."""
+    for directory in directories:
+        for parent in (directory, *directory.rglob("*")):
+            if parent.is_dir() and not parent.is_symlink():
+                with suppress(OSError):
+                    parent.chmod(0o700)
+        try:
+            shutil.rmtree(directory)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            yield f"{directory}: cannot be deleted: {error}; delete it, or see who owns it"
+
+
+def _drop_links(directory: Path) -> None:
+    """Remove the links to event logs that are gone."""
+    for link in directory.glob("*"):
+        if link.is_symlink() and not link.exists():
+            link.unlink(missing_ok=True)
+
+
+def _shrunk(store: Store, home: Path, say: Say) -> int:
+    """Shrink the database unless a night runs, which would wait for it; returns the bytes."""
+    store.prune_plans()
+    if running(home):
+        say("a night has a cluster: the database is not written again now; its free room is used")
+        return 0
+    try:
+        return store.shrink()
+    except StoreError as error:
+        say(f"the database has not become smaller: {error}")
+        return 0
