@@ -26,6 +26,7 @@ from nexmark.model import (
     Arm,
     Basis,
     Metric,
+    Mode,
     Stage,
     Status,
     Value,
@@ -236,7 +237,7 @@ def earlier(
 
 
 def verdicts_of(
-    session: Session, runs: Sequence[str], mode: str, queries: Collection[str] | None = None
+    session: Session, runs: Sequence[str], mode: Mode, queries: Collection[str] | None = None
 ) -> dict[str, list[gate.QueryVerdict]]:
     """Return the verdicts of runs, on all or some queries, by the newest gate that judged each."""
     wanted = select(*verdict_columns()).join(NightRow)
