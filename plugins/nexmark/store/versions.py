@@ -52,8 +52,8 @@ def check_readable(connection: Connection, found: str, newest: str) -> None:
     if found < FIRST:
         raise StoreError(
             f"{database}: it was made before the first release, and this package cannot read it;"
-            " set NEXMARK_HOME to a new directory or NEXMARK_DB to another database (nexmark export"
-            " of the version that made it writes its results to files)"
+            " set NEXMARK_HOME to a new directory or NEXMARK_DB to another database (the version"
+            " that made it writes its results to files: nexmark export --out DIR)"
         )
     if found > newest:
         raise StoreError(
