@@ -239,7 +239,7 @@ def _canaries(rows: Sequence[_Row]) -> Iterator[Canary]:
         ordered = sorted(unordered, key=_moment)
         values = [row.value for row in ordered]
         half = len(values) // 2
-        rest = values[half:] if half == 0 else values[-half:]
+        rest = values[-half:]  # all where half is 0
         yield Canary(metric, tuple(values[:half]), tuple(rest))
         groups = grouped(ordered, lambda row: (row.stage, row.pair)).values()
         ends = [(own[0].value, own[-1].value) for own in groups if len(own) > 1]
