@@ -6,14 +6,14 @@ links are also kept when the application starts, so that they are there while it
 """
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from airflow.sdk import BaseOperatorLink
 
 from nexmark.config import KNOWN_QUERIES, paths
+from nexmark.night.submission import Submission
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -31,8 +31,8 @@ class MeasurementLink(BaseOperatorLink):
         """The path of the page, relative to Airflow's base URL."""
         from airflow.sdk.configuration import conf
 
-        label = str(running(operator).get("label", ""))
-        words = (label.split(" ")[0], str(ti_key.task_id).split(".")[0])
+        submission = running(operator)
+        words = (submission.query_name if submission else "", str(ti_key.task_id).split(".")[0])
         query = next((word for word in words if word in KNOWN_QUERIES), "")
         parts = ["nexmark", "night", ti_key.dag_id, ti_key.run_id]
         parts += ["query", query] if query else []
@@ -48,8 +48,8 @@ class SparkHistoryLink(BaseOperatorLink):
     def get_link(self, operator: "BaseOperator", *, ti_key: "TaskInstanceKey") -> str:
         """The URL; "" without a history server, or as long as there is no event log."""
         submission = running(operator)
-        server = submission.get("history_server")
-        log = event_log(submission) if server else None
+        server = submission.history_server_url if submission else None
+        log = event_log(submission) if submission and server else None
         application = _APPLICATION.match(log.name) if log else None
         return f"{str(server).rstrip('/')}/history/{application[1]}/" if application else ""
 
@@ -57,25 +57,25 @@ class SparkHistoryLink(BaseOperatorLink):
 LINKS: tuple[BaseOperatorLink, ...] = (MeasurementLink(), SparkHistoryLink())
 
 
-def running(operator: Any) -> Mapping[str, Any]:
-    """Return the submission of an operator, {} where it did not get that far."""
-    return getattr(operator, "running", None) or {}
+def running(operator: "BaseOperator") -> Submission | None:
+    """Return the submission of an operator, None where it did not get that far."""
+    found = getattr(operator, "running", None)  # Airflow asks of an operator that it has read again
+    return found if isinstance(found, Submission) else None
 
 
-def event_log(submission: Mapping[str, Any]) -> Path | None:
+def event_log(submission: Submission) -> Path | None:
     """The event log that an application has left: a file, or a directory of several."""
-    places = [Path(x) for x in submission.get("directories", ()) if Path(x).name == "events"]
-    logs = (x for place in places for x in place.glob("*app-*") if _APPLICATION.match(x.name))
-    return max(logs, default=None)
+    logs = submission.directory.events.glob("*app-*")
+    return max((x for x in logs if _APPLICATION.match(x.name)), default=None)
 
 
-def publish_event_log(submission: Mapping[str, Any]) -> None:
+def publish_event_log(submission: Submission) -> None:
     """Let the history server see the event log: its directory has a link to each of them.
 
     The server reads one directory without its subdirectories: `spark.history.fs.logDirectory` is
     `<home>/event-logs`.
     """
-    log = event_log(submission) if submission.get("history_server") else None
+    log = event_log(submission) if submission.history_server_url else None
     if log is None:
         return
     directory = paths.home() / "event-logs"

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -11,6 +10,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 from airflow.sdk.log import mask_secret
 
+from nexmark.config import profile_path
 from nexmark.dag.links import LINKS, publish_event_log
 from nexmark.errors import NexmarkError
 from nexmark.night.kafka_input import note_broker
@@ -19,16 +19,17 @@ from nexmark.night.plan import Night
 from nexmark.night.private_confs import private_properties
 from nexmark.night.profiling import fetch
 from nexmark.night.recovery_night import recovered
-from nexmark.night.run_directory import (
-    VERIFY,
-    ApplicationDirectory,
-    ApplicationSpan,
-    RunDirectory,
-    TurnFile,
-    failure_kept,
-    prepare,
-)
+from nexmark.night.run_directory import ApplicationSpan, failure_kept, prepare
 from nexmark.night.sampled import measure_again
+from nexmark.night.submission import (
+    NextTurn,
+    NothingToSubmit,
+    QueryVerification,
+    Repetition,
+    SharedVerification,
+    Submission,
+    read_submission,
+)
 from nexmark.night.verification import DONE, checked_early, outcomes, run_together
 from nexmark.reason import reason_of
 from nexmark.secrets import without_secrets
@@ -85,11 +86,11 @@ class _WatchedLog:
 class NexmarkSubmitOperator(SparkSubmitOperator):
     """SparkSubmitOperator whose arguments are decided while the night runs.
 
-    `submission` (templated, usually from XCom) is made by `nexmark.night.submission`: the
+    `submission` (templated, usually from XCom) is made by `nexmark.night.applications`: the
     engine's own spark-submit with its SPARK_HOME, the connection of the cluster, and the rest.
     Directories that the application fills are emptied first, so that a retry starts clean.
 
-    A mapped task has `in_sequence` instead: Airflow starts mapped instances in any order, but the
+    A mapped task has the next turn instead: Airflow starts mapped instances in any order, but the
     arms of a query have to take turns. So the instance that starts next runs the next submission.
     """
 
@@ -100,78 +101,78 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         """`submission` is the only argument of its own; the rest is the operator's."""
         super().__init__(**kwargs)
         self.submission = submission
-        self.running: Mapping[str, Any] | None = None
+        self.running: Submission | None = None
         self._submitted: WatchedSubmitHook | None = None
 
     def execute(self, context: "Context") -> None:
         """Run the application to its end; AirflowException with its last words if it fails."""
-        submission = self.submission
-        if not submission:
-            raise AirflowSkipException("the night has one query, whose own task verifies it")
-        if "queries" in submission:
-            with checked_early(current_night()):
-                run_together(submission, partial(self._run, context), AirflowException)
+        submission = read_submission(self.submission)
+        if isinstance(submission, NextTurn):
+            submission = submission.claim(context["ti"].map_index or 0)
+        if isinstance(submission, NothingToSubmit):
+            raise AirflowSkipException(submission.reason)
+        assert isinstance(submission, Submission)
+        with failing(NexmarkError):
+            night = current_night()
+        if isinstance(submission, SharedVerification):
+            run = partial(self._run, context, night)
+            with checked_early(night):
+                run_together(night.files, submission, run, AirflowException)
             return
-        if self._is_verified(context, submission):
+        if isinstance(submission, QueryVerification) and _is_verified(context, night, submission):
             return
-        if "sequence" in submission:
-            turns = TurnFile(Path(submission["sequence"]))
-            submission = turns.claim(context["ti"].map_index or 0)
         self.running = submission
         self._keep_links(context)
-        if "recorded" not in submission:
-            self._run(context, submission)
-            if measure_again(current_night(), submission):
-                self._run(context, submission)
+        if isinstance(submission, Repetition):
+            self._run_repetition(context, night, submission)
+        else:
+            self._run(context, night, submission)
+
+    def _run_repetition(self, context: "Context", night: Night, submission: Repetition) -> None:
+        """Run a repetition, twice if it could not be measured; one that is ignored cannot fail."""
+        if submission.counts:
+            self._run(context, night, submission)
+            if measure_again(night, submission):
+                self._run(context, night, submission)
             return
         try:
-            with failure_kept(ApplicationDirectory(Path(submission["directories"][0]))):
-                self._run(context, submission)
-                fetch(current_night(), submission)
+            with failure_kept(submission.directory):
+                self._run(context, night, submission)
+                fetch(night, submission)
         except (AirflowException, NexmarkError) as error:
             why = reason_of(error)
-            say(f"{submission['label']}: no flame graphs, the verdict is not concerned: {why}")
+            say(f"{submission.label}: no flame graphs, the verdict is not concerned: {why}")
 
-    @staticmethod
-    def _is_verified(context: "Context", submission: Mapping[str, Any]) -> bool:
-        """Whether this verification run was done with all others; a second try runs by itself."""
-        query, _, run = str(submission.get("label", "")).partition(" ")
-        if run != VERIFY or context["ti"].try_number > 1:
-            return False
-        found = outcomes(RunDirectory(Path(submission["night"]))).get(query)
-        if found:
-            say(f"{query}: failed together with the others, is verified alone: {found}")
-        return found == DONE
-
-    def _run(self, context: "Context", submission: dict[str, Any]) -> None:
+    def _run(self, context: "Context", night: Night, submission: Submission) -> None:
         """Run one application; why it could not be run, or failed, stays in its directory."""
-        context["application"] = submission["label"]  # type: ignore[typeddict-unknown-key]
-        for field in ("application", "application_args", "name"):
-            setattr(self, field, submission[field])
-        self.conf = dict(submission["conf"])
-        directories = [Path(directory) for directory in submission["directories"]]
-        place = ApplicationDirectory(directories[0])
-        with failing(NexmarkError), failure_kept(place):
-            prepare(directories)
-            if "heal" in submission:
-                heal(current_night(), submission["heal"])  # no task before this one has done so
-            self._run_prepared(submission, place)
+        application = submission.application
+        context["application"] = submission.label  # type: ignore[typeddict-unknown-key]
+        self.application = application.program
+        self.application_args = list(application.arguments)
+        self.name = application.name
+        self.conf = dict(application.confs)
+        with failing(NexmarkError), failure_kept(submission.directory):
+            prepare(submission.directories)
+            if isinstance(submission, Repetition) and submission.is_of_confirmation:
+                heal(night, submission.run.query)  # no task before this one has done so
+            self._run_prepared(night, submission)
 
-    def _run_prepared(self, submission: dict[str, Any], place: ApplicationDirectory) -> None:
-        files = RunDirectory(Path(submission["night"]))
-        ended = files.exit_code
+    def _run_prepared(self, night: Night, submission: Submission) -> None:
+        application, ended = submission.application, night.files.exit_code
         ended.unlink(missing_ok=True)
-        self.env_vars = {**submission["env_vars"], VARIABLE: str(ended)}
-        night = current_night()
-        timed = "sampled_with" in submission
-        broker = note_broker(night, place, None) if timed else None
+        self.env_vars = {**application.environment, VARIABLE: str(ended)}
+        for _, finished in submission.renames:
+            finished.parent.mkdir(parents=True, exist_ok=True)
+        run = submission.repetition
+        is_sampled = isinstance(submission, Repetition) and submission.counts
+        broker = note_broker(night, submission.directory, None) if is_sampled else None
         started = time.time()
         try:
-            secrets = kafka_confs(submission.get("kafka"))
-            with (
-                events_beside(night, submission),
-                private_properties(submission, mask_secret, secrets) as self.properties_file,
-            ):
+            secrets = kafka_confs(application.kafka)
+            profile = profile_path(application.profile)
+            shared = night.clusters[application.arm].properties_file(profile)
+            private = private_properties(application, shared, mask_secret, secrets)
+            with events_beside(night, run), private as self.properties_file:
                 self._submit(night, submission)
         except AirflowException as error:
             error.args = (without_secrets(str(error)),)
@@ -179,45 +180,54 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
                 raise AirflowFailException(str(error)) from None
             raise
         finally:
-            files.add_application(
-                ApplicationSpan(
-                    label=submission["label"],
-                    start=started,
-                    end=time.time(),
-                    timed=timed or "recorded" in submission,
-                )
+            timed = run is not None
+            span = ApplicationSpan(
+                label=submission.label, start=started, end=time.time(), timed=timed
             )
-            if timed:
-                note_broker(night, place, broker)
+            night.files.add_application(span)
+            if is_sampled:
+                note_broker(night, submission.directory, broker)
             publish_event_log(submission)
-        for unfinished, finished in submission["renames"]:
-            if Path(unfinished).exists():
-                Path(unfinished).replace(finished)
-        say(f"{submission['label']}: done in {time.time() - started:.1f} s")
+        for unfinished, finished in submission.renames:
+            if unfinished.exists():
+                unfinished.replace(finished)
+        say(f"{submission.label}: done in {time.time() - started:.1f} s")
 
-    def _submit(self, night: Night, submission: Mapping[str, Any]) -> None:
-        ready = partial(self._ready, submission)
-        if "killed" not in submission:
-            ready(submission["application_args"], {})()
+    def _submit(self, night: Night, submission: Submission) -> None:
+        ready = partial(self._ready, night, submission)
+        if isinstance(submission, Repetition) and night.workload.recovery:
+            with failing(NexmarkError):
+                recovered(night, submission, ready)
             return
-        with failing(NexmarkError):
-            recovered(night, submission, ready)
+        ready(submission.application.arguments, {})()
 
     def _ready(
-        self, submission: Mapping[str, Any], arguments: Sequence[str], confs: Mapping[str, str]
+        self,
+        night: Night,
+        submission: Submission,
+        arguments: Sequence[str],
+        confs: Mapping[str, str],
     ) -> Callable[[], object]:
-        """A hook that is connected, with all but the submission of the application done."""
+        """Return what submits the application, with a hook that is connected.
+
+        Args:
+            night: The night that it is of.
+            submission: The application.
+            arguments: The arguments of its program.
+            confs: Spark confs that go before its own.
+        """
+        application = submission.application
         self.application_args = list(arguments)
-        self.conf = {**submission["conf"], **confs}
+        self.conf = {**application.confs, **confs}
         self._submitted = WatchedSubmitHook(
-            Watch(current_night(), submission["label"]),
+            Watch(night, submission),
             application_args=self.application_args,
             conf=self.conf,
-            conn_id=submission["conn_id"],
+            conn_id=application.connection,
             deploy_mode="client",
             name=self.name,
             properties_file=self.properties_file,
-            spark_binary=submission["spark_binary"],
+            spark_binary=application.spark_binary,
         )
         # The provider would add `env_vars` to all that this process has.
         environment = plain_environment() | (self.env_vars or {})
@@ -235,3 +245,13 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
             url = link.get_link(self, ti_key=instance)  # type: ignore[arg-type]
             if url:
                 instance.xcom_push(key=link.xcom_key, value=url)
+
+
+def _is_verified(context: "Context", night: Night, submission: QueryVerification) -> bool:
+    """Whether this verification run was done with all others; a second try runs by itself."""
+    if context["ti"].try_number > 1:
+        return False
+    found = outcomes(night.files).get(submission.query)
+    if found:
+        say(f"{submission.query}: failed together with the others, is verified alone: {found}")
+    return found == DONE

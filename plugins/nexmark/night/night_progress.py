@@ -9,7 +9,6 @@ of the application in the night before it goes into the log.
 import json
 import logging
 import os
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,10 +19,10 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from nexmark.home import remedied
-from nexmark.model import CONFIRMATION, Arm
+from nexmark.model import CONFIRMATION, Arm, Stage
 from nexmark.night.plan import Night
 from nexmark.night.repetition_plan import first_runs, position, run_order, runs_of
-from nexmark.night.run_directory import ApplicationSpan, RunDirectory
+from nexmark.night.run_directory import VERIFY, ApplicationSpan, Run, RunDirectory
 from nexmark.reason import reason_of
 from nexmark.secrets import without_secrets
 from nexmark.terminal import MOMENTARY
@@ -31,6 +30,8 @@ from nexmark_jobs import narrator
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from nexmark.night.submission import Submission
 
 
 #: A file that `nexmark run` shows while the night runs; not set under a scheduler.
@@ -76,7 +77,7 @@ def _tell(context: "Context", what: str) -> None:
     say(f"{instance.task_id}{place}: {what}: {why}")
 
 
-_RUN = re.compile(r"(?P<stage>fresh-|recorded-)?(?:(?P<arm>[a-z]+)-)?rep-(?P<number>\d+)")
+_STAGES: dict[int, str] = {Stage.FIRST: "", Stage.FRESH: "fresh ", Stage.PROFILED: "recorded "}
 #: Seconds between two applications of a night that has had none yet.
 _USUAL_GAP_S = 2.0
 #: How many nights before this one are looked at.
@@ -86,16 +87,19 @@ _KEPT_LINES = 1000
 
 
 class Watch:
-    """Reads the output of the application `label` of a night, and tells how far it is."""
+    """Reads the output of an application of a night, and tells how far it is."""
 
-    def __init__(self, night: Night, label: str, clock: Callable[[], float] = time.time) -> None:
-        """`label` is a query and the name of its run, as `q5 baseline-rep-2`."""
+    def __init__(
+        self, night: Night, submission: "Submission", clock: Callable[[], float] = time.time
+    ) -> None:
+        """`clock` returns the time in epoch seconds."""
         self._night = night
         self._clock = clock
-        self._query, _, self._run = label.partition(" ")
-        self._name = label
-        if self._query in night.queries:
-            self._name = f"{position(night, self._query)} {_words(night, self._run)}"
+        self._label = self._name = submission.label
+        if query := submission.query_name:
+            run = submission.repetition
+            words = VERIFY if run is None else _words(night, run)
+            self._name = f"{position(night, query)} {words}"
         queries = [x for x in run_order(night.gate) if x in night.queries]
         runs = [run for query in queries for run in first_runs(night, query)]
         runs += runs_of(night, CONFIRMATION)
@@ -137,7 +141,7 @@ class Watch:
         with what has been between two of them so far. Before the confirmation nobody knows what
         will be measured again: it is not in it.
         """
-        label = f"{self._query} {self._run}"
+        label = self._label
         if label not in self._plan:
             return None
         ran = self._night.files.last_spans()
@@ -173,13 +177,8 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def _words(night: Night, run: str) -> str:
+def _words(night: Night, run: Run) -> str:
     """The run of a query in words: `repetition 2 of 5 (baseline)`."""
-    found = _RUN.fullmatch(run)
-    if found is None:
-        return run
-    of = "" if found["stage"] else f" of {night.workload.repetitions}"
-    arm = found["arm"] or Arm.CANDIDATE
-    stage = (found["stage"] or "").replace("-", " ")
-    whose = f" ({arm})" if arm != Arm.CANDIDATE or night.against else ""
-    return f"{stage}repetition {found['number']}{of}{whose}"
+    of = f" of {night.workload.repetitions}" if run.stage == Stage.FIRST else ""
+    whose = f" ({run.arm})" if run.arm != Arm.CANDIDATE or night.against else ""
+    return f"{_STAGES[run.stage]}repetition {run.number}{of}{whose}"

@@ -7,12 +7,12 @@ A plan, an XCom and a command line have their fingerprints. What stands behind t
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from nexmark.config import load, profile_path
 from nexmark.config.load import conf_entries
 from nexmark.errors import NexmarkError
 from nexmark.home import write_private
+from nexmark.night.submission import Application
 from nexmark.secrets import fingerprinted, remember
 from nexmark_jobs.redaction import is_fingerprint, is_secret
 
@@ -27,27 +27,31 @@ def split(confs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
 
 @contextlib.contextmanager
 def private_properties(
-    submission: Mapping[str, Any],
+    application: Application,
+    shared: Path,
     mask: Callable[[str], None],
     of_connection: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
     """The properties file of an application, with its secrets; it is gone when that has ended.
 
-    `mask` hides a secret in the log of the task. `of_connection` are confs out of an Airflow
-    connection, all of them taken for secrets. NexmarkError if a secret is no longer the one that
-    the night was planned with.
+    NexmarkError if a secret is no longer the one that the night was planned with.
+
+    Args:
+        application: What is submitted.
+        shared: The properties file of its cluster, which is the file where there are no secrets.
+        mask: Hides a secret in the log of the task.
+        of_connection: Confs out of an Airflow connection, which are all secrets.
     """
-    shared = Path(submission["properties_file"])
     text = shared.read_text(encoding="utf-8")
     _hide(properties(text), mask)
-    planned: Mapping[str, str] = submission["secret_confs"]
+    planned = application.secret_confs
     if not planned and not of_connection:
         yield str(shared)
         return
-    confs = {**(of_connection or {}), **_secrets(submission["engine"], planned)}
+    confs = {**(of_connection or {}), **_secrets(application.engine, planned)}
     _hide(confs, mask)
     lines = "".join(f"{name}={_value(value)}\n" for name, value in confs.items())
-    private = Path(submission["private"]) / f"{submission['label'].replace(' ', '-')}.conf"
+    private = application.private / f"{application.label.replace(' ', '-')}.conf"
     try:
         write_private(private, f"{text}\n{lines}")
         yield str(private)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nexmark.errors import NexmarkError
 from nexmark.model import CONFIRMATION, Arm, Basis, Stage, grouped
@@ -12,8 +12,9 @@ from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.repetition_plan import runs_of
 from nexmark.night.repetitions import measured, result_of
-from nexmark.night.run_directory import ApplicationDirectory, Run
+from nexmark.night.run_directory import Run
 from nexmark.night.sampled import Samples, clock_offset_s
+from nexmark.night.submission import Repetition
 
 if TYPE_CHECKING:
     from nexmark.flames.flame_files import Flames
@@ -37,15 +38,15 @@ def can_record(night: Night, suspects: Mapping[str, Collection[str]]) -> bool:
     return not problem
 
 
-def fetch(night: Night, submission: Mapping[str, Any]) -> None:
+def fetch(night: Night, submission: Repetition) -> None:
     """Bring the recordings of an application that has just ended to its directory."""
     from nexmark.measure.shares import read_executor_work
 
-    directory = ApplicationDirectory(Path(submission["directories"][0]))
+    directory = submission.directory
     result = directory.parsed_result()
     work = read_executor_work(directory.events, result.application_id, result.work)
     executors = [executor.executor for executor in work]
-    cluster = night.clusters[submission["recorded"]]
+    cluster = night.clusters[submission.application.arm]
     cluster.fetch_recordings(result.application_id, executors, directory.recordings)
 
 

@@ -22,11 +22,13 @@ from nexmark.errors import NexmarkError
 from nexmark.model import CATCH_UP, COMMIT, FIRST_COMMIT, INTERRUPTION, RESTORE, median_of
 from nexmark.night.kafka_input import source_arguments
 from nexmark.night.night_progress import say
-from nexmark.night.plan import Deployment, Night
+from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.run_directory import ApplicationDirectory, Run, RunDirectory
+from nexmark.night.submission import Repetition
 from nexmark_jobs.host.processes import with_word
 
 if TYPE_CHECKING:
+    from nexmark.engines import Build
     from nexmark.recovery.kill_plan import Kill
     from nexmark.recovery.remote_storage import RemoteStorage
 
@@ -53,16 +55,26 @@ def recovery_arguments(night: Night, run: Run) -> list[str]:
 
 def recovery_confs(night: Night, deployment: Deployment) -> dict[str, str]:
     """The confs of the state store and of the storage."""
-    from nexmark.engines import Build
     from nexmark.recovery.recovery_run import state_confs
+    from nexmark.recovery.remote_storage import classes_of
 
-    asked, home = night.workload.recovered, Path(deployment.spark_home)
-    build = Build(deployment.build, deployment.spark_version, home, deployment.source)
+    asked = night.workload.recovered
     confs, storage = state_confs(asked.state, changelog=asked.changelog), _storage(night)
     if storage:
-        classes = None if night.cluster.kind == "embedded" else night.data_dir / "remote-fs"
-        confs |= storage.confs(build, None, classes)
+        confs |= storage.confs_with(classes_of(_build(deployment), _shared_classes(night)), None)
     return confs
+
+
+def _build(deployment: Deployment) -> "Build":
+    from nexmark.engines import Build
+
+    home = Path(deployment.spark_home)
+    return Build(deployment.build, deployment.spark_version, home, deployment.source)
+
+
+def _shared_classes(night: Night) -> Path | None:
+    """The directory for the classes of the storage that all hosts see; None on one machine."""
+    return None if night.cluster.kind == "embedded" else night.data_dir / "remote-fs"
 
 
 def problems(night: Night) -> list[str]:
@@ -141,22 +153,22 @@ class _Submitter:
         return self.cluster.kill_one(word, draws, again=again)
 
 
-def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None:
+def recovered(night: Night, submission: Repetition, ready: Ready) -> None:
     """Run a repetition with its kills, and compare its table; NexmarkError where it failed."""
     from nexmark.expectations.suites import validate
     from nexmark.recovery.checkpoint_files import commits, size
     from nexmark.recovery.recovery_run import splits_of
+    from nexmark.recovery.remote_storage import compiled
     from nexmark.recovery.supervisor import Supervisor
 
-    directory = ApplicationDirectory(Path(submission["directories"][0]))
-    kept = Path(submission["kept"])
-    query, table, checkpoint = submission["killed"], kept / "table", kept / "checkpoint"
+    directory, kept = submission.directory, kept_dir(night, submission.run)
+    query, table, checkpoint = submission.run.query, kept / "table", kept / "checkpoint"
     asked, storage = night.workload.recovered, _storage(night)
     work = directory.attempts
     work.mkdir()
     supervisor = Supervisor(
-        _Submitter(ready, work, night.clusters[submission["arm"]]),
-        submission["application_args"],
+        _Submitter(ready, work, night.clusters[submission.application.arm]),
+        submission.application.arguments,
         checkpoint,
         storage.url(checkpoint) if storage else str(checkpoint),
         table,
@@ -165,6 +177,9 @@ def recovered(night: Night, submission: Mapping[str, Any], ready: Ready) -> None
         say,
     )
     plan = kills_of(night)
+    if storage:
+        deployment = Deployments.read(night).of(submission.application.arm, query)
+        compiled(_build(deployment), _shared_classes(night))
     story = supervisor.run(plan, night.workload.seed)
     told = splits_of(story, commits(checkpoint / "checkpoint"), asked.pace_s)
     last = work / f"attempt-{len(story.attempts) - 1}.json"

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nexmark.errors import NexmarkError
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.run_directory import ApplicationDirectory, GroupDirectory, host_of_samples
+from nexmark.night.submission import Repetition
 
 if TYPE_CHECKING:
     from nexmark.measure.cpu_series import CpuSeries
@@ -122,23 +123,22 @@ def trouble(
     return " | ".join([*found, *stalled(work, hosts, period=period, names=names)]) or None
 
 
-def measure_again(night: Night, submission: Mapping[str, Any]) -> bool:
+def measure_again(night: Night, submission: Repetition) -> bool:
     """Return whether the repetition that has just ended must run once more; wait before that.
 
     A host that cannot be asked here is no reason: `record` looks at everything later.
     """
-    group = submission.get("sampled_with")
-    directory = ApplicationDirectory(Path(submission["directories"][0]))
-    if group is None or directory.dropped() is not None:
+    directory = submission.directory
+    if not submission.counts or directory.dropped() is not None:
         return False
     try:
-        found = _trouble_now(night, directory, str(group))
+        found = _trouble_now(night, directory, submission.run.group)
     except (NexmarkError, OSError, ValueError):
         return False
     if not found:
         return False
     directory.write_dropped(found)
-    say(f"{submission['label']}: {found}; it is measured again in {_PAUSE_S:.0f} s")
+    say(f"{submission.label}: {found}; it is measured again in {_PAUSE_S:.0f} s")
     time.sleep(_PAUSE_S)
     return True
 

@@ -1,246 +1,210 @@
-"""The arguments of SparkSubmit for each kind of application of a night.
+"""What SparkSubmit is given: one frozen record for each kind of application of a night.
 
-Most of the time of a short application is the start of its driver. Two JVM options halve it,
-without touching what is measured:
+A record passes from task to task as JSON, by an XCom or a file of turns, and is read once where it
+is submitted (`read_submission`). The kinds say what happens around an application:
 
-- *A class archive* of the driver, made by the first verification run of a build and used by every
-  driver after it, and by the executors of what is not timed. It changes how classes are loaded,
-  nothing else. Timed pairs use it only where both builds have one.
-- *C1 only* in applications that are not timed: for a run of seconds the optimising compiler costs
-  more than it gives.
-
-Executors of timed repetitions get no option at all, except for the flight recorder, if they are
-recorded and count for nothing else, and for the archive with the profile `quick`, whose figures are
-mostly the start of the JVM. The options are Spark's `defaultJavaOptions`, to which
-`extraJavaOptions` of a profile or an engine are added.
+    events          writes the events of the verification runs for the reference
+    verifications   verifies all queries of the night in one application
+    verification    verifies one query, unless the application before has done so
+    repetition      is timed; `outcome` says whether it counts, or is only for flame graphs
+    next turn       stands for the next submission of a file of turns
+    nothing         there is nothing to submit, and the task is skipped
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
-from nexmark.cluster import OWNER_VARIABLE
-from nexmark.config import Size, profile_path
-from nexmark.engines.jvm import temporary_files
-from nexmark.engines.short_runs import C1, ClassArchive, checkpoint_confs
-from nexmark.flames.jfr import RECORDER
-from nexmark.kafka.jars import connector_files
-from nexmark.model import Arm, Stage
-from nexmark.night import kafka_input, paced_night, recovery_night
-from nexmark.night.plan import Deployment, Deployments, Night
-from nexmark.night.private_confs import profile_confs, split
-from nexmark.night.run_directory import VERIFY, ApplicationDirectory, Run
-from nexmark.secrets import key_path
-from nexmark_jobs.redaction import KEY_VARIABLE, SPARK_REGEX
+from pydantic import Field, TypeAdapter
 
-#: The profile of runs of seconds.
-QUICK = "quick"
-#: Queries that test a sink: their verification run writes with that sink.
-SINKS = {"q10": "filesystem"}
-_DRIVER = "spark.driver.defaultJavaOptions"
-_EXECUTOR = "spark.executor.defaultJavaOptions"
+from nexmark.config.fields import Model
+from nexmark.model import Stage
+from nexmark.night.run_directory import ApplicationDirectory, Run, TurnFile
 
 
-def _archive(night: Night, deployment: Deployment) -> ClassArchive:
-    home, conf_dir = Path(deployment.spark_home), night.spark_cluster.conf_dir
-    return ClassArchive.of(home, deployment.spark_version, conf_dir)
+class Application(Model):
+    """How SparkSubmit starts one program on the cluster of an arm.
+
+    Attributes:
+        label: what messages, its checkpoint and Spark's master call it.
+        program: the path of the program.
+        profile: the conf profile, whose properties file it gets.
+        confs: more Spark confs, which all may see.
+        secret_confs: fingerprints; what stands behind them is put into a file below `private`.
+        engine: the engine whose conf in `include/conf` has these secrets.
+        kafka: the Airflow connection of the Kafka that it reads, if any.
+    """
+
+    label: str
+    program: str
+    arguments: tuple[str, ...]
+    arm: str
+    profile: str
+    confs: Mapping[str, str]
+    secret_confs: Mapping[str, str] = Field(default_factory=dict)
+    environment: Mapping[str, str]
+    connection: str
+    spark_binary: str
+    kafka: str | None = None
+    engine: str
+    private: Path
+
+    @property
+    def name(self) -> str:
+        """The name of the application in Spark."""
+        return f"nexmark {self.label}"
+
+    def with_confs(self, confs: Mapping[str, str]) -> Self:
+        """Return the same with more confs, which go before its own."""
+        return self.model_copy(update={"confs": {**self.confs, **confs}})
+
+    def with_arguments(self, arguments: Sequence[str]) -> Self:
+        """Return the same with more arguments."""
+        return self.model_copy(update={"arguments": (*self.arguments, *arguments)})
 
 
-def _untimed(
-    submission: dict[str, Any], night: Night, deployment: Deployment, *, may_make: bool
-) -> dict[str, Any]:
-    """Let an application that is not timed start quickly, and make the archive if it may."""
-    archive = _archive(night, deployment)
-    driver = archive.use()
-    executor = [C1, *(driver if night.cluster.kind == "embedded" else [])]
-    if may_make:
-        unfinished = archive.unfinished(night.spark_cluster.mark)  # one night at a time has it
-        submission["renames"] = [[str(unfinished), str(archive.path)]]
-        if not driver:
-            archive.path.parent.mkdir(parents=True, exist_ok=True)
-            driver = [archive.make(night.spark_cluster.mark)]
-    submission["conf"] |= {_DRIVER: " ".join([C1, *driver]), _EXECUTOR: " ".join(executor)}
-    return submission
+class Submission(Model):
+    """An application and what happens around it.
+
+    Attributes:
+        directories: emptied before every try; the first one is the application's own.
+        renames: pairs of paths; the first is renamed to the second when it has succeeded.
+    """
+
+    application: Application
+    directories: Annotated[tuple[Path, ...], Field(min_length=1)]
+    renames: tuple[tuple[Path, Path], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What messages call the application."""
+        return self.application.label
+
+    @property
+    def directory(self) -> ApplicationDirectory:
+        """The directory that the application fills."""
+        return ApplicationDirectory(self.directories[0])
+
+    @property
+    def query_name(self) -> str:
+        """The query that it runs, '' if it runs none or several."""
+        return ""
+
+    @property
+    def repetition(self) -> Run | None:
+        """The repetition that it is, None for an application that is not timed."""
+        return None
+
+    @property
+    def history_server_url(self) -> str | None:
+        """The history server that can show its event log; None without one."""
+        return None
 
 
-def dump_submission(night: Night, deployment: Deployment) -> dict[str, Any]:
+class EventDump(Submission):
     """The application that writes the events of the verification runs for the reference."""
-    arguments = kafka_input.generator_arguments(night, night.workload.verify)
-    arguments += ["--out", str(night.events_dir), "--format", "parquet"]
-    program, clear = "dump_events.py", night.events_dir
-    made = _submission(night, deployment, program, arguments, clear, name="dump_events")
-    return _untimed(made, night, deployment, may_make=False)
+
+    kind: Literal["events"] = "events"
 
 
-def verify_submission(night: Night, deployment: Deployment, query: str) -> dict[str, Any]:
-    """The verification run of `query`: its whole result, at the workload's `verify` size.
+class SharedQuery(Model):
+    """A query among those that one application verifies."""
 
-    In the same application the query runs over the boundary events.
+    arguments: tuple[str, ...]
+    directories: tuple[Path, ...]
+
+
+class SharedVerification(Submission):
+    """The application that verifies all queries of a night."""
+
+    kind: Literal["verifications"] = "verifications"
+    queries: Mapping[str, SharedQuery]
+
+
+class QueryVerification(Submission):
+    """The application that verifies one query."""
+
+    kind: Literal["verification"] = "verification"
+    query: str
+
+    @property
+    def query_name(self) -> str:
+        """The query that it verifies."""
+        return self.query
+
+
+class Repetition(Submission):
+    """A timed application.
+
+    Attributes:
+        outcome: `counts`, or `ignored` for one that is only for flame graphs: its failure is none
+            of the night, and the samplers' figures of it are not judged.
+        history_server: the address of the history server of its cluster, if it has one.
     """
-    directory, output = night.files.group(query).verify, night.verified_dir(query)
-    sink = f"{verify_sink(query)}:{output}"
-    arguments = _query_arguments(night, query, directory, night.workload.verify, sink)
-    arguments += ["--boundary", str(night.boundary_dir(query))]
-    made = _submission(night, deployment, "run_query.py", arguments, directory.path)
-    if output.parent != directory.path:
-        made["directories"].append(str(output.parent))
-    return _untimed(made, night, deployment, may_make=True)
+
+    kind: Literal["repetition"] = "repetition"
+    run: Run
+    outcome: Literal["counts", "ignored"] = "counts"
+    history_server: str | None = None
+
+    @property
+    def query_name(self) -> str:
+        """The query that it runs."""
+        return self.run.query
+
+    @property
+    def repetition(self) -> Run | None:
+        """The repetition that it is."""
+        return self.run
+
+    @property
+    def history_server_url(self) -> str | None:
+        """The history server that can show its event log; None without one."""
+        return self.history_server
+
+    @property
+    def counts(self) -> bool:
+        """Whether its figures, and its failure, are the night's."""
+        return self.outcome == "counts"
+
+    @property
+    def is_of_confirmation(self) -> bool:
+        """Whether no task before it has made the clusters whole for its query."""
+        return self.run.stage != Stage.FIRST
 
 
-def shared_submission(night: Night, deployment: Deployment) -> dict[str, Any]:
-    """The application that runs the verification runs of a plan (`verify_queries.py`)."""
-    program, files = "verify_queries.py", night.files
-    arguments = ["--plan", str(files.verify_plan), "--log", str(files.verify_log)]
-    made = _submission(night, deployment, program, arguments, files.verify, name=VERIFY)
-    return _untimed(made, night, deployment, may_make=True)
+class NextTurn(Model):
+    """Stands for the next submission of a file of turns."""
+
+    kind: Literal["next turn"] = "next turn"
+    turns: Path
+
+    def claim(self, instance: int) -> "AnySubmission":
+        """Return the submission that a mapped instance runs."""
+        return read_submission(TurnFile(self.turns).claim(instance))
 
 
-def repetition_submission(night: Night, deployments: Deployments, run: Run) -> dict[str, Any]:
-    """A timed repetition, with Spark's event log kept."""
-    application = night.files.application(run)
-    directory, events = application.path, application.events
-    deployment = deployments.of(run.cluster_arm, run.query)
-    if night.workload.is_paced:
-        submission = _paced(night, deployment, run, directory)
-    elif night.workload.recovery:
-        submission = _killed(night, deployment, run, directory)
-    else:
-        size, arm = night.slowed if run.arm == Arm.SLOWED else night.workload, run.cluster_arm
-        given = _query_arguments(night, run.query, application, size, "noop")
-        submission = _submission(night, deployment, "run_query.py", given, directory, arm=arm)
-    archives = {arm.build: _archive(night, arm) for arm in deployments.arms(run.query)}
-    fair = all(archive.use() for archive in archives.values()) and not night.workload.recovery
-    options = {_DRIVER: " ".join(archives[deployment.build].use())} if fair else {}
-    if run.stage == Stage.PROFILED:
-        submission["recorded"] = run.cluster_arm
-        options[_EXECUTOR] = " ".join(RECORDER)
-    else:
-        submission["sampled_with"] = run.group
-        if fair and night.cluster.kind == "embedded" and night.workload.conf_profile == QUICK:
-            options[_EXECUTOR] = options[_DRIVER]
-    submission["conf"] |= options | {
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": events.as_uri(),
-        "spark.eventLog.compress": "true",
-        "spark.eventLog.compression.codec": "zstd",
-    }
-    submission["directories"].append(str(events))
-    submission["history_server"] = night.cluster.history_server
-    return submission
+class NothingToSubmit(Model):
+    """There is nothing to submit."""
+
+    kind: Literal["nothing"] = "nothing"
+    reason: str
 
 
-def verify_sink(query: str) -> str:
-    """The sink of the verification run of `query`: parquet, or filesystem for q10."""
-    return SINKS.get(query, "parquet")
+AnySubmission = (
+    EventDump | SharedVerification | QueryVerification | Repetition | NextTurn | NothingToSubmit
+)
+_ANY: TypeAdapter[AnySubmission] = TypeAdapter(
+    Annotated[AnySubmission, Field(discriminator="kind")]
+)
 
 
-def _query_arguments(
-    night: Night, query: str, directory: ApplicationDirectory, size: Size, sink: str
-) -> list[str]:
-    return [
-        *("--query", query, *kafka_input.source_arguments(night, size)),
-        *("--sink", sink, "--result", str(directory.result_file)),
-        *("--conf-profile", night.conf_profile),
-    ]
+def written(submission: AnySubmission) -> dict[str, Any]:
+    """Return a submission as JSON that an XCom can hold."""
+    return submission.model_dump(mode="json")
 
 
-def _paced(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
-    """The query that runs while its task sends it events; one slot for the shuffle is enough."""
-    servers, arm = kafka_input.NightKafka.read(night).servers, run.cluster_arm
-    arguments = paced_night.paced_arguments(night, run, servers)
-    submission = _submission(night, deployment, "paced_query.py", arguments, directory, arm=arm)
-    submission["conf"]["spark.sql.shuffle.partitions"] = "1"
-    submission["conf"] |= night.slowed_confs if run.arm == Arm.SLOWED else {}
-    submission["paced"] = run.model_dump(mode="json")
-    return submission
-
-
-def _killed(night: Night, deployment: Deployment, run: Run, directory: Path) -> dict[str, Any]:
-    kept, arm = str(recovery_night.kept_dir(night, run)), run.cluster_arm
-    arguments = recovery_night.recovery_arguments(night, run)
-    submission = _submission(night, deployment, "run_query.py", arguments, directory, arm=arm)
-    submission["conf"] = recovery_night.recovery_confs(night, deployment) | submission["conf"]
-    submission["directories"].append(kept)
-    return submission | {"killed": run.query, "kept": kept, "arm": arm}
-
-
-def _submission(
-    night: Night,
-    deployment: Deployment,
-    program: str,
-    arguments: Sequence[str],
-    clear: Path,
-    *,
-    name: str = "",
-    arm: str = Arm.CANDIDATE,
-) -> dict[str, Any]:
-    """The arguments of the operator; plain data, since it passes through XCom.
-
-    `clear` is the directory that the application fills: it is emptied before every try. A run of a
-    query has its name from there. `renames` are pairs of paths, renamed after it has succeeded.
-    `secret_confs` has fingerprints: what stands behind them is put into a file below `private` (see
-    `private_confs`). A repetition that is only for flame graphs has its arm in `recorded`: its
-    failure is none of the night. Others have the group of their samplers in `sampled_with`.
-    """
-    name = name or f"{clear.parent.name} {clear.name}"
-    cluster = night.clusters[arm]
-    config = cluster.config
-    spark_home = Path(deployment.spark_home)
-    checkpoints = cluster.checkpoints / name.replace(" ", "-")
-    environment = cluster.driver_environment(spark_home)
-    profile = profile_path(night.conf_profile)
-    # Spark's redaction for event logs is the same as ours, unless the profile sets another.
-    redaction = {"spark.redaction.regex": SPARK_REGEX}
-    if redaction.keys() & profile_confs(night.conf_profile).keys():
-        redaction = {}
-    reads_kafka = night.workload.source == "kafka"
-    jars = connector_files(deployment.spark_version) if reads_kafka else ()
-    short = night.conf_profile == QUICK and not night.workload.recovery
-    confs, secret = split(
-        {
-            **redaction,
-            **({"spark.jars": ",".join(map(str, jars))} if jars else {}),
-            **(checkpoint_confs(deployment.spark_version) if short else {}),
-            "spark.sql.shuffle.partitions": str(config.shuffle_partitions),
-            **night.engine.conf,
-            **(night.candidate_conf if arm == Arm.CANDIDATE else {}),
-            "spark.nexmark.build": deployment.build,
-            "spark.driver.host": config.driver_address,
-            "spark.driver.bindAddress": config.driver_address,
-            "spark.driver.memory": config.driver_memory,
-            "spark.executor.memory": config.executor_memory,
-            "spark.executor.cores": str(config.executor_cores),
-            "spark.cores.max": str(config.executors * config.executor_cores),
-            # No `as_uri`: Spark decodes nothing in it.
-            "spark.sql.streaming.checkpointLocation": f"file://{checkpoints}",
-            "spark.ui.enabled": "false",
-            "spark.log.level": "WARN",
-        }
-    )
-    return {
-        "label": name,
-        "night": str(night.directory),
-        "directories": [str(clear)],
-        "renames": [],
-        "application": str(Path(deployment.jobs_home) / program),
-        "application_args": list(arguments),
-        "name": f"nexmark {name}",
-        "conn_id": config.spark_connection,
-        "spark_binary": str(spark_home / "bin" / "spark-submit"),
-        "properties_file": str(cluster.properties_file(profile)),
-        "env_vars": {
-            **{key: value for key, value in environment.items() if key.startswith("SPARK_")},
-            # a killed driver's files go with the cluster and do not stay in /tmp
-            "SPARK_SUBMIT_OPTS": temporary_files(cluster.scratch / "local"),
-            "PYSPARK_PYTHON": cluster.worker_python(deployment.python),
-            "PYSPARK_DRIVER_PYTHON": deployment.python,
-            "PYTHONPATH": "",
-            OWNER_VARIABLE: cluster.mark,
-            KEY_VARIABLE: str(key_path()),
-        },
-        "conf": confs,
-        "secret_confs": secret,
-        "kafka": kafka_input.connection_of(night),
-        "engine": night.engine.name,
-        "private": str(cluster.scratch / "private"),
-    }
+def read_submission(value: Mapping[str, Any]) -> AnySubmission:
+    """Return the submission in the JSON that `written` made; ValueError for anything else."""
+    return _ANY.validate_json(json.dumps(value))

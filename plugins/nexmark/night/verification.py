@@ -21,10 +21,16 @@ from pydantic import Field
 from nexmark.config.fields import Model
 from nexmark.errors import NexmarkError
 from nexmark.home import write_text
+from nexmark.night.applications import shared_submission, verify_sink, verify_submission
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Night
 from nexmark.night.run_directory import RunDirectory, TaskDirectory, json_lines
-from nexmark.night.submission import shared_submission, verify_sink, verify_submission
+from nexmark.night.submission import (
+    AnySubmission,
+    NothingToSubmit,
+    SharedQuery,
+    SharedVerification,
+)
 
 if TYPE_CHECKING:
     from nexmark.expectations.suites import ValidationOutcome
@@ -59,44 +65,46 @@ class Verification(Model):
             return None
 
 
-def plan_together(night: Night, deployment: Deployment) -> dict[str, Any]:
-    """Return the submission that verifies all queries; empty where a night has only one."""
+def plan_together(night: Night, deployment: Deployment) -> AnySubmission:
+    """Return the submission that verifies all queries, none where a night has only one."""
     if len(night.queries) < 2:
-        return {}  # not None, which no XCom can hold
+        return NothingToSubmit(reason="the night has one query, whose own task verifies it")
     alone = {query: verify_submission(night, deployment, query) for query in night.queries}
     queries = {
-        query: {"arguments": each["application_args"], "directories": each["directories"]}
+        query: SharedQuery(arguments=each.application.arguments, directories=each.directories)
         for query, each in alone.items()
     }
-    return {**shared_submission(night, deployment), "queries": queries}
+    return shared_submission(night, deployment, queries)
 
 
 def run_together(
-    submission: Mapping[str, Any], run: Callable[[dict[str, Any]], None], failure: type[Exception]
+    night: RunDirectory,
+    submission: SharedVerification,
+    run: Callable[[SharedVerification], None],
+    failure: type[Exception],
 ) -> None:
     """Run applications until every query of a submission has been tried.
 
     Args:
+        night: The files of the night.
         submission: As `plan_together` returns it.
         run: Runs one application to its end; raises `failure` if it fails.
         failure: raised again where an application fails before it begins a query.
     """
-    night = RunDirectory(Path(submission["night"]))
-    queries: Mapping[str, Mapping[str, Any]] = submission["queries"]
-    at_once = 2
+    queries, at_once = submission.queries, 2
     while left := [query for query in queries if query not in outcomes(night)]:
         for query in _begun(night):
             _note(night, query, "again")
-        plan = [{"query": query, "arguments": queries[query]["arguments"]} for query in left]
+        plan = [{"query": query, "arguments": queries[query].arguments} for query in left]
         night.verify_plan.write_text(json.dumps(plan))
-        directories = [path for query in left for path in queries[query]["directories"]]
-        one = {
-            **submission,
-            "directories": [*submission["directories"], *directories],
-            "application_args": [*submission["application_args"], "--at-once", str(at_once)],
+        directories = (path for query in left for path in queries[query].directories)
+        application = submission.application.with_arguments(["--at-once", str(at_once)])
+        changes = {
+            "application": application,
+            "directories": (*submission.directories, *directories),
         }
         try:
-            run(one)
+            run(submission.model_copy(update=changes))
         except failure as error:
             running = _begun(night)
             if not running:

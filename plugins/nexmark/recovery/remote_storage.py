@@ -79,7 +79,11 @@ class RemoteStorage:
 
         `place` is a directory that all of them see; it gets the classes. None is a directory here.
         """
-        classes = str(compiled(build, place))
+        return self.confs_with(compiled(build, place), fault_file)
+
+    def confs_with(self, directory: Path, fault_file: Path | None) -> dict[str, str]:
+        """The Spark confs where the classes are in a directory, or will be."""
+        classes = str(directory)
         hadoop = {
             "fs.slow.impl": _CLASS,
             "fs.AbstractFileSystem.slow.impl": f"{_CLASS}$Context",
@@ -96,14 +100,19 @@ class RemoteStorage:
         }
 
 
+def classes_of(build: Build, place: Path | None = None) -> Path:
+    """The directory in `place` in which the classes for a build are, once they are compiled."""
+    digest = hashlib.sha256(build.id.encode() + _SOURCE.read_bytes()).hexdigest()[:16]
+    return (place or paths.home() / "remote-fs") / digest
+
+
 def compiled(build: Build, place: Path | None = None) -> Path:
     """Return the directory with the classes for a build, in `place`; compile them if need be.
 
     Raises:
         NexmarkError: There is no compiler, or it refuses the source.
     """
-    digest = hashlib.sha256(build.id.encode() + _SOURCE.read_bytes()).hexdigest()[:16]
-    target = (place or paths.home() / "remote-fs") / digest
+    target = classes_of(build, place)
     if target.is_dir():
         return target
     try:

@@ -22,10 +22,11 @@ from nexmark.engines import (
 from nexmark.errors import NexmarkError
 from nexmark.guard import command_of_environment
 from nexmark.model import Arm
+from nexmark.night.applications import dump_submission
 from nexmark.night.kafka_input import check_build, fill_topics, remove_topics
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Deployments, Night, deploy_jobs
-from nexmark.night.submission import dump_submission
+from nexmark.night.submission import written
 from nexmark.night.timed_program import timed_program
 from nexmark.night.verification import Verification
 from nexmark.tasks import current_night, failing, results
@@ -133,7 +134,7 @@ def start_cluster() -> dict[str, Any]:
     note_hosts(night)
     with failing(NexmarkError):
         fill_topics(night, deployments, kafka_of(night))
-    return dump_submission(night, deployments.candidate)
+    return written(dump_submission(night, deployments.candidate))
 
 
 def note_hosts(night: Night) -> None:

@@ -7,7 +7,7 @@ for flame graphs. Only suspects pay for it. The seeded slowdown goes through it 
 tested is the whole gate.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import exceptions, get_current_context
@@ -16,11 +16,12 @@ from nexmark.config import KNOWN_QUERIES
 from nexmark.errors import NexmarkError
 from nexmark.model import CONFIRMATION, Arm, Mode
 from nexmark.night import profiling
+from nexmark.night.applications import repetition_submission, verify_submission
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
 from nexmark.night.repetition_plan import first_runs, fresh_runs, recorded_runs
 from nexmark.night.run_directory import Run, TurnFile, failure_kept
-from nexmark.night.submission import repetition_submission, verify_submission
+from nexmark.night.submission import NextTurn, Repetition, written
 from nexmark.night.verification import plan_together, result_line, take, verify
 from nexmark.tasks import current_night, failing, results
 from nexmark.tasks.infrastructure import heal
@@ -42,7 +43,7 @@ def select() -> None:
     """
     night = current_night()
     together = plan_together(night, Deployments.read(night).candidate)
-    get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=together)
+    get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=written(together))
     others = set(KNOWN_QUERIES) - set(night.queries)
     names = [str(name) for name in get_current_context()["dag"].task_ids]
     split = [(name, *name.rpartition(".")) for name in names]
@@ -63,16 +64,16 @@ def plan(query: str) -> list[dict[str, Any]]:
         heal(night, query)
         deployments = Deployments.read(night)
         alone = verify_submission(night, deployments.candidate, query)
-        get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=alone)
+        get_current_context()["ti"].xcom_push(key=VERIFY_KEY, value=written(alone))
         runs = first_runs(night, query)
         submissions = [repetition_submission(night, deployments, run) for run in runs]
         return _in_turn(directory.turns, submissions)
 
 
-def _in_turn(turns: TurnFile, submissions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _in_turn(turns: TurnFile, submissions: Sequence[Repetition]) -> list[dict[str, Any]]:
     """Return the values to map the operator over: it runs `submissions` one by one, in order."""
-    turns.write(submissions)
-    return [{"submission": {"sequence": str(turns.path)}} for _ in submissions]
+    turns.write([written(each) for each in submissions])
+    return [{"submission": written(NextTurn(turns=turns.path))} for _ in submissions]
 
 
 def expectations(query: str) -> None:
@@ -122,7 +123,7 @@ def suspects() -> list[dict[str, Any]]:
         skipped.remove(f"{CONFIRMATION}.suspects")
         raise exceptions.DownstreamTasksSkipped(tasks=skipped)  # type: ignore[no-untyped-call]
     deployments = Deployments.read(night)
-    submissions = [repetition_submission(night, deployments, x) | {"heal": x.query} for x in plan]
+    submissions = [repetition_submission(night, deployments, run) for run in plan]
     return _in_turn(night.files.group(CONFIRMATION).turns, submissions)
 
 

@@ -3,9 +3,9 @@
 import contextlib
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
@@ -115,16 +115,15 @@ def kafka_problem(night: Night) -> str:
 
 
 @contextlib.contextmanager
-def events_beside(night: Night, submission: Mapping[str, Any]) -> Iterator[None]:
-    """Send events to an application that the context runs, if it is a paced repetition."""
-    if "paced" not in submission:
+def events_beside(night: Night, run: Run | None) -> Iterator[None]:
+    """Send events to the repetition that the context runs, if it is paced."""
+    if run is None or not night.workload.is_paced:
         yield
         return
     from nexmark.kafka.topics import KafkaCluster
     from nexmark.night.paced_night import sent_to
 
     kafka = kafka_of(night) or KafkaCluster(kafka_input.NightKafka.read(night).servers)
-    run = Run.model_validate(submission["paced"])
     with failing(NexmarkError), sent_to(night, kafka, run):
         yield
 

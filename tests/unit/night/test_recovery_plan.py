@@ -19,7 +19,6 @@ from nexmark.night.accepted import _self_test
 from nexmark.night.plan import Deployment, Night
 from nexmark.night.planning import make_night
 from nexmark.night.run_directory import ApplicationDirectory
-from nexmark.recovery import remote_storage
 from nexmark_jobs.host.processes import OWNER_VARIABLE, owned, owner_mark
 from tests.waiting import wait_for
 
@@ -73,12 +72,13 @@ def test_kills_are_spread_over_the_batches_and_leave_one_to_restart_for() -> Non
 
 
 def test_confs_of_the_storage_can_be_set_for_the_candidate_alone(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_storage, "compiled", lambda build, place: place or Path("/classes"))
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path))
     confs = recovery_night.recovery_confs(planned(), DEPLOYMENT)
     assert confs["spark.hadoop.fs.slow.latency.ms"] == "20"
-    assert confs["spark.executor.extraClassPath"] == "/classes"
+    assert confs["spark.executor.extraClassPath"].startswith(f"{tmp_path}/remote-fs/")
+    assert not (tmp_path / "remote-fs").exists()  # it is compiled when it is needed
     there = recovery_night.recovery_confs(planned(cluster="nexmark"), DEPLOYMENT)
     shared = load().clusters["nexmark"].shared
     assert there["spark.executor.extraClassPath"].startswith(f"{shared}/")

@@ -16,7 +16,12 @@ from nexmark.dag.graph import build_nightly_dag
 from nexmark.dag.links import LINKS, MeasurementLink, SparkHistoryLink, publish_event_log
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.model import Arm
+from nexmark.night.plan import Night
+from nexmark.night.planning import make_night
+from nexmark.night.run_directory import Run
+from nexmark.night.submission import Repetition, Submission
 from nexmark.store.store import shape
+from tests.unit.tasks.submissions import of_label, repetition
 
 DAG_ID, RUN_ID = "nexmark_spark_4_3_0", "manual__2026-11-21T07:02:22.257654+00:00"
 NIGHT = f"/nexmark/night/{DAG_ID}/manual__2026-11-21T07%3A02%3A22.257654%2B00%3A00"
@@ -27,11 +32,18 @@ def key(task_id: str) -> Any:
     return SimpleNamespace(dag_id=DAG_ID, run_id=RUN_ID, task_id=task_id, map_index=3, try_number=1)
 
 
-def operator(**submission: Any) -> NexmarkSubmitOperator:
+def operator(submission: Submission | None = None) -> NexmarkSubmitOperator:
     """As it is when its application has been started, of a mapped task too."""
     made = NexmarkSubmitOperator(task_id="x", submission={}, application="x.py")
-    made.running = submission or None
+    made.running = submission
     return made
+
+
+@pytest.fixture
+def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
+    monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
+    params = {"workload": "nightly", "cluster": "local", "queries": "q5,q16"}
+    return make_night(load(), "spark-4.3.0", DAG_ID, RUN_ID, params)
 
 
 class TestMeasurement:
@@ -45,10 +57,10 @@ class TestMeasurement:
         ],
     )
     def test_leads_to_the_query_that_the_instance_ran(
-        self, task_id: str, label: str, page: str
+        self, night: Night, task_id: str, label: str, page: str
     ) -> None:
         """Instances of a mapped task run whatever is next: the task alone does not tell."""
-        url = MeasurementLink().get_link(operator(label=label), ti_key=key(task_id))
+        url = MeasurementLink().get_link(operator(of_label(night, label)), ti_key=key(task_id))
         assert url == NIGHT + page
 
     def test_of_one_that_did_not_start_the_task_tells(self) -> None:
@@ -56,44 +68,49 @@ class TestMeasurement:
         assert link.get_link(operator(), ti_key=key("q5.repetition")) == f"{NIGHT}/query/q5"
         assert link.get_link(operator(), ti_key=key("confirmation.fresh")) == NIGHT
 
-    def test_is_below_airflow_wherever_that_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_below_airflow_wherever_that_is(
+        self, night: Night, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://example.org/airflow/")
-        url = MeasurementLink().get_link(operator(label="q5 rep-1"), ti_key=key("q5.repetition"))
+        started = operator(of_label(night, "q5 rep-1"))
+        url = MeasurementLink().get_link(started, ti_key=key("q5.repetition"))
         assert url == f"/airflow{NIGHT}/query/q5"
 
 
 class TestSparkHistory:
     @pytest.fixture
-    def submission(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-        monkeypatch.setenv("NEXMARK_HOME", str(tmp_path / "home"))
+    def submission(self, night: Night, tmp_path: Path) -> Repetition:
         log = tmp_path / "rep-1" / "events" / "eventlog_v2_app-20261121184648-0002"
         log.mkdir(parents=True)
-        directories = [str(tmp_path / "rep-1"), str(log.parent)]
-        return {"label": "q5 rep-1", "directories": directories, "history_server": SERVER}
+        run = Run(query="q5", number=1)
+        made = repetition(night, run, tmp_path / "rep-1")
+        return made.model_copy(update={"history_server": SERVER})
 
-    def link(self, submission: dict[str, Any]) -> str:
-        found = SparkHistoryLink().get_link(operator(**submission), ti_key=key("q5.repetition"))
+    def link(self, submission: Submission) -> str:
+        found = SparkHistoryLink().get_link(operator(submission), ti_key=key("q5.repetition"))
         return str(found)
 
-    def test_leads_to_the_application(self, submission: dict[str, Any]) -> None:
+    def test_leads_to_the_application(self, submission: Repetition) -> None:
         url = "http://history.example:18080/spark/history/app-20261121184648-0002/"
         assert self.link(submission) == url
 
-    def test_knows_a_log_that_is_one_file(self, submission: dict[str, Any], tmp_path: Path) -> None:
+    def test_knows_a_log_that_is_one_file(self, submission: Repetition, tmp_path: Path) -> None:
         """As Spark 3.5 writes them, and leaves them where it was killed."""
         events = tmp_path / "rep-1" / "events"
         (events / "eventlog_v2_app-20261121184648-0002").rmdir()
         (events / "app-20261121184648-0007.zstd.inprogress").touch()
         assert self.link(submission).endswith("/history/app-20261121184648-0007/")
 
-    def test_is_absent_rather_than_dead(self, submission: dict[str, Any], tmp_path: Path) -> None:
-        assert self.link({**submission, "history_server": None}) == ""
+    def test_is_absent_rather_than_dead(
+        self, night: Night, submission: Repetition, tmp_path: Path
+    ) -> None:
+        assert self.link(submission.model_copy(update={"history_server": None})) == ""
         (tmp_path / "rep-1" / "events" / "eventlog_v2_app-20261121184648-0002").rmdir()
         assert self.link(submission) == ""
-        assert self.link({"label": "q5 verify", "directories": [str(tmp_path)]}) == ""
+        assert self.link(of_label(night, "q5 verify")) == ""
 
     def test_the_history_server_finds_all_logs_in_one_directory(
-        self, submission: dict[str, Any], tmp_path: Path
+        self, submission: Repetition, tmp_path: Path
     ) -> None:
         gone = tmp_path / "home" / "event-logs" / "app-1-1"
         gone.parent.mkdir(parents=True)
@@ -104,10 +121,8 @@ class TestSparkHistory:
         assert link.name == "eventlog_v2_app-20261121184648-0002"
         assert link.resolve() == (tmp_path / "rep-1" / "events" / link.name).resolve()
 
-    def test_without_one_nothing_is_written(
-        self, submission: dict[str, Any], tmp_path: Path
-    ) -> None:
-        publish_event_log({**submission, "history_server": None})
+    def test_without_one_nothing_is_written(self, submission: Repetition, tmp_path: Path) -> None:
+        publish_event_log(submission.model_copy(update={"history_server": None}))
         assert not (tmp_path / "home" / "event-logs").exists()
 
 

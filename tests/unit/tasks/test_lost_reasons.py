@@ -15,14 +15,17 @@ from nexmark.cluster import ClusterError
 from nexmark.config import paths
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.errors import NexmarkError
+from nexmark.model import Stage
 from nexmark.night.plan import Night
 from nexmark.night.repetition_plan import first_runs
-from nexmark.night.run_directory import TaskDirectory
+from nexmark.night.run_directory import Run, TaskDirectory
 from nexmark.night.sampled import Samples
+from nexmark.night.submission import written
 from nexmark.night.verification import Verification
 from nexmark.store import open_store
 from nexmark.tasks import experiment_steps, sampling, upgrading
 from nexmark.tasks import query as recording
+from tests.unit.tasks.submissions import repetition
 from tests.unit.tasks.test_recording import begin, produced, verified
 
 CHANGED = "include/conf/engines.yaml: spark.x of spark-4.3.0 is not what it was"
@@ -35,25 +38,10 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     return begin("run 1", monkeypatch)
 
 
-def submission(night: Night, **fields: Any) -> dict[str, Any]:
-    profile = night.directory / "engine.conf"
-    profile.touch()
-    return {
-        "label": "q0 rep-1",
-        "night": str(night.directory),
-        "directories": [str(night.query_dir("q0") / "rep-1")],
-        "renames": [],
-        "application": "run_query.py",
-        "application_args": ["--query", "q0"],
-        "name": "nexmark q0 rep-1",
-        "conn_id": "nexmark_local",
-        "spark_binary": "/bin/true",
-        "properties_file": str(profile),
-        "secret_confs": {},
-        "env_vars": {},
-        "conf": {},
-        **fields,
-    }
+def submission(night: Night, stage: int = Stage.FIRST, **fields: Any) -> dict[str, Any]:
+    """Repetition 1 of q0; `fields` are of its application."""
+    run, place = Run(query="q0", number=1, stage=stage), night.query_dir("q0") / "rep-1"
+    return written(repetition(night, run, place, **fields))
 
 
 def submit(night: Night, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> BaseException:
@@ -83,8 +71,8 @@ def recorded(night: Night) -> str:
             "spark.x.password of spark-4.3.0 is not what it was when the night was planned",
         ),
         ({"kafka": "no_such_connection"}, "no_such_connection"),
-        ({"heal": "q0"}, "deployment.json: there is no such file; start a new DAG run"),
-        ({"properties_file": "/no/such.conf"}, "/no/such.conf"),
+        ({"stage": Stage.FRESH}, "deployment.json: there is no such file; start a new DAG run"),
+        ({"profile": "no_such"}, "/no_such.conf"),
     ],
     ids=["secret", "connection", "cluster", "file"],
 )
@@ -94,7 +82,7 @@ def test_a_repetition_that_cannot_be_submitted_says_why(
     fields: dict[str, Any],
     said: str,
 ) -> None:
-    if "heal" in fields:
+    if "stage" in fields:
         (night.directory / "deployment.json").unlink()
     error = submit(night, monkeypatch, **fields)
     assert said in str(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
-from nexmark.config import ConfigError, load, paths
+from nexmark.config import ConfigError, load, paths, profile_path
 from nexmark.dag.dag_params import nightly_params
 from nexmark.errors import NexmarkError
-from nexmark.night import submission
+from nexmark.night import applications
 from nexmark.night.plan import Deployment, Night
 from nexmark.night.planning import make_night
 from nexmark.night.private_confs import private_properties, properties
+from nexmark.night.submission import Application
 from nexmark.secrets import fingerprinted, load_key, without_secrets
 from nexmark_jobs.redaction import is_fingerprint
 from tests.site import ENGINE
@@ -47,7 +47,7 @@ def planned(**params: Any) -> Night:
     return make_night(load(), ENGINE, "nexmark_spark_4_3_0", "run 1", given)
 
 
-def submitted(night: Night, tmp_path: Path) -> dict[str, Any]:
+def submitted(night: Night, tmp_path: Path) -> Application:
     (tmp_path / "spark" / "jars").mkdir(parents=True, exist_ok=True)
     deployment = Deployment(
         program="fedc",
@@ -58,17 +58,22 @@ def submitted(night: Night, tmp_path: Path) -> dict[str, Any]:
         jobs="fedc",
         jobs_home="/opt/jobs/nexmark_jobs",
     )
-    return submission.dump_submission(night, deployment)
+    return applications.dump_submission(night, deployment).application
+
+
+def shared() -> Path:
+    """The properties file of the night's cluster."""
+    return planned().spark_cluster.properties_file(profile_path("quick"))
 
 
 def test_a_plan_and_a_submission_have_fingerprints(conf: Path, tmp_path: Path) -> None:
     night = planned()
     made = submitted(night, tmp_path)
-    assert MARKER not in night.model_dump_json() + json.dumps(made)
+    assert MARKER not in night.model_dump_json() + made.model_dump_json()
     assert is_fingerprint(night.engine.conf[NAME])
-    assert list(made["secret_confs"]) == [NAME]
-    assert NAME not in made["conf"]
-    assert made["conf"]["spark.sql.shuffle.partitions"] == "7"
+    assert list(made.secret_confs) == [NAME]
+    assert NAME not in made.confs
+    assert made.confs["spark.sql.shuffle.partitions"] == "7"
     assert Night.model_validate_json(night.model_dump_json()).engine.conf == night.engine.conf
 
 
@@ -86,7 +91,7 @@ def test_spark_gets_them_by_a_file_for_the_owner_that_is_gone_afterwards(
     set_conf(conf, {NAME: MARKER, "spark.my.password": odd})
     made = submitted(planned(), tmp_path)
     masked: list[str] = []
-    with private_properties(made, masked.append) as name:
+    with private_properties(made, shared(), masked.append) as name:
         assert {MARKER, odd} <= set(masked), "the log of the task hides them"
         path = Path(name)
         text = path.read_text()
@@ -95,7 +100,7 @@ def test_spark_gets_them_by_a_file_for_the_owner_that_is_gone_afterwards(
         assert path.stat().st_mode & 0o777 == 0o600
         assert path.parent.stat().st_mode & 0o777 == 0o700
     assert not path.exists()
-    with pytest.raises(KeyError), private_properties(made, masked.append):
+    with pytest.raises(KeyError), private_properties(made, shared(), masked.append):
         raise KeyError
     assert not path.exists()
     assert MARKER not in without_secrets(f"org.apache.Failure: no such account {MARKER}!")
@@ -104,8 +109,8 @@ def test_spark_gets_them_by_a_file_for_the_owner_that_is_gone_afterwards(
 def test_without_secrets_spark_reads_the_file_of_the_cluster(conf: Path, tmp_path: Path) -> None:
     set_conf(conf, {"spark.sql.shuffle.partitions": 7})
     made = submitted(planned(), tmp_path)
-    with private_properties(made, str) as name:
-        assert name == made["properties_file"]
+    with private_properties(made, shared(), str) as name:
+        assert name == str(shared())
 
 
 def test_a_secret_that_changed_meanwhile_is_not_what_was_planned(
@@ -115,7 +120,7 @@ def test_a_secret_that_changed_meanwhile_is_not_what_was_planned(
     set_conf(conf, {NAME: "another"})
     with (
         pytest.raises(NexmarkError, match=rf"{NAME} of {ENGINE} is not what it was") as caught,
-        private_properties(made, str),
+        private_properties(made, shared(), str),
     ):
         pass
     assert "another" not in str(caught.value)
@@ -125,9 +130,9 @@ def test_spark_hides_as_much_in_its_event_logs_unless_a_profile_says_otherwise(
     conf: Path, tmp_path: Path
 ) -> None:
     name = "spark.redaction.regex"
-    assert "account" in submitted(planned(), tmp_path)["conf"][name]
+    assert "account" in submitted(planned(), tmp_path).confs[name]
     (conf / "spark" / "quick.conf").write_text(f"{name} (?i)mine\n")
-    assert name not in submitted(planned(), tmp_path)["conf"]
+    assert name not in submitted(planned(), tmp_path).confs
 
 
 @pytest.mark.parametrize(

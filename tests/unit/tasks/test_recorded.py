@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -16,12 +15,13 @@ from nexmark.config import load
 from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.flames.flame_files import flames_of
 from nexmark.model import CONFIRMATION, Stage
+from nexmark.night import applications
 from nexmark.night import profiling as recorded
-from nexmark.night import submission
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
 from nexmark.night.repetition_plan import fresh_runs, recorded_runs, runs_of
 from nexmark.night.run_directory import Run, TaskDirectory
+from nexmark.night.submission import Repetition, written
 from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
 from nexmark.tasks import infrastructure
@@ -29,6 +29,7 @@ from nexmark.tasks import query as confirmation
 from tests.unit.measure.sample_builder import result as run_result
 from tests.unit.measure.test_executor_work import ADDED, APP, log
 from tests.unit.tasks.in_task import in_task_of
+from tests.unit.tasks.submissions import repetition
 
 EXECUTOR, DRIVER = "spark.executor.defaultJavaOptions", "spark.driver.defaultJavaOptions"
 
@@ -122,36 +123,36 @@ class TestPlan:
         assert "no flame graphs: this JDK has no flight recorder" in said.read_text()
 
     def suspects_without_java(self, night: Night, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-        monkeypatch.setattr(confirmation, "repetition_submission", lambda *_: {})
+        made = repetition(night, Run(query="q5", number=1))
+        monkeypatch.setattr(confirmation, "repetition_submission", lambda *_: made)
         return self.suspects(night, monkeypatch, {"q5": ["candidate"]})
 
 
 class TestSubmission:
-    def made(self, night: Night, deployments: Deployments, run: Run) -> dict[str, Any]:
-        return submission.repetition_submission(night, deployments, run)
+    def made(self, night: Night, deployments: Deployments, run: Run) -> Repetition:
+        return applications.repetition_submission(night, deployments, run)
 
     def test_only_its_executors_run_with_the_recorder(
         self, night: Night, deployments: Deployments
     ) -> None:
         for run in recorded_runs(night, "q5"):
             made = self.made(night, deployments, run)
-            options = made["conf"][EXECUTOR].split(" ")
+            options = made.application.confs[EXECUTOR].split(" ")
             (start,) = (x for x in options if x.startswith("-XX:StartFlightRecording="))
             assert {"settings=profile", "dumponexit=true", "maxsize=128m"} < set(start.split(","))
-            assert "-XX:StartFlightRecording" not in made["conf"].get(DRIVER, "")
-            assert made["recorded"] == run.arm
-            json.dumps(made)
+            assert "-XX:StartFlightRecording" not in made.application.confs.get(DRIVER, "")
+            assert (made.outcome, made.application.arm) == ("ignored", run.arm)
         for run in fresh_runs(night, "q5", ["candidate", "baseline"]):
             made = self.made(night, deployments, run)
-            assert EXECUTOR not in made["conf"]
-            assert "recorded" not in made
+            assert EXECUTOR not in made.application.confs
+            assert made.counts
 
     def test_options_of_the_user_stay(self, night: Night, deployments: Deployments) -> None:
         """Spark puts its default options before the extra ones; a night sets no extra ones."""
         conf = {"spark.executor.extraJavaOptions": "-XX:+UseParallelGC"}
         engine = night.engine.model_copy(update={"conf": conf})
         night = night.model_copy(update={"engine": engine})
-        made = self.made(night, deployments, recorded_runs(night, "q5")[0])["conf"]
+        made = self.made(night, deployments, recorded_runs(night, "q5")[0]).application.confs
         assert made["spark.executor.extraJavaOptions"] == "-XX:+UseParallelGC"
         assert "StartFlightRecording" in made[EXECUTOR]
 
@@ -163,10 +164,11 @@ class TestFailing:
     def no_links(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Links are kept in XComs, and there is no task instance here."""
         monkeypatch.setattr(NexmarkSubmitOperator, "_keep_links", lambda *_: None)
+        monkeypatch.setattr("nexmark.dag.submit_operator.heal", lambda *_: None)
 
     def operator(self, night: Night, deployments: Deployments, run: Run) -> NexmarkSubmitOperator:
-        made = submission.repetition_submission(night, deployments, run)
-        return NexmarkSubmitOperator(task_id="fresh", submission=made)
+        made = applications.repetition_submission(night, deployments, run)
+        return NexmarkSubmitOperator(task_id="fresh", submission=written(made))
 
     @pytest.fixture
     def failing(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,11 +14,12 @@ from nexmark.cluster.remote import RemoteCluster
 from nexmark.config import load
 from nexmark.dag.submit_operator import NexmarkSubmitOperator, WatchedSubmitHook
 from nexmark.night import sampled as shares
+from nexmark.night.applications import repetition_submission
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import make_night
 from nexmark.night.repetitions import repetition_records
 from nexmark.night.run_directory import GroupDirectory, Run
-from nexmark.night.submission import repetition_submission
+from nexmark.night.submission import Repetition, written
 from nexmark.night.verification import Verification
 from nexmark.store import Store, open_store
 from nexmark.tasks import infrastructure, recording
@@ -73,7 +74,7 @@ def store(night: Night, tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def submission(night: Night) -> dict[str, Any]:
+def submission(night: Night) -> Repetition:
     return repetition_submission(night, Deployments.read(night), RUN)
 
 
@@ -132,22 +133,20 @@ EVEN, FROZEN = {"0": 1, "1": 1}, {"1": 2}
 
 class TestAgain:
     def test_it_is_measured_again_once_and_says_why(
-        self, night: Night, submission: dict[str, Any]
+        self, night: Night, submission: Repetition
     ) -> None:
         ran(night, tasks=FROZEN)
         assert shares.measure_again(night, submission)
         assert night.files.application(RUN).dropped() == NOTHING
         assert not shares.measure_again(night, submission)
 
-    def test_even_shares_are_not_measured_again(
-        self, night: Night, submission: dict[str, Any]
-    ) -> None:
+    def test_even_shares_are_not_measured_again(self, night: Night, submission: Repetition) -> None:
         ran(night, tasks=EVEN)
         assert not shares.measure_again(night, submission)
         assert night.files.application(RUN).dropped() is None
 
     def test_a_host_that_cannot_be_asked_is_left_to_the_record(
-        self, night: Night, submission: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+        self, night: Night, submission: Repetition, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fail(*_: object) -> None:
             raise ClusterError("host nexmark02: no connection")
@@ -157,7 +156,7 @@ class TestAgain:
         assert not shares.measure_again(night, submission)
 
     def test_the_operator_runs_the_application_again_in_the_same_place(
-        self, night: Night, submission: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+        self, night: Night, submission: Repetition, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """At once, not by Airflow's retry: the partner of the pair would come between."""
         outcomes = iter([FROZEN, EVEN])
@@ -165,14 +164,16 @@ class TestAgain:
             WatchedSubmitHook, "submit", lambda *_, **__: ran(night, tasks=next(outcomes))
         )
         monkeypatch.setattr(NexmarkSubmitOperator, "_keep_links", lambda *_: None)
-        NexmarkSubmitOperator(task_id="repetition", submission=submission).execute({"ti": None})  # type: ignore[typeddict-item]
+        NexmarkSubmitOperator(task_id="repetition", submission=written(submission)).execute(
+            {"ti": None}
+        )  # type: ignore[typeddict-item]
         assert list(outcomes) == []
         assert not shares.measure_again(night, submission)
 
     def test_one_with_a_flight_recorder_is_not(self, night: Night) -> None:
         profiled = Run(query="q5", number=1, stage=3)
         made = repetition_submission(night, Deployments.read(night), profiled)
-        assert "sampled_with" not in made
+        assert not made.counts
 
 
 class TestRecord:
@@ -203,7 +204,7 @@ class TestRecord:
         assert self.recorded(night, store).status == "ok"
 
     def test_the_line_of_one_that_was_measured_again_says_so(
-        self, night: Night, store: Store, submission: dict[str, Any]
+        self, night: Night, store: Store, submission: Repetition
     ) -> None:
         ran(night, tasks=FROZEN)
         assert shares.measure_again(night, submission)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nexmark.config import BuildSource, load, profile_path
 from nexmark.engines import prerequisites
 from nexmark.model import Arm, Stage
-from nexmark.night import submission
+from nexmark.night import applications
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import find_problems, make_night
 from nexmark.night.repetition_plan import first_runs, fresh_runs
 from nexmark.night.run_directory import Run, prepare
+from nexmark.night.submission import Repetition, read_submission, written
 from nexmark.reason import reason_of
 
 
@@ -59,12 +60,12 @@ def pairs(night: Night, deployment: Deployment) -> tuple[Night, Deployments]:
     )
 
 
-def repetition(night: Night, deployment: Deployment, query: str, number: int) -> dict[str, Any]:
+def repetition(night: Night, deployment: Deployment, query: str, number: int) -> Repetition:
     run = Run(query=query, number=number)
-    return submission.repetition_submission(night, Deployments(candidate=deployment), run)
+    return applications.repetition_submission(night, Deployments(candidate=deployment), run)
 
 
-def option(arguments: list[str], name: str) -> str:
+def option(arguments: Sequence[str], name: str) -> str:
     return arguments[arguments.index(name) + 1]
 
 
@@ -72,65 +73,70 @@ def test_a_repetition_runs_the_timed_size_with_its_event_log(
     night: Night, deployment: Deployment
 ) -> None:
     made = repetition(night, deployment, "q5", 2)
-    arguments = made["application_args"]
-    assert made["application"] == "/opt/jobs/nexmark_jobs/run_query.py"
+    arguments = made.application.arguments
+    assert made.application.program == "/opt/jobs/nexmark_jobs/run_query.py"
     assert option(arguments, "--events") == "10000000"
     assert option(arguments, "--sink") == "noop"
     assert option(arguments, "--generator") == "num_active_people=50"
     assert option(arguments, "--result") == str(night.query_dir("q5") / "rep-2" / "result.json")
-    assert made["conf"]["spark.eventLog.compression.codec"] == "zstd"
-    assert made["conf"]["spark.eventLog.dir"] == f"file://{night.query_dir('q5')}/rep-2/events"
-    json.dumps(made)  # it passes through XCom
+    assert made.application.confs["spark.eventLog.compression.codec"] == "zstd"
+    assert (
+        made.application.confs["spark.eventLog.dir"]
+        == f"file://{night.query_dir('q5')}/rep-2/events"
+    )
+    assert read_submission(json.loads(json.dumps(written(made)))) == made  # it passes through XCom
 
 
 def test_the_verification_runs_the_verify_size_and_keeps_the_result(
     night: Night, deployment: Deployment
 ) -> None:
-    made = submission.verify_submission(night, deployment, "q5")
-    assert option(made["application_args"], "--events") == "500000"
-    assert option(made["application_args"], "--sink").startswith("parquet:/")
-    assert "spark.eventLog.enabled" not in made["conf"]
-    q10 = submission.verify_submission(night, deployment, "q10")
-    assert option(q10["application_args"], "--sink").startswith("filesystem:/")
+    made = applications.verify_submission(night, deployment, "q5")
+    assert option(made.application.arguments, "--events") == "500000"
+    assert option(made.application.arguments, "--sink").startswith("parquet:/")
+    assert "spark.eventLog.enabled" not in made.application.confs
+    q10 = applications.verify_submission(night, deployment, "q10")
+    assert option(q10.application.arguments, "--sink").startswith("filesystem:/")
 
 
 def test_the_verification_reads_the_boundary_events_as_well(
     night: Night, deployment: Deployment
 ) -> None:
-    made = submission.verify_submission(night, deployment, "q5")
-    place = Path(option(made["application_args"], "--boundary"))
+    made = applications.verify_submission(night, deployment, "q5")
+    place = Path(option(made.application.arguments, "--boundary"))
     assert place == night.boundary_dir("q5")
-    assert str(place.parent) in made["directories"]  # emptied before every try
-    assert "--boundary" not in repetition(night, deployment, "q5", 1)["application_args"]
+    assert place.parent in made.directories  # emptied before every try
+    assert "--boundary" not in repetition(night, deployment, "q5", 1).application.arguments
 
 
 def test_the_reference_reads_the_events_of_the_verification(
     night: Night, deployment: Deployment
 ) -> None:
-    made = submission.dump_submission(night, deployment)
-    verify = submission.verify_submission(night, deployment, "q0")
+    made = applications.dump_submission(night, deployment)
+    verify = applications.verify_submission(night, deployment, "q0")
     for name in ("--events", "--tps", "--seed", "--generator"):
-        assert option(made["application_args"], name) == option(verify["application_args"], name)
-    assert option(made["application_args"], "--out") == str(night.events_dir)
+        assert option(made.application.arguments, name) == option(
+            verify.application.arguments, name
+        )
+    assert option(made.application.arguments, "--out") == str(night.events_dir)
 
 
 def test_spark_is_the_engines_own(night: Night, deployment: Deployment) -> None:
-    made = submission.verify_submission(night, deployment, "q0")
-    assert made["spark_binary"] == f"{deployment.spark_home}/bin/spark-submit"
-    assert made["env_vars"]["SPARK_HOME"] == deployment.spark_home
-    assert made["env_vars"]["PYTHONPATH"] == ""
+    made = applications.verify_submission(night, deployment, "q0")
+    assert made.application.spark_binary == f"{deployment.spark_home}/bin/spark-submit"
+    assert made.application.environment["SPARK_HOME"] == deployment.spark_home
+    assert made.application.environment["PYTHONPATH"] == ""
     local = night.spark_cluster.state / "scratch" / "local"
-    assert made["env_vars"]["SPARK_SUBMIT_OPTS"] == f"-Djava.io.tmpdir={local}"
-    assert made["env_vars"]["NEXMARK_OWNER"] == night.spark_cluster.mark
-    assert made["conf"]["spark.nexmark.build"] == "0123456789abcdef"
-    assert made["conn_id"] == "nexmark_local"
+    assert made.application.environment["SPARK_SUBMIT_OPTS"] == f"-Djava.io.tmpdir={local}"
+    assert made.application.environment["NEXMARK_OWNER"] == night.spark_cluster.mark
+    assert made.application.confs["spark.nexmark.build"] == "0123456789abcdef"
+    assert made.application.connection == "nexmark_local"
 
 
 def test_drivers_and_workers_run_on_the_python_that_every_build_supports(
     night: Night, deployment: Deployment
 ) -> None:
     older = deployment.model_copy(update={"python": "/usr/bin/python3.12"})
-    environment = repetition(night, older, "q0", 1)["env_vars"]
+    environment = repetition(night, older, "q0", 1).application.environment
     assert environment["PYSPARK_DRIVER_PYTHON"] == "/usr/bin/python3.12"
     assert environment["PYSPARK_PYTHON"] == "/usr/bin/python3.12"
 
@@ -151,35 +157,36 @@ def test_a_home_with_blanks_is_one_path_for_spark(
 ) -> None:
     home = tmp_path / "my Zürich"
     monkeypatch.setenv("NEXMARK_HOME", str(home))
-    made = submission.verify_submission(night, deployment, "q0")
+    made = applications.verify_submission(night, deployment, "q0")
     local = home / "clusters" / "local" / "scratch" / "local"
-    assert made["env_vars"]["SPARK_SUBMIT_OPTS"] == f'"-Djava.io.tmpdir={local}"'
-    options = made["conf"]["spark.driver.defaultJavaOptions"]
-    assert options.endswith(f' "-XX:ArchiveClassesAtExit={made["renames"][0][0]}"')
+    assert made.application.environment["SPARK_SUBMIT_OPTS"] == f'"-Djava.io.tmpdir={local}"'
+    options = made.application.confs["spark.driver.defaultJavaOptions"]
+    assert options.endswith(f' "-XX:ArchiveClassesAtExit={made.renames[0][0]}"')
     assert f'"-XX:ArchiveClassesAtExit={home}/archives/' in options
-    place = made["conf"]["spark.sql.streaming.checkpointLocation"]
+    place = made.application.confs["spark.sql.streaming.checkpointLocation"]
     assert place.startswith(f"file://{home}/clusters/")  # Spark decodes no %20 in it
 
 
 def test_an_engines_confs_go_on_top_of_the_profile_and_never_over_the_benchmarks(
     night: Night, deployment: Deployment
 ) -> None:
-    made = submission.verify_submission(night, deployment, "q0")
-    assert made["conf"]["spark.sql.shuffle.partitions"] == "400"
-    assert made["conf"]["spark.executor.memory"] == night.cluster.executor_memory
-    confs = Path(made["properties_file"]).read_text()  # the profile, and the secret of the night
+    made = applications.verify_submission(night, deployment, "q0")
+    assert made.application.confs["spark.sql.shuffle.partitions"] == "400"
+    assert made.application.confs["spark.executor.memory"] == night.cluster.executor_memory
+    profile = profile_path(made.application.profile)
+    confs = night.spark_cluster.properties_file(profile).read_text()  # with the night's secret
     assert confs.startswith(profile_path("default").read_text())
     assert "spark.authenticate.secret" in confs.removeprefix(profile_path("default").read_text())
 
 
 def test_no_two_applications_share_a_checkpoint(night: Night, deployment: Deployment) -> None:
     made = [
-        submission.verify_submission(night, deployment, "q0"),
+        applications.verify_submission(night, deployment, "q0"),
         repetition(night, deployment, "q0", 1),
         repetition(night, deployment, "q0", 2),
         repetition(night, deployment, "q5", 1),
     ]
-    roots = {each["conf"]["spark.sql.streaming.checkpointLocation"] for each in made}
+    roots = {each.application.confs["spark.sql.streaming.checkpointLocation"] for each in made}
     assert len(roots) == 4
 
 
@@ -197,22 +204,23 @@ def test_the_first_verification_makes_the_class_archive_and_all_drivers_use_it(
     night: Night, deployment: Deployment
 ) -> None:
     driver, executor = "spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions"
-    first = submission.verify_submission(night, deployment, "q0")
-    ((unfinished, archive),) = first["renames"]
-    assert f"-XX:ArchiveClassesAtExit={unfinished}" in first["conf"][driver]
-    assert driver not in repetition(night, deployment, "q0", 1)["conf"]
-    Path(archive).touch()
-    timed = repetition(night, deployment, "q0", 1)["conf"]
+    first = applications.verify_submission(night, deployment, "q0")
+    ((unfinished, archive),) = first.renames
+    assert f"-XX:ArchiveClassesAtExit={unfinished}" in first.application.confs[driver]
+    assert driver not in repetition(night, deployment, "q0", 1).application.confs
+    archive.parent.mkdir()
+    archive.touch()
+    timed = repetition(night, deployment, "q0", 1).application.confs
     assert timed[driver] == f"-XX:SharedArchiveFile={archive}"
     assert executor not in timed  # nothing touches the JVM that is measured
     quick = {"workload": night.workload.model_copy(update={"conf_profile": "quick"})}
-    timed = repetition(night.model_copy(update=quick), deployment, "q0", 1)["conf"]
+    timed = repetition(night.model_copy(update=quick), deployment, "q0", 1).application.confs
     assert timed[executor] == f"-XX:SharedArchiveFile={archive}"
-    dump = submission.dump_submission(night, deployment)["conf"]
+    dump = applications.dump_submission(night, deployment).application.confs
     assert f"-XX:SharedArchiveFile={archive}" in dump[driver]
     (Path(deployment.spark_home) / "jars" / "b.jar").write_bytes(b"b")
-    other = submission.verify_submission(night, deployment, "q0")
-    assert other["renames"] != first["renames"]
+    other = applications.verify_submission(night, deployment, "q0")
+    assert other.renames != first.renames
 
 
 def test_the_class_archive_is_used_by_both_arms_or_by_none(
@@ -226,15 +234,15 @@ def test_the_class_archive_is_used_by_both_arms_or_by_none(
 
     def used() -> list[bool]:
         runs = (Run(query="q5", arm=arm, number=1) for arm in (Arm.CANDIDATE, Arm.BASELINE))
-        made = (submission.repetition_submission(night, deployments, run) for run in runs)
-        return [driver in each["conf"] for each in made]
+        made = (applications.repetition_submission(night, deployments, run) for run in runs)
+        return [driver in each.application.confs for each in made]
 
     assert used() == [False, False]
     for deployment in (deployments.candidate, deployments.baselines["q5"]):
         assert used() == [False, False]
-        made = submission.verify_submission(night, deployment, "q5")["renames"]
-        Path(made[0][1]).parent.mkdir(parents=True, exist_ok=True)
-        Path(made[0][1]).touch()
+        made = applications.verify_submission(night, deployment, "q5").renames
+        made[0][1].parent.mkdir(parents=True, exist_ok=True)
+        made[0][1].touch()
     assert used() == [True, True]
 
 
@@ -248,15 +256,18 @@ def test_the_reason_of_a_failure_is_the_jobs_own_line() -> None:
 def test_each_arm_runs_its_own_build_on_its_own_cluster(pairs: tuple[Night, Deployments]) -> None:
     night, deployments = pairs
     candidate, baseline = (
-        submission.repetition_submission(night, deployments, Run(query="q0", number=1, arm=arm))
+        applications.repetition_submission(night, deployments, Run(query="q0", number=1, arm=arm))
         for arm in ("candidate", "baseline")
     )
-    assert candidate["conf"]["spark.nexmark.build"] == "0123456789abcdef"
-    assert baseline["conf"]["spark.nexmark.build"] == "fedcba9876543210"
-    assert candidate["conn_id"] == "nexmark_local"
-    assert baseline["conn_id"] == "nexmark_local_baseline"
-    assert candidate["env_vars"]["NEXMARK_OWNER"] != baseline["env_vars"]["NEXMARK_OWNER"]
-    assert candidate["directories"] != baseline["directories"]
+    assert candidate.application.confs["spark.nexmark.build"] == "0123456789abcdef"
+    assert baseline.application.confs["spark.nexmark.build"] == "fedcba9876543210"
+    assert candidate.application.connection == "nexmark_local"
+    assert baseline.application.connection == "nexmark_local_baseline"
+    assert (
+        candidate.application.environment["NEXMARK_OWNER"]
+        != baseline.application.environment["NEXMARK_OWNER"]
+    )
+    assert candidate.directories != baseline.directories
 
 
 def test_arms_take_turns_and_the_seed_says_which_is_first(
@@ -282,12 +293,12 @@ def test_the_gate_is_tested_by_further_arms_of_a_query(pairs: tuple[Night, Deplo
     assert {arm: arms.count(arm) for arm in set(arms)} == dict.fromkeys(
         ("candidate", "baseline", Arm.CONTROL, Arm.SLOWED), night.workload.repetitions
     )
-    slowed = submission.repetition_submission(
+    slowed = applications.repetition_submission(
         night, deployments, Run(query="q5", number=1, arm=Arm.SLOWED)
     )
-    assert option(slowed["application_args"], "--events") == "12000000"  # a fifth more
-    assert option(slowed["application_args"], "--rows-per-batch") == "1200000"
-    assert slowed["conf"]["spark.nexmark.build"] == "fedcba9876543210"
+    assert option(slowed.application.arguments, "--events") == "12000000"  # a fifth more
+    assert option(slowed.application.arguments, "--rows-per-batch") == "1200000"
+    assert slowed.application.confs["spark.nexmark.build"] == "fedcba9876543210"
 
 
 def test_fresh_pairs_are_others_than_the_first(pairs: tuple[Night, Deployments]) -> None:

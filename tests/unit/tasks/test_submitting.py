@@ -24,10 +24,12 @@ from nexmark.dag.submit_operator import NexmarkSubmitOperator
 from nexmark.night.night_progress import MOMENTARY
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
-from nexmark.night.run_directory import TaskDirectory
+from nexmark.night.run_directory import Run, TaskDirectory
+from nexmark.night.submission import written
 from nexmark_jobs.narrator import Narrator
 from tests.foreign_variables import FOREIGN, MARK
 from tests.unit.tasks.in_task import in_task_of
+from tests.unit.tasks.submissions import repetition
 
 ROOT = Path(__file__).parents[3]
 LAST_WORDS = "run_query.py: error: --seed: 'x' is no integer"
@@ -52,25 +54,12 @@ def submission(night: Night, program: str) -> dict[str, Any]:
     binary = night.directory / "bin" / "spark-submit"
     binary.parent.mkdir(parents=True, exist_ok=True)
     binary.write_text(f"#!{sys.executable}\nimport os, sys, time\n{program}\n")
-    profile = night.directory / "engine.conf"
-    profile.touch()
     binary.chmod(binary.stat().st_mode | stat.S_IXUSR)
-    return {
-        "label": "q5 rep-1",
-        "sampled_with": "q5",
-        "night": str(night.directory),
-        "directories": [str(night.query_dir("q5") / "rep-1")],
-        "renames": [],
-        "application": "run_query.py",
-        "application_args": ["--query", "q5"],
-        "name": "nexmark q5 rep-1",
-        "conn_id": "nexmark_local",
-        "spark_binary": str(binary),
-        "properties_file": str(profile),
-        "secret_confs": {},
-        "env_vars": {"SPARK_HOME": "/of/the/engine", "PYTHONPATH": str(ROOT)},
-        "conf": {"spark.x": "1"},
-    }
+    environment = {"SPARK_HOME": "/of/the/engine", "PYTHONPATH": str(ROOT)}
+    run = Run(query="q5", number=1)
+    confs = {"spark.x": "1"}
+    made = repetition(night, run, spark_binary=str(binary), environment=environment, confs=confs)
+    return written(made)
 
 
 def run(night: Night, program: str) -> NexmarkSubmitOperator:
@@ -106,7 +95,7 @@ def test_spark_submit_gets_what_the_night_decided(night: Night) -> None:
     assert seen["home"] == "/of/the/engine"
     assert words.startswith("--master spark://127.0.0.1:7077 ")
     assert "--conf spark.x=1 " in words
-    assert f"--properties-file {night.directory}/engine.conf " in words
+    assert f"--properties-file {night.spark_cluster.state}/private/default.conf " in words
     assert "--deploy-mode client " in words
     assert "--name nexmark q5 rep-1 " in words
     assert words.endswith(" run_query.py --query q5")

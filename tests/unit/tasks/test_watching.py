@@ -17,6 +17,7 @@ from nexmark.night.repetition_plan import first_runs
 from nexmark.night.run_directory import ApplicationSpan, Run
 from nexmark_jobs import narrator
 from nexmark_jobs.narrator import Narrator
+from tests.unit.tasks.submissions import of_label
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -103,13 +104,13 @@ class TestWatch:
     def test_says_which_query_and_repetition_it_is(
         self, night: Night, label: str, name: str
     ) -> None:
-        text = Watch(night, label).text(self.LINE)
+        text = Watch(night, of_label(night, label)).text(self.LINE)
         assert text.split("; night about")[0] == f"{name}: 40 %, 187,000 events/s, 0:32 left"
 
     def test_another_application_than_a_repetition_says_nothing_of_the_night(
         self, night: Night
     ) -> None:
-        assert "night" not in Watch(night, "q0 verify").text(self.LINE)
+        assert "night" not in Watch(night, of_label(night, "q0 verify")).text(self.LINE)
 
     def test_a_repetition_that_is_tried_again_counts_once(self, night: Night) -> None:
         texts = []
@@ -117,7 +118,9 @@ class TestWatch:
             (night.directory / "applications.jsonl").unlink(missing_ok=True)
             for start, end in tries:
                 night.files.add_application(ApplicationSpan(label="q0 rep-1", start=start, end=end))
-            texts.append(Watch(night, "q0 rep-2", clock=lambda: 200).text(self.LINE))
+            texts.append(
+                Watch(night, of_label(night, "q0 rep-2"), clock=lambda: 200).text(self.LINE)
+            )
         assert texts[0] == texts[1]
 
     def test_fresh_repetitions_count_as_soon_as_they_are_planned(self, night: Night) -> None:
@@ -125,7 +128,9 @@ class TestWatch:
         night.files.write_confirmation_runs(runs)
         night.files.add_application(ApplicationSpan(label="q5 fresh-rep-1", start=0, end=100))
         clock = iter((110.0, 178.0))
-        text = Watch(night, "q5 fresh-rep-2", clock=lambda: next(clock)).text(self.LINE)
+        text = Watch(night, of_label(night, "q5 fresh-rep-2"), clock=lambda: next(clock)).text(
+            self.LINE
+        )
         assert text.endswith(f"night about {duration(32 + 100 + 2)}")
 
 
@@ -157,7 +162,9 @@ class TestEnd:
                 for share in (0.1, 0.7):
                     now = start + share * (stop - start)
                     clock = iter((start, now))
-                    watch = Watch(night, label, clock=lambda clock=clock: next(clock))  # type: ignore[misc]
+                    watch = Watch(
+                        night, of_label(night, label), clock=lambda clock=clock: next(clock)
+                    )  # type: ignore[misc]
                     left = int(stop - now)
                     text = watch.text(narrator.Told(int(1000 * share), 1000, 1, left))
                     minutes, seconds = text.rpartition("night about ")[2].split(":")
@@ -197,13 +204,13 @@ def test_a_verified_query_is_shown_where_a_person_waits(
 ) -> None:
     monkeypatch.setenv(PROGRESS_VARIABLE, str(tmp_path / "shown"))
     line = narrator.ENDED.format(3, 24, "q5", "ran to its end")
-    assert Watch(night, "verify").line(line) == line
+    assert Watch(night, of_label(night, "verify")).line(line) == line
     shown = (tmp_path / "shown").read_text()
     assert shown == f"{MOMENTARY}verify: 3 of 24 queries: q5 ran to its end\n"
 
 
 def test_what_an_application_prints_shows_no_secret(night: Night) -> None:
-    watch = Watch(night, "q5 rep-1")
+    watch = Watch(night, of_label(night, "q5 rep-1"))
     given = [
         "cannot open jdbc:mysql://db/x?user=ada&password=hush",
         "batch failed: https://a:hush@x/",
