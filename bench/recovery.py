@@ -29,7 +29,7 @@ from nexmark.engines.launcher import Launcher, dump_events
 from nexmark.errors import NexmarkError
 from nexmark.kafka.tools import children_cpu_s
 from nexmark.model import COMMIT, CPU, INTERRUPTION, RESTORE, Arm
-from nexmark.night.recovery_night import figures_of
+from nexmark.night.kinds.recovery import figures_of
 from nexmark.recovery.kept_runs import KeptRuns
 from nexmark.recovery.kill_plan import Kill, spread_kills
 from nexmark.recovery.recovery_run import RecoveryOptions, recover

@@ -86,10 +86,6 @@ class Gate(Model):
         """How many earlier nights a verdict is made with: some are no ground to learn from."""
         return self.history_nights * 5 // 4
 
-    def metric_of(self, kind: str) -> str:
-        """The metric that decides in workloads of a kind."""
-        return {"paced": self.paced_metric, "recovery": self.recovery_metric}.get(kind, self.metric)
-
     def bound(self, query: str, workload: str) -> float:
         """The bound for `query`: its own, else the workload's, else the default."""
         return self.queries.get(query, self.workloads.get(workload, self.max_ratio))

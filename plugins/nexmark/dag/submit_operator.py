@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,11 @@ from airflow.sdk.log import mask_secret
 from nexmark.config import profile_path
 from nexmark.dag.links import LINKS, publish_event_log
 from nexmark.errors import NexmarkError
-from nexmark.night.kafka_input import note_broker
+from nexmark.night.kinds import kind_of
 from nexmark.night.night_progress import Watch, say
 from nexmark.night.plan import Night
 from nexmark.night.private_confs import private_properties
 from nexmark.night.profiling import fetch
-from nexmark.night.recovery_night import recovered
 from nexmark.night.run_directory import ApplicationSpan, failure_kept, prepare
 from nexmark.night.sampled import measure_again
 from nexmark.night.submission import (
@@ -35,7 +35,7 @@ from nexmark.reason import reason_of
 from nexmark.secrets import without_secrets
 from nexmark.tasks import current_night, failing
 from nexmark.tasks.infrastructure import heal
-from nexmark.tasks.sampling import events_beside, kafka_confs
+from nexmark.tasks.sampling import connect, kafka_confs
 from nexmark_jobs.ending import VARIABLE, UsageError, exit_code
 from nexmark_jobs.host.processes import plain_environment
 
@@ -163,16 +163,16 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
         self.env_vars = {**application.environment, VARIABLE: str(ended)}
         for _, finished in submission.renames:
             finished.parent.mkdir(parents=True, exist_ok=True)
-        run = submission.repetition
         is_sampled = isinstance(submission, Repetition) and submission.counts
-        broker = note_broker(night, submission.directory, None) if is_sampled else None
+        kind = kind_of(night.workload)
+        noted = kind.noted(night, submission.directory) if is_sampled else nullcontext()
         started = time.time()
         try:
             secrets = kafka_confs(application.kafka)
             profile = profile_path(application.profile)
             shared = night.clusters[application.arm].properties_file(profile)
             private = private_properties(application, shared, mask_secret, secrets)
-            with events_beside(night, run), private as self.properties_file:
+            with noted, private as self.properties_file:
                 self._submit(night, submission)
         except AirflowException as error:
             error.args = (without_secrets(str(error)),)
@@ -180,13 +180,11 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
                 raise AirflowFailException(str(error)) from None
             raise
         finally:
-            timed = run is not None
+            timed = submission.repetition is not None
             span = ApplicationSpan(
                 label=submission.label, start=started, end=time.time(), timed=timed
             )
             night.files.add_application(span)
-            if is_sampled:
-                note_broker(night, submission.directory, broker)
             publish_event_log(submission)
         for unfinished, finished in submission.renames:
             if unfinished.exists():
@@ -195,9 +193,10 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
 
     def _submit(self, night: Night, submission: Submission) -> None:
         ready = partial(self._ready, night, submission)
-        if isinstance(submission, Repetition) and night.workload.recovery:
+        if isinstance(submission, Repetition):
+            kind = kind_of(night.workload)
             with failing(NexmarkError):
-                recovered(night, submission, ready)
+                kind.run(night, submission, ready, partial(connect, night))
             return
         ready(submission.application.arguments, {})()
 

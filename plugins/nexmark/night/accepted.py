@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 
 from nexmark.config import paths
 from nexmark.engines import parse_source
-from nexmark.model import P50, WITHOUT_SIZE, Arm, Mode, median_of
+from nexmark.model import WITHOUT_SIZE, Arm, Mode
+from nexmark.night.kinds import kind_of
 from nexmark.night.plan import Night
-from nexmark_jobs.real_time import later_confs
 
 if TYPE_CHECKING:
     from nexmark.store import Store
@@ -100,23 +100,31 @@ def with_baselines(night: Night) -> Night:
     from nexmark.store.history import count_nights
 
     place = (night.engine.name, night.workload.name, night.cluster.name)
+    kind, slowed_confs = kind_of(night.workload), None
     with open_store(paths.database_url()) as store:
         accepted = store.accepted(*place, at=datetime.now(UTC))
-        builds = {query: row.build_id for query, row in accepted.items() if row.build_id}
-        sources = {x: parse_source(store.build(x).source) for x in set(builds.values())}
+        builds = {
+            query: accepted[query].build_id
+            for query in night.queries
+            if query in accepted and not night.against
+        }
+        known = {query: build for query, build in builds.items() if build}
+        sources = {x: parse_source(store.build(x).source) for x in set(known.values())}
+        against = night.against or {query: sources[build] for query, build in known.items()}
         before = count_nights(store, [night.dag_id])
-        rows = accepted.items() if night.workload.is_paced else ()
-        usual = {query: _p50(store.repetitions(row.night_id, [query])) for query, row in rows}
-    builds = {x: builds[x] for x in night.queries if x in builds and not night.against}
-    against = night.against or {query: sources[build] for query, build in builds.items()}
-    tests, seed = _self_test(night, list(against), before), secrets.randbelow(2**31)
-    slowed, trigger = tests.get(Arm.SLOWED, ""), str(night.workload.trigger)
-    p50 = usual.get(slowed)
-    confs = later_confs(slowed, trigger, p50, night.gate.self_test) if p50 else {}
-    if night.workload.is_paced and not confs:
+        tests = _self_test(night, list(against), before)
+
+        def usual() -> list[RepetitionRow]:
+            row = accepted.get(slowed)
+            return store.repetitions(row.night_id, [slowed]) if row else []
+
+        if slowed := tests.get(Arm.SLOWED, ""):
+            slowed_confs = kind.slowed_confs(night, slowed, usual)
+    if slowed_confs is None:
         tests.pop(Arm.SLOWED, None)
-    found = {"against": against, "accepted": builds, "self_test": tests, "seed": seed}
-    return night.model_copy(update=found | {"slowed_confs": confs})
+    found = {"against": against, "accepted": known, "self_test": tests}
+    seed = secrets.randbelow(2**31)
+    return night.model_copy(update={**found, "seed": seed, "slowed_confs": slowed_confs or {}})
 
 
 def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, str]:
@@ -126,12 +134,7 @@ def _self_test(night: Night, queries: Sequence[str], before: int) -> dict[str, s
     if not queries or not night.gate.self_test:
         return {}
     control, slowed = self_test_queries(queries, before)
-    if night.workload.recovery:  # more events are no slowdown of what decides there
-        return {Arm.CONTROL: control}
-    return {Arm.CONTROL: control, Arm.SLOWED: slowed}
-
-
-def _p50(rows: Iterable[RepetitionRow]) -> float | None:
-    return median_of(
-        (row.figures or {}).get(P50) for row in rows if row.counts and row.arm == Arm.CANDIDATE
-    )
+    found: dict[str, str] = {Arm.CONTROL: control}
+    if kind_of(night.workload).has_slowed_arm:
+        found[Arm.SLOWED] = slowed
+    return found

@@ -25,9 +25,9 @@ from nexmark.config import Size
 from nexmark.engines.jvm import temporary_files
 from nexmark.engines.short_runs import C1, ClassArchive, checkpoint_confs
 from nexmark.flames.jfr import RECORDER
-from nexmark.kafka.jars import connector_files
 from nexmark.model import Arm, Stage
-from nexmark.night import kafka_input, paced_night, recovery_night
+from nexmark.night.kinds import kind_of
+from nexmark.night.kinds.bounded import generator_arguments
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.private_confs import profile_confs, split
 from nexmark.night.run_directory import VERIFY, ApplicationDirectory, Run
@@ -57,7 +57,7 @@ def _archive(night: Night, deployment: Deployment) -> ClassArchive:
 
 def dump_submission(night: Night, deployment: Deployment) -> EventDump:
     """Return the application that writes the events of the verification runs for the reference."""
-    arguments = kafka_input.generator_arguments(night, night.workload.verify)
+    arguments = generator_arguments(night, night.workload.verify)
     arguments += ["--out", str(night.events_dir), "--format", "parquet"]
     application = _application(night, deployment, "dump_events", "dump_events.py", arguments)
     driver = _archive(night, deployment).use()
@@ -128,26 +128,24 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> R
     """Return a timed repetition, with Spark's event log kept."""
     directory = night.files.application(run)
     deployment = deployments.of(run.cluster_arm, run.query)
-    more: tuple[Path, ...] = ()
-    if night.workload.is_paced:
-        application = _paced(night, deployment, run)
-    elif night.workload.recovery:
-        application = _killed(night, deployment, run)
-        more = (recovery_night.kept_dir(night, run),)
-    else:
-        size = night.slowed if run.arm == Arm.SLOWED else night.workload
-        given = _query_arguments(night, run.query, directory, size, "noop")
-        arm = run.cluster_arm
-        application = _application(night, deployment, run.label, "run_query.py", given, arm=arm)
-    confs = {
+    kind, arm = kind_of(night.workload), run.cluster_arm
+    program = kind.program(night, run)
+    application = _application(
+        night, deployment, run.label, program.name, program.arguments, arm=arm
+    )
+    all_confs = {
+        **kind.base_confs(night, deployment),
+        **application.confs,
+        **kind.confs(night, run),
+        **_timed_confs(night, deployments, run),
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": directory.events.as_uri(),
         "spark.eventLog.compress": "true",
         "spark.eventLog.compression.codec": "zstd",
     }
     return Repetition(
-        application=application.with_confs(_timed_confs(night, deployments, run) | confs),
-        directories=(directory.path, *more, directory.events),
+        application=application.model_copy(update={"confs": all_confs}),
+        directories=(directory.path, *kind.directories(night, run), directory.events),
         run=run,
         outcome="ignored" if run.stage == Stage.PROFILED else "counts",
         history_server=night.cluster.history_server,
@@ -157,7 +155,8 @@ def repetition_submission(night: Night, deployments: Deployments, run: Run) -> R
 def _timed_confs(night: Night, deployments: Deployments, run: Run) -> dict[str, str]:
     """Return the JVM options of a timed application: the same for both arms, or none."""
     archives = {arm.build: _archive(night, arm) for arm in deployments.arms(run.query)}
-    fair = all(archive.use() for archive in archives.values()) and not night.workload.recovery
+    starts = kind_of(night.workload).has_short_starts
+    fair = starts and all(archive.use() for archive in archives.values())
     build = deployments.of(run.cluster_arm, run.query).build
     options = {_DRIVER: " ".join(archives[build].use())} if fair else {}
     if run.stage == Stage.PROFILED:
@@ -185,29 +184,10 @@ def _query_arguments(
         sink: where its rows go.
     """
     return [
-        *("--query", query, *kafka_input.source_arguments(night, size)),
+        *("--query", query, *kind_of(night.workload).source_arguments(night, size)),
         *("--sink", sink, "--result", str(directory.result_file)),
         *("--conf-profile", night.conf_profile),
     ]
-
-
-def _paced(night: Night, deployment: Deployment, run: Run) -> Application:
-    """Return the query that runs while its task sends it events.
-
-    One slot for the shuffle is enough.
-    """
-    servers, arm = kafka_input.NightKafka.read(night).servers, run.cluster_arm
-    arguments = paced_night.paced_arguments(night, run, servers)
-    made = _application(night, deployment, run.label, "paced_query.py", arguments, arm=arm)
-    later = night.slowed_confs if run.arm == Arm.SLOWED else {}
-    return made.with_confs({"spark.sql.shuffle.partitions": "1", **later})
-
-
-def _killed(night: Night, deployment: Deployment, run: Run) -> Application:
-    arguments, arm = recovery_night.recovery_arguments(night, run), run.cluster_arm
-    made = _application(night, deployment, run.label, "run_query.py", arguments, arm=arm)
-    confs = {**recovery_night.recovery_confs(night, deployment), **made.confs}
-    return made.model_copy(update={"confs": confs})
 
 
 def _application(
@@ -253,7 +233,7 @@ def _application(
         },
         connection=cluster.config.spark_connection,
         spark_binary=str(spark_home / "bin" / "spark-submit"),
-        kafka=kafka_input.connection_of(night),
+        kafka=kind_of(night.workload).kafka_connection(night),
         engine=night.engine.name,
         private=cluster.scratch / "private",
     )
@@ -268,9 +248,9 @@ def _confs(night: Night, deployment: Deployment, label: str, arm: str) -> dict[s
     redaction = {"spark.redaction.regex": SPARK_REGEX}
     if redaction.keys() & profile_confs(night.conf_profile).keys():
         redaction = {}
-    reads_kafka = night.workload.source == "kafka"
-    jars = connector_files(deployment.spark_version) if reads_kafka else ()
-    short = night.conf_profile == QUICK and not night.workload.recovery
+    kind = kind_of(night.workload)
+    jars = kind.jars(deployment.spark_version)
+    short = night.conf_profile == QUICK and kind.has_short_starts
     return {
         **redaction,
         **({"spark.jars": ",".join(map(str, jars))} if jars else {}),

@@ -14,7 +14,7 @@ from pydantic import Field
 import nexmark_jobs
 from nexmark import config
 from nexmark.cluster import Release, SparkCluster, open_cluster
-from nexmark.config import BuildSource, Size, paths
+from nexmark.config import BuildSource, paths
 from nexmark.config.fields import Model
 from nexmark.engines.build import scan
 from nexmark.errors import NexmarkError
@@ -77,18 +77,6 @@ class Night(Model):
     def conf_profile(self) -> str:
         """The engine's conf profile, else the workload's."""
         return self.engine.conf_profile or self.workload.conf_profile
-
-    @property
-    def slowed(self) -> Size:
-        """The seeded slowdown: more events in each batch, by `self_test`, that are not counted.
-
-        Its size is known and the same for every query, and it is real work of the query itself. In
-        a paced night rows are later instead (`slowed_confs`).
-        """
-        size = self.workload
-        more = 1 if size.is_paced else 1 + self.gate.self_test
-        batch = round(size.rows_per_batch * more)
-        return Size(events=round(size.events * more), tps=size.tps, rows_per_batch=batch)
 
     @cached_property
     def clusters(self) -> Mapping[str, SparkCluster]:

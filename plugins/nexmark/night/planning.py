@@ -21,7 +21,7 @@ from nexmark.engines import BuildError
 from nexmark.engines.jvm import path_problem
 from nexmark.errors import NexmarkError, suggest
 from nexmark.model import MIN_PAIRS, Mode
-from nexmark.night import kafka_input, paced_night, recovery_night
+from nexmark.night.kinds import kind_of
 from nexmark.night.params import NightParams
 from nexmark.night.plan import Night
 from nexmark.secrets import fingerprinted
@@ -58,17 +58,13 @@ def make_night(
     queries = select_queries(asked.queries, workload)
     candidate, against = _candidate(asked), asked.against
     cluster = pick("cluster", asked.cluster or config.cluster_of(engine_config), config.clusters)
-    if workload.is_paced and isinstance(cluster, EmbeddedCluster):
-        # Slots are threads, and Real-Time Mode needs one for each partition and for the shuffle.
-        slots = max(cluster.executor_cores, (workload.partitions or 1) + 2)
-        cluster = cluster.model_copy(update={"executor_cores": slots})
     span = workload.compatibility or (Span() if asked.compatibility else None)
     return Night(
         dag_id=dag_id,
         run_id=run_id,
         engine=engine_config.model_copy(update={"conf": fingerprinted(engine_config.conf)}),
         workload=workload,
-        cluster=cluster,
+        cluster=kind_of(workload).cluster(workload, cluster),
         gate=gate,
         mode=mode,
         queries=queries,
@@ -144,11 +140,11 @@ def _gate(gate: Gate, workload: Workload, asked: NightParams) -> Gate:
     """The gate of a night; a build to compare with is for pairs."""
     against = asked.against
     mode = asked.mode or (Mode.PAIRED if against else gate.modes.get(workload.name, gate.mode))
-    if workload.kind != "bounded":
+    if kind_of(workload).is_judged_by_pairs_only:
         if mode == Mode.BOUNDS:
             problem = f"{workload.name} is of kind {workload.kind}, which is judged by pairs"
             raise NexmarkError(f"mode: workload {problem}; take mode paired")
-        gate = gate.model_copy(update={"metric": gate.metric_of(workload.kind)})
+        gate = gate.model_copy(update={"metric": kind_of(workload).metric(gate)})
     if against and mode != Mode.PAIRED:
         problem = f"nights in mode {mode} measure no second build; leave out mode, or against"
         raise NexmarkError(f"against: {problem}")
@@ -198,9 +194,7 @@ def find_problems(night: Night) -> Iterator[str]:
     if isinstance(night.cluster, EmbeddedCluster):
         for arm in night.arms:
             yield from night.clusters[arm].problems()
-    yield from kafka_input.problems(night)
-    yield from paced_night.problems(night)
-    yield from recovery_night.problems(night)
+    yield from kind_of(night.workload).problems(night)
 
 
 def _build_problem(source: BuildSource) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nexmark.errors import NexmarkError
 from nexmark.model import CONFIRMATION, Arm, Basis, Stage, grouped
+from nexmark.night.kinds import kind_of
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Night
 from nexmark.night.repetition_plan import runs_of
@@ -28,7 +29,7 @@ _TOLD = 3
 
 def can_record(night: Night, suspects: Mapping[str, Collection[str]]) -> bool:
     """Whether the suspects of the candidate are recorded; says why not where the JDK cannot."""
-    if night.workload.kind != "bounded" or not night.gate.flame_graphs:
+    if not (kind_of(night.workload).has_flame_graphs and night.gate.flame_graphs):
         return False
     if not any(Arm.CANDIDATE in arms for arms in suspects.values()):
         return False

@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nexmark.errors import NexmarkError
-from nexmark.model import P50, P99, Arm, grouped
-from nexmark.night import recovery_night
-from nexmark.night.kafka_input import source_figures
+from nexmark.model import Arm, grouped
+from nexmark.night.kinds import kind_of
 from nexmark.night.plan import Night
 from nexmark.night.run_directory import Run
 from nexmark.night.sampled import Samples, trouble
@@ -134,7 +133,7 @@ def _wrong(
     store: Store,
 ) -> dict[Run, str]:
     """What is wrong with the rows of repetitions; the slowed ones have read other events."""
-    if night.workload.recovery:  # each table is compared with the reference
+    if not kind_of(night.workload).compares_digests:
         return {}
     runs = [run for run in results if run.arm != Arm.SLOWED]
     found: dict[Run, str] = {}
@@ -210,6 +209,7 @@ def _measured(
 
     directory = night.files.application(run)
     path, events = directory.result_file, directory.events
+    kind = kind_of(night.workload)
     kept: dict[str, Any] = {
         **run.model_dump(),
         "position": position,
@@ -226,23 +226,17 @@ def _measured(
         measurement = measured(night, parsed, [series for series, _ in found])
         if stalled := trouble(night, directory, parsed, samples):
             raise NexmarkError(stalled)
-        size = night.slowed if run.arm == Arm.SLOWED else night.workload
-        figures = source_figures(night, directory, size, read_rate(parsed, measurement))
-        figures |= recovery_night.recovery_figures(directory)
-        if (pace := directory.latency()) is not None:
-            if pace["invalid"]:
-                raise NexmarkError(pace["invalid"])
-            figures |= {P50: pace["p50"], P99: pace["p99"]}
-        histogram = pace["histogram"] if pace else None
-        measurement = dataclasses.replace(measurement, figures=figures, latency=histogram)
+        size = kind.slowed_size(night) if run.arm == Arm.SLOWED else night.workload
+        figures = kind.figures(night, directory, size, read_rate(parsed, measurement))
+        latency = kind.latency(directory)
+        measurement = dataclasses.replace(measurement, figures=figures, latency=latency)
     except NexmarkError as error:
         return RepetitionRecord(night.name, **kept, invalid=wrong or str(error))
     if measurement.latency is None:  # else the batches of the result are none of Spark's
         kept |= event_log_parts(events, result, measurement)
     if run.arm == Arm.SLOWED:
         measurement = _as_if_fewer(measurement, night.workload.events)
-    if (splits := directory.recovery()) is not None:
-        kept["result"] = {**result, "batches": splits["batches"]}
+    kept["result"] = kind.shown_result(directory, result)
     kept["series"] = found
     return RepetitionRecord(night.name, **kept, measurement=measurement, invalid=wrong)
 
@@ -257,7 +251,7 @@ def measured(night: Night, result: RunResult, series: Sequence[CpuSeries]) -> Me
         executors=night.cluster.executors,
         warmup_batches=night.workload.warmup_batches,
         min_intervals=MIN_INTERVALS,
-        killed=bool(night.workload.recovery and night.workload.recovery.kill != "driver"),
+        killed=kind_of(night.workload).loses_executors(night),
     )
 
 

@@ -23,7 +23,7 @@ from nexmark.errors import NexmarkError
 from nexmark.guard import command_of_environment
 from nexmark.model import Arm
 from nexmark.night.applications import dump_submission
-from nexmark.night.kafka_input import check_build, fill_topics, remove_topics
+from nexmark.night.kinds import kind_of
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Deployments, Night, deploy_jobs
 from nexmark.night.submission import written
@@ -74,7 +74,7 @@ def deploy() -> None:
     def deployed(source: BuildSource) -> Deployment:
         build = builds[source]
         with failing(NexmarkError, AirflowFailException):
-            check_build(night, build.version)
+            kind_of(night.workload).check_build(night, build.version)
         return Deployment(
             build=build.id,
             spark_version=build.version,
@@ -133,7 +133,7 @@ def start_cluster() -> dict[str, Any]:
     _start(night, Arm.CANDIDATE, deployments.candidate)
     note_hosts(night)
     with failing(NexmarkError):
-        fill_topics(night, deployments, kafka_of(night))
+        kind_of(night.workload).begin(night, deployments, kafka_of(night))
     return written(dump_submission(night, deployments.candidate))
 
 
@@ -185,7 +185,7 @@ def stop_cluster() -> None:
     problems = []
     try:
         if kafka := kafka_of(night):
-            remove_topics(night, kafka)
+            kind_of(night.workload).end(night, kafka)
     except NexmarkError as error:
         problems.append(str(error))
     try:
@@ -205,7 +205,8 @@ def stop_cluster() -> None:
 
 def _trim(night: Night) -> None:
     shutil.rmtree(night.events_dir, ignore_errors=True)
-    shutil.rmtree(night.files.paced_events, ignore_errors=True)
+    for path in kind_of(night.workload).leftovers(night):
+        shutil.rmtree(path, ignore_errors=True)
     for query in night.queries:
         verification = Verification.read(night.query_dir(query))
         if verification is not None and verification.success:

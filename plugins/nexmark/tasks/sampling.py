@@ -1,9 +1,7 @@
 """Beside the queries: the CPU samplers, the canary before and after, and the topics of Kafka."""
 
-import contextlib
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +13,13 @@ from nexmark.cluster.base import SAMPLER_MAX_SECONDS
 from nexmark.errors import NexmarkError
 from nexmark.kafka import KafkaError
 from nexmark.model import Mode
-from nexmark.night import kafka_input
+from nexmark.night.kinds import kind_of
+from nexmark.night.kinds.kafka import NightKafka
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployments, Night
 from nexmark.night.repetition_plan import runs_of
 from nexmark.night.run_directory import (
     Moment,
-    Run,
     failure_kept,
     prepare,
 )
@@ -107,25 +105,18 @@ def _stop_here(night: Night, query: str) -> None:
 def kafka_problem(night: Night) -> str:
     """Return why the night cannot have its topics in the Kafka of its connection, or ''."""
     try:
-        kafka_confs(kafka_input.connection_of(night))
+        kafka_confs(kind_of(night.workload).kafka_connection(night))
         kafka = kafka_of(night)
         return "" if kafka is None else kafka.problem()
     except (NexmarkError, AirflowNotFoundException) as error:
         return str(error)
 
 
-@contextlib.contextmanager
-def events_beside(night: Night, run: Run | None) -> Iterator[None]:
-    """Send events to the repetition that the context runs, if it is paced."""
-    if run is None or not night.workload.is_paced:
-        yield
-        return
+def connect(night: Night) -> "KafkaCluster":
+    """Return the Kafka that the night reads, its own or that of the connection."""
     from nexmark.kafka.topics import KafkaCluster
-    from nexmark.night.paced_night import sent_to
 
-    kafka = kafka_of(night) or KafkaCluster(kafka_input.NightKafka.read(night).servers)
-    with failing(NexmarkError), sent_to(night, kafka, run):
-        yield
+    return kafka_of(night) or KafkaCluster(NightKafka.read(night).servers)
 
 
 def kafka_confs(connection: str | None) -> dict[str, str]:
@@ -145,7 +136,7 @@ def kafka_confs(connection: str | None) -> dict[str, str]:
 
 def kafka_of(night: Night) -> "KafkaCluster | None":
     """The Kafka of the cluster's connection, if the night reads it; else None."""
-    connection = kafka_input.connection_of(night)
+    connection = kind_of(night.workload).kafka_connection(night)
     if connection is None:
         return None
     from nexmark.kafka.topics import KafkaCluster

@@ -12,8 +12,8 @@ import pytest
 from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.kafka import topics
-from nexmark.night.kafka_input import sizes, topic_of
-from nexmark.night.paced_night import prefix_of
+from nexmark.night.kinds.kafka import ReadsKafka, topic_of
+from nexmark.night.kinds.paced import prefix_of
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
 from nexmark.store import Store, StoreError, open_store
@@ -45,7 +45,7 @@ def test_nights_of_two_homes_at_the_same_time_have_topics_of_their_own(
     names = []
     for home, night in (("one", one), ("one", again), ("two", two)):
         planned(home)  # the home of the process
-        (size, *_) = sizes(night)
+        (size, *_) = ReadsKafka().sizes(night)
         names.append((topic_of(night, size), prefix_of(night)))
     assert names[0] == names[1]
     assert not set(names[0]) & set(names[2])

@@ -10,7 +10,7 @@ from nexmark.config import BuildSource, load
 from nexmark.engines import known_version
 from nexmark.kafka import KafkaError
 from nexmark.kafka.jars import connectors
-from nexmark.night import kafka_input
+from nexmark.night.kinds import kind_of
 from nexmark.night.plan import Night
 from nexmark.night.planning import find_problems, make_night
 
@@ -62,8 +62,9 @@ def test_a_build_whose_version_does_not_show_is_refused_when_it_is_deployed(tmp_
     planned = night("kafka", f"tarball:{tmp_path / 'nightly.tgz'}#sha512={SHA512}")
     assert refusals(planned) == []
     with pytest.raises(KafkaError, match=r"no connector for Spark 5\.0\.0"):
-        kafka_input.check_build(planned, "5.0.0")
-    kafka_input.check_build(night("smoke", "pypi:3.4.4"), "3.4.4")
+        kind_of(planned.workload).check_build(planned, "5.0.0")
+    smoke = night("smoke", "pypi:3.4.4")
+    kind_of(smoke.workload).check_build(smoke, "3.4.4")
 
 
 def test_the_name_of_a_tarball_tells_its_version() -> None:

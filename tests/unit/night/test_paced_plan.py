@@ -10,8 +10,8 @@ import pytest
 from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.model import P50, P99, Arm
-from nexmark.night import paced_night
 from nexmark.night.accepted import with_baselines
+from nexmark.night.kinds import kind_of, paced
 from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
 from nexmark.store import ValidationRecord, open_store
@@ -29,8 +29,8 @@ def test_it_is_judged_by_latency_and_has_slots_for_all_partitions() -> None:
     assert night.cluster.executor_cores == 4
     assert planned(workload="smoke").cluster.executor_cores == 2
     assert planned(workload="smoke").gate.metric == "cpu_s_per_mevent"
-    assert paced_night.problems(night) == []
-    assert paced_night.problems(planned(workload="realtime")) == []
+    assert paced.problems_of(night) == []
+    assert paced.problems_of(planned(workload="realtime")) == []
 
 
 def test_by_bounds_is_refused() -> None:
@@ -39,23 +39,23 @@ def test_by_bounds_is_refused() -> None:
 
 
 def test_queries_that_cannot_be_measured_are_named() -> None:
-    (said,) = paced_night.problems(planned(queries="q0,q5"))
+    (said,) = paced.problems_of(planned(queries="q0,q5"))
     assert said.startswith("queries: the latency of q5 cannot be measured; take q0, q1, q2, ")
 
 
 def test_real_time_mode_is_refused_where_spark_has_it_not() -> None:
-    said = paced_night.problems(planned("spark-4.2.1", "realtime"))
+    said = paced.problems_of(planned("spark-4.2.1", "realtime"))
     assert said == [
         "workload realtime: q17 cannot run in Real-Time Mode on Spark 4.2.1: it keeps state, which "
         "needs Spark 4.3; leave it out of queries"
     ]
-    assert len(paced_night.problems(planned("spark-3.5.9", "realtime"))) == 2
+    assert len(paced.problems_of(planned("spark-3.5.9", "realtime"))) == 2
 
 
 def test_too_few_slots_on_hosts_are_refused() -> None:
     night = planned()
     few = night.model_copy(update={"cluster": load().clusters["local"]})
-    (said,) = paced_night.problems(few)
+    (said,) = paced.problems_of(few)
     assert said.startswith("slots: workload latency needs 3 at once")
 
 
@@ -78,4 +78,4 @@ def test_the_slowed_arm_has_later_rows_if_their_usual_latency_is_known(
     night = with_baselines(planned())
     assert sorted(night.self_test) == [Arm.CONTROL, Arm.SLOWED]
     assert night.slowed_confs == {"spark.nexmark.batch_every": "320 milliseconds"}
-    assert night.slowed.events == night.workload.events
+    assert kind_of(night.workload).slowed_size(night).events == night.workload.events

@@ -14,8 +14,8 @@ import pytest
 from nexmark.config import load
 from nexmark.errors import NexmarkError
 from nexmark.model import CATCH_UP, COMMIT, FIRST_COMMIT, INTERRUPTION, RESTORE, Arm
-from nexmark.night import recovery_night
 from nexmark.night.accepted import _self_test
+from nexmark.night.kinds import recovery
 from nexmark.night.plan import Deployment, Night
 from nexmark.night.planning import make_night
 from nexmark.night.run_directory import ApplicationDirectory
@@ -46,7 +46,7 @@ def changed(**recovery: Any) -> Night:
 def test_it_is_judged_by_what_gate_yaml_says_and_never_by_bounds() -> None:
     night = planned()
     assert (night.mode, night.gate.metric) == ("paired", night.gate.recovery_metric)
-    assert recovery_night.problems(night) == []
+    assert recovery.problems_of(night) == []
     assert list(_self_test(night, ["q5", "q20"], 0)) == [Arm.CONTROL]
     with pytest.raises(NexmarkError, match="recovery is of kind recovery, which is judged by pair"):
         planned(mode="bounds")
@@ -58,31 +58,31 @@ def test_every_repetition_is_verified_so_there_are_no_more_events_to_verify() ->
 
 
 def test_queries_that_cannot_be_compared_are_named() -> None:
-    (said,) = recovery_night.problems(planned(queries="q10,q20"))
+    (said,) = recovery.problems_of(planned(queries="q10,q20"))
     assert said.startswith("queries: the result of q10 cannot be compared after a kill")
 
 
 def test_kills_are_spread_over_the_batches_and_leave_one_to_restart_for() -> None:
-    assert [kill.after_batch for kill in recovery_night.kills_of(planned())] == [4]
-    assert [kill.after_batch for kill in recovery_night.kills_of(changed(at=0.2, times=2))] == [
+    assert [kill.after_batch for kill in recovery.kills_of(planned())] == [4]
+    assert [kill.after_batch for kill in recovery.kills_of(changed(at=0.2, times=2))] == [
         1,
         5,
     ]
-    assert [kill.after_batch for kill in recovery_night.kills_of(changed(at=0.0))] == [-1]
+    assert [kill.after_batch for kill in recovery.kills_of(changed(at=0.0))] == [-1]
 
 
 def test_confs_of_the_storage_can_be_set_for_the_candidate_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NEXMARK_HOME", str(tmp_path))
-    confs = recovery_night.recovery_confs(planned(), DEPLOYMENT)
+    confs = recovery.recovery_confs(planned(), DEPLOYMENT)
     assert confs["spark.hadoop.fs.slow.latency.ms"] == "20"
     assert confs["spark.executor.extraClassPath"].startswith(f"{tmp_path}/remote-fs/")
     assert not (tmp_path / "remote-fs").exists()  # it is compiled when it is needed
-    there = recovery_night.recovery_confs(planned(cluster="nexmark"), DEPLOYMENT)
+    there = recovery.recovery_confs(planned(cluster="nexmark"), DEPLOYMENT)
     shared = load().clusters["nexmark"].shared
     assert there["spark.executor.extraClassPath"].startswith(f"{shared}/")
-    local = recovery_night.recovery_confs(changed(checkpoint="local", state="hdfs"), DEPLOYMENT)
+    local = recovery.recovery_confs(changed(checkpoint="local", state="hdfs"), DEPLOYMENT)
     assert local["spark.sql.streaming.stateStore.providerClass"].endswith(
         "HDFSBackedStateStoreProvider"
     )
@@ -99,7 +99,7 @@ def told(**kill: Any) -> dict[str, Any]:
 
 def figures(directory: Path, splits: dict[str, Any]) -> dict[str, float]:
     ApplicationDirectory(directory).recovery_file.write_text(json.dumps(splits))
-    return recovery_night.recovery_figures(ApplicationDirectory(directory))
+    return recovery.recovery_figures(ApplicationDirectory(directory))
 
 
 def test_commits_are_summed_over_operators(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_silent_engine_has_its_restore_from_the_gaps(tmp_path: Path) -> None:
 def test_a_wrong_table_has_no_figures(tmp_path: Path) -> None:
     with pytest.raises(NexmarkError, match="after a kill: 3 rows are missing"):
         figures(tmp_path, told() | {"failures": ["3 rows are missing"]})
-    assert recovery_night.recovery_figures(ApplicationDirectory(tmp_path / "other")) == {}
+    assert recovery.recovery_figures(ApplicationDirectory(tmp_path / "other")) == {}
 
 
 def test_what_spark_submit_started_is_killed_whatever_it_is_by_now(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_what_spark_submit_started_is_killed_whatever_it_is_by_now(tmp_path: Pat
     child = [sys.executable, "-c", "import time; time.sleep(60)", str(result)]
     command = [sys.executable, "-c", f"import subprocess; subprocess.run({child})", str(result)]
     environment = {**os.environ, OWNER_VARIABLE: mark}
-    running = recovery_night._Submitted(
+    running = recovery._Submitted(
         lambda: subprocess.run(command, env=environment, check=True),
         *(mark, result, tmp_path / "last-words.log"),
     )

@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexmark.cluster import SparkCluster
+from nexmark.config import Gate, Size
 from nexmark.errors import NexmarkError
 from nexmark.model import CATCH_UP, COMMIT, FIRST_COMMIT, INTERRUPTION, RESTORE, median_of
-from nexmark.night.kafka_input import source_arguments
+from nexmark.night.kinds.bounded import Bounded
+from nexmark.night.kinds.night_kind import Program, Ready
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.run_directory import ApplicationDirectory, Run, RunDirectory
@@ -29,11 +31,9 @@ from nexmark_jobs.host.processes import with_word
 
 if TYPE_CHECKING:
     from nexmark.engines import Build
+    from nexmark.kafka.topics import KafkaCluster
     from nexmark.recovery.kill_plan import Kill
     from nexmark.recovery.remote_storage import RemoteStorage
-
-Ready = Callable[[Sequence[str], Mapping[str, str]], Callable[[], object]]
-"""Prepares an application with arguments and more confs; what it returns runs it to its end."""
 
 _POLL_S = 0.05
 
@@ -41,16 +41,6 @@ _POLL_S = 0.05
 def kept_dir(night: Night, run: Run) -> Path:
     """The checkpoint and the table of a repetition, where executors see them."""
     return RunDirectory(night.data_dir).application(run).path / "kept"
-
-
-def recovery_arguments(night: Night, run: Run) -> list[str]:
-    """The arguments of `run_query.py`, but for those that differ from process to process."""
-    pace = night.workload.recovered.pace_s
-    return [
-        *("--query", run.query, *source_arguments(night, night.workload), "--digest", "off"),
-        *("--sink", f"parquet:{kept_dir(night, run) / 'table'}"),
-        *("--conf-profile", night.conf_profile, *(("--pace", str(pace)) if pace else ())),
-    ]
 
 
 def recovery_confs(night: Night, deployment: Deployment) -> dict[str, str]:
@@ -77,12 +67,10 @@ def _shared_classes(night: Night) -> Path | None:
     return None if night.cluster.kind == "embedded" else night.data_dir / "remote-fs"
 
 
-def problems(night: Night) -> list[str]:
+def problems_of(night: Night) -> list[str]:
     """Return the reasons why the repetitions of a recovery night cannot be killed or compared."""
     from nexmark_jobs.queries import QUERIES
 
-    if night.workload.recovery is None:
-        return []
     return [
         f"queries: the result of {query} cannot be compared after a kill; leave it out"
         for query in night.queries
@@ -248,3 +236,66 @@ def _batch(progress: Mapping[str, Any]) -> dict[str, Any]:
     names = ("id", "phase", "input_rows", "duration_ms", "state_rows", "state_bytes")
     more = ("state_commit_ms", "state_restore_ms")
     return {name: getattr(made, name) for name in (*names, *more)}
+
+
+class Recovered(Bounded):
+    """Nights whose repetitions are killed and started again."""
+
+    is_judged_by_pairs_only = True
+    has_flame_graphs = False
+    has_slowed_arm = False  # more events are no slowdown of what decides there
+    has_short_starts = False
+    compares_digests = False  # each table is compared with the reference
+
+    def metric(self, gate: Gate) -> str:
+        """Return what decides of kills and commits."""
+        return gate.recovery_metric
+
+    def problems(self, night: Night) -> list[str]:
+        """Return the queries that cannot be compared after a kill."""
+        return problems_of(night)
+
+    def program(self, night: Night, run: Run) -> Program:
+        """Return the query, but for the arguments that differ from process to process."""
+        pace = night.workload.recovered.pace_s
+        arguments = [
+            *("--query", run.query, *self.source_arguments(night, night.workload)),
+            *("--digest", "off", "--sink", f"parquet:{kept_dir(night, run) / 'table'}"),
+            *("--conf-profile", night.conf_profile, *(("--pace", str(pace)) if pace else ())),
+        ]
+        return Program(name="run_query.py", arguments=tuple(arguments))
+
+    def base_confs(self, night: Night, deployment: Deployment) -> dict[str, str]:
+        """Return the confs of the state store and of the storage."""
+        return recovery_confs(night, deployment)
+
+    def directories(self, night: Night, run: Run) -> tuple[Path, ...]:
+        """Return the directory of checkpoint and table."""
+        return (kept_dir(night, run),)
+
+    def run(
+        self,
+        night: Night,
+        submission: Repetition,
+        ready: Ready,
+        connect: Callable[[], "KafkaCluster"],
+    ) -> None:
+        """Run a repetition with its kills, and compare its table."""
+        recovered(night, submission, ready)
+
+    def loses_executors(self, night: Night) -> bool:
+        """Tell whether executors are killed, or workers with theirs."""
+        return night.workload.recovered.kill != "driver"
+
+    def figures(
+        self, night: Night, directory: ApplicationDirectory, size: Size, read_rate: float
+    ) -> dict[str, float]:
+        """Return what kills and commits cost; NexmarkError for a wrong table."""
+        return recovery_figures(directory)
+
+    def shown_result(
+        self, directory: ApplicationDirectory, result: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return the result with the batches of all processes."""
+        splits = directory.recovery()
+        return result if splits is None else {**result, "batches": splits["batches"]}

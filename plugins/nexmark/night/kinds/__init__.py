@@ -1,0 +1,23 @@
+"""The kinds of nights: `kind_of` a workload says what its nights do."""
+
+from nexmark.config import Workload
+from nexmark.night.kinds.bounded import Bounded
+from nexmark.night.kinds.kafka import ReadsKafka
+from nexmark.night.kinds.night_kind import NightKind
+from nexmark.night.kinds.paced import Paced
+from nexmark.night.kinds.recovery import Recovered
+
+__all__ = ["KINDS", "NightKind", "kind_of"]
+
+#: The kinds by the kind and the source of a workload.
+KINDS: dict[tuple[str, str], NightKind] = {
+    ("bounded", "datagen"): Bounded(),
+    ("bounded", "kafka"): ReadsKafka(),
+    ("paced", "kafka"): Paced(),
+    ("recovery", "datagen"): Recovered(),
+}
+
+
+def kind_of(workload: Workload) -> NightKind:
+    """Return the kind of the nights of a workload."""
+    return KINDS[workload.kind, workload.source]
