@@ -10,8 +10,8 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import ParamValidationError
 
-from nexmark.airflow_site.airflow_home import POOL
 from nexmark.config import Retention, load
+from nexmark.config.airflow_names import POOL
 from nexmark.dag.prune_dag import build_prune_dag
 from tests.dags.test_integrity import NIGHTLY
 

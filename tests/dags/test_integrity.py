@@ -13,8 +13,8 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
 
-from nexmark.airflow_site.airflow_home import POOL
 from nexmark.config import KNOWN_QUERIES, load
+from nexmark.config.airflow_names import POOL
 from nexmark.night.repetition_plan import run_order
 
 ROOT = Path(__file__).parents[2]

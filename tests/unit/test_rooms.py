@@ -49,10 +49,10 @@ ROOMS = {
         " recovery secrets store terminal verdict",
         "pydantic",
     ),
-    "dag": Room("airflow_site config nexmark_jobs night reason secrets tasks", "airflow"),
+    "dag": Room("config nexmark_jobs night reason secrets tasks", "airflow"),
     "tasks": Room(
-        "airflow_site cluster compatibility config engines evidence experiments guard home kafka"
-        " nexmark_jobs night people reason report retention rollout secrets store terminal verdict",
+        "cluster compatibility config engines evidence experiments guard home kafka nexmark_jobs"
+        " night people reason report retention rollout secrets store terminal verdict",
         "airflow",
     ),
     "expectations": Room("nexmark_jobs", "duckdb great_expectations pandas"),

@@ -14,7 +14,8 @@ from importlib import metadata
 from pathlib import Path
 
 from nexmark.airflow_site.api import OwnAirflow
-from nexmark.config import Cluster, Config, paths
+from nexmark.config import Config, paths
+from nexmark.config.airflow_names import POOL, connection_variable
 from nexmark.errors import NexmarkError
 from nexmark.guard import command_variables
 from nexmark.home import make_home
@@ -22,9 +23,6 @@ from nexmark.interrupts import undisturbed
 from nexmark_jobs.host.leases import locked
 from nexmark_jobs.host.ports import is_free, listener
 from nexmark_jobs.host.processes import Process, end, owner_mark, start_detached
-
-#: The Airflow pool that a night's tasks run in; one slot.
-POOL = "nexmark_cluster"
 
 _SETUP_TIMEOUT_S = 300
 _DATABASE = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
@@ -77,14 +75,6 @@ def airflow_environment(config: Config, port: int = 8080) -> dict[str, str]:
         **command_variables(),
     }
     return {**dict(map(connection_variable, config.all_clusters)), **kept, **settings}
-
-
-def connection_variable(cluster: Cluster) -> tuple[str, str]:
-    """The environment variable that is the Airflow connection of `cluster`: name and value."""
-    host, port = cluster.master_url.rsplit(":", 1)
-    extra = {"deploy-mode": "client"}
-    value = {"conn_type": "spark", "host": host, "port": int(port), "extra": extra}
-    return f"AIRFLOW_CONN_{cluster.spark_connection.upper()}", json.dumps(value)
 
 
 def prepare(environment: Mapping[str, str]) -> None:

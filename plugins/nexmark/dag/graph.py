@@ -30,8 +30,8 @@ from airflow.sdk import DAG, TaskGroup, XComArg, task
 from airflow.sdk.definitions.mappedoperator import OperatorPartial
 from airflow.sdk.definitions.param import ParamsDict
 
-from nexmark.airflow_site.airflow_home import POOL
 from nexmark.config import Config, Engine, Experiment
+from nexmark.config.airflow_names import POOL
 from nexmark.config.models import ACCEPT_DAG_ID, BUILD_DAG_ID, EXPERIMENT_DAG_ID, ROLLOUT_DAG_ID
 from nexmark.dag import dag_params
 from nexmark.dag.notifying import notifiers, notify

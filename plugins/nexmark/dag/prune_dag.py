@@ -12,8 +12,8 @@ from typing import Any
 from airflow.sdk import DAG
 from airflow.sdk.definitions.param import Param
 
-from nexmark.airflow_site.airflow_home import POOL
 from nexmark.config import PRUNE_DAG_ID, Config
+from nexmark.config.airflow_names import POOL
 from nexmark.dag.dag_params import field
 from nexmark.dag.graph import dag_of, task_of
 from nexmark.dag.notifying import notifiers, notify

@@ -7,8 +7,8 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, Context
 from airflow.sdk.definitions.param import ParamsDict
 
-from nexmark.airflow_site.airflow_home import POOL
 from nexmark.config import SIGNOFF_DAG_ID, Config
+from nexmark.config.airflow_names import POOL
 from nexmark.dag.dag_params import SIGNOFF_DAYS, field, signoff_params
 from nexmark.dag.graph import dag_of, task_of, wire_night
 from nexmark.dag.notifying import careful, notifiers, notify

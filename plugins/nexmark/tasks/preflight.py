@@ -5,8 +5,8 @@ from typing import Any
 
 from airflow.sdk import BaseHook, exceptions, get_current_context
 
-from nexmark.airflow_site.airflow_home import connection_variable
 from nexmark.config import Cluster, SshCluster, load
+from nexmark.config.airflow_names import connection_variable
 from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
 from nexmark.home import make_home
