@@ -32,12 +32,12 @@ from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.private_confs import profile_confs, split
 from nexmark.night.run_directory import VERIFY, ApplicationDirectory, Run
 from nexmark.night.submission import (
-    Application,
     EventDump,
     QueryVerification,
     Repetition,
     SharedQuery,
     SharedVerification,
+    SparkApplication,
 )
 from nexmark.secrets import key_path
 from nexmark_jobs.redaction import KEY_VARIABLE, SPARK_REGEX
@@ -110,7 +110,9 @@ def _untimed_confs(night: Night, deployment: Deployment, driver: Sequence[str]) 
     return {_DRIVER: " ".join([C1, *driver]), _EXECUTOR: " ".join([C1, *used])}
 
 
-def _with_archive(night: Night, deployment: Deployment, application: Application) -> Application:
+def _with_archive(
+    night: Night, deployment: Deployment, application: SparkApplication
+) -> SparkApplication:
     """Return an application that uses the class archive, and makes it where there is none."""
     archive = _archive(night, deployment)
     driver = archive.use() or [archive.make(night.spark_cluster.mark)]
@@ -198,7 +200,7 @@ def _application(
     arguments: Sequence[str],
     *,
     arm: str = Arm.CANDIDATE,
-) -> Application:
+) -> SparkApplication:
     """Return a program of the jobs with the confs that every application of the night has.
 
     Args:
@@ -213,7 +215,7 @@ def _application(
     spark_home = Path(deployment.spark_home)
     environment = cluster.driver_environment(spark_home)
     confs, secret = split(_confs(night, deployment, label, arm))
-    return Application(
+    return SparkApplication(
         label=label,
         program=str(Path(deployment.jobs_home) / program),
         arguments=tuple(arguments),

@@ -12,7 +12,7 @@ from nexmark.config import load, profile_path
 from nexmark.config.load import conf_entries
 from nexmark.errors import NexmarkError
 from nexmark.home import write_private
-from nexmark.night.submission import Application
+from nexmark.night.submission import SparkApplication
 from nexmark.secrets import fingerprinted, remember
 from nexmark_jobs.redaction import is_fingerprint, is_secret
 
@@ -27,7 +27,7 @@ def split(confs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
 
 @contextlib.contextmanager
 def private_properties(
-    application: Application,
+    application: SparkApplication,
     shared: Path,
     mask: Callable[[str], None],
     of_connection: Mapping[str, str] | None = None,

@@ -23,7 +23,7 @@ from nexmark.model import Stage
 from nexmark.night.run_directory import ApplicationDirectory, Run, TurnFile
 
 
-class Application(Model):
+class SparkApplication(Model):
     """How SparkSubmit starts one program on the cluster of an arm.
 
     Attributes:
@@ -72,7 +72,7 @@ class Submission(Model):
         renames: pairs of paths; the first is renamed to the second when it has succeeded.
     """
 
-    application: Application
+    application: SparkApplication
     directories: Annotated[tuple[Path, ...], Field(min_length=1)]
     renames: tuple[tuple[Path, Path], ...] = ()
 

@@ -16,7 +16,7 @@ from nexmark.night.accepted import _self_test
 from nexmark.night.applications import repetition_submission, verify_submission
 from nexmark.night.kinds import KINDS, kind_of
 from nexmark.night.kinds.bounded import Bounded
-from nexmark.night.kinds.night_kind import Program, Ready
+from nexmark.night.kinds.night_kind import JobProgram, Ready
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.planning import find_problems, make_night
 from nexmark.night.run_directory import ApplicationDirectory, Run
@@ -34,8 +34,8 @@ class Soak(Bounded):
     def problems(self, night: Night) -> list[str]:
         return ["soak: lasts longer than a night"]
 
-    def program(self, night: Night, run: Run) -> Program:
-        return Program(name="soak_query.py", arguments=("--query", run.query))
+    def program(self, night: Night, run: Run) -> JobProgram:
+        return JobProgram(name="soak_query.py", arguments=("--query", run.query))
 
     def confs(self, night: Night, run: Run) -> dict[str, str]:
         return {"spark.sql.shuffle.partitions": "3"}
@@ -80,6 +80,7 @@ def deployments(tmp_path: Path) -> Deployments:
         source="pypi:4.3.0",
         jobs="fedc",
         jobs_home="/jobs",
+        program="0123",
     )
     return Deployments(candidate=deployment, baselines={"q5": deployment})
 

@@ -10,7 +10,7 @@ from typing import TextIO
 import pytest
 
 from nexmark.night.run_directory import RunDirectory
-from nexmark.night.submission import Application, SharedQuery, SharedVerification
+from nexmark.night.submission import SharedQuery, SharedVerification, SparkApplication
 from nexmark.night.verification import DONE, outcomes, run_together
 
 
@@ -24,7 +24,7 @@ def submission(tmp_path: Path) -> SharedVerification:
         name: SharedQuery(arguments=("--query", name), directories=(tmp_path / name,))
         for name in ("q0", "q5", "q7")
     }
-    application = Application(
+    application = SparkApplication(
         label="verify",
         program="verify_queries.py",
         arguments=("--log", "log"),

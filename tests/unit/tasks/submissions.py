@@ -8,10 +8,10 @@ from typing import Any
 from nexmark.model import Arm, Stage
 from nexmark.night.plan import Night
 from nexmark.night.run_directory import Run
-from nexmark.night.submission import Application, QueryVerification, Repetition, Submission
+from nexmark.night.submission import QueryVerification, Repetition, SparkApplication, Submission
 
 
-def application(night: Night, label: str, **changes: Any) -> Application:
+def application(night: Night, label: str, **changes: Any) -> SparkApplication:
     fields: dict[str, Any] = {
         "label": label,
         "program": "run_query.py",
@@ -25,7 +25,7 @@ def application(night: Night, label: str, **changes: Any) -> Application:
         "engine": "spark-4.3.0",
         "private": night.directory / "private",
     }
-    return Application(**fields | changes)
+    return SparkApplication(**fields | changes)
 
 
 def repetition(night: Night, run: Run, place: Path | None = None, **changes: Any) -> Repetition:

@@ -16,7 +16,7 @@ from nexmark.night import applications
 from nexmark.night.plan import Deployment, Night
 from nexmark.night.planning import make_night
 from nexmark.night.private_confs import private_properties, properties
-from nexmark.night.submission import Application
+from nexmark.night.submission import SparkApplication
 from nexmark.secrets import fingerprinted, load_key, without_secrets
 from nexmark_jobs.redaction import is_fingerprint
 from tests.site import ENGINE
@@ -47,7 +47,7 @@ def planned(**params: Any) -> Night:
     return make_night(load(), ENGINE, "nexmark_spark_4_3_0", "run 1", given)
 
 
-def submitted(night: Night, tmp_path: Path) -> Application:
+def submitted(night: Night, tmp_path: Path) -> SparkApplication:
     (tmp_path / "spark" / "jars").mkdir(parents=True, exist_ok=True)
     deployment = Deployment(
         program="fedc",

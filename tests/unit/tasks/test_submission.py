@@ -208,7 +208,7 @@ def test_the_first_verification_makes_the_class_archive_and_all_drivers_use_it(
     ((unfinished, archive),) = first.renames
     assert f"-XX:ArchiveClassesAtExit={unfinished}" in first.application.confs[driver]
     assert driver not in repetition(night, deployment, "q0", 1).application.confs
-    archive.parent.mkdir()
+    archive.parent.mkdir(parents=True)
     archive.touch()
     timed = repetition(night, deployment, "q0", 1).application.confs
     assert timed[driver] == f"-XX:SharedArchiveFile={archive}"

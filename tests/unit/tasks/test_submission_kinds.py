@@ -47,6 +47,7 @@ def deployments(tmp_path: Path, night: Night) -> Deployments:
         source="pypi:4.3.0",
         jobs="fedc",
         jobs_home="/opt/jobs/nexmark_jobs",
+        program="0123",
     )
     return Deployments(candidate=deployment, baselines=dict.fromkeys(night.queries, deployment))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nexmark.config import AnyCluster, Gate, Size, Workload
 from nexmark.model import Arm
-from nexmark.night.kinds.night_kind import Program, Ready
+from nexmark.night.kinds.night_kind import JobProgram, Ready
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.run_directory import ApplicationDirectory, Run
 from nexmark.night.submission import Repetition
@@ -80,7 +80,7 @@ class Bounded:
         batches = ["--rows-per-batch", str(size.rows_per_batch)]
         return ["--source", "datagen", *generator_arguments(night, size), *batches]
 
-    def program(self, night: Night, run: Run) -> Program:
+    def program(self, night: Night, run: Run) -> JobProgram:
         """Return the query, whose rows go nowhere."""
         size = self.slowed_size(night) if run.arm == Arm.SLOWED else night.workload
         arguments = [
@@ -88,7 +88,7 @@ class Bounded:
             *("--result", str(night.files.application(run).result_file)),
             *("--conf-profile", night.conf_profile),
         ]
-        return Program(name="run_query.py", arguments=tuple(arguments))
+        return JobProgram(name="run_query.py", arguments=tuple(arguments))
 
     def base_confs(self, night: Night, deployment: Deployment) -> dict[str, str]:
         """Return none."""

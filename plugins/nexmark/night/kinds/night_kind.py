@@ -22,7 +22,7 @@ Ready = Callable[[Sequence[str], Mapping[str, str]], Callable[[], object]]
 """Prepares an application with arguments and more confs; what it returns runs it to its end."""
 
 
-class Program(Model):
+class JobProgram(Model):
     """A program of the jobs, by its file name, and its arguments."""
 
     name: str
@@ -79,7 +79,7 @@ class NightKind(Protocol):
     def source_arguments(self, night: Night, size: Size) -> list[str]:
         """Return the arguments that make a query read the events of `size`."""
 
-    def program(self, night: Night, run: Run) -> Program:
+    def program(self, night: Night, run: Run) -> JobProgram:
         """Return the program of a repetition."""
 
     def base_confs(self, night: Night, deployment: Deployment) -> dict[str, str]:

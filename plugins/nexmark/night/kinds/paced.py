@@ -17,7 +17,7 @@ from nexmark.config import AnyCluster, EmbeddedCluster, Gate, Size, Workload
 from nexmark.errors import NexmarkError
 from nexmark.model import P50, P99, Arm, median_of
 from nexmark.night.kinds.kafka import NightKafka, ReadsKafka, key_of, write_events
-from nexmark.night.kinds.night_kind import Program, Ready
+from nexmark.night.kinds.night_kind import JobProgram, Ready
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Night
 from nexmark.night.run_directory import ApplicationDirectory, Run
@@ -91,7 +91,7 @@ class Paced(ReadsKafka):
         work, target = night.files.topic_events, night.files.paced_events
         write_events(night, deployment, night.workload, work, target)
 
-    def program(self, night: Night, run: Run) -> Program:
+    def program(self, night: Night, run: Run) -> JobProgram:
         """Return the query that runs until it is told to stop."""
         topics, directory = topics_of(night, run.label), night.files.application(run)
         servers = NightKafka.read(night).servers
@@ -102,7 +102,7 @@ class Paced(ReadsKafka):
             *("--started", str(directory.started), "--until", str(directory.stop)),
             *("--conf-profile", night.conf_profile, "--result", str(directory.job_file)),
         ]
-        return Program(name="paced_query.py", arguments=tuple(arguments))
+        return JobProgram(name="paced_query.py", arguments=tuple(arguments))
 
     def confs(self, night: Night, run: Run) -> dict[str, str]:
         """Return one slot for the shuffle, which is enough, and what slows the slowed arm."""

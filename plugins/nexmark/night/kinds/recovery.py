@@ -22,7 +22,7 @@ from nexmark.config import Gate, Size
 from nexmark.errors import NexmarkError
 from nexmark.model import CATCH_UP, COMMIT, FIRST_COMMIT, INTERRUPTION, RESTORE, median_of
 from nexmark.night.kinds.bounded import Bounded
-from nexmark.night.kinds.night_kind import Program, Ready
+from nexmark.night.kinds.night_kind import JobProgram, Ready
 from nexmark.night.night_progress import say
 from nexmark.night.plan import Deployment, Deployments, Night
 from nexmark.night.run_directory import ApplicationDirectory, Run, RunDirectory
@@ -255,7 +255,7 @@ class Recovered(Bounded):
         """Return the queries that cannot be compared after a kill."""
         return problems_of(night)
 
-    def program(self, night: Night, run: Run) -> Program:
+    def program(self, night: Night, run: Run) -> JobProgram:
         """Return the query, but for the arguments that differ from process to process."""
         pace = night.workload.recovered.pace_s
         arguments = [
@@ -263,7 +263,7 @@ class Recovered(Bounded):
             *("--digest", "off", "--sink", f"parquet:{kept_dir(night, run) / 'table'}"),
             *("--conf-profile", night.conf_profile, *(("--pace", str(pace)) if pace else ())),
         ]
-        return Program(name="run_query.py", arguments=tuple(arguments))
+        return JobProgram(name="run_query.py", arguments=tuple(arguments))
 
     def base_confs(self, night: Night, deployment: Deployment) -> dict[str, str]:
         """Return the confs of the state store and of the storage."""
