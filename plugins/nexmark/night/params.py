@@ -79,6 +79,7 @@ class NightParams(BaseModel):
     )
     mode: WrittenMode | None = Field(
         None,
+        title="Mode",
         description="bounds: medians against the accepted run; paired: against the accepted "
         "build, measured in the same night; empty: what include/conf/gate.yaml says.",
         json_schema_extra={"enum": [None, *(mode.value for mode in Mode)]},

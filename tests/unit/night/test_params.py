@@ -40,3 +40,9 @@ def test_a_conf_of_json_is_the_text_that_a_person_would_write(value: Any, text: 
 def test_a_conf_that_is_no_number_is_refused() -> None:
     with pytest.raises(NexmarkError, match=r"spark\.a: nan is no number"):
         spark_confs({"spark.a": float("nan")})
+
+
+def test_every_field_of_the_form_has_a_title_and_says_what_it_does() -> None:
+    fields = NightParams.model_json_schema()["properties"]
+    assert [name for name, field in fields.items() if not field.get("title")] == []
+    assert [name for name, field in fields.items() if not field.get("description")] == []
