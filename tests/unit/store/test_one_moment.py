@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from nexmark.evidence.night_evidence import make_report, night_evidence
 from nexmark.evidence.query_evidence import query_evidence
 from nexmark.model import CPU, Value
+from nexmark.night.run_directory import RunDirectory
 from nexmark.store import BuildRecord, Store, StoreError, open_store
 from nexmark.store.table_rows import NightRow
 from nexmark.tasks import recording, signoff_steps
@@ -117,7 +118,8 @@ def test_a_sealed_bundle_is_of_one_state_though_others_write(
 ) -> None:
     """Another process judges the night again after each of the first statements."""
     directory = tmp_path / "run"
-    night = SimpleNamespace(name=run, directory=directory, candidate="pypi:4.3.0")
+    files = RunDirectory(directory)
+    night = SimpleNamespace(name=run, directory=directory, files=files, candidate="pypi:4.3.0")
     decided = {"choice": "approved", "who": "ada", "when": datetime.now(UTC).isoformat()}
     decided["reason"] = "known"
     task = SimpleNamespace(xcom_pull=lambda **_: decided)
