@@ -113,7 +113,7 @@ def kafka_problem(night: Night) -> str:
 
 
 def connect(night: Night) -> "KafkaCluster":
-    """Return the Kafka that the night reads, its own or that of the connection."""
+    """Return the Kafka that the night reads: its own, or the one of the cluster's connection."""
     from nexmark.kafka.topics import KafkaCluster
 
     return kafka_of(night) or KafkaCluster(NightKafka.read(night).servers)

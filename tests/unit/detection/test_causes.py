@@ -63,8 +63,8 @@ def test_spark_knows_every_conf_and_its_workers_read_functions_that_sleep(tmp_pa
         env=environment,
         capture_output=True,
         text=True,
-        check=True,
     )
+    assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout.splitlines()[-1])
     assert None not in found["defaults"].values(), found["defaults"]
     assert all(found["defaults"][key] != value for key, value in confs.items())

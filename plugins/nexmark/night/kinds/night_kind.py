@@ -83,10 +83,10 @@ class NightKind(Protocol):
         """Return the program of a repetition."""
 
     def base_confs(self, night: Night, deployment: Deployment) -> dict[str, str]:
-        """Return Spark confs of a repetition that those of the night go before."""
+        """Return Spark confs of a repetition, which the night's own confs override."""
 
     def confs(self, night: Night, run: Run) -> dict[str, str]:
-        """Return Spark confs of a repetition that go before those of the night."""
+        """Return Spark confs of a repetition, which override the night's own confs."""
 
     def directories(self, night: Night, run: Run) -> tuple[Path, ...]:
         """Return more directories of a repetition that every try empties."""
@@ -94,7 +94,7 @@ class NightKind(Protocol):
     def begin(self, night: Night, deployments: Deployments, kafka: "KafkaCluster | None") -> None:
         """Prepare, when the cluster is up, what the applications read.
 
-        `kafka` is that of the cluster's connection; None where the night starts its own.
+        `kafka` is the Kafka of the cluster's connection; None where the night starts its own.
         """
 
     def run(
@@ -122,7 +122,7 @@ class NightKind(Protocol):
     def figures(
         self, night: Night, directory: ApplicationDirectory, size: Size, read_rate: float
     ) -> dict[str, float]:
-        """Return the figures of a repetition besides those of its result.
+        """Return the figures of a repetition that its result does not have.
 
         NexmarkError for a repetition that does not count.
 

@@ -92,7 +92,7 @@ class Paced(ReadsKafka):
         write_events(night, deployment, night.workload, work, target)
 
     def program(self, night: Night, run: Run) -> JobProgram:
-        """Return the query that runs until it is told to stop."""
+        """Return the query that runs until its file `stop` is there."""
         topics, directory = topics_of(night, run.label), night.files.application(run)
         servers = NightKafka.read(night).servers
         arguments = [
