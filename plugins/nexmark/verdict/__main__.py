@@ -15,7 +15,6 @@ from typing import NoReturn
 
 from nexmark.config import ConfigError
 from nexmark.config.load import load_gate
-from nexmark.model import Mode
 from nexmark.verdict.named_dates import other_order
 from nexmark.verdict.nightly import replay
 from nexmark.verdict.stored_nights import MalformedError, quoted, read_nights, write_verdicts
@@ -34,8 +33,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     try:
         rules = load_gate(options.gate)
-        if rules.mode == Mode.BOUNDS:  # which judges no pairs; these are
-            rules = rules.model_copy(update={"mode": Mode.PAIRED})
         with options.nights.open(encoding="utf-8", newline="") as lines:
             nights = read_nights(lines)
         measured = {one.metric for night in nights for one in night.measured}

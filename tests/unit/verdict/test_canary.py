@@ -60,6 +60,21 @@ def test_the_worst_reading_grades_the_night(canaries: list[Canary], expected: St
     assert bool(found.reason) == (expected is not Steadiness.STEADY)
 
 
+def test_levels_of_the_host_may_be_nothing_and_timings_may_not() -> None:
+    """Of a timing 0 is no measurement."""
+    for level in ("steal_percent", "psi_cpu", "load_1m", "throttled_ms", "mhz_min", "freq_max"):
+        assert grade([Canary(level, (0.0,), (0.0,))], rules()).steadiness is Steadiness.STEADY
+    for timing_of in ("cpu_s", "wall_s", "fsync_ms", "memory_s"):
+        found = grade([Canary(timing_of, (0.0,), (0.0,))], rules())
+        assert found.steadiness is Steadiness.BROKEN
+
+
+def test_what_waits_for_a_disk_or_a_turn_breaks_no_host() -> None:
+    for waiting in ("wall_spin_s", "fsync_ms"):
+        found = grade([Canary(waiting, (1.0,), (9.0,))], rules())
+        assert found.steadiness is Steadiness.UNSTEADY
+
+
 def test_a_broken_host_makes_a_night_invalid() -> None:
     slow = with_query(night(), "q5", pairs=around(1.5, 5, np.random.default_rng(1)))
     broken = replace(slow, canary=(timing(1.7, host="nexmark02"),))

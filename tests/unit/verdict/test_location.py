@@ -48,6 +48,7 @@ def test_hodges_lehmann_and_its_interval_as_in_the_textbook() -> None:
     """Hollander and Wolfe, examples 3.3 and 3.4: -0.46, and -0.786 to -0.010 at 96 %."""
     assert hodges_lehmann(DEPRESSION) == pytest.approx(-0.46)
     assert interval(DEPRESSION, 0.95) == pytest.approx((-0.786, -0.010))
+    assert interval(DEPRESSION) == interval(DEPRESSION, 0.95)
 
 
 @pytest.mark.parametrize("size", [6, 8, 10, 13])
@@ -78,25 +79,17 @@ def test_the_depth_follows_from_the_critical_values_in_tables(size: int, critica
     assert depth(size, 0.95) == critical + 1
 
 
-@pytest.mark.parametrize(
-    ("size", "confidence", "outside"),
-    [
-        (5, 0.9375, 1),  # P(W <= 0) is 1/32, and just that may lie outside on each side
-        (2, 0.0, 2),  # P is 1/4, 2/4, 3/4, 1
-        (1, 0.0, 1),  # P is 1/2, 1
-    ],
-)
-def test_what_has_just_the_probability_lies_outside(
-    size: int, confidence: float, outside: int
-) -> None:
-    assert depth(size, confidence) == outside
+def test_what_has_just_the_probability_lies_outside() -> None:
+    assert depth(5, 0.9375) == 1  # P(W <= 0) is 1/32, and just that may lie outside on each side
+    assert depth(2, 0.0) == 2  # P is 1/4, 2/4, 3/4, 1
+    assert depth(1, 0.0) == 1  # P is 1/2, 1
 
 
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
-def test_the_median_of_nothing_is_no_number(shape: tuple[int, ...]) -> None:
-    median = nan_median(np.zeros((*shape, 0)))
-    assert np.shape(median) == shape
-    assert np.isnan(median).all()
+def test_the_median_of_nothing_is_no_number() -> None:
+    for shape in ((), (3,), (2, 3)):
+        median = nan_median(np.zeros((*shape, 0)))
+        assert np.shape(median) == shape
+        assert np.isnan(median).all()
 
 
 def test_no_values_have_no_interval() -> None:
@@ -161,17 +154,16 @@ def test_estimates_move_with_the_values_and_mirror_with_them(
         assert spread(ratios + moved) == pytest.approx(spread(-ratios), abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("ratios", "level", "agreed"),
-    [
-        # P(W <= w) of five is 1/32, 2/32, 3/32, 5/32: at 0.1 two averages may be on the other side.
-        ([1.0, 2.0, 5.0, 6.0, -2.0], 0.1, True),  # -2 and -0.5; 0 is on no side
-        ([1.0, 2.5, 5.0, 6.0, -3.0], 0.1, False),  # -3, -1 and -0.25
-        ([1.0, 2.0, 5.0, 6.0, -0.5], 0.0625, True),  # one, and just that probability
-        ([1.0, 2.0, 5.0, 6.0, -1.5], 0.0625, False),  # -1.5 and -0.25
-    ],
-)
-def test_values_agree_on_a_side_by_hand(ratios: list[float], level: float, agreed: bool) -> None:
-    values = np.array(ratios)
-    assert agree(values, np.array(1.0), level) == agreed
-    assert agree(-values, np.array(-1.0), level) == agreed
+def test_values_agree_on_a_side_by_hand() -> None:
+    """P(W <= w) of five is 1/32, 2/32, 3/32, 5/32: at 0.1 two averages may be on the other side."""
+
+    def agreed(last: float, level: float) -> bool:
+        values = np.array([1.0, 2.0, 5.0, 6.0, last])
+        found = bool(agree(values, np.array(1.0), level))
+        assert found == agree(-values, np.array(-1.0), level)
+        return found
+
+    assert agreed(-2.0, 0.1)  # -2 and -0.5; 0 is on no side
+    assert not agreed(-2.5, 0.1)  # -2.5, -0.75 and -0.25
+    assert agreed(-0.5, 0.0625)  # one, and just that probability
+    assert not agreed(-1.5, 0.0625)  # -1.5 and -0.25
