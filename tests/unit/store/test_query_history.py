@@ -112,6 +112,8 @@ class TestReading:
         store.record_verdicts(run, [verdict(run, 0.0)])
         store.accept(run, "ada", "first", ["q5"])
         store.accept(run, "ada", "again", ["q0", "q5"])
+        elsewhere = record(store, paired(2, repetitions=1, cluster="moon", run_id="elsewhere"))
+        store.accept(elsewhere, "ada", "of another cluster", ["q5"])
         found = store.history("q5").acceptances
         assert [(x.reason, state) for x, state in found] == [
             ("first", "superseded"),

@@ -32,6 +32,10 @@ def one(
     return only
 
 
+def test_a_verdict_by_bounds_is_compared_with_a_run_and_no_build() -> None:
+    assert one(arm(), base(10)).baseline == ""
+
+
 @pytest.mark.parametrize(
     ("arms", "facts", "value", "reason"),
     [
