@@ -33,7 +33,8 @@ def one(
 
 
 def test_a_verdict_by_bounds_is_compared_with_a_run_and_no_build() -> None:
-    assert one(arm(), base(10)).baseline == ""
+    found = one(arm(), base(10))
+    assert (found.baseline, found.build) == ("", "")
 
 
 @pytest.mark.parametrize(

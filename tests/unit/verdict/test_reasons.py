@@ -88,13 +88,16 @@ class TestSuspects:
             (tonight(0.88), "faster? ratio 0.880 ("),
             (tonight(1.12, 1.0), "not slower: ratio 1.000 ("),
             (tonight(0.88, 1.0), "not faster: ratio 1.000 ("),
-            (tonight(1.12, 1.12), "slower: ratio 1.120 ("),
-            (tonight(0.88, 0.88), "faster: ratio 0.880 ("),
             (tonight(1.12, 1.0, fresh_count=6), "slower? ratio 1.000 ("),
         ],
     )
     def test_a_reason_begins_with_what_was_found(self, some: MeasuredNight, said: str) -> None:
         assert verdict(some).reason.startswith(said)
+
+    def test_a_change_that_is_confirmed_is_slower_or_faster(self) -> None:
+        slower, faster = verdict(tonight(1.12, 1.12)), verdict(tonight(0.88, 0.88))
+        assert slower.reason.startswith("slower: ratio 1.120 (")
+        assert faster.reason.startswith("faster: ratio 0.880 (")
 
     @pytest.mark.parametrize(
         ("count", "said"),
