@@ -114,9 +114,12 @@ class TaskDirectory:
         return self.path / "failure.txt"
 
     def failure(self, unknown: str = "it was not started, or was killed") -> str:
-        """Return why the work failed, in one line; `unknown` where nothing says it."""
+        """Return why the work failed, in one line; `unknown` where nothing says it.
+
+        On a full disk the file is made, and nothing can be written into it.
+        """
         try:
-            return self._failure.read_text()
+            return self._failure.read_text() or "the reason could not be written: is the disk full?"
         except FileNotFoundError:
             return unknown
 

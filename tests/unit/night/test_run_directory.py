@@ -78,6 +78,14 @@ def test_whatever_ends_the_work_its_reason_is_kept_in_each_directory(tmp_path: P
     assert directories[0].failure("nothing") == "nothing"
 
 
+def test_a_reason_that_a_full_disk_did_not_take_is_said_to_be_lost(tmp_path: Path) -> None:
+    """The file is there then, and empty."""
+    directory = TaskDirectory(tmp_path)
+    directory.write_failure("")
+    assert directory.failure() == "the reason could not be written: is the disk full?"
+    assert directory.has_failed
+
+
 def test_why_a_measurement_was_dropped_outlives_the_next_try(tmp_path: Path) -> None:
     directory = ApplicationDirectory(tmp_path / "rep-1")
     run_directory.prepare([directory.path])
