@@ -21,7 +21,9 @@ def prune(
 
     What a baseline, an open alarm, a sealed sign-off, the gate or a running night needs stays.
     """
-    from nexmark.retention.prune_table import prune_table, readable_bytes
+    from rich.filesize import decimal
+
+    from nexmark.retention.prune_table import prune_table
     from nexmark.retention.pruning import plan
     from nexmark.retention.pruning import prune as pruned
 
@@ -38,7 +40,7 @@ def prune(
         return 2
     print(prune_table(done.decisions))
     if done.shrunk:
-        print(f"the database is {readable_bytes(done.shrunk)} smaller")
+        print(f"the database is {decimal(done.shrunk)} smaller")
     for problem in done.problems:
         print(problem, file=sys.stderr)
     return 2 if done.problems else 0

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from rich.filesize import decimal
+
 from nexmark.model import grouped
 from nexmark.retention.kept_things import Kind, ThingDecision
 from nexmark.terminal import columns
@@ -11,7 +13,6 @@ _HEADS = (
     *("kind", "go", "bytes", "oldest", "newest"),
     *("stay", "bytes", "oldest", "why they stay"),
 )
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def prune_table(decisions: Iterable[ThingDecision]) -> str:
@@ -28,8 +29,8 @@ def _row(kind: str, decisions: Sequence[ThingDecision]) -> tuple[str, ...]:
     why = Counter(one.reason for one in stay)
     told = ", ".join(f"{count} {reason}" for reason, count in why.most_common())
     return (
-        *(kind, str(len(go)), readable_bytes(_bytes(go)), first, last),
-        *(str(len(stay)), readable_bytes(_bytes(stay)), _days(stay)[0], told or "-"),
+        *(kind, str(len(go)), decimal(_bytes(go)), first, last),
+        *(str(len(stay)), decimal(_bytes(stay)), _days(stay)[0], told or "-"),
     )
 
 
@@ -40,7 +41,7 @@ def _row_of_all(by_kind: Mapping[Kind, Sequence[ThingDecision]]) -> tuple[str, .
     stay = [one for one in every if not one.goes and one.thing.kind != Kind.EVENT_LOGS]
     of_logs = _bytes(one for one in go if one.thing.kind == Kind.EVENT_LOGS)
     row = _row("all", every)
-    return (*row[:5], str(len(stay)), readable_bytes(_bytes(stay) - of_logs), row[7], "-")
+    return (*row[:5], str(len(stay)), decimal(_bytes(stay) - of_logs), row[7], "-")
 
 
 def _days(decisions: Sequence[ThingDecision]) -> tuple[str, str]:
@@ -52,12 +53,3 @@ def _days(decisions: Sequence[ThingDecision]) -> tuple[str, str]:
 
 def _bytes(decisions: Iterable[ThingDecision]) -> int:
     return sum(one.thing.bytes for one in decisions)
-
-
-def readable_bytes(size: float) -> str:
-    """Return a number of bytes with a unit: ``3.2 GB``."""
-    for unit in _UNITS[:-1]:
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} {_UNITS[-1]}"

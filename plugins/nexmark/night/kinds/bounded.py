@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 def generator_arguments(night: Night, size: Size) -> list[str]:
     """Return the arguments that make the generator give the events of `size`."""
-    knobs = night.workload.generator.items()
+    settings = night.workload.generator.items()
     return [
         *("--events", str(size.events), "--tps", str(size.tps)),
         *("--seed", str(night.workload.seed)),
-        *(word for key, value in knobs for word in ("--generator", f"{key}={value}")),
+        *(word for key, value in settings for word in ("--generator", f"{key}={value}")),
     ]
 
 
