@@ -33,7 +33,7 @@ from nexmark.config import (
 from nexmark.engines import Build, resolve
 from nexmark.errors import NexmarkError
 from nexmark.flames.jfr import RECORDER
-from nexmark.guard import command_variables, guarded
+from nexmark.reaper import command_variables, reaper_of_command
 from nexmark.terminal import ending
 from nexmark_jobs.cause import last_words
 from nexmark_jobs.host.ports import is_free
@@ -197,7 +197,7 @@ def _overhead(config: Config, given: argparse.Namespace) -> int:
         directory = Path(tempfile.mkdtemp(prefix="runs-", dir=home))
         os.environ.update(command_variables())
         try:
-            with guarded(os.environ):
+            with reaper_of_command(os.environ):
                 return _bench(_Bench(cluster, build, workload, given.query, directory), given.pairs)
         except subprocess.TimeoutExpired as error:
             raise NexmarkError(f"flight recorder: {error}") from None

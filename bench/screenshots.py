@@ -27,7 +27,7 @@ from nexmark.airflow_site.airflow_home import (
 )
 from nexmark.config import load, paths
 from nexmark.errors import NexmarkError
-from nexmark.guard import guarded
+from nexmark.reaper import reaper_of_command
 from nexmark.report.rendering import part
 from nexmark.terminal import ending
 from nexmark.web.entry import PREFIX
@@ -108,7 +108,7 @@ def _served(port: int) -> Iterator[str]:
     check_port(port, "nexmark bench screenshots --port PORT")
     environment = airflow_environment(load(), port)
     logs = paths.home() / "logs"
-    with guarded(environment), closing(Components(environment, port, logs)) as components:
+    with reaper_of_command(environment), closing(Components(environment, port, logs)) as components:
         prepare(environment)
         components.bring_up(API_SERVER)
         yield f"http://127.0.0.1:{port}"

@@ -218,11 +218,11 @@ def last(site: Site, session_testbed: Testbed, faulty: Faulty) -> FollowedNight:
     return night
 
 
-@pytest.mark.fault("the night's process killed", outcome="its guardian ends what is left")
+@pytest.mark.fault("the night's process killed", outcome="its reaper ends what is left")
 @pytest.mark.usefixtures("last", "faulty")
-def test_a_killed_night_is_cleaned_up_by_its_guardian(killed: FollowedNight, site: Site) -> None:
+def test_a_killed_night_is_cleaned_up_by_its_reaper(killed: FollowedNight, site: Site) -> None:
     assert killed.process.returncode == -9
-    log = (site.home / "logs" / "guardian.log").read_text()
+    log = (site.home / "logs" / "reaper.log").read_text()
     for left in ("Master --host", "/worker spark://"):  # the driver may have ended by then
         assert re.search(rf"ended nexmark0\d: .*{left}", log)
 

@@ -153,7 +153,7 @@ def test_make_run_does_not_share_its_tasks_with_the_scheduler(home: Path) -> Non
 def test_sigterm_ends_every_component(ui: tuple[subprocess.Popen[str], str]) -> None:
     process, _ = ui
     groups = components(process)
-    assert len(groups) == 5  # the guardian, too
+    assert len(groups) == 5  # the reaper, too
     assert len(members(groups)) > 5
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=60) == 0

@@ -108,7 +108,7 @@ def test_of_two_nights_at_once_one_is_refused_and_the_other_leaves_nothing_when_
         )
         assert goes_on.poll() is None
         goes_on.kill()
-        wait_for(lambda: not marked(f"{site.home}|"), within_s=60)  # its guardian, too
+        wait_for(lambda: not marked(f"{site.home}|"), within_s=60)  # its reaper, too
     finally:
         for night in nights:
             night.kill()

@@ -37,8 +37,8 @@ ROOMS = {
     "secrets": Room("config home nexmark_jobs"),
     "reason": Room("nexmark_jobs secrets"),
     "terminal": Room("home interrupts secrets"),
-    "guard": Room("cluster config nexmark_jobs"),
-    "airflow_site": Room("cluster config guard home interrupts nexmark_jobs store terminal"),
+    "reaper": Room("cluster config nexmark_jobs"),
+    "airflow_site": Room("cluster config home interrupts nexmark_jobs reaper store terminal"),
     "cli": Room(ALL, "rich typer"),
     "config": Room("nexmark_jobs", "croniter pydantic yaml"),
     "engines": Room("config home interrupts nexmark_jobs", "pydantic"),
@@ -51,8 +51,8 @@ ROOMS = {
     ),
     "dag": Room("config nexmark_jobs night reason secrets tasks", "airflow"),
     "tasks": Room(
-        "cluster compatibility config engines evidence experiments guard home kafka nexmark_jobs"
-        " night people reason report retention rollout secrets store terminal verdict",
+        "cluster compatibility config engines evidence experiments home kafka nexmark_jobs"
+        " night people reaper reason report retention rollout secrets store terminal verdict",
         "airflow",
     ),
     "expectations": Room("nexmark_jobs", "duckdb great_expectations pandas"),

@@ -17,9 +17,9 @@ from nexmark.airflow_site.api import OwnAirflow
 from nexmark.config import Config, paths
 from nexmark.config.airflow_names import POOL, connection_variable
 from nexmark.errors import NexmarkError
-from nexmark.guard import command_variables
 from nexmark.home import make_home
 from nexmark.interrupts import undisturbed
+from nexmark.reaper import command_variables
 from nexmark_jobs.host.leases import locked
 from nexmark_jobs.host.ports import is_free, listener
 from nexmark_jobs.host.processes import Process, end, owner_mark, start_detached

@@ -2,7 +2,7 @@
 
 Runs an engine's DAG through `airflow dags test` with a private Airflow (below
 `.nexmark/airflow`), shows its progress, and ends with the DAG's exit code. Whatever ends it, no
-process of the night is left: after kill -9 its guardian ends them (`nexmark.guard`).
+process of the night is left: after kill -9 its reaper ends them (`nexmark.reaper`).
 """
 
 import json
@@ -23,12 +23,12 @@ from nexmark.config import Config, SshCluster, paths
 from nexmark.dag.notifying import notifiers
 from nexmark.engines import MissingBuild
 from nexmark.errors import NexmarkError
-from nexmark.guard import guarded, wait_for_guardians
 from nexmark.home import full_disk, make_home
 from nexmark.interrupts import signalled_with_parent, undisturbed
 from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.night.plan import Night
 from nexmark.night.planning import find_problems, make_night, with_snapshot
+from nexmark.reaper import reaper_of_command, wait_for_reapers
 from nexmark.terminal import INTERRUPTED, Terminal, show_line
 from nexmark_jobs.cause import last_words
 from nexmark_jobs.host.processes import end, owned
@@ -54,7 +54,7 @@ def run_night(
     except MissingBuild as error:
         show_line(f"{error}; there is nothing to run")
         return 0
-    wait_for_guardians(show_line)
+    wait_for_reapers(show_line)
     problems = list(find_problems(night))
     cluster, lease = night.spark_cluster.config.name, night.spark_cluster.holder()
     if lease and lease.holder and lease.holder.alive:
@@ -71,7 +71,7 @@ def run_night(
     mine, prompt = Lease(dag_id, "", identify(os.getpid())), night.spark_cluster.at_the_prompt
     prompt.claim(mine, lambda _: False)  # NexmarkError where another command has it
     try:
-        with guarded(environment):
+        with reaper_of_command(environment):
             show_line("preparing Airflow")
             prepare(environment)
             return _run(night, environment, params, moment)
@@ -105,7 +105,7 @@ def _run(
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=signalled_with_parent(signal.SIGKILL),  # the guardian ends the rest
+                preexec_fn=signalled_with_parent(signal.SIGKILL),  # the reaper ends the rest
             )
             process = identify(child.pid)
             try:

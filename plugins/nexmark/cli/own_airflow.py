@@ -1,7 +1,7 @@
 """Airflow started here, with these DAGs, on 127.0.0.1: `nexmark ui`, `nexmark backfill`.
 
 Each component runs in a process group of its own. All are ended on Ctrl-C or SIGTERM, and when one
-of them ends; after kill -9 their guardian does it (`nexmark.guard`).
+of them ends; after kill -9 their reaper does it (`nexmark.reaper`).
 
 A backfill is created in Airflow and waited for. Where `nexmark ui` runs, its scheduler does the
 work and goes on with it when this is interrupted; else Airflow is started until it is done.
@@ -28,10 +28,10 @@ from nexmark.config import Config, Engine, load, paths
 from nexmark.dag.notifying import notifiers
 from nexmark.engines import MissingBuild, snapshot
 from nexmark.errors import NexmarkError
-from nexmark.guard import guarded
 from nexmark.interrupts import undisturbed
 from nexmark.night.night_progress import PROGRESS_VARIABLE
 from nexmark.night.planning import make_night
+from nexmark.reaper import reaper_of_command
 from nexmark.terminal import Terminal, columns, show_line
 from nexmark.web.entry import PREFIX
 from nexmark_jobs.host.processes import owned
@@ -53,7 +53,7 @@ def serve(port: int) -> int:
         config = load()
         environment = airflow_home.airflow_environment(config, port)
         own = Components(environment, port, paths.home() / "logs")
-        with guarded(environment), closing(own) as components:
+        with reaper_of_command(environment), closing(own) as components:
             show_line("preparing Airflow")
             airflow_home.prepare(environment)
             components.bring_up(API_SERVER)
@@ -160,7 +160,7 @@ def _run_here(
     """
     logs = paths.home() / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    with guarded(environment), closing(Components(environment, port, logs)) as components:
+    with reaper_of_command(environment), closing(Components(environment, port, logs)) as components:
         components.bring_up(API_SERVER)
         api = airflow_home.own_airflow(port)
         backfills.close_abandoned(config, api)

@@ -20,7 +20,6 @@ from nexmark.engines import (
     usable,
 )
 from nexmark.errors import NexmarkError
-from nexmark.guard import command_of_environment
 from nexmark.model import Arm
 from nexmark.night.applications import dump_submission
 from nexmark.night.kinds import kind_of
@@ -29,6 +28,7 @@ from nexmark.night.plan import Deployment, Deployments, Night, deploy_jobs
 from nexmark.night.submission import written
 from nexmark.night.timed_program import timed_program
 from nexmark.night.verification import Verification
+from nexmark.reaper import command_of_environment
 from nexmark.tasks import current_night, failing, results
 from nexmark.tasks.recording import night_record
 from nexmark.tasks.sampling import kafka_of

@@ -1,13 +1,13 @@
-"""The guardian of a command: ends what the command started when the command itself was killed.
+"""End what a command started, when the command itself was killed: the command's reaper.
 
     command (nexmark run, nexmark ui ...)  NEXMARK_COMMAND in the environment of all it starts
-      +- guardian, in a session of its own: waits for the end of the command, uses no CPU
+      +- reaper, in a session of its own: waits for the end of the command, uses no CPU
 
-A command that ends by itself, on Ctrl-C or on SIGTERM has ended all processes that it started, and
-ends its guardian. After kill -9 the guardian ends every process on this machine that has the
-command in its environment. Then it ends, on every host, the processes with the mark of a cluster
-that the command had claimed. Processes of your own Airflow have no command: the next night ends
-the ones that are left.
+A command that ends by itself, on Ctrl-C or on SIGTERM, ends all processes that it started, and then
+its reaper. After kill -9 the reaper ends every process on this machine that has the command in its
+environment. Then it ends, on every host, the processes of each cluster that the command had
+claimed. The processes of a night in your own Airflow belong to no command: the next night ends
+those that are left.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ _POLL_S = 0.2
 
 
 def command_variables() -> dict[str, str]:
-    """Return the mark of this command, which all its processes have in their environment.
+    """Return the variables that mark every process of this command in its environment.
 
     Airflow's processes change their titles, and would overwrite their environment with it.
     """
@@ -43,47 +43,52 @@ def command_variables() -> dict[str, str]:
 
 
 def command_of_environment() -> Process | None:
-    """The command that this process belongs to, None in an Airflow of your own."""
+    """Return the command that this process belongs to; None in an Airflow of your own."""
     pid, _, ticks = os.environ.get(COMMAND_VARIABLE, "").partition(":")
     return Process(int(pid), int(ticks)) if pid.isdigit() and ticks.isdigit() else None
 
 
 @contextlib.contextmanager
-def guarded(environment: Mapping[str, str]) -> Iterator[None]:
-    """While this command is in here, it has a guardian; `environment` has `command_variables`."""
+def reaper_of_command(environment: Mapping[str, str]) -> Iterator[None]:
+    """Run a reaper of this command while the block runs.
+
+    Args:
+        environment: the environment of the reaper; `command_variables` in it are left out, so that
+            the reaper does not end itself.
+    """
     me = identify(os.getpid())
     assert me is not None
-    own = {name: value for name, value in environment.items() if name != COMMAND_VARIABLE}
-    guardian = processes.start_detached(
+    unmarked = {name: value for name, value in environment.items() if name != COMMAND_VARIABLE}
+    reaper = processes.start_detached(
         [sys.executable, "-m", __name__, str(me.pid), str(me.start_ticks)],
-        own,
+        unmarked,
         _mark(),
-        _home() / "logs" / "guardian.log",
+        _home() / "logs" / "reaper.log",
     )
     try:
         yield
     finally:
-        processes.end([guardian])
+        processes.end([reaper])
 
 
-def wait_for_guardians(say: Say, within_s: float = 120.0) -> None:
-    """Wait while a guardian ends the processes of a killed command, at most `within_s` seconds."""
+def wait_for_reapers(say: Say, within_s: float = 120.0) -> None:
+    """Wait while a reaper ends the processes of a killed command, at most `within_s` seconds."""
     deadline = time.monotonic() + within_s
-    told = False
-    while any(not _watched(guardian).alive for guardian in processes.owned(_mark())):
+    announced = False
+    while any(not _watched(reaper).alive for reaper in processes.owned(_mark())):
         if time.monotonic() > deadline:
-            return  # the claim of the cluster names the holder
-        if not told:
+            return  # the claim of the cluster fails, and names its holder
+        if not announced:
             say("waiting: processes of a killed command are being ended")
-        told = True
+        announced = True
         time.sleep(_POLL_S)
 
 
-def _watched(guardian: Process) -> Process:
-    """The command of a guardian; the guardian itself if it has just ended."""
-    pid, _, ticks = guardian.command.rpartition(" ")
+def _watched(reaper: Process) -> Process:
+    """Return the command that a reaper waits for; the reaper itself if it has just ended."""
+    pid, _, ticks = reaper.command.rpartition(" ")
     words = (pid.rpartition(" ")[2], ticks)
-    return Process(*map(int, words)) if all(word.isdigit() for word in words) else guardian
+    return Process(*map(int, words)) if all(word.isdigit() for word in words) else reaper
 
 
 def _home() -> Path:
@@ -93,12 +98,16 @@ def _home() -> Path:
 
 
 def _mark() -> str:
-    """Return the value of NEXMARK_OWNER in the guardians of this home."""
-    return processes.owner_mark(_home(), "guardian")
+    """Return the value of NEXMARK_OWNER in the reapers of this home."""
+    return processes.owner_mark(_home(), "reaper")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Wait for the end of the command (pid, start time in ticks), then end what it started."""
+    """Wait for the end of a command, then end what it started; return the exit code.
+
+    Args:
+        arguments: the command's pid and its start time in clock ticks after the boot.
+    """
     pid, ticks = map(int, sys.argv[1:] if arguments is None else arguments)
     command = Process(pid, ticks)
     _wait_for_end(command)
@@ -114,25 +123,25 @@ def _wait_for_end(process: Process) -> None:
     except ProcessLookupError:
         return
     try:
-        if process.alive:  # and not a stranger that has got its pid
+        if process.alive:  # another process may have its pid by now
             select.select([descriptor], [], [])
     finally:
         os.close(descriptor)
 
 
 def _end_processes(command: Process) -> None:
-    """End every process of this machine that the command started, or that one of these did."""
+    """End every process of this machine that descends from the command."""
     for _ in range(_ROUNDS):
-        found = processes.with_variable(COMMAND_VARIABLE, _text(command))
-        if not found:
+        remaining = processes.with_variable(COMMAND_VARIABLE, _text(command))
+        if not remaining:
             return
-        for process in found:
+        for process in remaining:
             _log(f"ending {process.pid} {process.command}")
-        processes.end(found, _GRACE_S)
+        processes.end(remaining, _GRACE_S)
 
 
 def _clear_clusters(command: Process) -> None:
-    """End the remaining processes of the clusters that the command had claimed, on all hosts."""
+    """End, on all hosts, the processes of the clusters that the command had claimed."""
     from nexmark.cluster import ClusterError, open_cluster
     from nexmark.config import load, paths
 
@@ -154,9 +163,9 @@ def _text(process: Process) -> str:
 
 
 def _log(text: str) -> None:
-    """Write a line to the log, with the pid of the guardian."""
+    """Write a line to the log, with the pid of the reaper."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    print(f"{now} guardian {os.getpid()}: {text}", flush=True)
+    print(f"{now} reaper {os.getpid()}: {text}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""After kill -9 of a command its guardian ends what it started, and then itself."""
+"""After kill -9 of a command its reaper ends what it started, and then itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from nexmark.cluster import Lease, LocalCluster, Process, identify
 from nexmark.config import EmbeddedCluster, load
-from nexmark.guard import COMMAND_VARIABLE, wait_for_guardians
+from nexmark.reaper import COMMAND_VARIABLE, wait_for_reapers
 from nexmark_jobs.host.processes import (
     end,
     marked,
@@ -31,12 +31,12 @@ import os, sys
 from pathlib import Path
 from nexmark.cluster import Lease, LocalCluster, identify
 from nexmark.config import load
-from nexmark.guard import command_of_environment, command_variables, guarded
+from nexmark.reaper import command_of_environment, command_variables, reaper_of_command
 from nexmark_jobs.host.processes import start_detached
 
 home = Path(os.environ["NEXMARK_HOME"])
 os.environ.update(command_variables())
-with guarded(os.environ):
+with reaper_of_command(os.environ):
     def start(mark, *command, **changes):
         start_detached(command, {**os.environ, **changes}, f"{home}|{mark}", home / "log")
     start("a", "sleep", "301")
@@ -77,26 +77,26 @@ def command(home: Path) -> Iterator[subprocess.Popen[str]]:
     yield process
     process.kill()
     process.communicate()
-    wait_for(lambda: not owned(owner_mark(home, "guardian")), WITHIN_S)
+    wait_for(lambda: not owned(owner_mark(home, "reaper")), WITHIN_S)
     end(marked(f"{home}|"), grace_s=0.1)
 
 
 def started(home: Path) -> list[str]:
-    """What it has started, its guardian and the rest."""
+    """What it has started, its reaper and the rest."""
     return sorted(process.command for process in marked(f"{home}|"))
 
 
 @pytest.mark.parametrize("group", [False, True])
-def test_what_a_killed_command_has_started_ends_by_itself_and_so_does_its_guardian(
+def test_what_a_killed_command_has_started_ends_by_itself_and_so_does_its_reaper(
     command: subprocess.Popen[str], home: Path, cluster: LocalCluster, group: bool
 ) -> None:
     assert len(started(home)) >= 5
-    assert len(owned(owner_mark(home, "guardian"))) == 1
+    assert len(owned(owner_mark(home, "reaper"))) == 1
     (os.killpg if group else os.kill)(command.pid, signal.SIGKILL)
     command.wait()
     wait_for(lambda: not started(home), WITHIN_S)
     assert cluster.holder() is None
-    log = (home / "logs" / "guardian.log").read_text()
+    log = (home / "logs" / "reaper.log").read_text()
     assert f"the command with process {command.pid} has ended" in log
     assert "sleep 301" in log
 
@@ -105,22 +105,22 @@ def test_the_next_command_waits_until_what_a_killed_one_has_left_is_ended(
     command: subprocess.Popen[str], home: Path, cluster: LocalCluster
 ) -> None:
     said: list[str] = []
-    wait_for_guardians(said.append)
+    wait_for_reapers(said.append)
     assert said == []  # its command lives
     command.kill()
     command.wait()
-    wait_for_guardians(said.append)
+    wait_for_reapers(said.append)
     assert said == ["waiting: processes of a killed command are being ended"]
     assert started(home) == []
     assert cluster.holder() is None
 
 
-def test_a_command_that_ends_by_itself_ends_its_guardian_and_nothing_else(
+def test_a_command_that_ends_by_itself_ends_its_reaper_and_nothing_else(
     command: subprocess.Popen[str], home: Path, cluster: LocalCluster
 ) -> None:
     """A scheduler that is ended and started again goes on with its night."""
     command.communicate()
-    assert owned(owner_mark(home, "guardian")) == []
+    assert owned(owner_mark(home, "reaper")) == []
     assert "sleep 301" in started(home)
     lease = cluster.holder()
     assert lease is not None
@@ -140,6 +140,6 @@ def test_what_another_command_has_started_is_not_touched(
     )
     command.kill()
     command.wait()
-    wait_for(lambda: not owned(owner_mark(home, "guardian")), WITHIN_S)
+    wait_for(lambda: not owned(owner_mark(home, "reaper")), WITHIN_S)
     assert other in with_variable(COMMAND_VARIABLE, text)  # this process may have others
     assert cluster.holder() == Lease("nexmark", "manual__2", me, me)
