@@ -30,10 +30,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from nexmark_jobs import result
 from nexmark_jobs.ending import JobError, QueryFailedError, UsageError, command, end
-from nexmark_jobs.narrator import Narrator
 from nexmark_jobs.options import BoundaryOptions, KafkaOptions, Options, parse
 from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.progress import batch, is_batch, observe
+from nexmark_jobs.progress_lines import ProgressReporter
 from nexmark_jobs.queries import Formulation, Source, Streams
 from nexmark_jobs.result import QueryRun
 from nexmark_jobs.session import WorkDirectory, stop, work_directory
@@ -145,7 +145,7 @@ def _drive(
     writer = sink.rows(observed).writeStream
     writer = sink.attach(writer.outputMode(options.query.output_mode))
     writer = writer.option("checkpointLocation", work.child("checkpoint"))
-    narrator = Narrator(feed.events)
+    reporter = ProgressReporter(feed.events)
     done = QueryRun(datetime.now(UTC), [])
     running = writer.start()
     try:
@@ -160,7 +160,7 @@ def _drive(
                 finished = sink.observed(finished)
                 done.batches.append(finished)
                 sink.batch_done(finished)
-                line = narrator.line(finished)
+                line = reporter.line(finished)
                 if line is not None and not quiet:
                     print(line, flush=True)
                 if feed.finished(progress):

@@ -31,8 +31,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from nexmark_jobs.ending import JobError, UsageError, command, end, one_line
-from nexmark_jobs.narrator import ENDED
 from nexmark_jobs.options import parse
+from nexmark_jobs.progress_lines import QUERY_ENDED
 from nexmark_jobs.run_query import complete
 
 
@@ -49,7 +49,7 @@ def verify(spark: SparkSession, queries: list[dict[str, Any]], log: Path, at_onc
             reason = one_line(error)
         note(log, query=name, state="failed" if reason else "done", reason=reason)
         how = f"failed: {reason}" if reason else "ran to its end"
-        print(ENDED.format(next(ended), len(queries), name, how), flush=True)
+        print(QUERY_ENDED.format(next(ended), len(queries), name, how), flush=True)
         return bool(reason)
 
     with ThreadPoolExecutor(at_once) as pool:

@@ -2,8 +2,8 @@
 
     [ 3/23] q5   repetition 2 of 5 (baseline): 40 %, 187,000 events/s, 0:32 left; night about 41:10
 
-The driver prints a line at most every few seconds (`nexmark_jobs.narrator`); here it gets the place
-of the application in the night before it goes into the log.
+The driver prints a line every few seconds at most (`nexmark_jobs.progress_lines`). Before the line
+goes into the log, it gets the place of the application in the night.
 """
 
 import json
@@ -26,7 +26,7 @@ from nexmark.night.run_directory import VERIFY, ApplicationSpan, Run, RunDirecto
 from nexmark.reason import reason_of
 from nexmark.secrets import without_secrets
 from nexmark.terminal import MOMENTARY
-from nexmark_jobs import narrator
+from nexmark_jobs.progress_lines import ReportedProgress, is_query_ended, read_progress
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -117,23 +117,23 @@ class Watch:
     def line(self, line: str) -> str:
         """A line of the output; one that tells of progress says where in the night it is."""
         (self._first if len(self._first) < _KEPT_LINES else self._last).append(line)
-        told = narrator.read(line)
-        if narrator.tells_of_query(line):
+        progress = read_progress(line)
+        if is_query_ended(line):
             say_for_now(f"{self._name}: {without_secrets(line.strip())}")
-        if told is None:
+        if progress is None:
             return without_secrets(line)
-        text = self.text(told)
+        text = self.text(progress)
         say_for_now(text)
         return text
 
-    def text(self, told: narrator.Told) -> str:
+    def text(self, progress: ReportedProgress) -> str:
         """The progress at a moment, in one line."""
-        left = self._night_left(told)
+        left = self._night_left(progress)
         night = "" if left is None else f"; night about {duration(left)}"
-        done = f"{100 * told.share:.0f} %, {told.speed:,} events/s"
-        return f"{self._name}: {done}, {duration(told.left_s)} left{night}"
+        done = f"{100 * progress.share:.0f} %, {progress.speed:,} events/s"
+        return f"{self._name}: {done}, {duration(progress.left_s)} left{night}"
 
-    def _night_left(self, told: narrator.Told) -> float | None:
+    def _night_left(self, progress: ReportedProgress) -> float | None:
         """Seconds until all repetitions are done, None for another application than a repetition.
 
         An earlier night with the same repetitions tells how long the rest took, and this night how
@@ -150,12 +150,12 @@ class Watch:
         if earlier := self._earlier:
             left = earlier[self._plan[-1]].end - earlier[label].end
             then = sum(earlier[x].end - earlier[x].start for x in known) or 1.0
-            return told.left_s + left * min(max((sum(took) or 1.0) / then, 0.5), 2.0)
-        each = mean([*took, self._clock() - self._start + told.left_s])
+            return progress.left_s + left * min(max((sum(took) or 1.0) / then, 0.5), 2.0)
+        each = mean([*took, self._clock() - self._start + progress.left_s])
         ordered = pairwise(sorted(known.values(), key=lambda span: (span.start, span.end)))
         gaps = [max(0.0, after.start - before.end) for before, after in ordered] or [_USUAL_GAP_S]
         rest = len(self._plan) - self._plan.index(label) - 1
-        return told.left_s + rest * (each + mean(gaps))
+        return progress.left_s + rest * (each + mean(gaps))
 
 
 def _earlier(night: Night, plan: Sequence[str]) -> dict[str, ApplicationSpan] | None:

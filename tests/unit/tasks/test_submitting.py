@@ -26,7 +26,7 @@ from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
 from nexmark.night.run_directory import Run, TaskDirectory
 from nexmark.night.submission import written
-from nexmark_jobs.narrator import Narrator
+from nexmark_jobs.progress_lines import ProgressReporter
 from tests.foreign_variables import FOREIGN, MARK
 from tests.unit.tasks.in_task import in_task_of
 from tests.unit.tasks.submissions import repetition
@@ -166,7 +166,7 @@ def test_the_task_log_and_the_terminal_show_how_far_it_is(
     batch = SimpleNamespace(
         id=0, input_rows=100, phase="data", duration_ms=1000, end=datetime(2026, 11, 21, tzinfo=UTC)
     )
-    line = Narrator(1000).line(batch)
+    line = ProgressReporter(1000).line(batch)
     assert line is not None
     run(night, f"print('100 %s of the warnings')\nprint({line!r})")
     told = "[1/1] q5   repetition 1 of 5: 10 %, 100 events/s, 0:09 left"

@@ -15,8 +15,12 @@ from nexmark.night.plan import Night
 from nexmark.night.planning import make_night
 from nexmark.night.repetition_plan import first_runs
 from nexmark.night.run_directory import ApplicationSpan, Run
-from nexmark_jobs import narrator
-from nexmark_jobs.narrator import Narrator
+from nexmark_jobs.progress_lines import (
+    QUERY_ENDED,
+    ProgressReporter,
+    ReportedProgress,
+    read_progress,
+)
 from tests.unit.tasks.submissions import of_label
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
@@ -54,31 +58,31 @@ def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Night:
     return made
 
 
-class TestNarrator:
+class TestProgressReporter:
     def test_tells_at_most_every_five_seconds_but_of_the_first_and_the_end(self) -> None:
-        told = Narrator(1000)
-        lines = [told.line(Batch(number, ends_after=number + 1)) for number in range(10)]
+        reporter = ProgressReporter(1000)
+        lines = [reporter.line(Batch(number, ends_after=number + 1)) for number in range(10)]
         assert [number for number, line in enumerate(lines) if line] == [0, 5, 9]
         assert lines[0] == "batch 0  100 of 1,000 events  10 %  100 events/s  ETA 0:09"
         assert lines[9] == "batch 9  1,000 of 1,000 events  100 %  100 events/s  ETA 0:00"
 
     def test_what_comes_after_the_data_is_reported_as_rarely(self) -> None:
-        told = Narrator(100)
-        assert told.line(Batch(0, ends_after=1)) is not None
-        assert told.line(Batch(1, ends_after=2, phase="end_of_input")) is None
-        line = told.line(Batch(2, ends_after=9, phase="end_of_input"))
+        reporter = ProgressReporter(100)
+        assert reporter.line(Batch(0, ends_after=1)) is not None
+        assert reporter.line(Batch(1, ends_after=2, phase="end_of_input")) is None
+        line = reporter.line(Batch(2, ends_after=9, phase="end_of_input"))
         assert line == "batch 2  end of input  1.0 s"
 
     def test_a_line_is_read_as_it_was_written(self) -> None:
-        line = Narrator(10_000_000).line(Batch(0, 1_234_567, duration_ms=1500))
+        line = ProgressReporter(10_000_000).line(Batch(0, 1_234_567, duration_ms=1500))
         assert line is not None
-        found = narrator.read(f"  {line}\n")
-        assert found == narrator.Told(1_234_567, 10_000_000, 823_045, 10)
+        found = read_progress(f"  {line}\n")
+        assert found == ReportedProgress(1_234_567, 10_000_000, 823_045, 10)
         assert found.share == pytest.approx(0.1234567)
 
     @pytest.mark.parametrize("line", ["", "batch", "WARN batch 1  end of input  1.0 s", "x" * 9999])
     def test_other_lines_are_none_of_its(self, line: str) -> None:
-        assert narrator.read(line) is None
+        assert read_progress(line) is None
 
 
 @pytest.mark.parametrize(
@@ -89,7 +93,7 @@ def test_durations_are_as_on_a_clock(seconds: float, text: str) -> None:
 
 
 class TestWatch:
-    LINE = narrator.Told(done=400, events=1000, speed=187_000, left_s=32)
+    LINE = ReportedProgress(done=400, events=1000, speed=187_000, left_s=32)
 
     @pytest.mark.parametrize(
         ("label", "name"),
@@ -166,7 +170,7 @@ class TestEnd:
                         night, of_label(night, label), clock=lambda clock=clock: next(clock)
                     )  # type: ignore[misc]
                     left = int(stop - now)
-                    text = watch.text(narrator.Told(int(1000 * share), 1000, 1, left))
+                    text = watch.text(ReportedProgress(int(1000 * share), 1000, 1, left))
                     minutes, seconds = text.rpartition("night about ")[2].split(":")
                     if end - now > 30:
                         found.append((60 * int(minutes) + int(seconds)) / (end - now))
@@ -203,7 +207,7 @@ def test_a_verified_query_is_shown_where_a_person_waits(
     night: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(PROGRESS_VARIABLE, str(tmp_path / "shown"))
-    line = narrator.ENDED.format(3, 24, "q5", "ran to its end")
+    line = QUERY_ENDED.format(3, 24, "q5", "ran to its end")
     assert Watch(night, of_label(night, "verify")).line(line) == line
     shown = (tmp_path / "shown").read_text()
     assert shown == f"{MOMENTARY}verify: 3 of 24 queries: q5 ran to its end\n"
