@@ -12,7 +12,7 @@ from nexmark_jobs.generator import GeneratorConfig
 from nexmark_jobs.generator.generator_options import (
     OneLineParser,
     add_generator_arguments,
-    changed_knobs,
+    changed_options,
     count,
     generator_config,
     new_directory,
@@ -36,8 +36,8 @@ class DatagenOptions:
     def told(self) -> dict[str, Any]:
         """The events, as a result file tells of them."""
         config, size = self.config, {"events": self.events, "rows_per_batch": self.rows_per_batch}
-        knobs = {"generator": changed_knobs(config)}
-        return {**size, "tps": config.tps, "seed": config.seed, **knobs}
+        options = {"generator": changed_options(config)}
+        return {**size, "tps": config.tps, "seed": config.seed, **options}
 
 
 @dataclass(frozen=True)

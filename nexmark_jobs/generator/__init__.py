@@ -8,7 +8,7 @@ Laws, proportions and skews are the same as in nexmark-flink's generator. The di
 
 - Draws are hashes of (seed, field, n) instead of one unseeded random sequence per process.
 - Base time is fixed, ids begin at 0 + 1000, and bidders are offset once, not twice (issue 30 of
-  nexmark/nexmark); knobs bring back the offset (`bidder_id_offset`) and the start at event 2
+  nexmark/nexmark); options bring back the offset (`bidder_id_offset`) and the start at event 2
   (`first_event_id`, `first_event_number`).
 - Texts are slices of texts of 2 kB, made from the seed, instead of letters drawn one by one
   (strings) or slices of 1 MiB (filler); directories of URLs come from a table of 256. Lengths and
@@ -21,7 +21,7 @@ from nexmark_jobs.generator.auctions import auctions
 from nexmark_jobs.generator.bids import bids
 from nexmark_jobs.generator.persons import persons
 from nexmark_jobs.generator.timeline import SENTINEL_TIME
-from nexmark_jobs.knobs import GeneratorConfig
+from nexmark_jobs.generator_config import GeneratorConfig
 
 __all__ = ["EVENTS", "SENTINEL_TIME", "GeneratorConfig", "auctions", "bids", "persons"]
 

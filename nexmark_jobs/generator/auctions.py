@@ -16,7 +16,7 @@ from nexmark_jobs.generator.draws import (
     text_constant,
 )
 from nexmark_jobs.generator.timeline import events_of, time_ms
-from nexmark_jobs.knobs import GeneratorConfig
+from nexmark_jobs.generator_config import GeneratorConfig
 
 _FIXED_SIZE = 8 + 40
 _ITEM_NAME_LENGTH, _DESCRIPTION_LENGTH = 20, 100

@@ -18,7 +18,7 @@ from nexmark_jobs.generator.draws import (
     price,
 )
 from nexmark_jobs.generator.timeline import events_of
-from nexmark_jobs.knobs import GeneratorConfig
+from nexmark_jobs.generator_config import GeneratorConfig
 
 HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from nexmark_jobs.knobs import GeneratorConfig
+from nexmark_jobs.generator_config import GeneratorConfig
 
 _MASK32 = 0xFFFF_FFFF
 _Item = TypeVar("_Item", str, int)

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from nexmark_jobs.ending import UsageError
-from nexmark_jobs.knobs import MAX_EVENTS, OWN_ARGUMENTS, GeneratorConfig, KnobError, knobs
+from nexmark_jobs.generator_config import (
+    MAX_EVENTS,
+    OPTIONS_WITH_ARGUMENT,
+    GeneratorConfig,
+    GeneratorOptionError,
+    option_names,
+)
 
 _SHOWN = 40
 
@@ -21,7 +27,7 @@ class OneLineParser(argparse.ArgumentParser):
 
 
 def integer(text: str, remedy: str = "e.g. 1") -> int:
-    """The argument as a number, or an error that explains the problem."""
+    """Return the integer in a text; ArgumentTypeError with `remedy` for any other text."""
     try:
         return int(text)
     except ValueError:
@@ -30,7 +36,10 @@ def integer(text: str, remedy: str = "e.g. 1") -> int:
 
 
 def count(meaning: str, example: str = "100000") -> Callable[[str], int]:
-    """The type of an argument that counts events: 1 to as many as the generator can number."""
+    """Return the type of an argument that counts events, 1 to `MAX_EVENTS`, for argparse.
+
+    `meaning` and `example` go into the error of a wrong number: "give MEANING, e.g. EXAMPLE".
+    """
 
     def convert(text: str) -> int:
         remedy = f"give {meaning}, e.g. {example}"
@@ -46,12 +55,12 @@ def count(meaning: str, example: str = "100000") -> Callable[[str], int]:
 
 
 def shown(text: str) -> str:
-    """The argument in quotes; only the beginning of a long one."""
+    """Return an argument in quotes; only the first 40 characters of a long one."""
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def new_directory(argument: str, text: str) -> Path:
-    """The path of a directory that is empty or not there; UsageError for any other."""
+    """Return the path of a directory that is empty or missing; UsageError for any other."""
     path = Path(text).absolute()
     if path.exists() and not path.is_dir():
         raise UsageError(f"{argument}: {path} is a file; give a new directory")
@@ -66,41 +75,53 @@ def add_generator_arguments(parser: argparse.ArgumentParser) -> None:
     rate = "events per second of event time; spaces events, throttles nothing (default 1000)"
     add("--tps", type=integer, default=1000, metavar="T", help=rate)
     add("--seed", type=integer, default=1, metavar="S", help="default 1")
-    knob = "a knob of the generator, e.g. out_of_order_group_size=5; repeatable"
-    add("--generator", action="append", default=[], metavar="KEY=VALUE", help=knob)
+    option = "an option of the generator, e.g. out_of_order_group_size=5; repeatable"
+    add("--generator", action="append", default=[], metavar="KEY=VALUE", help=option)
 
 
-def generator_config(seed: int, tps: int, knobs: Sequence[str], events: int) -> GeneratorConfig:
-    """The configuration of `--seed`, `--tps` and the `KEY=VALUE` of each `--generator`.
+def generator_config(seed: int, tps: int, options: Sequence[str], events: int) -> GeneratorConfig:
+    """Return the configuration that the arguments of a command line give.
 
-    UsageError, which names the argument, for a wrong knob or too many events.
+    Args:
+        seed: the value of `--seed`.
+        tps: the value of `--tps`: events per second of event time.
+        options: the `KEY=VALUE` of each `--generator`.
+        events: number of events, which have to fit before the year 4000.
+
+    Raises:
+        UsageError: a wrong option or too many events; it names the argument.
     """
-    values = dict(_knob(text) for text in knobs)
+    values = dict(_option(text) for text in options)
     try:
         config = GeneratorConfig(seed=seed, tps=tps, **values)
-    except KnobError as error:
-        where = f"--{error.name}" if error.name in OWN_ARGUMENTS else f"--generator: {error.name}"
+    except GeneratorOptionError as error:
+        has_argument = error.name in OPTIONS_WITH_ARGUMENT
+        where = f"--{error.name}" if has_argument else f"--generator: {error.name}"
         raise UsageError(f"{where}: {error.problem}; give a value within these bounds") from None
     try:
         config.check_span(events)
-    except KnobError as error:
+    except GeneratorOptionError as error:
         raise UsageError(f"--{error}") from None
     return config
 
 
-def changed_knobs(config: GeneratorConfig) -> dict[str, int]:
-    """Return the knobs that differ from their defaults, without seed and tps."""
-    every = ((field, getattr(config, field.name)) for field in fields(config))
-    return {x.name: value for x, value in every if value != x.default and x.name in knobs()}
+def changed_options(config: GeneratorConfig) -> dict[str, int]:
+    """Return the options that differ from their defaults, without seed and tps."""
+    names = set(option_names())
+    return {
+        field.name: value
+        for field in fields(config)
+        if field.name in names and (value := getattr(config, field.name)) != field.default
+    }
 
 
-def _knob(text: str) -> tuple[str, int]:
+def _option(text: str) -> tuple[str, int]:
     name, _, value = text.partition("=")
-    if name in OWN_ARGUMENTS:
+    if name in OPTIONS_WITH_ARGUMENT:
         raise UsageError(f"--generator: {name} has an argument of its own; use --{name}")
-    if name not in knobs():
-        known = ", ".join(knobs())
-        raise UsageError(f"--generator: unknown knob {shown(name)}; use one of {known}")
+    if name not in option_names():
+        known = ", ".join(option_names())
+        raise UsageError(f"--generator: unknown option {shown(name)}; use one of {known}")
     try:
         return name, int(value)
     except ValueError:

@@ -14,7 +14,7 @@ from nexmark_jobs.generator.draws import (
     text_constant,
 )
 from nexmark_jobs.generator.timeline import events_of
-from nexmark_jobs.knobs import GeneratorConfig
+from nexmark_jobs.generator_config import GeneratorConfig
 
 FIRST_NAMES = (
     *("Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter"),

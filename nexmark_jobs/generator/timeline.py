@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from nexmark_jobs.generator.draws import div
-from nexmark_jobs.knobs import DISORDER_PRIME, GeneratorConfig
+from nexmark_jobs.generator_config import DISORDER_PRIME, GeneratorConfig
 
 SENTINEL_TIME_MS = 253_370_764_800_000
 """Event time of the sentinels, 9999-01-01T00:00:00Z, in milliseconds."""

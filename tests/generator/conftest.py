@@ -37,10 +37,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="package")
 def generate(spark: SparkSession) -> Generate:
-    """generate(kind, range, end=None, **knobs): the events of a kind as a frame, times in ms."""
+    """generate(kind, range, end=None, **options): the events of a kind as a frame, times in ms."""
 
-    def rows(kind: str, numbers: range, end: int | None = None, **knobs: int) -> DataFrame:
+    def rows(kind: str, numbers: range, end: int | None = None, **options: int) -> DataFrame:
         frame = spark.range(numbers.start, numbers.stop, numbers.step, 2).toDF("n")
-        return millis(getattr(generator, f"{kind}s")(frame, GeneratorConfig(**knobs), end))
+        return millis(getattr(generator, f"{kind}s")(frame, GeneratorConfig(**options), end))
 
     return rows

@@ -24,8 +24,8 @@ STATE = "AZ/CA/ID/OR/WA/WY"
 
 
 @dataclass
-class Knobs:
-    """The generator's knobs and their defaults, as published."""
+class GeneratorOptions:
+    """The generator's options and their defaults, as published."""
 
     seed: int = 1
     tps: int = 10_000
@@ -231,15 +231,15 @@ def channel_and_url(number: int, seed: int) -> tuple[str, str]:
 class PlainGenerator:
     """Events by number; `end` is the number of the first sentinel."""
 
-    def __init__(self, end: int | None = None, **knobs: int) -> None:
-        self.knobs = Knobs(**knobs)
+    def __init__(self, end: int | None = None, **options: int) -> None:
+        self.options = GeneratorOptions(**options)
         self.end = end
-        k = self.knobs
+        k = self.options
         self.cycle = k.person_proportion + k.auction_proportion + k.bid_proportion
 
     def event(self, n: int) -> tuple[str, Row] | None:
         """Kind and fields of event n; None after the last sentinel."""
-        k = self.knobs
+        k = self.options
         sentinel = self.end is not None and n >= self.end
         if sentinel and n >= self.end + self.cycle:
             return None
@@ -262,17 +262,17 @@ class PlainGenerator:
         return [event[1] for event in events if event is not None and event[0] == kind]
 
     def time(self, place: int) -> int:
-        micros = int(place * (1e6 / self.knobs.tps))
-        return self.knobs.base_time_ms + micros // 1000
+        micros = int(place * (1e6 / self.options.tps))
+        return self.options.base_time_ms + micros // 1000
 
     def last_person(self, event_id: int) -> int:
         epoch, rest = divmod(event_id, self.cycle)
-        share = self.knobs.person_proportion
+        share = self.options.person_proportion
         return epoch * share + min(rest, share - 1)
 
     def last_auction(self, event_id: int) -> int:
         epoch, rest = divmod(event_id, self.cycle)
-        persons, share = self.knobs.person_proportion, self.knobs.auction_proportion
+        persons, share = self.options.person_proportion, self.options.auction_proportion
         if rest < persons:
             return epoch * share - 1
         return epoch * share + min(rest - persons, share - 1)
@@ -282,11 +282,11 @@ class PlainGenerator:
         if upper(value, ratio) > 0:
             return newest // block * block + plus
         people = newest + 1
-        active = min(people, self.knobs.num_active_people)
-        return people - active + lower(value, active + self.knobs.person_id_lead)
+        active = min(people, self.options.num_active_people)
+        return people - active + lower(value, active + self.options.person_id_lead)
 
     def some_auction(self, value: int, event_id: int) -> int:
-        k = self.knobs
+        k = self.options
         newest = self.last_auction(event_id)
         if upper(value, k.hot_auction_ratio) > 0:
             return newest // k.hot_auction_block * k.hot_auction_block
@@ -294,7 +294,7 @@ class PlainGenerator:
         return oldest + lower(value, newest - oldest + 1 + k.auction_id_lead)
 
     def person(self, n: int, event_id: int, time: int) -> Row:
-        k = self.knobs
+        k = self.options
         ring = text(k.seed, " ")
         names = bits(k.seed, "person.name", n)
         user = random_string(bits(k.seed, "person.email.user", n), ring, 7)
@@ -315,7 +315,7 @@ class PlainGenerator:
         return row | {"dateTime": time, "extra": extra}
 
     def auction(self, n: int, event_id: int, place: int, time: int) -> Row:
-        k = self.knobs
+        k = self.options
         ring = text(k.seed, " ")
         item = random_string(bits(k.seed, "auction.itemName", n), ring, 20)
         description = random_string(bits(k.seed, "auction.description", n), ring, 100)
@@ -343,7 +343,7 @@ class PlainGenerator:
         }
 
     def bid(self, n: int, event_id: int, time: int) -> Row:
-        k = self.knobs
+        k = self.options
         auction = self.some_auction(bits(k.seed, "bid.auction", n), event_id)
         bidder_bits = bits(k.seed, "bid.bidder", n)
         bidder = self.some_person(bidder_bits, event_id, k.hot_bidders_ratio, k.hot_bidder_block, 1)

@@ -24,9 +24,9 @@ def main() -> None:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
-    for kind, (start, stop), knobs, end in json.load(sys.stdin):
+    for kind, (start, stop), options, end in json.load(sys.stdin):
         frame = spark.range(start, stop, 1, 1).toDF("n")
-        events = getattr(generator, f"{kind}s")(frame, generator.GeneratorConfig(**knobs), end)
+        events = getattr(generator, f"{kind}s")(frame, generator.GeneratorConfig(**options), end)
         rows = [row.asDict() for row in millis(events).orderBy("n").collect()]
         filled = [field.name for field in events.schema if not field.nullable]
         sys.stdout.write(json.dumps([rows, filled]) + "\n")

@@ -1,4 +1,4 @@
-"""Knobs out of range are refused by name."""
+"""Options out of range are refused by name."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from nexmark_jobs.generator import GeneratorConfig
-from nexmark_jobs.generator.generator_options import changed_knobs
-from nexmark_jobs.knobs import BOUNDS, MAX_EVENTS
-from tests.generator.plain_generator import Knobs
+from nexmark_jobs.generator.generator_options import changed_options
+from nexmark_jobs.generator_config import BOUNDS, MAX_EVENTS
+from tests.generator.plain_generator import GeneratorOptions
 
 
 def test_defaults_are_the_published_ones() -> None:
-    assert asdict(GeneratorConfig()) == asdict(Knobs())
+    assert asdict(GeneratorConfig()) == asdict(GeneratorOptions())
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(GeneratorConfig)])
 @pytest.mark.parametrize("value", [2**70, -(2**70), 1.5, "1", True, None])
-def test_every_knob_is_checked(name: str, value: Any) -> None:
+def test_every_option_is_checked(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"^{name}: "):
         GeneratorConfig(**{name: value})
 
@@ -65,11 +65,11 @@ def test_no_two_events_have_the_same_number_on_their_way_to_a_time() -> None:
         GeneratorConfig(tps=10**9, first_event_number=5).check_span(MAX_EVENTS)
 
 
-def test_every_knob_has_bounds() -> None:
+def test_every_option_has_bounds() -> None:
     assert list(BOUNDS) == [field.name for field in fields(GeneratorConfig)]
     assert all(low < high for low, high in BOUNDS.values())
 
 
-def test_changed_knobs_leave_out_defaults_seed_and_tps() -> None:
+def test_changed_options_leave_out_defaults_seed_and_tps() -> None:
     config = GeneratorConfig(seed=9, tps=5, num_channels=3, hot_auction_ratio=2)
-    assert changed_knobs(config) == {"num_channels": 3}
+    assert changed_options(config) == {"num_channels": 3}

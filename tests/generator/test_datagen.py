@@ -54,7 +54,7 @@ def collector() -> Collector:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("rows_per_batch", "knobs"),
+    ("rows_per_batch", "options"),
     [
         (500, {}),  # whole cycles: the source counts one kind only
         (500, SHIFTED),
@@ -64,12 +64,16 @@ def collector() -> Collector:
     ],
 )
 def test_batches_hold_exactly_their_events(
-    spark: SparkSession, collector: Collector, kind: str, rows_per_batch: int, knobs: dict[str, int]
+    spark: SparkSession,
+    collector: Collector,
+    kind: str,
+    rows_per_batch: int,
+    options: dict[str, int],
 ) -> None:
     events = 2 * rows_per_batch + 40
-    source = Datagen(spark, GeneratorConfig(**knobs), events, rows_per_batch)
+    source = Datagen(spark, GeneratorConfig(**options), events, rows_per_batch)
     collector.run(stream(source, kind), 3)
-    plain = PlainGenerator(**knobs)
+    plain = PlainGenerator(**options)
     for batch in range(4):
         first = batch * rows_per_batch
         numbers = range(first, min(first + rows_per_batch, events))
@@ -81,18 +85,18 @@ def test_batches_hold_exactly_their_events(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("events", "knobs"),
+    ("events", "options"),
     [(980, {}), (1000, {}), (777, SHIFTED), (777, {"out_of_order_group_size": 20})],
 )
 def test_sentinels_follow_the_last_event(
-    spark: SparkSession, collector: Collector, kind: str, events: int, knobs: dict[str, int]
+    spark: SparkSession, collector: Collector, kind: str, events: int, options: dict[str, int]
 ) -> None:
-    source = Datagen(spark, GeneratorConfig(**knobs), events, 500, end_of_input=True)
+    source = Datagen(spark, GeneratorConfig(**options), events, 500, end_of_input=True)
     collector.run(stream(source, kind), source.batches())
     rows = sorted(
         (row for batch in collector.batches.values() for row in batch), key=lambda row: row["n"]
     )
-    assert rows == PlainGenerator(events, **knobs).rows(kind, range(events + 100))
+    assert rows == PlainGenerator(events, **options).rows(kind, range(events + 100))
     late = [row["n"] for row in rows if row["dateTime"] == SENTINEL_MS]
     assert late == [row["n"] for row in rows if row["n"] >= events]
     assert late != []

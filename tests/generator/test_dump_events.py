@@ -20,7 +20,7 @@ from nexmark_jobs.ending import UsageError
 from nexmark_jobs.generator import GeneratorConfig
 from tests.generator.plain_generator import PlainGenerator
 
-KNOBS = {"seed": 4, "tps": 700, "out_of_order_group_size": 8}
+OPTIONS = {"seed": 4, "tps": 700, "out_of_order_group_size": 8}
 KINDS = ("person", "auction", "bid")
 
 
@@ -51,12 +51,12 @@ def expected_object(plain: PlainGenerator, n: int) -> dict[str, Any]:
 def json_dump(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """1050 events in files of 400."""
     out = tmp_path_factory.mktemp("dump") / "events"
-    dump(spark, DumpOptions(1050, GeneratorConfig(**KNOBS), out, "json", 400))
+    dump(spark, DumpOptions(1050, GeneratorConfig(**OPTIONS), out, "json", 400))
     return out
 
 
 def test_json_has_the_contract_format_in_event_order(json_dump: Path) -> None:
-    plain = PlainGenerator(**KNOBS)
+    plain = PlainGenerator(**OPTIONS)
     objects = read_json(json_dump)
     assert objects == [expected_object(plain, n) for n in range(1050)]
     assert [list(o) for o in objects] == [["n", "event_type", *KINDS]] * 1050
@@ -73,7 +73,7 @@ def test_files_are_ordered_by_name_and_by_modification_time(json_dump: Path) -> 
 def test_same_arguments_write_the_same_bytes(
     spark: SparkSession, json_dump: Path, tmp_path: Path
 ) -> None:
-    dump(spark, DumpOptions(1050, GeneratorConfig(**KNOBS), tmp_path / "again", "json", 400))
+    dump(spark, DumpOptions(1050, GeneratorConfig(**OPTIONS), tmp_path / "again", "json", 400))
     for path in json_dump.iterdir():
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
@@ -81,7 +81,7 @@ def test_same_arguments_write_the_same_bytes(
 def test_parquet_holds_the_same_events(
     spark: SparkSession, json_dump: Path, tmp_path: Path
 ) -> None:
-    dump(spark, DumpOptions(1050, GeneratorConfig(**KNOBS), tmp_path / "p", "parquet", 400))
+    dump(spark, DumpOptions(1050, GeneratorConfig(**OPTIONS), tmp_path / "p", "parquet", 400))
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     files = f"read_parquet('{tmp_path}/p/*.parquet')"
@@ -89,7 +89,7 @@ def test_parquet_holds_the_same_events(
         f"SELECT n, event_type, bid.auction, bid.extra, epoch_ms(auction.expires), person.name "
         f"FROM {files}"
     ).fetchall()
-    plain = PlainGenerator(**KNOBS)
+    plain = PlainGenerator(**OPTIONS)
     expected = []
     for n in range(1050):
         kind, row = plain.event(n) or ("", {})
@@ -130,11 +130,11 @@ BAD_ARGUMENTS = {
     "no event per file": (["--events", "1", "--events-per-file", "0"], "--events-per-file"),
     "seed too big": (["--events", "1", "--seed", str(2**63)], "--seed"),
     "format": (["--events", "1", "--format", "avro"], "--format"),
-    "unknown knob": (["--events", "1", "--generator", "colour=1"], "colour"),
-    "knob no number": (["--events", "1", "--generator", "num_channels=x"], "num_channels=x"),
-    "knob without value": (["--events", "1", "--generator", "num_channels"], "num_channels"),
-    "knob out of range": (["--events", "1", "--generator", "num_channels=0"], "num_channels"),
-    "knob with an argument": (["--events", "1", "--generator", "tps=5"], "--tps"),
+    "unknown option": (["--events", "1", "--generator", "colour=1"], "colour"),
+    "option no number": (["--events", "1", "--generator", "num_channels=x"], "num_channels=x"),
+    "option without value": (["--events", "1", "--generator", "num_channels"], "num_channels"),
+    "option out of range": (["--events", "1", "--generator", "num_channels=0"], "num_channels"),
+    "option with an argument": (["--events", "1", "--generator", "tps=5"], "--tps"),
     "unknown argument": (["--events", "1", "--colour", "red"], "--colour"),
     "too long": (["--events", str(10**15), "--tps", "1"], "--events"),
     "url": (["--events", "1", "--out", "hdfs://host/dir"], "--out"),

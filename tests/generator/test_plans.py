@@ -26,12 +26,12 @@ def methods(frame: DataFrame) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("knobs", [{}, {"out_of_order_group_size": 7, "num_channels": 10**9}])
+@pytest.mark.parametrize("options", [{}, {"out_of_order_group_size": 7, "num_channels": 10**9}])
 @pytest.mark.parametrize("end", [None, 900])
 def test_one_piece_of_code_that_hotspot_compiles(
-    generate: Any, kind: str, knobs: dict[str, int], end: int | None
+    generate: Any, kind: str, options: dict[str, int], end: int | None
 ) -> None:
-    frame = generate(kind, range(1000), end, **knobs)
+    frame = generate(kind, range(1000), end, **options)
     sizes = methods(frame)
     assert len(sizes) == 1, "not everything is in one stage of generated code"
     assert 0 < sizes[0] < LARGEST_METHOD

@@ -22,7 +22,7 @@ from tests.generator.plain_generator import PlainGenerator, fdlibm_exp, key, xxh
 KINDS = ("person", "auction", "bid")
 
 FLINK_COMPATIBLE = {"first_event_id": 1, "first_event_number": 1, "bidder_id_offset": 2000}
-EVERY_KNOB = {
+EVERY_OPTION = {
     "seed": -(2**63),
     "tps": 123_457,
     "base_time_ms": 1_700_000_000_123,
@@ -62,10 +62,10 @@ CASES: dict[str, tuple[range, dict[str, int], int | None]] = {
     "huge numbers": (range(10**13, 10**13 + 300), {"seed": 2**63 - 1}, None),
     "disorder": (range(4900, 6000), {"out_of_order_group_size": 1000, "tps": 1000}, None),
     "flink compatible": (range(1000), FLINK_COMPATIBLE, None),
-    "every knob": (range(3000), EVERY_KNOB, None),
-    "every knob, later": (range(10**7, 10**7 + 1000), EVERY_KNOB, None),
+    "every option": (range(3000), EVERY_OPTION, None),
+    "every option, later": (range(10**7, 10**7 + 1000), EVERY_OPTION, None),
     "sentinels": (range(900, 1200), {"out_of_order_group_size": 64}, 1001),
-    "sentinels, every knob": (range(900, 1100), EVERY_KNOB, 1000),
+    "sentinels, every option": (range(900, 1100), EVERY_OPTION, 1000),
     "events too big for a filler": (range(500), {"avg_auction_byte_size": 60}, None),
     "no filler": (
         range(500),
@@ -76,11 +76,11 @@ CASES: dict[str, tuple[range, dict[str, int], int | None]] = {
     "many channels": (range(500), {"num_channels": 10**9, "hot_channels_ratio": 1}, None),
 }
 
-CASES_OF_ENGINES = ("defaults", "awkward spacing", "every knob, later", "sentinels")
+CASES_OF_ENGINES = ("defaults", "awkward spacing", "every option, later", "sentinels")
 
 
-def random_knobs(seed: int) -> dict[str, int]:
-    """Some knobs set at random, the others left alone."""
+def random_options(seed: int) -> dict[str, int]:
+    """Some options set at random, the others left alone."""
     source = random.Random(seed)
     choices = {
         "seed": source.getrandbits(62),
@@ -106,22 +106,22 @@ def as_dicts(frame: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_same_rows_as_the_plain_implementation(generate: Any, case: str) -> None:
-    numbers, knobs, end = CASES[case]
-    plain = PlainGenerator(end, **knobs)
+    numbers, options, end = CASES[case]
+    plain = PlainGenerator(end, **options)
     for kind in KINDS:
         expected = plain.rows(kind, numbers)
         assert expected, "a case without events tests nothing"
-        assert as_dicts(generate(kind, numbers, end, **knobs)) == expected
+        assert as_dicts(generate(kind, numbers, end, **options)) == expected
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_same_rows_with_random_knobs(generate: Any, seed: int) -> None:
-    knobs = random_knobs(seed)
+def test_same_rows_with_random_options(generate: Any, seed: int) -> None:
+    options = random_options(seed)
     start = random.Random(-seed).randrange(10**6)
     numbers = range(start, start + 400)
-    plain = PlainGenerator(**knobs)
+    plain = PlainGenerator(**options)
     for kind in KINDS:
-        assert as_dicts(generate(kind, numbers, **knobs)) == plain.rows(kind, numbers), knobs
+        assert as_dicts(generate(kind, numbers, **options)) == plain.rows(kind, numbers), options
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -160,9 +160,9 @@ def test_every_engine_yields_the_same_rows_and_schema(
     engine_build: Callable[[str], Build], generate: Any, engine: str
 ) -> None:
     cases = [
-        (kind, [numbers.start, numbers.start + 300], knobs, end)
+        (kind, [numbers.start, numbers.start + 300], options, end)
         for kind in KINDS
-        for numbers, knobs, end in (CASES[case] for case in CASES_OF_ENGINES)
+        for numbers, options, end in (CASES[case] for case in CASES_OF_ENGINES)
     ]
     done = subprocess.run(
         [sys.executable, Path(__file__).parent / "rows_on_engine.py"],
@@ -174,9 +174,9 @@ def test_every_engine_yields_the_same_rows_and_schema(
     )
     assert done.returncode == 0, done.stderr[-2000:]
     for case, line in zip(cases, done.stdout.splitlines(), strict=True):
-        kind, bounds, knobs, end = case
+        kind, bounds, options, end = case
         # Spark 3.5 refuses a checkpoint in which other columns cannot be null.
-        schema = generate(kind, range(*bounds), end, **knobs).schema
+        schema = generate(kind, range(*bounds), end, **options).schema
         filled = [field.name for field in schema if not field.nullable]
-        rows = PlainGenerator(end, **knobs).rows(kind, range(*bounds))
+        rows = PlainGenerator(end, **options).rows(kind, range(*bounds))
         assert json.loads(line) == [rows, filled], case

@@ -57,7 +57,7 @@ def arguments(tmp_path: Path, **changes: str | None) -> list[str]:
         ({"rows_per_batch": "9" * 22}, f"--rows-per-batch: {'9' * 22} is more than the gener"),
         ({"rows_per_batch": "0"}, "--rows-per-batch: 0 is not positive; give events per micro"),
         ({"seed": "x"}, "--seed: 'x' is not an integer"),
-        ({"generator": "speed=3"}, "--generator: unknown knob 'speed'; use one of auction_id_"),
+        ({"generator": "speed=3"}, "--generator: unknown option 'speed'; use one of auction_id_"),
         ({"generator": "tps=3"}, "--generator: tps has an argument of its own; use --tps"),
         ({"generator": "num_categories=x"}, "--generator: num_categories=x: 'x' is not an int"),
         ({"generator": "num_categories=0"}, "--generator: num_categories: 0 is not within"),
@@ -139,7 +139,7 @@ def test_a_topic_for_the_rows(tmp_path: Path) -> None:
     assert (str(sink), sink.servers) == ("kafka:rows", BROKER["bootstrap_servers"])
 
 
-def test_knobs_reach_the_generator(tmp_path: Path) -> None:
+def test_options_reach_the_generator(tmp_path: Path) -> None:
     given = arguments(tmp_path, generator="out_of_order_group_size=5", seed="7")
     source = parse([*given, "--generator", "num_channels=10000"]).source
     assert isinstance(source, DatagenOptions)

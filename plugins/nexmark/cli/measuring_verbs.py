@@ -18,8 +18,8 @@ from nexmark.errors import NexmarkError, suggest
 from nexmark.interrupts import temporary_directory
 from nexmark.model import grouped
 from nexmark.terminal import columns, show_line
+from nexmark_jobs.generator_config import MAX_EVENTS
 from nexmark_jobs.host.processes import OWNER_VARIABLE
-from nexmark_jobs.knobs import MAX_EVENTS
 
 if TYPE_CHECKING:
     from nexmark.engines import Build

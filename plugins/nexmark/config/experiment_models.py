@@ -13,7 +13,13 @@ from nexmark.config.document import Document, Key, read
 from nexmark.config.fields import KNOWN_QUERIES, Memory, Model, Positive, SparkConf, query_of
 from nexmark.config.models import BuildSource
 from nexmark.errors import ConfigError, KeyedError
-from nexmark_jobs.knobs import BASE_TIME_MS, BOUNDS, MAX_EVENTS, KnobError, check_span
+from nexmark_jobs.generator_config import (
+    BASE_TIME_MS,
+    BOUNDS,
+    MAX_EVENTS,
+    GeneratorOptionError,
+    check_span,
+)
 from nexmark_jobs.redaction import is_secret
 
 #: Queries that only experiments run; a test holds them equal to `nexmark_jobs.experiments`.
@@ -92,7 +98,7 @@ class Experiment(Model):
             raise KeyedError(("sizes",), "are not in ascending order, each once; sort them")
         try:
             check_span(self.sizes[-1] * self.batches, self.tps, BASE_TIME_MS, 0)
-        except KnobError as error:
+        except GeneratorOptionError as error:
             raise KeyedError(("tps",), error.problem) from None
         return self
 

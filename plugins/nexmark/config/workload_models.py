@@ -7,18 +7,19 @@ from pydantic import AfterValidator, Field, model_validator
 
 from nexmark.config.fields import STANDARD_QUERIES, Model, Positive, QueryName
 from nexmark.errors import KeyedError, suggest
-from nexmark_jobs import knobs
+from nexmark_jobs import generator_config
 
 
-def _known_knobs(values: Mapping[str, int]) -> Mapping[str, int]:
+def _checked_options(values: Mapping[str, int]) -> Mapping[str, int]:
+    known = generator_config.option_names()
     for name, value in values.items():
-        if name in knobs.OWN_ARGUMENTS:
+        if name in generator_config.OPTIONS_WITH_ARGUMENT:
             raise KeyedError((name,), f"{name} has a key of its own, above; write it there")
-        if name not in knobs.knobs():
-            raise KeyedError((name,), f"unknown knob {name!r}; {suggest(name, knobs.knobs())}")
+        if name not in known:
+            raise KeyedError((name,), f"unknown option {name!r}; {suggest(name, known)}")
         try:
-            knobs.check_knob(name, value)
-        except knobs.KnobError as error:
+            generator_config.check_option(name, value)
+        except generator_config.GeneratorOptionError as error:
             raise KeyedError((name,), f"{error.problem}; correct the value") from None
     return values
 
@@ -27,15 +28,15 @@ class Size(Model):
     """How many events, at which spacing in event time, in which batches."""
 
     events: Positive
-    tps: Annotated[int, Field(gt=0, le=knobs.BOUNDS["tps"][1])]
-    rows_per_batch: Annotated[int, Field(gt=0, le=knobs.MAX_EVENTS)]
+    tps: Annotated[int, Field(gt=0, le=generator_config.BOUNDS["tps"][1])]
+    rows_per_batch: Annotated[int, Field(gt=0, le=generator_config.MAX_EVENTS)]
 
 
 class Span(Model):
     """How many events, at which spacing in event time."""
 
-    events: Annotated[int, Field(ge=200, le=knobs.MAX_EVENTS)] = 20_000
-    tps: Annotated[int, Field(gt=0, le=knobs.BOUNDS["tps"][1])] = 200
+    events: Annotated[int, Field(ge=200, le=generator_config.MAX_EVENTS)] = 20_000
+    tps: Annotated[int, Field(gt=0, le=generator_config.BOUNDS["tps"][1])] = 200
 
 
 class Recovery(Model):
@@ -95,7 +96,7 @@ class Workload(Size):
     queries: Annotated[tuple[QueryName, ...], Field(min_length=1)] = STANDARD_QUERIES
     sampling_interval_s: Annotated[float, Field(ge=0.1, le=60)] = 1.0
     conf_profile: str = "default"
-    generator: Annotated[Mapping[str, int], AfterValidator(_known_knobs)] = {}
+    generator: Annotated[Mapping[str, int], AfterValidator(_checked_options)] = {}
 
     @property
     def is_paced(self) -> bool:
@@ -110,12 +111,12 @@ class Workload(Size):
 
     @model_validator(mode="after")
     def _checks(self) -> "Workload":
-        base = self.generator.get("base_time_ms", knobs.BASE_TIME_MS)
+        base = self.generator.get("base_time_ms", generator_config.BASE_TIME_MS)
         first = self.generator.get("first_event_number", 0)
         for keys, size in (((), self), (("verify",), self.verify)):
             try:
-                knobs.check_span(size.events, size.tps, base, first)
-            except knobs.KnobError as error:
+                generator_config.check_span(size.events, size.tps, base, first)
+            except generator_config.GeneratorOptionError as error:
                 raise KeyedError((*keys, error.name), error.problem) from None
         if twice := sorted(name for name in self.queries if self.queries.count(name) > 1):
             raise ValueError(f"query {twice[0]!r} is listed twice; list it once")

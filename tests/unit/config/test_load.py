@@ -382,7 +382,7 @@ def test_an_engine_takes_spark_confs_of_any_plain_type(conf: Path) -> None:
             "repetitions: 1",
             "repetitions: 1\n    generator: {foo: 1}",
             "smoke.generator.foo",
-            "unknown knob 'foo'; known: ",
+            "unknown option 'foo'; known: ",
         ),
         (
             "workloads.yaml",
