@@ -28,7 +28,8 @@ if __name__ == "__main__":  # spark-submit puts this file's own directory first
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from nexmark_jobs.ending import UsageError, command, end
+from nexmark_jobs.errors import UsageError
+from nexmark_jobs.exit_code import command, exit_with
 from nexmark_jobs.generator import EVENTS, GeneratorConfig
 from nexmark_jobs.generator.generator_options import (
     OneLineParser,
@@ -148,4 +149,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    end(main(sys.argv[1:]))
+    exit_with(main(sys.argv[1:]))

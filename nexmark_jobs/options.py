@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nexmark_jobs.ending import UsageError
+from nexmark_jobs.errors import UsageError
 from nexmark_jobs.experiments import query_named
 from nexmark_jobs.generator import GeneratorConfig
 from nexmark_jobs.generator.generator_options import (

@@ -30,7 +30,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from nexmark_jobs import result
-from nexmark_jobs.ending import JobError, UsageError, command, end, one_line
+from nexmark_jobs.errors import JobError, UsageError, one_line
+from nexmark_jobs.exit_code import command, exit_with
 from nexmark_jobs.generator.generator_options import OneLineParser
 from nexmark_jobs.plan_fingerprint import Fingerprint, fingerprint
 from nexmark_jobs.progress import batch, is_batch
@@ -181,4 +182,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    end(main(sys.argv[1:]))
+    exit_with(main(sys.argv[1:]))

@@ -38,15 +38,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from nexmark_jobs import dump_events
-from nexmark_jobs.ending import (
-    JobError,
-    LateRowsError,
-    QueryFailedError,
-    command,
-    end,
-    error_class,
-    one_line,
-)
+from nexmark_jobs.errors import JobError, LateRowsError, QueryFailedError, error_class, one_line
+from nexmark_jobs.exit_code import command, exit_with
 from nexmark_jobs.options import DatagenOptions, Options, parse
 from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.queries import Streams, add_formulations
@@ -130,4 +123,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    end(main(sys.argv[1:]))
+    exit_with(main(sys.argv[1:]))

@@ -29,7 +29,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from nexmark_jobs import result
-from nexmark_jobs.ending import JobError, QueryFailedError, UsageError, command, end
+from nexmark_jobs.errors import JobError, QueryFailedError, UsageError
+from nexmark_jobs.exit_code import command, exit_with
 from nexmark_jobs.options import BoundaryOptions, KafkaOptions, Options, parse
 from nexmark_jobs.plan_fingerprint import fingerprint
 from nexmark_jobs.progress import batch, is_batch, observe
@@ -226,4 +227,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    end(main(sys.argv[1:]))
+    exit_with(main(sys.argv[1:]))

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import LongType, StructType
 
-from nexmark_jobs.ending import JobError
+from nexmark_jobs.errors import JobError
 from nexmark_jobs.options import CheckpointOptions
 from nexmark_jobs.progress import Batch, observe
 from nexmark_jobs.queries import Query

@@ -30,7 +30,8 @@ if __name__ == "__main__":  # spark-submit puts this file's own directory first
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from nexmark_jobs.ending import JobError, UsageError, command, end, one_line
+from nexmark_jobs.errors import JobError, UsageError, one_line
+from nexmark_jobs.exit_code import command, exit_with
 from nexmark_jobs.options import parse
 from nexmark_jobs.progress_lines import QUERY_ENDED
 from nexmark_jobs.run_query import complete
@@ -95,4 +96,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    end(main(sys.argv[1:]))
+    exit_with(main(sys.argv[1:]))

@@ -10,7 +10,7 @@ query over a message queue does; `columns` leaves the format to the source of th
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from nexmark_jobs.ending import UsageError
+from nexmark_jobs.errors import UsageError
 from nexmark_jobs.queries.formulation import Query, Streams, ways
 from nexmark_jobs.sources.event_files import Files, events_of_kind
 

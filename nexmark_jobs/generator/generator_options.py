@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import NoReturn
 
-from nexmark_jobs.ending import UsageError
+from nexmark_jobs.errors import UsageError
 from nexmark_jobs.generator_config import (
     MAX_EVENTS,
     OPTIONS_WITH_ARGUMENT,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from nexmark_jobs.ending import UsageError
+from nexmark_jobs.errors import UsageError
 from nexmark_jobs.queries.formulation import Formulation, Query, Source, Streams, queries_of
 
 __all__ = ["QUERIES", "Formulation", "Query", "Source", "Streams", "add_formulations"]

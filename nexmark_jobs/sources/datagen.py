@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from nexmark_jobs import progress as reported
-from nexmark_jobs.ending import JobError, LateRowsError
+from nexmark_jobs.errors import JobError, LateRowsError
 from nexmark_jobs.generator import EVENTS, GeneratorConfig
 from nexmark_jobs.generator.draws import div
 from nexmark_jobs.generator.timeline import offsets_of

@@ -12,7 +12,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StructType
 
 from nexmark_jobs import boundary
-from nexmark_jobs.ending import JobError, UsageError
+from nexmark_jobs.errors import JobError, UsageError
 from nexmark_jobs.generator import SENTINEL_TIME
 from nexmark_jobs.session import WorkDirectory
 from nexmark_jobs.sources.datagen import STILL_OPEN, Feed, has_closed_all

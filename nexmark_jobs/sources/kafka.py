@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from nexmark_jobs.ending import JobError, QueryFailedError, UsageError
+from nexmark_jobs.errors import JobError, QueryFailedError, UsageError
 from nexmark_jobs.options import KafkaOptions
 from nexmark_jobs.session import WorkDirectory
 from nexmark_jobs.sources import CONSUMER

@@ -11,7 +11,7 @@ from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
-from nexmark_jobs.ending import UsageError, one_line
+from nexmark_jobs.errors import UsageError, one_line
 from nexmark_jobs.redaction import HIDDEN, without_secrets
 
 CONFS = "spark.nexmark.kafka."

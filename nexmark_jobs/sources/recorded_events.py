@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from nexmark_jobs.ending import UsageError
+from nexmark_jobs.errors import UsageError
 
 _SCHEMA = {
     "person": "id bigint, name string, emailAddress string, creditCard string, city string, "

@@ -10,7 +10,7 @@ from nexmark.compatibility.application import Application, Half
 from nexmark.compatibility.check import _outcome, _Way
 from nexmark.compatibility.classes import Case, Class, Compatibility, Ending, Side
 from nexmark.engines import Build
-from nexmark_jobs.ending import JobError, error_class, one_line
+from nexmark_jobs.errors import JobError, error_class, one_line
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import sys
 from pyspark.sql import SparkSession
 
 from nexmark.engines.short_runs import checkpoint_confs
-from nexmark_jobs.ending import JobError
+from nexmark_jobs.errors import JobError
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import run
 from tests.quick_jvm import QUICK_JVM

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from nexmark_jobs import dump_events
 from nexmark_jobs.dump_events import DumpOptions, dump, parse
-from nexmark_jobs.ending import UsageError
+from nexmark_jobs.errors import UsageError
 from nexmark_jobs.generator import GeneratorConfig
 from tests.generator.plain_generator import PlainGenerator
 

@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import SparkSession
 
-from nexmark_jobs.ending import JobError
+from nexmark_jobs.errors import JobError
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import run
 from nexmark_jobs.sources.kafka import KafkaFeed

@@ -22,7 +22,7 @@ from nexmark.expectations.checks import gather
 from nexmark.expectations.contract import contract
 from nexmark.expectations.tables import Events, load_output, open_events
 from nexmark_jobs import boundary
-from nexmark_jobs.ending import JobError
+from nexmark_jobs.errors import JobError
 from nexmark_jobs.options import parse
 from nexmark_jobs.queries import QUERIES, Query, Streams
 from nexmark_jobs.run_query import run

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from nexmark_jobs.ending import JobError, UsageError
+from nexmark_jobs.errors import JobError, UsageError
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import run
 from nexmark_jobs.sinks import ParquetSink

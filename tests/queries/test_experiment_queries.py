@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from nexmark_jobs.ending import UsageError
+from nexmark_jobs.errors import UsageError
 from nexmark_jobs.experiments import EXPERIMENT_QUERIES
 from nexmark_jobs.options import parse
 from nexmark_jobs.run_query import run

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from nexmark_jobs.ending import JobError, LateRowsError
+from nexmark_jobs.errors import JobError, LateRowsError
 from nexmark_jobs.sources.event_files import Sentinels, is_event
 from nexmark_jobs.sources.kafka import Kafka, KafkaFeed, in_place, is_wanted, parsed, problems
 from nexmark_jobs.sources.kafka_topic import Topic

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nexmark_jobs.ending import UsageError
+from nexmark_jobs.errors import UsageError
 from nexmark_jobs.options import (
     BoundaryOptions,
     DatagenOptions,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nexmark_jobs.ending import UsageError
+from nexmark_jobs.errors import UsageError
 from nexmark_jobs.sources.recorded_events import KINDS, open_recording
 from tests.queries.conftest import write_topic
 from tests.queries.event_builders import auction, bid, person

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from nexmark_jobs.ending import JobError, LateRowsError, UsageError
+from nexmark_jobs.errors import JobError, LateRowsError, UsageError
 from nexmark_jobs.options import parse
 from nexmark_jobs.progress import combine
 from nexmark_jobs.run_query import complete, run

@@ -51,7 +51,7 @@ def compat(
     from nexmark.compatibility.check import check, check_plans, write_corpus
     from nexmark.compatibility.classes import Input, Side, as_json, cases_of, is_red, matrix
     from nexmark.engines import BuildError
-    from nexmark_jobs.ending import UsageError
+    from nexmark_jobs.errors import UsageError
     from nexmark_jobs.generator.generator_options import generator_config
 
     try:
@@ -84,7 +84,7 @@ def _queries(
     query: str | None, file: Path | None, formulation: str | None, against: str | None
 ) -> list[str]:
     """The names of the queries; refuses unknown queries and formulations."""
-    from nexmark_jobs.ending import UsageError
+    from nexmark_jobs.errors import UsageError
     from nexmark_jobs.experiments import EXPERIMENT_QUERIES, query_named
     from nexmark_jobs.queries import QUERIES, add_formulations
 

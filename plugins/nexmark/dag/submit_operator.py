@@ -36,7 +36,8 @@ from nexmark.secrets import without_secrets
 from nexmark.tasks import current_night, failing
 from nexmark.tasks.infrastructure import heal
 from nexmark.tasks.sampling import connect, kafka_confs
-from nexmark_jobs.ending import VARIABLE, UsageError, exit_code
+from nexmark_jobs.errors import UsageError
+from nexmark_jobs.exit_code import FILE_VARIABLE, read_exit_code
 from nexmark_jobs.host.processes import plain_environment
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
     def _run_prepared(self, night: Night, submission: Submission) -> None:
         application, ended = submission.application, night.files.exit_code
         ended.unlink(missing_ok=True)
-        self.env_vars = {**application.environment, VARIABLE: str(ended)}
+        self.env_vars = {**application.environment, FILE_VARIABLE: str(ended)}
         for _, finished in submission.renames:
             finished.parent.mkdir(parents=True, exist_ok=True)
         is_sampled = isinstance(submission, Repetition) and submission.counts
@@ -176,7 +177,7 @@ class NexmarkSubmitOperator(SparkSubmitOperator):
                 self._submit(night, submission)
         except AirflowException as error:
             error.args = (without_secrets(str(error)),)
-            if exit_code(ended) == UsageError.exit_code:  # no retry will mend it
+            if read_exit_code(ended) == UsageError.exit_code:  # no retry will mend it
                 raise AirflowFailException(str(error)) from None
             raise
         finally:

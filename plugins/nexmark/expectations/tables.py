@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nexmark.expectations.contract import Column, Contract, ExpectationsError
-from nexmark_jobs.ending import UsageError
+from nexmark_jobs.errors import UsageError
 from nexmark_jobs.sources.recorded_events import FIELDS, check_lines
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from nexmark.experiments.gains import Crossing, TrialResult, crossings, trial_re
 from nexmark.experiments.local_applications import RESULT, ExperimentError, LocalApplications
 from nexmark.model import Say
 from nexmark.verdict.order import arm_order
-from nexmark_jobs.ending import UsageError
+from nexmark_jobs.errors import UsageError
 from nexmark_jobs.experiments import query_named
 from nexmark_jobs.queries import Query
 

@@ -18,7 +18,7 @@ from nexmark.recovery.daemons import WORKER
 from nexmark.recovery.kill_plan import Kill, Trigger
 from nexmark.recovery.remote_storage import SEED_CONF
 from nexmark.recovery.splits import KillRecord
-from nexmark_jobs.ending import error_class
+from nexmark_jobs.errors import error_class
 
 What = Literal["driver", "executor", "worker", "both"]
 EXECUTOR = "CoarseGrainedExecutorBackend"

@@ -33,7 +33,7 @@ from tests.unit.tasks.submissions import repetition
 
 ROOT = Path(__file__).parents[3]
 LAST_WORDS = "run_query.py: error: --seed: 'x' is no integer"
-_WRITES = "from nexmark_jobs.ending import end\nend({code})\n"
+_WRITES = "from nexmark_jobs.exit_code import exit_with\nexit_with({code})\n"
 
 
 @pytest.fixture
