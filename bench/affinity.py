@@ -16,9 +16,9 @@ from typing import Any
 
 from bench.arguments import whole
 from bench.recovery import build_of, killed_queries, options_parser, right
+from nexmark.labs.kept_runs import KeptRuns
 from nexmark.model import INTERRUPTION, RESTORE, Spread
 from nexmark.night.kinds.recovery import figures_of
-from nexmark.recovery.kept_runs import KeptRuns
 from nexmark.recovery.kill_plan import spread_kills
 from nexmark.recovery.recovery_run import RecoveryOptions
 from nexmark.recovery.remote_storage import RemoteStorage

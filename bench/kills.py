@@ -24,7 +24,7 @@ from bench.recovery import KilledQueries, build_of, killed_queries
 from nexmark.config import load
 from nexmark.engines import Build
 from nexmark.errors import NexmarkError
-from nexmark.recovery.kept_runs import KeptRuns
+from nexmark.labs.kept_runs import KeptRuns
 from nexmark.recovery.recovery_run import RecoveryOptions
 from nexmark.terminal import columns, show_line
 

@@ -28,10 +28,10 @@ from nexmark.errors import NexmarkError
 from nexmark.kafka import broker
 from nexmark.kafka.jars import connector
 from nexmark.kafka.topics import KafkaCluster
+from nexmark.labs.kept_runs import KeptRuns
 from nexmark.latency.matching import MATCHINGS
 from nexmark.latency.measuring import PacedRuns
 from nexmark.model import P50, P99, Arm
-from nexmark.recovery.kept_runs import KeptRuns
 from nexmark.terminal import show_line
 from nexmark.verdict.order import fresh_pairs
 from nexmark_jobs.host.processes import OWNER_VARIABLE

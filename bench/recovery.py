@@ -27,10 +27,10 @@ from nexmark.config.load import load_gate
 from nexmark.engines import Build, resolve
 from nexmark.engines.launcher import Launcher, dump_events
 from nexmark.errors import NexmarkError
-from nexmark.kafka.tools import children_cpu_s
+from nexmark.labs.kafka_tools import children_cpu_s
+from nexmark.labs.kept_runs import KeptRuns
 from nexmark.model import COMMIT, CPU, INTERRUPTION, RESTORE, Arm
 from nexmark.night.kinds.recovery import figures_of
-from nexmark.recovery.kept_runs import KeptRuns
 from nexmark.recovery.kill_plan import Kill, spread_kills
 from nexmark.recovery.recovery_run import RecoveryOptions, recover
 from nexmark.recovery.remote_storage import RemoteStorage

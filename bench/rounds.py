@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from bench.gate import GateBar
 from nexmark.config import Gate
+from nexmark.labs.kept_runs import KeptRuns
 from nexmark.model import Arm, Mode, Value
-from nexmark.recovery.kept_runs import KeptRuns
 from nexmark.terminal import columns
 from nexmark.verdict.measured_night import Measured, MeasuredNight, Pair, QueryVerdict
 from nexmark.verdict.nightly import judge_night

@@ -21,7 +21,7 @@ from airflow.sdk import DAG
 from pydantic import BaseModel
 
 from nexmark.cli.app import app
-from nexmark.cli.machine import BENCHES
+from nexmark.cli.laboratory import BENCHES
 from nexmark.config import (
     BuildSource,
     Engine,

@@ -156,3 +156,25 @@ def test_commands_that_read_can_be_run(
     for line in lines:
         assert main(line.split()) in (0, 1), line
         assert "Traceback" not in "".join(capsys.readouterr())
+
+
+def helps() -> Iterator[tuple[str, str]]:
+    """The help of the command and of each of its groups."""
+    for words in ([], ["kafka"], ["cluster"]):
+        name = " ".join(["nexmark", *words])
+        command, _ = command_of(words)
+        yield name, command.get_help(command.make_context(name, ["-"], resilient_parsing=True))
+
+
+def test_the_help_of_a_command_cuts_no_sentence() -> None:
+    for name, text in helps():
+        listed = text[text.index("--help") :].splitlines()
+        assert [line for line in listed if line.endswith("...")] == [], name
+
+
+def test_the_help_lists_the_laboratory_apart() -> None:
+    for (_, text), verbs in zip(
+        helps(), (["bench", "recovery-damage", "recovery-sizes"], ["bench"]), strict=False
+    ):
+        laboratory = text[text.index("\nLaboratory:\n") :]
+        assert re.findall(r"(?m)^  ([a-z-]+) ", laboratory) == verbs

@@ -9,7 +9,7 @@ import pytest
 
 from bench import affinity, kills
 from bench.gate import GateBar
-from nexmark.recovery.kept_runs import KeptRuns
+from nexmark.labs.kept_runs import KeptRuns
 from nexmark.recovery.splits import commit_splits
 
 ENGINES = ("spark-4.3.0", "spark-3.5.9")

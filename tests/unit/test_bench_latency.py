@@ -12,8 +12,8 @@ from bench.latency import Asked, rounds_of
 from bench.rounds import ARMS, Rounds
 from nexmark.config.load import load_gate
 from nexmark.errors import NexmarkError
+from nexmark.labs.kept_runs import KeptRuns
 from nexmark.model import P50, P99, Arm
-from nexmark.recovery.kept_runs import KeptRuns
 from nexmark_jobs.real_time import later_confs
 
 ROUNDS = 15

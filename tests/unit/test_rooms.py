@@ -68,6 +68,7 @@ ROOMS = {
     "retention": Room("cluster config engines evidence nexmark_jobs night store terminal", "rich"),
     "recovery": Room("config engines expectations home kafka nexmark_jobs", "duckdb scipy"),
     "latency": Room("engines kafka", "confluent_kafka hdrh"),
+    "labs": Room("compatibility engines interrupts kafka nexmark_jobs recovery terminal", "scipy"),
     "flames": Room("cluster config engines home measure nexmark_jobs", "pydantic"),
     "verdict": Room("config", "numpy scipy"),
     "store": Room(

@@ -65,7 +65,10 @@ def accept(
     by: option.By = None,
     db: option.Database = None,
 ) -> int:
-    """Make a run the baseline of its queries; 1 where some of them are refused."""
+    """Make a run the baseline of its queries.
+
+    1 where some of them are refused.
+    """
     with option.opened(db) as store:
         who = signed(process_user(), by)
         done = store.accept(run, who, reason, query, expires=expires, link=link)

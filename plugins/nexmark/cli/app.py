@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from typer.exceptions import TyperException
 from nexmark.cli import (
     acceptance,
     kafka_verbs,
+    laboratory,
     machine,
     measuring_verbs,
     nights,
@@ -21,29 +22,42 @@ from nexmark.cli import (
     results,
 )
 from nexmark.cli.compat import compat
+from nexmark.cli.help_groups import GroupedVerbs
+from nexmark.cli.shared_options import PASSED_ON
 from nexmark.terminal import INTERRUPTED, ending
 
 app = typer.Typer(
     name="nexmark",
+    cls=GroupedVerbs,
     help="Did last night's Spark build get slower, or wrong, on streaming work?",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_VERBS: tuple[Callable[..., Any], ...] = (
-    *(nights.run, nights.build, nights.backfill, nights.bisect, nights.rollout),
-    *(acceptance.accept, acceptance.withdraw, acceptance.acks, results.history, results.nights),
-    *(results.show, results.report, results.verify, results.export, results.validate),
-    *(record_verb.record, prune_verb.prune),
-    *(compat, measuring_verbs.experiment, measuring_verbs.latency),
-    *(recovery_verbs.recovery, recovery_verbs.recovery_damage, recovery_verbs.recovery_sizes),
-)
-for verb in _VERBS:
-    app.command()(verb)
-app.command(context_settings=machine.PASSED_ON)(results.replay)
-app.command()(machine.ui)
-app.add_typer(machine.cluster, name="cluster")
-app.add_typer(kafka_verbs.kafka, name="kafka")
-app.command(context_settings=machine.PASSED_ON)(machine.bench)
+#: The verbs by the group of the help that lists them.
+_VERBS: Mapping[str, Sequence[Callable[..., Any] | typer.Typer]] = {
+    "Nights": (nights.run, nights.build, nights.backfill, nights.bisect, nights.rollout),
+    "Results": (
+        *(results.nights, results.show, results.history, results.report, results.verify),
+        *(results.export, results.replay, results.validate),
+        *(record_verb.record, prune_verb.prune),
+    ),
+    "Baselines": (acceptance.accept, acceptance.withdraw, acceptance.acks),
+    "Questions that need no night": (
+        *(compat, measuring_verbs.experiment, measuring_verbs.latency, recovery_verbs.recovery),
+    ),
+    "Airflow, clusters, Kafka": (machine.ui, machine.cluster, kafka_verbs.kafka),
+    laboratory.LABORATORY: (
+        *(laboratory.bench, laboratory.recovery_damage, laboratory.recovery_sizes),
+    ),
+}
+_PASSED_ON = (results.replay, laboratory.bench)
+for group, verbs in _VERBS.items():
+    for verb in verbs:
+        if isinstance(verb, typer.Typer):
+            app.add_typer(verb, rich_help_panel=group)
+        else:
+            settings = PASSED_ON if verb in _PASSED_ON else None
+            app.command(rich_help_panel=group, context_settings=settings)(verb)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -44,9 +44,10 @@ def compat(
     ] = None,
     out: option.Out = None,
 ) -> int:
-    """Go on from checkpoints of one Spark build with another one, and back; 0 if all survives.
+    """Check whether running jobs survive another Spark build.
 
-    1 if a query is incompatible, silently wrong or could not be run; 2 for bad arguments.
+    Each query goes on from a checkpoint of one build with the other one, and back. 0 if all
+    survive; 1 if a query is incompatible, silently wrong or could not be run; 2 for bad arguments.
     """
     from nexmark.compatibility.check import check, check_plans, write_corpus
     from nexmark.compatibility.classes import Input, Side, as_json, cases_of, is_red, matrix

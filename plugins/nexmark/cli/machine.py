@@ -1,48 +1,26 @@
-"""The verbs about this machine and its clusters: ui, cluster, bench."""
+"""The verbs about this machine and its clusters: ui, cluster."""
 
 import importlib
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from nexmark.cli.shared_options import Port, given
 from nexmark.config import SshCluster, load, paths, pick
-from nexmark.errors import NexmarkError, suggest
+from nexmark.errors import NexmarkError
 
-#: The arguments behind the name of a verb are passed on as they are.
-PASSED_ON: dict[str, Any] = {
-    "allow_extra_args": True,
-    "ignore_unknown_options": True,
-    "help_option_names": [],
-}
-BENCHES = {
-    "generator": "events per CPU-second of the generator",
-    "queries": "events per CPU-second of every query, beside nexmark-flink",
-    "sampler": "CPU time of the sampler itself",
-    "runtimes": "the JDKs and Pythons that each Spark runs on",
-    "canary": "how steady the canary is on this host",
-    "flight-recorder": "CPU time of the JDK's flight recorder",
-    "gate": "what the gate finds and how often it is wrong",
-    "latency": "whether the gate sees rows that come later, and is silent where nothing changed",
-    "recovery": "whether the gate sees slower restores, and is silent where nothing changed",
-    "kills": "whether queries are right after 200 killed runs",
-    "affinity": "whether tasks find their state nearby after an executor or a worker is lost",
-    "kafka-source": "events per CPU-second from Kafka, beside the generator",
-    "detection": "real regressions on real Spark, and what the gate says",
-    "bisection": "how often bisection names the right build, and its cost",
-    "web": "server time of every page at 400 nights",
-    "screenshots": "pictures of the pages of the newest night (needs chromium)",
-}
 #: In clusters.yaml, the hosts that `nexmark cluster up` makes.
 _TEST_CLUSTER = "namespaces"
 
-_HELP = "Look at the hosts of a cluster; start and remove three hosts to test with."
-cluster = typer.Typer(help=_HELP)
+_HELP = "Look at the hosts of a cluster; make three to test with."
+cluster = typer.Typer(name="cluster", help=_HELP)
 
 
 def ui(port: Port = 8080) -> int:
-    """Start Airflow with these DAGs on 127.0.0.1; Ctrl-C ends it."""
+    """Start Airflow with these DAGs on 127.0.0.1.
+
+    Ctrl-C ends it.
+    """
     from nexmark.cli.own_airflow import serve
 
     return serve(port)
@@ -54,7 +32,10 @@ def check(
         str, typer.Argument(callback=given, help="A name in include/conf/clusters.yaml.")
     ] = "local",
 ) -> int:
-    """Print the hosts of a cluster and what is wrong with them; 0 if a night can be run."""
+    """Print the hosts of a cluster and what is wrong with them.
+
+    0 if a night can be run there.
+    """
     import os
     import sys
 
@@ -77,7 +58,10 @@ def check(
 def up(
     kafka: Annotated[bool, typer.Option("--kafka", help="and a broker on each")] = False,
 ) -> None:
-    """Start three hosts to test with, as namespaces of this machine (root)."""
+    """Start three hosts to test with (root).
+
+    They are namespaces of this machine.
+    """
     _test_hosts("up")
     if kafka:
         print(f"Kafka is ready at {_test_hosts('up', 'testbed.kafka', print)}")
@@ -97,7 +81,7 @@ def status() -> None:
 
 
 def _test_hosts(function: str, module: str = "testbed", *arguments: Any) -> Any:
-    testbed = _of_a_clone(module)
+    testbed = module_of_a_clone(module)
     config = load().clusters.get(_TEST_CLUSTER)
     if not isinstance(config, SshCluster):
         problem = f"{paths.conf_dir()}/clusters.yaml has no cluster {_TEST_CLUSTER} of kind ssh"
@@ -105,22 +89,7 @@ def _test_hosts(function: str, module: str = "testbed", *arguments: Any) -> Any:
     return getattr(testbed, function)(config, paths.home(), *arguments)
 
 
-def bench(
-    context: typer.Context, name: Annotated[str, typer.Argument(help=", ".join(BENCHES))] = ""
-) -> int:
-    """Measure one of our own parts: nexmark bench NAME --help."""
-    if name not in BENCHES:
-        if name and name != "--help":
-            raise typer.BadParameter(f"no benchmark {name!r}; {suggest(name, BENCHES)}")
-        width = max(map(len, BENCHES))
-        print("nexmark bench NAME [--help]")
-        print(*(f"  {each:<{width}}  {what}" for each, what in BENCHES.items()), sep="\n")
-        return 0
-    main: Callable[[list[str]], int | None] = _of_a_clone(f"bench.{name.replace('-', '_')}").main
-    return main(context.args) or 0
-
-
-def _of_a_clone(module: str) -> Any:
+def module_of_a_clone(module: str) -> Any:
     """Return a module that is not in the wheel; NexmarkError where there is no clone."""
     try:
         return importlib.import_module(module)

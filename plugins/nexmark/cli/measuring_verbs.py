@@ -50,10 +50,11 @@ def experiment(
     engine: option.Engine = None,
     out: option.Out = None,
 ) -> int:
-    """Measure the arms of an experiment in turns: what each saves, and whether results are equal.
+    """Measure the arms of an experiment in turns.
 
-    `nexmark experiment new NAME` adds a commented entry to experiments.yaml. 0 if all arms were
-    measured and all results are equal and right, 1 if not.
+    It prints what each arm saves, and whether the results are equal. `nexmark experiment new NAME`
+    adds a commented entry to experiments.yaml. 0 if all arms were measured and all results are
+    equal and right, 1 if not.
     """
     known = load_experiments()
     if name == "new":
@@ -201,9 +202,10 @@ def latency(
     conf: option.Conf = None,
     out: option.Out = None,
 ) -> int:
-    """Measure the latency of queries from Kafka to Kafka, at fixed rates of events.
+    """Measure the latency of queries from Kafka to Kafka.
 
-    Starts a broker and ends it. 0 if every figure can be believed, 1 if not.
+    Events come at fixed rates. Starts a broker and ends it. 0 if every figure can be believed, 1 if
+    not.
     """
     from nexmark.kafka import broker
     from nexmark.kafka.jars import connector

@@ -33,7 +33,10 @@ def run(
     candidate: Annotated[str | None, option.text(f"A build, {option.BUILD}.")] = None,
     date: Annotated[str | None, option.text("As 2026-11-03 (default: today).")] = None,
 ) -> int:
-    """Run the night of an engine; 0 if it is green, 1 if it is red or cannot be run."""
+    """Run the night of an engine.
+
+    0 if it is green, 1 if it is red or cannot be run.
+    """
     from nexmark.cli.night_runner import run_night
 
     moment = option.day("--date", date) if date else None
@@ -56,7 +59,10 @@ def build(
     candidate_conf: option.CandidateConf = None,
     compatibility: option.Compatibility = None,
 ) -> int:
-    """Test any Spark build; 0 if it is as good, 1 if it is not or cannot be run."""
+    """Test any Spark build against another one.
+
+    0 if it is as good, 1 if it is not, or cannot be run.
+    """
     from nexmark.cli.night_runner import run_night
 
     if not build.strip():
@@ -89,7 +95,10 @@ def backfill(
     ] = "none",
     port: option.Port = 8080,
 ) -> int:
-    """Run the nights of past dates; 0 if all nights that have a build are green."""
+    """Run the nights of past dates.
+
+    0 if all nights that have a build are green.
+    """
     from nexmark.cli.own_airflow import run_backfill
 
     for name, value in (("--from", first), ("--to", last)):
@@ -113,10 +122,10 @@ def bisect(
     measurements: Annotated[int, option.number(1, 10_000, help="The most nights to run.")] = 40,
     airflow: option.Optional = None,
 ) -> int:
-    """Find the build that brought a change, by nights; 0 if it is found.
+    """Find the build that brought a change, by nights.
 
-    --airflow is the URL of a running Airflow whose scheduler runs the nights. Started again with
-    the same arguments, the search goes on where it was.
+    0 if it is found. --airflow is the URL of a running Airflow whose scheduler runs the nights.
+    Started again with the same arguments, the search goes on where it was.
     """
     from nexmark.airflow_site.api import running_airflow
     from nexmark.bisect.measured_builds import MeasuredBuilds
@@ -175,10 +184,10 @@ def rollout(
     accept: Annotated[str | None, option.text(help_of("accept"))] = None,
     by: option.By = None,
 ) -> int:
-    """Give a conf or a build to queries stage by stage; 0 if all stages have it.
+    """Give a conf or a build to queries stage by stage.
 
-    1 if a stage is red (then it stops, and says whether the way back is right) or cannot be run;
-    2 for bad arguments.
+    0 if all stages have it; 1 if a stage is red (then it stops, and says whether the way back is
+    right) or cannot be run; 2 for bad arguments.
     """
     from nexmark.rollout.rolling import resumed, table, write_page
     from nexmark.rollout.state import rollout_of

@@ -17,9 +17,10 @@ def prune(
     ] = False,
     db: option.Database = None,
 ) -> int:
-    """Delete what is beyond the limits of retention.yaml; 0 if all of it went, 2 if not.
+    """Delete what is beyond the limits of retention.yaml.
 
-    What a baseline, an open alarm, a sealed sign-off, the gate or a running night needs stays.
+    0 if all of it went, 2 if not. What a baseline, an open alarm, a sealed sign-off, the gate or a
+    running night needs stays.
     """
     from rich.filesize import decimal
 

@@ -13,9 +13,10 @@ def record(
     run: Annotated[str, typer.Option(help="The name of a kept run, or a unique part of it.")],
     db: option.Database = None,
 ) -> int:
-    """Record a night from its files, judge and report it; 0 if it is green, 1 if it is red.
+    """Record a night from its files, judge and report it.
 
-    Only what the results database lacks is recorded. A night that is there whole stays as it is.
+    0 if it is green, 1 if it is red. Only what the results database lacks is recorded. A night that
+    is there whole stays as it is.
     """
     from nexmark.config import paths
     from nexmark.night.kept_nights import check_over, kept_night

@@ -64,9 +64,10 @@ def history(
     format: Literal["table", "csv"] = "table",
     db: option.Database = None,
 ) -> None:
-    """Show one query over all nights, and what changed; --format csv has all nights.
+    """Show one query over all nights, and what changed.
 
-    Without engine, workload or cluster, it takes the newest night's.
+    The table has the newest nights, --format csv has all of them. Without engine, workload or
+    cluster, it takes the newest night's.
     """
     from nexmark.evidence.creep import creeps_of
 
@@ -223,7 +224,10 @@ def verify(
         str | None, typer.Option(help="What the task `evidence` logged: it must be the same.")
     ] = None,
 ) -> int:
-    """Say whether the evidence of a sign-off is as it was written; 0 if it is."""
+    """Say whether the evidence of a sign-off is unchanged.
+
+    0 if it is as it was written, 1 if not.
+    """
     from nexmark.evidence import signoffs
 
     problems = signoffs.verify(directory)
@@ -238,7 +242,10 @@ def verify(
 
 
 def replay(context: typer.Context) -> int:
-    """Judge stored nights again: nexmark replay --nights nights.csv [--gate gate.yaml]."""
+    """Judge the nights of an export again.
+
+    nexmark replay --nights nights.csv [--gate gate.yaml]
+    """
     from nexmark.verdict.__main__ import main
 
     return main(context.args)
@@ -253,7 +260,10 @@ def validate(
         Path | None, typer.Option(help="Add the result to the Data Docs in this directory.")
     ] = None,
 ) -> int:
-    """Check the output of one query job against the reference; 0 if it is right."""
+    """Check the output of one query job against the reference.
+
+    0 if it is right, 1 if it is wrong, 2 if it cannot be checked.
+    """
     from nexmark.expectations.contract import ExpectationsError
     from nexmark.expectations.suites import validate as checked
 

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from nexmark.store import Store
 
 BUILD = f"as {WRITTEN}"
+#: The context settings of a verb that passes the arguments behind its name on as they are.
+PASSED_ON: dict[str, Any] = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "help_option_names": [],
+}
 _SHOWN = 40
 
 
@@ -92,6 +98,16 @@ def known_query(query: str) -> None:
 
     if query not in QUERIES:
         raise typer.BadParameter(f"--query: unknown query {query!r}; {suggest(query, QUERIES)}")
+
+
+def comparable_query(query: str) -> None:
+    """Refuse a query that does not exist, or whose result differs from run to run."""
+    from nexmark_jobs.queries import QUERIES
+
+    known_query(query)
+    if not QUERIES[query].deterministic:
+        problem = f"the result of {query} differs from run to run; give another query"
+        raise typer.BadParameter(f"--query: {problem}")
 
 
 def build_of(engine: str | None, say: Say) -> "tuple[str, Build]":

@@ -14,11 +14,11 @@ from sqlalchemy import event
 
 from bench import web as bench
 from bench import web_nights as bench_nights
-from nexmark.cli.kafka_verbs import as_json
 from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.config.load import load_gate
-from nexmark.kafka.benchmark import BenchRow
-from nexmark.kafka.tools import Latencies
+from nexmark.labs.broker_benchmark import BenchRow
+from nexmark.labs.broker_tables import broker_figures
+from nexmark.labs.kafka_tools import Latencies
 from nexmark.model import Spread, Value
 from nexmark.report.rendering import part
 from nexmark.store import BuildRecord, RepetitionRecord, Store, ValidationRecord, open_store
@@ -344,7 +344,7 @@ def test_the_newest_benchmark_of_each_kafka_is_shown_beside_the_text(
             for name, x in (("K1", 100.0), ("K2", rate), ("K9 10 B", 7.0))
         ]
         rows.append(BenchRow("K10", None, None, 1.0, None, Latencies(4, 17, 34)))
-        figures = as_json(rows, is_shared=True) | {"records": 2000, "runs": 3}
+        figures = broker_figures(rows, is_shared=True) | {"records": 2000, "runs": 3}
         store.record_broker_bench("<b>kafka1:9092", figures)
     store.record_broker_bench("other", figures)
     text = shown(browser, "/kafka")

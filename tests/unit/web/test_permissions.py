@@ -11,12 +11,12 @@ import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
-from nexmark.cli.kafka_verbs import as_json
 from nexmark.config import SIGNOFF_DAG_ID
 from nexmark.experiments.experiment_rows import records_of
 from nexmark.flames.flame_files import write_flames
 from nexmark.flames.tree import Profile
-from nexmark.kafka.benchmark import BenchRow
+from nexmark.labs.broker_benchmark import BenchRow
+from nexmark.labs.broker_tables import broker_figures
 from nexmark.model import Spread
 from nexmark.night.run_directory import RunDirectory
 from nexmark.report.rendering import part
@@ -66,7 +66,7 @@ def fill(store: Store, home: Path) -> None:
     store.accept(run, "bob", "first", ["q0"])
     store.record_experiment(EXPERIMENT, records_of(RESULT))
     rows = [BenchRow("K1", Spread.of([1.0]), 9.5, 1.5, 2.5)]
-    told = as_json(rows, is_shared=True) | {"records": 2000, "runs": 3}
+    told = broker_figures(rows, is_shared=True) | {"records": 2000, "runs": 3}
     store.record_broker_bench("kafka1:9092", told)
     profile = Profile({("main", "work"): 3}, 1.0)
     write_flames(RunDirectory(home / "night").flames, "q5", profile, profile, "steady")
@@ -140,7 +140,7 @@ def test_a_permission_for_any_dag_of_ours_shows_the_brokers(
 ) -> None:
     """Also where no night was recorded yet."""
     store.record_broker_bench(
-        "kafka1:9092", as_json([], is_shared=True) | {"records": 1, "runs": 1}
+        "kafka1:9092", broker_figures([], is_shared=True) | {"records": 1, "runs": 1}
     )
     for dags, seen in ((lambda dag: dag == SIGNOFF_DAG_ID, True), (lambda dag: False, False)):
         door.dags = dags

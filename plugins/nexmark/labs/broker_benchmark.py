@@ -13,8 +13,8 @@ from dataclasses import astuple, dataclass, replace
 from functools import partial
 
 from nexmark.kafka import KafkaError
-from nexmark.kafka.tools import Latencies, Throughput, Tools, children_cpu_s
 from nexmark.kafka.topics import KafkaCluster
+from nexmark.labs.kafka_tools import Latencies, Throughput, Tools, children_cpu_s
 from nexmark.model import Say, Spread
 
 PARTITIONS = 6

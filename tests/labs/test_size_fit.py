@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nexmark.labs.restore_sizes import TASK_MB, Restarted, cells, predictions
 from nexmark.model import Spread
-from nexmark.recovery.restore_sizes import TASK_MB, Restarted, cells, predictions
 
 
 def restarted(mb: float, restore_s: float | None, interruption_s: float = 5.0) -> Restarted:

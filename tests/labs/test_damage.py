@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.errors import NexmarkError
-from nexmark.recovery.damage import DAMAGES, damage
+from nexmark.labs.damage import DAMAGES, damage
 
 LAST = 2
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nexmark.cli.app import main
-from nexmark.recovery.damage import DAMAGES
+from nexmark.labs.damage import DAMAGES
 
 RIGHT = {"(none)", "commit missing"}
 """What an engine goes on from, with a right result; all other kinds are refused or wrong."""

@@ -9,9 +9,9 @@ import pytest
 
 from nexmark.engines import Build
 from nexmark.errors import NexmarkError
-from nexmark.recovery import restore_sizes
+from nexmark.labs import restore_sizes
+from nexmark.labs.restore_sizes import Growth, Restarted, restarts
 from nexmark.recovery.remote_storage import RemoteStorage
-from nexmark.recovery.restore_sizes import Growth, Restarted, restarts
 
 BUILD = Build("b", "4.3.0", Path("/spark"), "pypi:4.3.0")
 

@@ -21,9 +21,9 @@ from typing import Any
 from nexmark.engines import Build
 from nexmark.engines.launcher import Launcher, last_words, log_of, progress
 from nexmark.errors import NexmarkError
+from nexmark.labs.kept_runs import KeptRuns
 from nexmark.model import Say, Spread, grouped
 from nexmark.recovery.checkpoint_files import commits, gaps
-from nexmark.recovery.kept_runs import KeptRuns
 from nexmark.recovery.recovery_run import state_confs
 from nexmark.recovery.remote_storage import RemoteStorage
 from nexmark.recovery.splits import restore_s, sst_bytes, state_rows

@@ -11,8 +11,8 @@ from nexmark.compatibility.classes import Ending, Input, Restart
 from nexmark.engines import Build
 from nexmark.errors import NexmarkError
 from nexmark.interrupts import temporary_directory
+from nexmark.labs.damage import damage
 from nexmark.model import Say
-from nexmark.recovery.damage import damage
 from nexmark.recovery.recovery_run import state_confs
 from nexmark.recovery.remote_storage import RemoteStorage
 
